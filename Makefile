@@ -1,0 +1,42 @@
+# Everything a contributor runs. `make` alone lists it.
+PYTHON ?= python3
+JOBS ?= 2
+BIN := .venv/bin
+STAMP := .venv/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help venv demo test lint format bench clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# torch first and pinned: left to itself, pip takes a build with gigabytes of CUDA packages.
+$(STAMP): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch==2.13.0
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+venv: $(STAMP) ## .venv with the pinned versions of everything
+
+demo: venv ## grade the small class in examples/class (exit code 1, students who fail, is expected)
+	$(BIN)/grader grade examples/class --out demo-out --jobs $(JOBS) || [ $$? -eq 1 ]
+
+lint: venv ## style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint ## style, types and all tests
+	$(BIN)/python -m pytest -q -n $(JOBS) tests
+
+format: venv ## put the code in the project's format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: venv ## measured comparisons, printed, never asserted
+	for file in benchmarks/*.py; do $(BIN)/python "$$file" || exit 1; done
+
+clean: ## remove what the commands above made (the venv too)
+	rm -rf .venv demo-out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,16 @@
+"""``python -m grader``: the same as the command ``grader``.
+
+Never leaves the current folder (perhaps a submission with a ``rich.py`` in it) on the import path.
+"""
+
+import os
+import sys
+
+_root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+if sys.path and sys.path[0] in ("", os.getcwd()) and os.path.realpath(os.getcwd()) != os.path.realpath(_root):
+    del sys.path[0]
+
+from grader.cli import main  # noqa: E402
+
+if __name__ == "__main__":
+    main()

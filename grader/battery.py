@@ -1,0 +1,95 @@
+"""Generated examples of one check: drawn once, replayed as a plain loop, shrunk only when one fails.
+
+Hypothesis is what costs most in a property check. Its examples are deterministic, so the judge draws them once per
+seed and replays the same ones for every submission. Must never time anything: all limits are counts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import zlib
+from collections.abc import Callable
+from typing import Any, Final
+
+import hypothesis
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.errors import HypothesisException
+from hypothesis.strategies import DataObject
+
+MOST_SHRINKS: Final = 150
+"""Executions while a failure is made smaller."""
+
+Attempt = Callable[[dict[str, Any]], bool]
+"""Runs one example; True when it failed as the failure that is being shrunk."""
+
+
+def is_property(test: Callable[..., Any]) -> bool:
+    """Whether a check has generated examples."""
+    return hasattr(test, "hypothesis")
+
+
+def draw(test: Any, seed: int, name: str) -> list[dict[str, Any]] | None:
+    """The check's examples, the same for the same seed and name; None if it draws while it runs (``st.data()``)."""
+    examples: list[dict[str, Any]] = []
+    _run(test, seed, name, lambda kwargs: examples.append(kwargs), [Phase.explicit, Phase.generate])
+    if any(isinstance(value, DataObject) for kwargs in examples for value in kwargs.values()):
+        return None
+    return examples
+
+
+def walk(test: Any, seed: int, name: str, run: Callable[[dict[str, Any]], None]) -> None:
+    """Runs a check that draws while it runs, until an example raises; the exception passes through ``run``'s owner."""
+    failed: list[bool] = []
+
+    def guarded(kwargs: dict[str, Any]) -> None:
+        if not failed:
+            try:
+                run(kwargs)
+            except BaseException:
+                failed.append(True)
+
+    _run(test, seed, name, guarded, [Phase.explicit, Phase.generate])
+
+
+def shrink(test: Any, seed: int, name: str, attempt: Attempt) -> None:
+    """Looks for a smaller failing example; ``attempt`` remembers the smallest that it saw."""
+    count = 0
+
+    def guarded(kwargs: dict[str, Any]) -> None:
+        nonlocal count
+        count += 1
+        if count <= MOST_SHRINKS and attempt(kwargs):
+            raise AssertionError("still failing")
+
+    with contextlib.suppress(AssertionError, HypothesisException):
+        _run(test, seed, name, guarded, [Phase.explicit, Phase.generate, Phase.shrink])
+
+
+def _run(test: Any, seed: int, name: str, inner: Callable[[dict[str, Any]], None], phases: list[Phase]) -> None:
+    """Runs Hypothesis over the check's strategies with another body."""
+    handle = test.hypothesis
+    body, own = handle.inner_test, test._hypothesis_internal_use_settings
+    own_seed = test._hypothesis_internal_use_seed
+
+    def replacement(*args: Any, **kwargs: Any) -> None:
+        kwargs.pop("submission", None)
+        inner(kwargs)
+
+    try:
+        handle.inner_test = replacement
+        test._hypothesis_internal_use_settings = settings(
+            own,
+            database=None,
+            deadline=None,
+            print_blob=False,
+            report_multiple_bugs=False,
+            phases=phases,
+            suppress_health_check=list(HealthCheck),
+            verbosity=hypothesis.Verbosity.quiet,
+        )
+        test._hypothesis_internal_use_seed = zlib.crc32(f"{seed}/{name}".encode())
+        test(submission=None)
+    finally:
+        handle.inner_test = body
+        test._hypothesis_internal_use_settings = own
+        test._hypothesis_internal_use_seed = own_seed

@@ -1,0 +1,257 @@
+"""Runs one check against one submission and decides its verdict: the same way in the judge and under plain pytest.
+
+First the quick run, whose examples are replayed over a shared process. Only when it fails comes the diagnosis, in a
+fresh process: the whole record of calls for the misconceptions, and a smaller example for the student.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import msgspec
+import pytest
+
+from grader import battery, messages
+from grader.isolation.proxies import (
+    Call,
+    Channel,
+    Exchange,
+    MissingName,
+    Submission,
+    SubmissionCrashed,
+    SubmissionRaised,
+    SubmissionTimeout,
+)
+from grader.isolation.transport import PlanLeft
+from grader.results import CheckResult
+
+Example = dict[str, Any]
+
+
+class Desk(Protocol):
+    """Where a check meets a submission: gives channels to it, and knows what was printed."""
+
+    def channel(self) -> Channel:
+        """The channel of the exercise at hand, with a new record and a new deadline."""
+
+    def fresh(self) -> Channel:
+        """Like `channel`, over a process in which nothing has been called yet."""
+
+    def prime(self, plan: list[bytes]) -> None:
+        """Sends requests ahead where the transport can."""
+
+    def discard(self) -> None:
+        """Ends the process: the next channel gets a fresh one."""
+
+    def prints(self) -> str:
+        """What the submission printed since last asked."""
+
+    def stopped_at(self) -> tuple[Any, ...]:
+        """The student's lines, innermost first, where a process was that did not answer in time."""
+
+    def last_call(self) -> Call | None:
+        """The last call that was made, for messages."""
+
+    def owes_error(self, check: Check) -> bool:
+        """Whether the reference solution makes this check raise too: then the check itself is wrong."""
+
+
+class Trace(msgspec.Struct, frozen=True):
+    """What crossed the border in one check, example by example; compared with that of each misconception."""
+
+    verdict: str
+    examples: tuple[tuple[Exchange, ...], ...] = ()
+
+
+class Check:
+    """One collected check.
+
+    Attributes:
+        name: its name without ``test_``, with pytest's parameter id.
+        exercise: full name of its exercise.
+        sentence: its docstring's first paragraph on one line.
+        hidden: whether a failure keeps back what was expected.
+    """
+
+    def __init__(self, item: pytest.Function, exercise: str, hidden: bool, seed: int) -> None:
+        self.item = item
+        self.name = item.name.removeprefix("test_")
+        self.exercise = exercise
+        self.hidden = hidden
+        self.sentence = " ".join((item.function.__doc__ or "").strip().split("\n\n")[0].split())
+        self.seed = seed
+        self.plan: list[bytes] | None = None
+        self._examples: list[Example] | None = None
+        self._drawn = False
+
+    @property
+    def body(self) -> Callable[..., Any]:
+        """The check's own function, without what Hypothesis wraps round it."""
+        function: Any = self.item.obj
+        return function.hypothesis.inner_test if battery.is_property(function) else function  # type: ignore[no-any-return]
+
+    def examples(self) -> list[Example] | None:
+        """Its examples, drawn once; ``[{}]`` for a check without any; None for one that draws while it runs."""
+        if not battery.is_property(self.item.obj):
+            return [{}]
+        if not self._drawn:
+            self._examples = battery.draw(self.item.obj, self.seed, self.name)
+            self._drawn = True
+        return self._examples
+
+
+class CheckFault(Exception):
+    """The check itself is wrong: the verdict is ``error``."""
+
+
+Failure = AssertionError | SubmissionRaised
+
+
+def run(check: Check, desk: Desk, fixtures: dict[str, Any]) -> tuple[CheckResult, Trace]:
+    """The verdict of one check, its message, and its trace (empty when passed).
+
+    Exceptions of pytest's own (skip) pass through.
+    """
+    try:
+        failure = _quick(check, desk, fixtures)
+        if failure is None:
+            return CheckResult(name=check.name, verdict="passed"), Trace("passed")
+        if isinstance(failure, MissingName) or getattr(failure, "kind", "") == "NotImplementedError":
+            return _result(check, "failed", messages.unwritten(check, failure)), Trace("failed")
+        return _diagnose(check, desk, fixtures, failure)
+    except SubmissionTimeout:
+        where = desk.stopped_at()
+        text = messages.timeout(check, desk.last_call(), where, desk.prints())
+        desk.discard()
+        return _result(check, "timeout", text), Trace("timeout")
+    except SubmissionCrashed as error:
+        text = messages.crashed(check, desk.last_call(), str(error), desk.prints())
+        desk.discard()
+        return _result(check, "crashed", text), Trace("crashed")
+    except CheckFault as error:
+        desk.discard()
+        return _result(check, "error", messages.fault(check, error.__cause__ or error)), Trace("error")
+
+
+def _result(check: Check, verdict: Any, message: str) -> CheckResult:
+    return CheckResult(name=check.name, verdict=verdict, message=message)
+
+
+def _once(check: Check, desk: Desk, channel: Channel, fixtures: dict[str, Any], example: Example) -> Failure | None:
+    """Runs the check's body on one example."""
+    try:
+        check.body(**{**fixtures, "submission": Submission(channel)}, **example)
+    except (AssertionError, SubmissionRaised) as failure:
+        return failure
+    except pytest.fail.Exception as error:
+        return AssertionError(str(error))
+    except Exception as error:
+        # Something that is no comparison broke: on an answer of an unforeseen kind, or in a wrong check.
+        if not channel.record or desk.owes_error(check):
+            raise CheckFault from error
+        unusable = AssertionError(f"this answer cannot be used: {type(error).__name__}: {error}")
+        unusable.__cause__ = error
+        return unusable
+    return None
+
+
+def _quick(check: Check, desk: Desk, fixtures: dict[str, Any]) -> Failure | None:
+    channel = desk.channel()
+    examples = check.examples()
+    if examples is None:
+        found: list[Failure] = []
+        stop: list[BaseException] = []
+
+        def one(example: Example) -> None:
+            try:
+                failure = _once(check, desk, channel, fixtures, example)
+            except BaseException as error:
+                stop.append(error)
+                raise
+            if failure is not None:
+                found.append(failure)
+                raise failure
+
+        battery.walk(check.item.obj, check.seed, check.name, one)
+        if stop:
+            raise stop[0]
+        return found[0] if found else None
+    if check.plan:
+        desk.prime(check.plan)
+    try:
+        for example in examples:
+            failure = _once(check, desk, channel, fixtures, example)
+            if failure is not None:
+                return failure
+    except PlanLeft:
+        # The check's calls depend on the answers: from now on it is run without a plan.
+        check.plan = []
+        desk.discard()
+        return _quick(check, desk, fixtures)
+    if check.plan is None:
+        check.plan = [exchange.request for exchange in channel.record]
+    return None
+
+
+def _diagnose(check: Check, desk: Desk, fixtures: dict[str, Any], quick: Failure) -> tuple[CheckResult, Trace]:
+    """Records all examples in a fresh process, then looks for the smallest that fails alike."""
+    quick_text = messages.failed(check, desk.last_call(), quick, desk.prints())
+    desk.discard()
+    channel = desk.fresh()
+    traces: list[tuple[Exchange, ...]] = []
+    best: tuple[str, Failure] | None = None
+    examples = check.examples()
+    try:
+        for example in examples or []:
+            seen = len(channel.record)
+            failure = _once(check, desk, channel, fixtures, example)
+            traces.append(tuple(channel.record[seen:]))
+            if failure is not None and best is None:
+                best = messages.failed(check, channel.last, failure, desk.prints()), failure
+        if battery.is_property(check.item.obj):
+            kind = _kind((best or ("", quick))[1])
+
+            def attempt(example: Example) -> bool:
+                nonlocal best
+                channel.last = None
+                failure = _once(check, desk, channel, fixtures, example)
+                if failure is None or _kind(failure) != kind:
+                    return False
+                best = messages.failed(check, channel.last, failure, desk.prints()), failure
+                return True
+
+            _shrink(check, attempt)
+    except (SubmissionTimeout, SubmissionCrashed):
+        # The verdict stands; only the better message is lost.
+        pass
+    desk.discard()
+    text = (
+        best[0]
+        if best
+        else f"{quick_text}\n(asked alone, the same call was right: the answer depends on earlier calls)"
+    )
+    return _result(check, "failed", text), Trace("failed", tuple(traces))
+
+
+def _shrink(check: Check, attempt: battery.Attempt) -> None:
+    stop: list[BaseException] = []
+
+    def guarded(example: Example) -> bool:
+        if stop:
+            return False
+        try:
+            return attempt(example)
+        except BaseException as error:
+            stop.append(error)
+            return False
+
+    with contextlib.suppress(pytest.skip.Exception):
+        battery.shrink(check.item.obj, check.seed, check.name, guarded)
+    if stop and isinstance(stop[0], (SubmissionTimeout, SubmissionCrashed)):
+        raise stop[0]
+
+
+def _kind(failure: Failure) -> str:
+    return failure.kind if isinstance(failure, SubmissionRaised) else "assertion"

@@ -1,0 +1,271 @@
+"""Checks of parameters: building a small network, counting, measuring, freezing and seeding.
+
+Never decide what the contract leaves open: whether a shape is a `torch.Size` or a plain tuple in `parameter_table`,
+and how parameters that were frozen before count in `freeze`.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grader.testkit import (
+    Submission,
+    assert_close,
+    assert_equal,
+    assert_that,
+    exercise,
+    observe,
+    probes,
+    raises,
+    recipes,
+)
+
+KINDS = ["linear", "mlp", "norm", "tied", "frozen", "buffers", "names", "empty"]
+SEEDS = st.integers(0, 1 << 16)
+
+# ---------------------------------------------------------------- NeuralNetwork
+
+
+@exercise("parameters.NeuralNetwork")
+@pytest.mark.parametrize(("num_inputs", "num_outputs", "count"), [(50, 3, 2213), (2, 2, 752)])
+def test_number_of_parameters(submission: Submission, num_inputs: int, num_outputs: int, count: int) -> None:
+    """NeuralNetwork(50, 3) has 2213 parameters, NeuralNetwork(2, 2) has 752."""
+    submission.there(probes.start_global, 0)
+    model = submission.NeuralNetwork(num_inputs, num_outputs)
+    found = submission.there(probes.weights, model)
+    assert_equal(sum(weight.numel() for weight in found), count, what="numbers in the model's parameters")
+
+
+@exercise("parameters.NeuralNetwork")
+@pytest.mark.parametrize(("num_inputs", "num_outputs"), [(50, 3), (7, 1)])
+def test_the_five_layers(submission: Submission, num_inputs: int, num_outputs: int) -> None:
+    """.layers is an nn.Sequential of Linear, ReLU, Linear, ReLU, Linear with 30 and 20 units between."""
+    layers = submission.NeuralNetwork(num_inputs, num_outputs).layers
+    kinds = submission.there(probes.layer_kinds, layers)
+    expected = [f"Linear({num_inputs}, 30)", "ReLU", "Linear(30, 20)", "ReLU", f"Linear(20, {num_outputs})"]
+    assert_equal(kinds, expected, what=".layers")
+    sequential = submission.there(probes.is_a, layers, "torch.nn.Sequential")
+    assert_equal(sequential, True, what="whether .layers is an nn.Sequential")
+
+
+@exercise("parameters.NeuralNetwork")
+@given(n=st.integers(1, 5), num_inputs=st.integers(1, 6), num_outputs=st.integers(1, 4), seed=SEEDS)
+def test_forward_gives_raw_logits(submission: Submission, n: int, num_inputs: int, num_outputs: int, seed: int) -> None:
+    """The model's output is what its own weights give, with ReLU between the layers and nothing after the last."""
+    x = 2 * recipes.normal((n, num_inputs), seed)
+    submission.there(probes.start_global, seed)
+    model = submission.NeuralNetwork(num_inputs, num_outputs)
+    weights = submission.there(probes.weights, model)
+    found = model(x)
+    assert_that(len(weights) == 6, f"three Linear layers have six parameters, but the model has {len(weights)}")
+    hidden = torch.relu(x @ weights[0].T + weights[1])
+    hidden = torch.relu(hidden @ weights[2].T + weights[3])
+    assert_close(found, hidden @ weights[4].T + weights[5])
+
+
+# ---------------------------------------------------------------- count_parameters
+
+
+def numbers_in(kind: str, trainable_only: bool) -> int:
+    """How many numbers the parameters of a model of the zoo hold."""
+    return sum(p.numel() for p in recipes.model(kind).parameters() if p.requires_grad or not trainable_only)
+
+
+@exercise("parameters.count_parameters")
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_number_once(submission: Submission, kind: str) -> None:
+    """Every parameter counts once, shared ones too, however deep in the model; buffers never count."""
+    model = submission.there(recipes.model, kind)
+    assert_equal(submission.count_parameters(model, trainable_only=False), numbers_in(kind, False))
+
+
+@exercise("parameters.count_parameters")
+@pytest.mark.parametrize("kind", ["frozen", "norm", "tied"])
+def test_frozen_only_when_asked_for(submission: Submission, kind: str) -> None:
+    """Frozen parameters count with trainable_only=False, and do not count by default."""
+    model = submission.there(recipes.model, kind)
+    found = [submission.count_parameters(model), submission.count_parameters(model, True)]
+    found.append(submission.count_parameters(model, False))
+    assert_equal(found, [numbers_in(kind, True), numbers_in(kind, True), numbers_in(kind, False)])
+
+
+@exercise("parameters.count_parameters")
+@pytest.mark.parametrize("kind", ["mlp", "tied", "names"])
+def test_on_the_meta_device(submission: Submission, kind: str) -> None:
+    """A model on the meta device has the same number of parameters, though it has no numbers."""
+    model = submission.there(recipes.on_meta, kind)
+    assert_equal(submission.count_parameters(model), numbers_in(kind, True))
+
+
+@exercise("parameters.count_parameters")
+@given(sizes=st.lists(st.integers(1, 2_000_000), min_size=2, max_size=4), bias=st.booleans())
+def test_larger_than_any_memory(submission: Submission, sizes: list[int], bias: bool) -> None:
+    """Counting allocates nothing: it works for models that would fit in no computer."""
+    model = submission.there(recipes.mlp, sizes, bias=bias, device="meta")
+    expected = sum(a * b + b * bias for a, b in pairwise(sizes))
+    assert_equal(submission.count_parameters(model), expected)
+
+
+# ---------------------------------------------------------------- mlp_parameter_count
+
+
+@exercise("parameters.mlp_parameter_count")
+@pytest.mark.parametrize(("sizes", "count"), [([50, 30, 20, 3], 2213), ((2, 30, 20, 2), 752)])
+def test_the_network_of_the_book(submission: Submission, sizes: Any, count: int) -> None:
+    """The sizes 50, 30, 20, 3 make 2213 parameters, the sizes 2, 30, 20, 2 make 752."""
+    assert_equal(submission.mlp_parameter_count(sizes), count)
+
+
+@exercise("parameters.mlp_parameter_count")
+@given(sizes=st.lists(st.integers(1, 50), min_size=2, max_size=6), bias=st.booleans())
+def test_any_sizes(submission: Submission, sizes: list[int], bias: bool) -> None:
+    """Each layer has inputs times outputs weights and, with bias, one more number per output."""
+    expected = sum(p.numel() for p in recipes.mlp(sizes, bias=bias, device="meta").parameters())
+    assert_equal(submission.mlp_parameter_count(sizes, bias=bias), expected)
+
+
+@exercise("parameters.mlp_parameter_count")
+def test_sizes_that_no_memory_holds(submission: Submission) -> None:
+    """It is arithmetic: layers with a billion units are no trouble."""
+    assert_equal(submission.mlp_parameter_count([10**9, 10**9, 5]), 10**18 + 10**9 + 5 * 10**9 + 5)
+
+
+@exercise("parameters.mlp_parameter_count")
+@pytest.mark.parametrize("sizes", [[], [7]], ids=str)
+def test_too_few_sizes(submission: Submission, sizes: list[int]) -> None:
+    """Fewer than two sizes raise a ValueError, with and without bias."""
+    for bias in (True, False):
+        with raises(ValueError):
+            submission.mlp_parameter_count(sizes, bias)
+
+
+# ---------------------------------------------------------------- parameter_table
+
+
+def plain_shapes(rows: Any) -> Any:
+    """The same rows with each torch.Size as a tuple: both are right."""
+    if type(rows) is not list:
+        return rows
+    return [tuple(tuple(v) if type(v) is torch.Size else v for v in row) if type(row) is tuple else row for row in rows]
+
+
+@exercise("parameters.parameter_table")
+@pytest.mark.parametrize("kind", ["linear", "norm", "frozen", "buffers", "names", "empty"])
+def test_rows_in_order_of_registration(submission: Submission, kind: str) -> None:
+    """One row (name, shape, count) per parameter, trainable or not, in the order of registration; no buffers."""
+    model = submission.there(recipes.model, kind)
+    expected = [(name, tuple(p.shape), p.numel()) for name, p in recipes.model(kind).named_parameters()]
+    assert_equal(plain_shapes(submission.parameter_table(model)), expected)
+
+
+@exercise("parameters.parameter_table")
+@given(sizes=st.lists(st.integers(1, 9), min_size=2, max_size=8), bias=st.booleans())
+def test_table_of_any_net(submission: Submission, sizes: list[int], bias: bool) -> None:
+    """Linear layer number i of a net with ReLUs between is called 2i: its weight, then its bias."""
+    model = submission.there(recipes.mlp, sizes, bias=bias)
+    expected: list[tuple[str, tuple[int, ...], int]] = []
+    for i, (a, b) in enumerate(pairwise(sizes)):
+        expected += [(f"{2 * i}.weight", (b, a), a * b), (f"{2 * i}.bias", (b,), b)][: 1 + bias]
+    assert_equal(plain_shapes(submission.parameter_table(model)), expected)
+
+
+# ---------------------------------------------------------------- memory_bytes
+
+
+@exercise("parameters.memory_bytes")
+@pytest.mark.parametrize("kind", KINDS)
+def test_bytes_of_parameters_and_buffers(submission: Submission, kind: str) -> None:
+    """Parameters and buffers of every kind count with their own dtype's bytes, and shared ones once."""
+    here = recipes.model(kind)
+    expected = sum(t.numel() * t.element_size() for t in {*here.parameters(), *here.buffers()})
+    assert_equal(submission.memory_bytes(submission.there(recipes.model, kind)), expected)
+
+
+@exercise("parameters.memory_bytes")
+@pytest.mark.parametrize(
+    ("dtype", "size"), [(torch.float64, 8), (torch.float32, 4), (torch.bfloat16, 2), (torch.float16, 2)]
+)
+def test_each_dtype_has_its_size(submission: Submission, dtype: torch.dtype, size: int) -> None:
+    """A number takes 8, 4 or 2 bytes by its dtype."""
+    model = submission.there(recipes.mlp, (10, 5, 3), dtype=dtype)
+    assert_equal(submission.memory_bytes(model), 73 * size)
+
+
+# ---------------------------------------------------------------- freeze
+
+
+@exercise("parameters.freeze")
+@pytest.mark.parametrize("prefix", ["head", "layers", "layers.1", "block", "block.head", "out"])
+def test_a_part_of_the_model(submission: Submission, prefix: str) -> None:
+    """All parameters below that name are frozen, and no others: not those of a name that merely begins alike."""
+    freeze_and_look(submission, prefix)
+
+
+@exercise("parameters.freeze")
+@pytest.mark.parametrize("prefix", ["layers.1.weight", "head_scale", "block.norm.bias", "header.weight"])
+def test_a_single_parameter(submission: Submission, prefix: str) -> None:
+    """The whole name of one parameter freezes that one."""
+    freeze_and_look(submission, prefix)
+
+
+@exercise("parameters.freeze")
+@pytest.mark.parametrize("prefix", ["layer", "norm", "ead", "weight", "layers.1.w", "head.weight.data"])
+def test_no_such_name(submission: Submission, prefix: str) -> None:
+    """A piece of a name, or a name that is not there, freezes nothing and gives 0."""
+    freeze_and_look(submission, prefix)
+
+
+def freeze_and_look(submission: Submission, prefix: str) -> None:
+    """Freezes in a model with confusing names, and compares the count and every switch."""
+    model = submission.there(recipes.model, "names")
+    count = submission.freeze(model, prefix)
+    found = submission.there(probes.trainable, model)
+    names = probes.trainable(recipes.model("names"))
+    expected = {name: name != prefix and not name.startswith(prefix + ".") for name in names}
+    assert_equal(found, expected, what="requires_grad of each parameter")
+    assert_equal(count, sum(not trainable for trainable in expected.values()), what="how many were frozen")
+
+
+# ---------------------------------------------------------------- seeded
+
+
+@exercise("parameters.seeded")
+@given(seed=st.integers(0, 1 << 31), deep=st.booleans())
+def test_weights_of_that_seed(submission: Submission, seed: int, deep: bool) -> None:
+    """The weights are those that torch.manual_seed(seed) gives, every time."""
+    build = recipes.build_mlp if deep else recipes.build_linear
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        expected = probes.state(build())
+    submission.there(probes.start_global, 1)
+    for _ in range(2):
+        assert_equal(submission.there(probes.state, submission.seeded(build, seed)), expected)
+
+
+@exercise("parameters.seeded")
+@given(seed=st.integers(0, 1 << 31), started=SEEDS)
+def test_global_stream_goes_on(submission: Submission, seed: int, started: int) -> None:
+    """Numbers drawn afterwards are those that would have come without the call."""
+    here = torch.Generator().manual_seed(started)
+    torch.rand(7, generator=here)
+    submission.there(probes.start_global, started)
+    found = submission.seeded(recipes.draw_numbers, seed)
+    next_numbers = submission.there(probes.draw_from_global, 4)
+    assert_equal(found, torch.randn(5, generator=torch.Generator().manual_seed(seed)), what="what build() drew")
+    assert_equal(next_numbers, torch.rand(4, generator=here), what="the next numbers of the global stream")
+
+
+@exercise("parameters.seeded")
+def test_state_of_the_generator(submission: Submission) -> None:
+    """torch's global generator is exactly where it was, also when the seed is the one that it was started with."""
+    for seed in (5, 6):
+        submission.there(probes.start_global, 5)
+        seen = observe(submission.seeded, recipes.draw_numbers, seed)
+        assert_that(not seen.rng_used, "torch's global generator moved")
+        assert_equal(seen.result, torch.randn(5, generator=torch.Generator().manual_seed(seed)))

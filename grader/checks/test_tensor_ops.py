@@ -1,0 +1,333 @@
+"""Checks of tensor_ops: making, describing, reshaping and combining whole tensors.
+
+Never compare what a contract leaves open, such as whether `flatten_rows` copies or in which order sums are taken.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from grader.testkit import Submission, assert_close, assert_equal, assert_that, exercise, observe, tensors
+
+DTYPES = (torch.float32, torch.float64, torch.float16, torch.int64, torch.int32, torch.bool)
+OTHER_DTYPES = (torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int8, torch.bool)
+
+
+def ranks(low: int, high: int, largest: int = 4) -> st.SearchStrategy[tuple[int, ...]]:
+    """Shapes of ``low`` to ``high`` dims, each of size 1 to ``largest``."""
+    return st.lists(st.integers(1, largest), min_size=low, max_size=high).map(tuple)
+
+
+@exercise("tensor_ops.make_tensor")
+@pytest.mark.parametrize("values", [[[1, 2, 3], [4, 5, 6.5]], [[[7]], [[8]]], [0.1, -0.2]])
+def test_values_and_shape(submission: Submission, values: Any) -> None:
+    """Numbers and nesting are kept, whole and broken numbers may be mixed."""
+    assert_equal(submission.make_tensor(values), torch.tensor(values, dtype=torch.float32))
+
+
+@exercise("tensor_ops.make_tensor")
+@given(x=tensors(ranks(1, 4, largest=3), dtype=(torch.float32, torch.int64), contiguous=True))
+def test_any_nested_list_becomes_float32(submission: Submission, x: Tensor) -> None:
+    """Lists of any depth become float32, whether their numbers are ints or floats."""
+    assert_equal(submission.make_tensor(x.tolist()), x.to(torch.float32))
+
+
+# No positive whole number here: torch.Tensor(n) has n numbers of whatever the memory holds, never twice the same.
+@exercise("tensor_ops.make_tensor")
+@given(number=st.one_of(st.integers(-99, 0), st.floats(-99, 99, width=32)))
+def test_bare_number_has_no_dims(submission: Submission, number: float) -> None:
+    """A bare number makes a tensor of shape () that holds this number."""
+    assert_equal(submission.make_tensor(number), torch.tensor(number, dtype=torch.float32))
+
+
+@exercise("tensor_ops.describe")
+@given(x=tensors(ranks(1, 4), dtype=DTYPES))
+def test_rank_shape_and_dtype(submission: Submission, x: Tensor) -> None:
+    """The number of dims, the shape as a plain tuple of ints, and the dtype, for any tensor."""
+    assert_equal(submission.describe(x), (x.dim(), tuple(x.shape), x.dtype))
+
+
+@exercise("tensor_ops.describe")
+@pytest.mark.parametrize("dtype", [torch.int64, torch.float32])
+def test_tensor_without_dims(submission: Submission, dtype: torch.dtype) -> None:
+    """A single number has rank 0 and the shape ()."""
+    assert_equal(submission.describe(torch.tensor(5, dtype=dtype)), (0, (), dtype))
+
+
+@exercise("tensor_ops.describe")
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (2, 0, 4)])
+def test_tensor_without_elements(submission: Submission, shape: tuple[int, ...]) -> None:
+    """A tensor with no elements still has a rank and a shape."""
+    assert_equal(submission.describe(torch.zeros(shape)), (len(shape), shape, torch.float32))
+
+
+@exercise("tensor_ops.as_float32")
+@given(x=tensors(ranks(0, 3), dtype=OTHER_DTYPES))
+def test_equal_values_in_float32(submission: Submission, x: Tensor) -> None:
+    """A tensor of another dtype comes back as float32 with the same shape and equal values."""
+    assert_equal(submission.as_float32(x), x.to(torch.float32))
+
+
+@exercise("tensor_ops.as_float32")
+@given(x=tensors(ranks(0, 3)))
+def test_float32_comes_back_itself(submission: Submission, x: Tensor) -> None:
+    """A tensor that is float32 already is returned itself, unchanged and not copied."""
+    seen = observe(submission.as_float32, x)
+    assert_equal(seen.result, x)
+    assert_that(seen.returned == "0", "for a float32 input, the input itself must come back, not a copy of it")
+    assert_that(seen.changed == (), "the input was changed")
+
+
+@exercise("tensor_ops.as_float32")
+@pytest.mark.parametrize("dtype", [torch.int64, torch.float64])
+def test_no_elements(submission: Submission, dtype: torch.dtype) -> None:
+    """An empty tensor becomes an empty float32 tensor of the same shape."""
+    assert_equal(submission.as_float32(torch.zeros(0, 3, dtype=dtype)), torch.zeros(0, 3))
+
+
+@exercise("tensor_ops.flatten_rows")
+@given(x=tensors(ranks(2, 4), dtype=(torch.float32, torch.int64), contiguous=True))
+def test_each_example_is_one_row(submission: Submission, x: Tensor) -> None:
+    """Row i holds the elements of x[i], in the same order and with the same dtype."""
+    assert_equal(submission.flatten_rows(x), x.reshape(x.shape[0], math.prod(x.shape[1:])))
+
+
+@exercise("tensor_ops.flatten_rows")
+@given(x=tensors(((2, 4), (2, 4), (2, 3)), kind=("counting", "normal"), contiguous=False))
+def test_any_memory_layout(submission: Submission, x: Tensor) -> None:
+    """It works as well for a tensor whose memory is not in reading order (non-contiguous)."""
+    assert_equal(submission.flatten_rows(x), x.reshape(x.shape[0], math.prod(x.shape[1:])))
+
+
+@exercise("tensor_ops.flatten_rows")
+@given(x=tensors(((1, 6),)))
+def test_vector_becomes_a_column(submission: Submission, x: Tensor) -> None:
+    """A vector (n,) becomes a column (n, 1)."""
+    assert_equal(submission.flatten_rows(x), x.reshape(-1, 1))
+
+
+@exercise("tensor_ops.flatten_rows")
+@pytest.mark.parametrize(("shape", "width"), [((0, 4), 4), ((0, 2, 3), 6), ((0,), 1)])
+def test_no_rows(submission: Submission, shape: tuple[int, ...], width: int) -> None:
+    """With n = 0 the result has no rows, and the width that it would have with some."""
+    assert_equal(submission.flatten_rows(torch.zeros(shape)), torch.zeros(0, width))
+
+
+@exercise("tensor_ops.swap_last_axes")
+@given(x=tensors(ranks(2, 4), dtype=(torch.float32, torch.int64)))
+def test_last_two_indices_change_places(submission: Submission, x: Tensor) -> None:
+    """Element [..., i, j] becomes [..., j, i], whatever dims stand before the last two."""
+    assert_equal(submission.swap_last_axes(x), x.transpose(-2, -1))
+
+
+@exercise("tensor_ops.swap_last_axes")
+def test_batch_of_matrices(submission: Submission) -> None:
+    """Each matrix of a batch is transposed, and the batch keeps its order."""
+    x = torch.arange(12).reshape(2, 2, 3)
+    assert_equal(submission.swap_last_axes(x), torch.stack([x[0].T, x[1].T]))
+
+
+@exercise("tensor_ops.swap_last_axes")
+@given(x=tensors(((1, 2), (2, 4), (2, 4)), kind=("counting", "normal"), contiguous=True))
+def test_is_a_view(submission: Submission, x: Tensor) -> None:
+    """The result is a view: it shares the input's memory, and the input stays as it is."""
+    seen = observe(submission.swap_last_axes, x)
+    assert_that(seen.changed == (), "the input itself was changed")
+    assert_equal(seen.result, x.transpose(-2, -1))
+    assert_that(seen.shares == ("0",), "the data was copied: the result must share the input's memory")
+
+
+@exercise("tensor_ops.gram")
+def test_three_rows(submission: Submission) -> None:
+    """For three rows of two numbers: all nine dot products."""
+    x = torch.tensor([[1.0, -2.0], [3.0, 4.0], [0.0, 2.0]])
+    assert_close(submission.gram(x), torch.tensor([[5.0, -5.0, -4.0], [-5.0, 25.0, 8.0], [-4.0, 8.0, 4.0]]))
+
+
+@exercise("tensor_ops.gram")
+@given(x=tensors(((1, 6), (1, 6)), dtype=(torch.float32, torch.float64)))
+def test_rows_dotted_with_rows(submission: Submission, x: Tensor) -> None:
+    """Entry (i, j) is the dot product of rows i and j, for any matrix."""
+    assert_close(submission.gram(x), x @ x.T, atol=1e-4)
+
+
+@exercise("tensor_ops.gram")
+@pytest.mark.parametrize(("n", "d"), [(1, 5), (5, 1)])
+def test_one_row_or_one_column(submission: Submission, n: int, d: int) -> None:
+    """One row gives a (1, 1) matrix, n rows of one number give an (n, n) matrix."""
+    x = torch.arange(1.0, 6.0).reshape(n, d)
+    assert_close(submission.gram(x), x @ x.T)
+
+
+def standardized(x: Tensor, eps: float) -> Tensor:
+    return (x - x.mean(dim=0)) / (x.std(dim=0) + eps)
+
+
+@exercise("tensor_ops.standardize")
+@given(x=tensors(((2, 6), (1, 4))), eps=st.sampled_from([0.01, 0.1, 1.0]))
+def test_each_column_by_its_own_mean_and_std(submission: Submission, x: Tensor, eps: float) -> None:
+    """(x - mean) / (unbiased std + eps), with a mean and a standard deviation per column."""
+    assert_close(submission.standardize(x, eps=eps), standardized(x, eps), atol=1e-3)
+
+
+@exercise("tensor_ops.standardize")
+@given(steps=tensors((3, (1, 3)), kind="counting"))
+def test_default_eps(submission: Submission, steps: Tensor) -> None:
+    """Without eps it is 1e-5, which shows where a column hardly varies."""
+    x = steps * 1e-5
+    assert_close(submission.standardize(x), standardized(x, 1e-5), rtol=1e-3, atol=1e-3)
+
+
+# Small constants and a wide tolerance: a rounding error of the mean is divided by eps = 1e-5.
+@exercise("tensor_ops.standardize")
+@given(rows=st.integers(2, 5), constant=st.sampled_from([0.0, 1.0, -0.5, 0.75]))
+def test_constant_column_gives_zeros(submission: Submission, rows: int, constant: float) -> None:
+    """A column of equal numbers gives zeros, not nan, and does not disturb the column beside it."""
+    x = torch.stack([torch.full((rows,), constant), torch.arange(rows).float()], dim=1)
+    expected = standardized(x, 1e-5)
+    expected[:, 0] = 0.0
+    assert_close(submission.standardize(x), expected, atol=0.05)
+
+
+@exercise("tensor_ops.standardize")
+@given(x=tensors(((2, 4), (1, 3)), kind=("counting", "normal")))
+def test_input_is_untouched(submission: Submission, x: Tensor) -> None:
+    """The tensor that was passed in holds the same numbers afterwards."""
+    seen = observe(submission.standardize, x, eps=0.1)
+    assert_that(seen.changed == (), "the input was changed")
+    assert_close(seen.result, standardized(x, 0.1), atol=1e-3)
+
+
+def squared_distances(a: Tensor, b: Tensor) -> Tensor:
+    return (a[:, None] - b[None]).pow(2).sum(dim=-1)
+
+
+def two_tables(width: int) -> st.SearchStrategy[tuple[Tensor, Tensor]]:
+    return st.tuples(tensors(((1, 5), width)), tensors(((1, 5), width)))
+
+
+@exercise("tensor_ops.pairwise_sq_dists")
+def test_two_rows_against_three(submission: Submission) -> None:
+    """Two rows against three give a (2, 3) matrix of squared distances."""
+    a, b = torch.tensor([[0.0, 0.0], [3.0, 4.0]]), torch.tensor([[0.0, 2.0], [1.0, 0.0], [3.0, 0.0]])
+    assert_close(submission.pairwise_sq_dists(a, b), torch.tensor([[4.0, 1.0, 9.0], [13.0, 20.0, 16.0]]), atol=1e-3)
+
+
+@exercise("tensor_ops.pairwise_sq_dists")
+@given(tables=st.integers(1, 4).flatmap(two_tables))
+def test_every_row_against_every_row(submission: Submission, tables: tuple[Tensor, Tensor]) -> None:
+    """Entry (i, j) is the squared distance of row i of a from row j of b, for any n and m."""
+    a, b = tables
+    assert_close(submission.pairwise_sq_dists(a, b), squared_distances(a, b), atol=1e-3)
+
+
+@exercise("tensor_ops.pairwise_sq_dists")
+@settings(max_examples=3)
+@given(x=tensors((20, 3), kind="normal", contiguous=True))
+def test_never_negative(submission: Submission, x: Tensor) -> None:
+    """Rows that are close together, far from zero, have distances that are small but not below 0."""
+    points = 30 + x / 1000
+    result = submission.pairwise_sq_dists(points, points)
+    assert_close(result, squared_distances(points, points), atol=0.02)
+    assert_that(bool((result >= 0).all()), f"a squared distance is negative: {result.min().item():.3g}")
+
+
+@exercise("tensor_ops.pairwise_sq_dists")
+@pytest.mark.parametrize(("n", "m"), [(7, 2), (2, 7)])
+def test_as_many_torch_calls_for_many_rows(submission: Submission, n: int, m: int) -> None:
+    """The number of torch calls is the same for few rows as for many."""
+    counts = []
+    for a, b in ((torch.full((2, 1), 2.0), torch.zeros(2, 1)), (torch.full((n, 1), 2.0), torch.zeros(m, 1))):
+        seen = observe(submission.pairwise_sq_dists, a, b)
+        assert_close(seen.result, torch.full((len(a), len(b)), 4.0), atol=1e-3)
+        counts.append(seen.torch_calls)
+    assert_that(
+        counts[0] == counts[1],
+        f"{counts[0]} torch calls for 2 and 2 rows, but {counts[1]} for {n} and {m}: is there a loop over rows?",
+    )
+
+
+@exercise("tensor_ops.softmax")
+@given(x=tensors(ranks(1, 3)), pick=st.integers(0, 5))
+def test_probabilities_along_dim(submission: Submission, x: Tensor, pick: int) -> None:
+    """exp(x) over its sum along dim, for any shape and any dim, negative ones too."""
+    dim = pick % (2 * x.dim()) - x.dim()
+    assert_close(submission.softmax(x, dim), torch.softmax(x, dim), atol=1e-5)
+
+
+# exp(x - logsumexp(x)) is right too; its float32 error at 1e4 is about 1e-3.
+@exercise("tensor_ops.softmax")
+@given(x=tensors(((1, 4), (2, 4)), kind="large"), dim=st.sampled_from([0, 1, -1]))
+def test_large_scores(submission: Submission, x: Tensor, dim: int) -> None:
+    """Scores up to 1e4 and down to -1e4 give finite probabilities that sum to 1 along dim."""
+    scores = x.clamp(-1e4, 1e4)
+    assert_close(submission.softmax(scores, dim), torch.softmax(scores, dim), atol=5e-3)
+
+
+@exercise("tensor_ops.softmax")
+@pytest.mark.parametrize(("dim", "probability"), [(1, [[0.5, 0.5], [0.5, 0.5]]), (0, [[1.0, 1.0], [0.0, 0.0]])])
+def test_high_and_low_rows_together(submission: Submission, dim: int, probability: list[list[float]]) -> None:
+    """A row of 1e4 and a row of -1e4 in one tensor: each slice stands for itself."""
+    x = torch.tensor([[1e4, 1e4], [-1e4, -1e4]])
+    assert_close(submission.softmax(x, dim), torch.tensor(probability), atol=5e-3)
+
+
+@exercise("tensor_ops.softmax")
+@pytest.mark.parametrize("dim", [0, 1])
+def test_written_by_hand(submission: Submission, dim: int) -> None:
+    """The result is computed without torch's own softmax."""
+    x = torch.tensor([[1.0, 2.0, 4.0], [0.0, 0.0, 8.0]])
+    seen = observe(submission.softmax, x, dim)
+    assert_close(seen.result, torch.softmax(x, dim), atol=1e-5)
+    ready_made = [name for name in seen.called if "softmax" in name or "softmin" in name]
+    assert_that(not ready_made, f"torch's own {', '.join(ready_made)} was called: write it with exp and sum")
+
+
+def scores_and_labels(n: int, classes: int, seed: int) -> tuple[Tensor, Tensor]:
+    """Scores without ties, and labels of which about half are right."""
+    generator = torch.Generator().manual_seed(seed)
+    logits = torch.rand(n, classes, generator=generator).argsort(dim=1).float()
+    guesses = torch.randint(0, classes, (n,), generator=generator)
+    return logits, torch.where(torch.rand(n, generator=generator) < 0.5, logits.argmax(dim=1), guesses)
+
+
+def fraction_right(logits: Tensor, labels: Tensor) -> float:
+    return int((logits.argmax(dim=1) == labels).sum()) / len(labels)
+
+
+@exercise("tensor_ops.accuracy")
+def test_three_of_four(submission: Submission) -> None:
+    """Three right of four is 0.75, as a plain Python float."""
+    logits = torch.tensor([[2.0, 1.0, 0.0], [0.0, 3.0, 1.0], [5.0, 4.0, 6.0], [1.0, 0.0, -1.0]])
+    assert_close(submission.accuracy(logits, torch.tensor([0, 1, 1, 0])), 0.75, atol=1e-6)
+
+
+@exercise("tensor_ops.accuracy")
+@given(n=st.integers(1, 7), classes=st.integers(2, 5), seed=st.integers(0, 1 << 16))
+def test_fraction_of_right_classes(submission: Submission, n: int, classes: int, seed: int) -> None:
+    """The fraction of rows whose largest score is at the label, for any n and number of classes."""
+    logits, labels = scores_and_labels(n, classes, seed)
+    assert_close(submission.accuracy(logits, labels), fraction_right(logits, labels), atol=1e-6)
+
+
+@exercise("tensor_ops.accuracy")
+@pytest.mark.parametrize("shift", [0, 1])
+def test_all_right_and_none_right(submission: Submission, shift: int) -> None:
+    """All right is 1.0 and none right is 0.0."""
+    logits, _ = scores_and_labels(6, 3, seed=1)
+    labels = (logits.argmax(dim=1) + shift) % 3
+    assert_close(submission.accuracy(logits, labels), 0.0 if shift else 1.0, atol=1e-6)
+
+
+@exercise("tensor_ops.accuracy")
+@pytest.mark.parametrize("classes", [2, 5])
+def test_no_examples(submission: Submission, classes: int) -> None:
+    """With no examples the accuracy is 0.0, not nan and not an error."""
+    assert_equal(submission.accuracy(torch.zeros(0, classes), torch.zeros(0, dtype=torch.int64)), 0.0)

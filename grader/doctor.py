@@ -1,0 +1,46 @@
+"""What `grader doctor` tells: versions, machine, and which layers of the sandbox work here. Never imports torch."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import os
+import platform
+import sys
+from collections.abc import Iterator
+
+from grader.isolation.sandbox import probe_layers
+
+_PACKAGES = ("torchkata", "torch", "pytest", "hypothesis", "msgspec", "typer", "rich")
+
+
+def report() -> Iterator[str]:
+    """The report, line by line."""
+    yield f"python      {platform.python_version()} ({sys.executable})"
+    for name in _PACKAGES:
+        version = "not installed"
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            version = importlib.metadata.version(name)
+        yield f"{name:<11} {version}"
+    yield f"system      {platform.platform()}"
+    yield f"cores       {cores()}"
+    with contextlib.suppress(ValueError, OSError, AttributeError):
+        yield f"memory      {os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.1f} GiB"
+    layers = probe_layers()
+    yield ""
+    if not layers:
+        yield "sandbox     none on this system: submissions run in a process of their own, but can touch your files"
+        return
+    missing = sum(reason is not None for reason in layers.values())
+    yield "sandbox     " + (f"{missing} of {len(layers)} layers are missing" if missing else "all layers are active")
+    for layer, reason in layers.items():
+        yield f"  {'yes' if reason is None else 'NO ':<4} {layer:<16} {reason or ''}".rstrip()
+    if missing:
+        yield "Work of people you do not know is best graded where all layers are active."
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

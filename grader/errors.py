@@ -1,0 +1,62 @@
+"""Errors that a user can cause, told in one line; the command line prints them without a traceback.
+
+Never raised for the grader's own faults: those stay loud.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+
+class UserError(Exception):
+    """Something that the user can put right.
+
+    Attributes:
+        message: one line: what is wrong.
+        fix: what to do about it, if there is one thing to do.
+    """
+
+    def __init__(self, message: str, fix: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.fix = fix
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.message, self.fix)
+
+
+class CourseError(UserError):
+    """A course that cannot be used as it is written; its text is ``path:line: message``.
+
+    Remedy: open the file at that line. ``line`` is None when the whole file is meant, for example when it is missing.
+    """
+
+    def __init__(self, file: Path | str, line: int | None, message: str, fix: str | None = None) -> None:
+        super().__init__(message, fix)
+        self.file = Path(file)
+        self.line = line
+
+    def __str__(self) -> str:
+        where = str(self.file) if self.line is None else f"{self.file}:{self.line}"
+        return f"{where}: {self.message}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.file, self.line, self.message, self.fix)
+
+
+class UnknownName(UserError):
+    """A topic or exercise that the course does not have; the message names the nearest ones.
+
+    Remedy: write ``TOPIC``, ``TOPIC.EXERCISE``, or ``EXERCISE`` where one topic only has it.
+    """
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """``; did you mean `x`?`` for the names in `known` nearest to `name`; empty when none is near."""
+    near = difflib.get_close_matches(name, sorted(known), n=3)
+    likeness = [difflib.SequenceMatcher(None, match, name).ratio() for match in near]
+    near = [match for match, ratio in zip(near, likeness, strict=True) if ratio > likeness[0] - 0.1]
+    return "; did you mean " + " or ".join(f"`{match}`" for match in near) + "?" if near else ""

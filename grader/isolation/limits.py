@@ -1,0 +1,73 @@
+"""What one submission may use, and the kernel limits (rlimits) that say so.
+
+Must never raise a limit: it only lowers what the host process has.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+
+import msgspec
+
+if sys.platform != "win32":
+    import resource
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """Bounds on one topic of one submission. Times in seconds of wall clock, sizes in bytes."""
+
+    check_seconds: float = 10.0
+    """The longest that one check may take (s)."""
+    topic_seconds: float = 60.0
+    """The longest that all checks of a topic may take together (s); also each process's CPU time, plus 5 s."""
+    memory_bytes: int = 2 << 30
+    """Memory that a submission may add to what the warm host already holds (bytes)."""
+    processes: int = 64
+    """Processes and threads of the submission alive at the same time."""
+    file_bytes: int = 16 << 20
+    """The largest file, and all files in the work folder together (bytes); the same again for shared memory."""
+    print_bytes: int = 64 << 10
+    """How much of what the submission prints is kept (bytes)."""
+
+
+OPEN_FILES = 256
+CPU_GRACE_SECONDS = 5
+ADDRESS_SPACE_SLACK_BYTES = 4 << 30
+
+
+def apply(limits: Limits) -> None:
+    """Lower this process's rlimits, soft and hard, to `limits`; everything forked from here inherits them.
+
+    Raises:
+        OSError, ValueError: the system refused a limit.
+    """
+    data, size = _own_sizes()
+    cpu = math.ceil(limits.topic_seconds) + CPU_GRACE_SECONDS
+    wanted = {
+        "RLIMIT_DATA": data + limits.memory_bytes,
+        "RLIMIT_AS": size + 2 * limits.memory_bytes + ADDRESS_SPACE_SLACK_BYTES,
+        "RLIMIT_NPROC": limits.processes,
+        "RLIMIT_FSIZE": limits.file_bytes,
+        "RLIMIT_NOFILE": OPEN_FILES,
+        "RLIMIT_CORE": 0,
+        "RLIMIT_CPU": cpu,
+        "RLIMIT_MSGQUEUE": 0,
+    }
+    for name, value in wanted.items():
+        kind = getattr(resource, name, None)
+        if kind is None:
+            continue
+        _, hard = resource.getrlimit(kind)
+        bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(kind, (bound, bound))
+
+
+def _own_sizes() -> tuple[int, int]:
+    found = {"VmData": 0, "VmSize": 0}
+    with open("/proc/self/status", encoding="utf-8", errors="replace") as status:
+        for line in status:
+            name, _, rest = line.partition(":")
+            if name in found:
+                found[name] = int(rest.split()[0]) * 1024
+    return found["VmData"], found["VmSize"]

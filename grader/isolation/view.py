@@ -1,0 +1,117 @@
+"""Which files submitted code may see: the system's libraries, Python and its packages, and nothing hidden.
+
+Must never offer a home folder, the project, or a folder of `sys.path` that is not a package folder.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/sys/bus", "/sys/class", "/sys/devices")
+_ETC = ("alternatives", "group", "host.conf", "hosts", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime")
+_ETC_TOO = ("mime.types", "nsswitch.conf", "os-release", "passwd", "protocols", "services", "timezone")
+DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+_PACKAGE_FOLDERS = ("site-packages", "dist-packages")
+
+
+class View(msgspec.Struct, frozen=True):
+    """What may be read, as absolute paths without symlinks.
+
+    `readable` and `hidden` may lie within each other; the most specific one counts, and `hidden` when equal.
+    """
+
+    readable: tuple[str, ...]
+    hidden: tuple[str, ...]
+
+    def layers(self) -> list[tuple[str, bool]]:
+        """(path, readable?) from the outside in, as mounts are laid over each other."""
+        covers = [h for h in self.hidden if any(_within(h, r) for r in self.readable)]
+        wanted = [(r, True) for r in self.readable if r not in self.hidden] + [(h, False) for h in covers]
+        return sorted(wanted, key=lambda entry: (entry[0].count("/"), entry[0]))
+
+    def rules(self) -> tuple[list[str], list[str]]:
+        """(folders and files readable with all that is in them, folders that may be listed only).
+
+        An access list can allow but not forbid: round a hidden path its neighbours are named one by one.
+        """
+        whole: list[str] = []
+        listed: list[str] = []
+        for path in self.readable:
+            if path not in self.hidden:
+                self._split(path, whole, listed)
+        return whole, listed
+
+    def _split(self, path: str, whole: list[str], listed: list[str]) -> None:
+        if path in self.hidden:
+            return
+        if not any(_within(h, path) for h in self.hidden):
+            whole.append(path)
+            return
+        listed.append(path)
+        if not os.access(path, os.R_OK | os.X_OK):
+            return
+        with os.scandir(path) as entries:
+            for entry in entries:
+                if not entry.is_symlink():
+                    self._split(entry.path, whole, listed)
+
+
+def python_view(*, hidden: Sequence[Path], readable: Sequence[Path]) -> View:
+    """The view that lets this interpreter import its standard library and the installed packages."""
+    prefixes = {os.path.realpath(p) for p in (sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix)}
+    hide = {os.path.realpath(path) for path in hidden}
+    packages = {
+        os.path.realpath(entry)
+        for entry in sys.path
+        if os.path.basename(os.path.normpath(entry)) in _PACKAGE_FOLDERS and os.path.isdir(entry)
+    }
+    etc = {os.path.realpath(f"/etc/{name}") for name in _ETC + _ETC_TOO}
+    chosen = {p for p in _SYSTEM if os.path.isdir(p) and not os.path.islink(p)} | etc
+    chosen |= {p for p in prefixes if not _is_home(p)} | packages | {os.path.realpath(p) for p in readable}
+    chosen = {p for p in chosen if os.path.exists(p)}
+    covered = {p for p in chosen if any(p != q and _within(p, q) and not _between(p, q, hide) for q in chosen)}
+    return View(readable=tuple(sorted(chosen - covered)), hidden=tuple(sorted(hide)))
+
+
+def links() -> dict[str, str]:
+    """Symlinks on the way to the shown folders, which a root made afresh needs too: /bin -> usr/bin and its like."""
+    names = [p for p in _SYSTEM if p.count("/") == 1] + [f"/etc/{name}" for name in _ETC + _ETC_TOO]
+    found: dict[str, str] = {}
+    for start in [*names, sys.prefix, sys.base_prefix, *(p for p in sys.path if os.path.isabs(p))]:
+        path = os.path.normpath(start)
+        while link := next((p for p in _on_the_way(path) if os.path.islink(p) and p not in found), None):
+            found[link] = os.path.realpath(link)
+            path = found[link] + path[len(link) :]
+    return found
+
+
+def closed_to_others(paths: Iterable[str]) -> str | None:
+    """The first folder on the way to `paths` that another user cannot pass, None when all are open."""
+    for path in sorted(paths):
+        for folder in _on_the_way(path):
+            mode = os.stat(folder).st_mode
+            if stat.S_ISDIR(mode) and not mode & stat.S_IXOTH:
+                return folder
+    return None
+
+
+def _on_the_way(path: str) -> list[str]:
+    return [*(str(parent) for parent in reversed(Path(path).parents)), path]
+
+
+def _within(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def _between(path: str, folder: str, hidden: Iterable[str]) -> bool:
+    return any(_within(path, h) and _within(h, folder) for h in hidden)
+
+
+def _is_home(path: str) -> bool:
+    return path == "/" or path == os.path.realpath(os.path.expanduser("~"))

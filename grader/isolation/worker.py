@@ -1,0 +1,77 @@
+"""A worker: one judge and its warm host, grading what arrives on standard input.
+
+The host is forked off before anything of the course is read: what submitted code descends from never held it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import IO, Any
+
+from grader.intake.submission import Submission
+from grader.isolation.protocol import Fault, WorkerOptions, read_frame, write_frame
+
+
+def main() -> int:
+    """Serves until standard input ends; exit code 3 when the worker cannot go on."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # stray prints of a check must not reach the protocol
+    requests = sys.stdin.buffer
+
+    import torch
+
+    from grader.isolation.host import start_host
+
+    torch.set_num_threads(1)
+    control, process = start_host()
+    options = read_frame(requests, WorkerOptions)
+    if options is None:
+        return 0
+    from grader.errors import UserError
+    from grader.isolation.limits import Limits
+    from grader.isolation.remote import HostClient, HostGone
+
+    limits = dict(options.limits)
+    for name in ("memory_bytes", "processes", "file_bytes", "print_bytes"):
+        limits[name] = int(limits[name])
+    host = HostClient(control, process, Limits(**limits))  # type: ignore[arg-type]
+    try:
+        judge = _judge(host, options)
+    except UserError as error:
+        return _give_up(requests, answers, str(error))
+    while (submission := read_frame(requests, Submission)) is not None:
+        try:
+            write_frame(answers, judge.grade(submission))
+        except HostGone as error:
+            write_frame(answers, Fault(f"the warm host has ended: {error}"))
+            return 3
+    host.close()
+    return 0
+
+
+def _judge(host: Any, options: WorkerOptions) -> Any:
+    from grader.course import Course
+    from grader.judge import Judge
+
+    course = Course.load(Path(options.course) if options.course else None)
+    host.prepare(hidden_paths(course), [])
+    return Judge(course, host, exercises=options.exercises, seed=options.seed, wrong=options.misconceptions)
+
+
+def hidden_paths(course: Any) -> list[str]:
+    """What no submission may see: the course's folders and the grader's own."""
+    package = Path(__file__).resolve().parent.parent
+    return [str(path) for path in (package, course.root, course.checks_dir, course.solutions_dir)]
+
+
+def _give_up(requests: IO[bytes], answers: IO[bytes], reason: str) -> int:
+    """Answers everything that comes with the reason why nothing can be graded."""
+    while read_frame(requests, Submission) is not None:
+        write_frame(answers, Fault(reason))
+    return 3
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,202 @@
+"""Comparisons that a check can trust: exact types, real bytes, and a mismatch said in words.
+
+Only exact built-in types and tensors are compared, never through the value's own ``__eq__``. Everything here runs
+in the judge on decoded data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor
+
+from grader.isolation.proxies import Remote, SubmissionRaised
+from grader.testkit.show import show
+
+_TOLERANCES: dict[torch.dtype, tuple[float, float]] = {
+    torch.float16: (1e-3, 1e-5),
+    torch.bfloat16: (1.6e-2, 1e-5),
+    torch.float32: (1e-4, 1e-5),
+    torch.float64: (1e-7, 1e-7),
+    torch.complex64: (1e-4, 1e-5),
+    torch.complex128: (1e-7, 1e-7),
+}
+
+
+class Mismatch(AssertionError):
+    """A comparison failed.
+
+    Attributes:
+        reason: the mismatch in words, without any expected value.
+        actual: what came back.
+        expected: what should have come back.
+    """
+
+    def __init__(self, reason: str, actual: object, expected: object) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.actual = actual
+        self.expected = expected
+
+    def __str__(self) -> str:
+        return f"{self.reason}\nreturned: {show(self.actual)}\nexpected: {show(self.expected)}"
+
+
+class Raised:
+    """What `raises` caught, once its block has ended."""
+
+    message: str = ""
+
+
+def assert_close(
+    actual: object, expected: object, rtol: float | None = None, atol: float | None = None, what: str = ""
+) -> None:
+    """Fails unless both have the same structure, types, dtypes and shapes, and numbers that are close.
+
+    Args:
+        rtol: relative tolerance; by dtype when left out (1e-4 for float32, 1e-7 for float64 and Python floats).
+        atol: absolute tolerance; by dtype when left out.
+        what: what is compared, e.g. ``"the second gradient"``; opens the message.
+
+    Raises:
+        Mismatch: with the reason in words.
+    """
+    reason = _difference(actual, expected, _Tolerance(rtol, atol), "")
+    if reason:
+        raise Mismatch(f"{what}: {reason}" if what else reason, actual, expected)
+
+
+def assert_equal(actual: object, expected: object, what: str = "") -> None:
+    """Fails unless both are exactly equal, types included: ``1``, ``1.0`` and ``True`` differ, NaN equals NaN.
+
+    Raises:
+        Mismatch: with the reason in words.
+    """
+    reason = _difference(actual, expected, _Tolerance(0.0, 0.0), "")
+    if reason:
+        raise Mismatch(f"{what}: {reason}" if what else reason, actual, expected)
+
+
+def assert_that(condition: bool, sentence: str) -> None:
+    """Fails with a sentence for the student unless the condition is exactly True."""
+    if condition is not True:
+        raise AssertionError(sentence)
+
+
+@contextmanager
+def raises(kind: type[Exception], match: str = "") -> Iterator[Raised]:
+    """Fails unless the block raises exactly this exception type (no subclass).
+
+    Args:
+        kind: a built-in exception type.
+        match: text that the message must contain.
+    """
+    caught = Raised()
+    try:
+        yield caught
+    except SubmissionRaised as error:
+        if error.kind != kind.__name__ or not error.exact:
+            if error.kind in ("missing", "NotImplementedError"):
+                raise
+            raise AssertionError(
+                f"raised {error.kind}({error.message[:200]!r}) where {kind.__name__} was expected"
+            ) from error
+        caught.message = error.message
+        if match not in error.message:
+            raise AssertionError(
+                f"the message of the {kind.__name__} should contain {match!r}, but it is {error.message[:200]!r}"
+            ) from error
+        return
+    raise AssertionError(f"no exception where {kind.__name__} was expected")
+
+
+class _Tolerance:
+    __slots__ = ("atol", "rtol")
+
+    def __init__(self, rtol: float | None, atol: float | None) -> None:
+        self.rtol = rtol
+        self.atol = atol
+
+    def of(self, dtype: torch.dtype) -> tuple[float, float]:
+        rtol, atol = _TOLERANCES.get(dtype, (0.0, 0.0))
+        return (rtol if self.rtol is None else self.rtol, atol if self.atol is None else self.atol)
+
+
+def _difference(actual: object, expected: object, tolerance: _Tolerance, where: str) -> str:
+    """The first difference in words, or the empty string."""
+    place = f"at {where}: " if where else ""
+    if isinstance(actual, Remote):
+        return f"{place}a {actual._kind} where {_name(expected)} was expected"
+    if isinstance(expected, Tensor):
+        if not isinstance(actual, Tensor):
+            return f"{place}{_name(actual)} where {_name(expected)} was expected"
+        reason = _tensor_difference(actual, expected, tolerance)
+        return place + reason if reason else ""
+    if type(actual) is not type(expected):
+        return f"{place}{_name(actual)} where {_name(expected)} was expected"
+    if isinstance(expected, float):
+        assert isinstance(actual, float)
+        rtol, atol = tolerance.of(torch.float64)
+        if actual == expected or (math.isnan(actual) and math.isnan(expected)):
+            return ""
+        close = math.isfinite(expected) and abs(actual - expected) <= atol + rtol * abs(expected)
+        return "" if close else f"{place}{show(actual)} where {show(expected)} was expected"
+    if isinstance(expected, (list, tuple)):
+        assert isinstance(actual, (list, tuple))
+        if len(actual) != len(expected):
+            return f"{place}{len(actual)} items where {len(expected)} were expected"
+        for index, (one, other) in enumerate(zip(actual, expected, strict=True)):
+            reason = _difference(one, other, tolerance, f"{where}[{index}]")
+            if reason:
+                return reason
+        return ""
+    if isinstance(expected, dict):
+        assert isinstance(actual, dict)
+        if list(map(repr, actual)) != list(map(repr, expected)) and set(map(repr, actual)) != set(map(repr, expected)):
+            return (
+                f"{place}keys {show(sorted(map(str, actual)))} where {show(sorted(map(str, expected)))} were expected"
+            )
+        for key in expected:
+            reason = _difference(actual.get(key), expected[key], tolerance, f"{where}[{key!r}]")
+            if reason:
+                return reason
+        return ""
+    if actual == expected:
+        return ""
+    return f"{place}{show(actual)} where {show(expected)} was expected"
+
+
+def _tensor_difference(actual: Tensor, expected: Tensor, tolerance: _Tolerance) -> str:
+    if actual.shape != expected.shape:
+        return f"shape {tuple(actual.shape)} where {tuple(expected.shape)} was expected"
+    if actual.dtype != expected.dtype:
+        return f"dtype {actual.dtype} where {expected.dtype} was expected"
+    if actual.device != expected.device:
+        return f"device {actual.device} where {expected.device} was expected"
+    one, other = actual.detach(), expected.detach()
+    if torch.equal(one, other):
+        return ""
+    rtol, atol = tolerance.of(expected.dtype)
+    wrong = ~torch.isclose(one, other, rtol=rtol, atol=atol, equal_nan=True)
+    count = int(wrong.sum())
+    if not count:
+        return ""
+    if one.dim() == 0:
+        return "another value"
+    position = tuple(int(index) for index in wrong.nonzero()[0])
+    return (
+        f"{count} of {wrong.numel()} values differ, the first at {list(position)}: "
+        f"{show(one[position].item())} where {show(other[position].item())} was expected"
+    )
+
+
+def _name(value: object) -> str:
+    if value is None:
+        return "None"
+    if isinstance(value, Tensor):
+        return f"a tensor of shape {tuple(value.shape)}"
+    name = "torch.Size" if type(value) is torch.Size else type(value).__name__
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"

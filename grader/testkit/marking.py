@@ -1,0 +1,47 @@
+"""The two decorators that tie code to the course: `exercise` on a check, `misconception` on a wrong answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
+
+EXAMPLES: Final = 25
+"""Generated examples per property, where the check does not say otherwise."""
+
+
+def exercise(name: str, *, hidden: bool = False) -> Callable[[F], F]:
+    """Says which exercise a check belongs to. Put it above ``@given``.
+
+    Args:
+        name: ``"topic.exercise"``, as in course.toml.
+        hidden: whether a failure keeps back what was expected.
+    """
+
+    def mark(check: F) -> F:
+        import pytest
+
+        if hasattr(check, "hypothesis") and not hasattr(check, "_hypothesis_internal_settings_applied"):
+            from hypothesis import settings
+
+            check = settings(max_examples=EXAMPLES)(check)
+        return pytest.mark.exercise(name, hidden=hidden)(check)  # type: ignore[no-any-return]
+
+    return mark
+
+
+def misconception(of: str, *, tell: str, name: str | None = None) -> Callable[[T], T]:
+    """Marks a classic wrong answer. The arguments must be literals: the course reads them without running the file.
+
+    Args:
+        of: the exercise that it answers wrongly.
+        tell: what a student who answers so is told.
+        name: the misconception's name; the function's own when left out.
+    """
+
+    def mark(answer: T) -> T:
+        return answer
+
+    return mark

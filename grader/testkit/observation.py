@@ -1,0 +1,181 @@
+"""Facts about one call that its result cannot carry: what it changed, shares, called and differentiates.
+
+`observe` and `value_and_grad` are for checks; ``watch`` and ``backpropagate`` run in the student process. They see
+what a truthful process sees: for verdicts, prefer outcomes wherever an outcome can tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import torch
+from torch.overrides import TorchFunctionMode
+
+if TYPE_CHECKING:
+    from grader.isolation.proxies import RemoteFunction
+
+
+class Observation(msgspec.Struct, frozen=True):
+    """What `observe` saw.
+
+    Attributes:
+        result: what the call returned.
+        changed: tensor arguments that were changed in place, as paths: ``"0"``, ``"1[2]"``, ``"eps"``.
+        returned: the path of the argument that the result *is*, else None.
+        shares: tensor arguments whose storage the result shares.
+        torch_calls: how many torch functions ran.
+        called: their names, sorted, each once.
+        requires_grad: whether the result is a tensor that requires grad.
+        is_leaf: whether the result is a leaf tensor.
+        rng_used: whether torch's global CPU generator moved.
+    """
+
+    result: Any
+    changed: tuple[str, ...]
+    returned: str | None
+    shares: tuple[str, ...]
+    torch_calls: int
+    called: tuple[str, ...]
+    requires_grad: bool
+    is_leaf: bool
+    rng_used: bool
+
+
+class ValueAndGrad(msgspec.Struct, frozen=True):
+    """A result and its gradients: ``grads[k]`` belongs to argument ``wrt[k]``, None where it was not used."""
+
+    value: Any
+    grads: list[torch.Tensor | None]
+    has_graph: bool
+
+
+def observe(function: RemoteFunction, *args: object, **kwargs: object) -> Observation:
+    """Calls a function of the submission once and reports what its result cannot carry.
+
+    Raises:
+        SubmissionRaised: if the call raised.
+    """
+    from grader.isolation.proxies import Call, SubmissionCrashed
+
+    shown = Call(function._name, args, kwargs)
+    reply = function._channel.request("call", (watch, function, list(args), dict(kwargs)), {}, shown)
+    match reply:
+        case (
+            result,
+            tuple(changed),
+            returned,
+            tuple(shares),
+            int(calls),
+            tuple(called),
+            bool(grad),
+            bool(leaf),
+            bool(rng),
+        ):
+            shown.result = result
+            return Observation(result, changed, returned, shares, calls, called, grad, leaf, rng)
+    raise SubmissionCrashed("sent an observation that is not data")
+
+
+def value_and_grad(
+    function: RemoteFunction, *args: object, wrt: tuple[int, ...] = (0,), **kwargs: object
+) -> ValueAndGrad:
+    """Calls a function of the submission and differentiates its (summed) result by torch.
+
+    Args:
+        wrt: positions of the tensor arguments that become leaves.
+    """
+    from grader.isolation.proxies import Call, SubmissionCrashed
+
+    shown = Call(function._name, args, kwargs)
+    reply = function._channel.request("call", (backpropagate, function, list(args), dict(kwargs), wrt), {}, shown)
+    match reply:
+        case (value, list(grads), bool(has_graph)) if all(g is None or type(g) is torch.Tensor for g in grads):
+            shown.result = value
+            return ValueAndGrad(value, grads, has_graph)
+    raise SubmissionCrashed("sent gradients that are not data")
+
+
+class _Calls(TorchFunctionMode):
+    """Counts and names every torch function that runs, property reads excepted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+        self.names: set[str] = set()
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = getattr(func, "__name__", "")
+        if name not in ("__get__", "__set__"):
+            self.count += 1
+            self.names.add(name)
+        return func(*args, **(kwargs or {}))
+
+
+def watch(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """Runs in the student process: one call, and the fields of an `Observation`."""
+    tensors = dict(_tensors(args, kwargs))
+    before = {path: tensor.detach().clone() for path, tensor in tensors.items()}
+    generator = torch.random.get_rng_state()
+    with _Calls() as calls:
+        result = function(*args, **kwargs)
+    rng_used = not torch.equal(generator, torch.random.get_rng_state())
+    changed = tuple(path for path, tensor in tensors.items() if not _same(before[path], tensor.detach()))
+    paths: dict[str, Any] = {str(position): item for position, item in enumerate(args)} | kwargs | tensors
+    is_tensor = isinstance(result, torch.Tensor)
+    returned = next((path for path, item in paths.items() if item is result and (is_tensor or _is_object(item))), None)
+    shares = tuple(path for path, tensor in tensors.items() if is_tensor and _overlap(tensor, result))
+    grad = is_tensor and bool(result.requires_grad)
+    leaf = is_tensor and bool(result.is_leaf)
+    return result, changed, returned, shares, calls.count, tuple(sorted(calls.names)), grad, leaf, rng_used
+
+
+def backpropagate(
+    function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any], wrt: tuple[int, ...]
+) -> tuple[Any, list[torch.Tensor | None], bool]:
+    """Runs in the student process: one call, its value, and the gradients by torch."""
+    leaves = [args[position].detach().clone().requires_grad_(True) for position in wrt]
+    for position, leaf in zip(wrt, leaves, strict=True):
+        args[position] = leaf
+    value = function(*args, **kwargs)
+    if not isinstance(value, torch.Tensor) or not value.requires_grad:
+        return value, [None] * len(leaves), False
+    grads = torch.autograd.grad(value.sum(), leaves, allow_unused=True)
+    return value, list(grads), True
+
+
+def _tensors(args: list[Any], kwargs: dict[str, Any]) -> Iterator[tuple[str, torch.Tensor]]:
+    for path, item in [(str(position), item) for position, item in enumerate(args)] + list(kwargs.items()):
+        yield from _inside(path, item)
+
+
+def _inside(path: str, item: Any) -> Iterator[tuple[str, torch.Tensor]]:
+    if isinstance(item, torch.Tensor):
+        yield path, item
+    elif isinstance(item, (list, tuple)):
+        for position, part in enumerate(item):
+            yield from _inside(f"{path}[{position}]", part)
+    elif isinstance(item, dict):
+        for key, part in item.items():
+            yield from _inside(f"{path}[{key!r}]", part)
+
+
+def _is_object(item: object) -> bool:
+    return not isinstance(item, (int, float, str, bytes, bool, type(None), tuple))
+
+
+def _same(before: torch.Tensor, after: torch.Tensor) -> bool:
+    return (
+        before.shape == after.shape
+        and before.dtype == after.dtype
+        and bool(torch.equal(before, after) or torch.allclose(before, after, rtol=0, atol=0, equal_nan=True))
+    )
+
+
+def _overlap(one: torch.Tensor, other: torch.Tensor) -> bool:
+    if one is other:
+        return True
+    if one.layout is not torch.strided or other.layout is not torch.strided:
+        return False
+    return one.untyped_storage().data_ptr() == other.untyped_storage().data_ptr() and one.numel() > 0

@@ -1,0 +1,100 @@
+"""Hypothesis strategies for tensors: they draw structure, and fill it by a seeded generator.
+
+Drawing a matrix float by float is ten times dearer than the check that uses it. So a tensor is a shape, a memory
+layout, a kind of content and a seed; it shrinks to few elements in a plain layout, and then to small integers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final, TypeAlias
+
+import torch
+from hypothesis import strategies as st
+from torch import Tensor
+
+Shape: TypeAlias = "Sequence[int | tuple[int, int]] | st.SearchStrategy[tuple[int, ...]]"
+
+KINDS: Final = ("small_ints", "counting", "normal", "constant", "zeros", "large")
+"""Kinds of content, simplest first. ``large`` is ±1e4; the others are moderate."""
+_DEFAULT_KINDS: Final = ("small_ints", "counting", "normal", "constant")
+_LAYOUTS: Final = ("contiguous", "transposed", "sliced")
+
+
+def shapes(shape: Shape) -> st.SearchStrategy[tuple[int, ...]]:
+    """Shapes whose dims are fixed (an int) or drawn from a range ``(low, high)``, both ends included."""
+    if isinstance(shape, st.SearchStrategy):
+        return shape
+    dims = [st.just(dim) if isinstance(dim, int) else st.integers(*dim) for dim in shape]
+    return st.tuples(*dims)
+
+
+def tensors(
+    shape: Shape,
+    dtype: torch.dtype | Sequence[torch.dtype] = torch.float32,
+    kind: str | Sequence[str] | None = None,
+    contiguous: bool | None = None,
+) -> st.SearchStrategy[Tensor]:
+    """Tensors of a shape; deterministic, so that an example can be replayed.
+
+    Args:
+        shape: one entry per dim, an int or a range ``(low, high)``; or a strategy of shapes.
+        dtype: one dtype, or several to draw from.
+        kind: one of `KINDS`, or several to draw from; moderate numbers when left out.
+        contiguous: True for a plain layout only, False for none, None for both.
+
+    Raises:
+        ValueError: for an unknown kind.
+    """
+    kinds = _DEFAULT_KINDS if kind is None else (kind,) if isinstance(kind, str) else tuple(kind)
+    unknown = set(kinds) - set(KINDS)
+    if unknown:
+        raise ValueError(f"unknown kind of content {sorted(unknown)}; known are {', '.join(KINDS)}")
+    dtypes = (dtype,) if isinstance(dtype, torch.dtype) else tuple(dtype)
+    layouts = _LAYOUTS[:1] if contiguous else _LAYOUTS[1:] if contiguous is False else _LAYOUTS
+    return st.builds(
+        make_tensor,
+        shapes(shape),
+        dtype=st.sampled_from(dtypes) if len(dtypes) > 1 else st.just(dtypes[0]),
+        kind=st.sampled_from(kinds) if len(kinds) > 1 else st.just(kinds[0]),
+        layout=st.sampled_from(layouts) if len(layouts) > 1 else st.just(layouts[0]),
+        seed=st.integers(0, 1 << 16),
+    )
+
+
+def labels(count: int | tuple[int, int], classes: int) -> st.SearchStrategy[Tensor]:
+    """int64 tensors of ``count`` class indices in ``[0, classes)``."""
+    size = st.just(count) if isinstance(count, int) else st.integers(*count)
+    return st.builds(_make_labels, size, st.just(classes), st.integers(0, 1 << 16))
+
+
+def make_tensor(shape: Sequence[int], *, dtype: torch.dtype, kind: str, layout: str, seed: int) -> Tensor:
+    """The tensor of one drawn structure; the same arguments give the same bits."""
+    plain = _content(math.prod(shape), kind, seed).to(dtype).reshape(tuple(shape))
+    if layout == "transposed" and len(shape) >= 2:
+        return plain.mT.contiguous().mT
+    if layout == "sliced" and len(shape) >= 1:
+        wide = torch.zeros((*shape[:-1], 2 * shape[-1]), dtype=dtype)
+        wide[..., ::2] = plain
+        return wide[..., ::2]
+    return plain
+
+
+def _content(count: int, kind: str, seed: int) -> Tensor:
+    if kind == "zeros":
+        return torch.zeros(count)
+    if kind == "counting":
+        return torch.arange(count, dtype=torch.float32) + seed % 3
+    generator = torch.Generator().manual_seed(seed)
+    if kind == "constant":
+        return torch.full((count,), float(seed % 7 - 3))
+    if kind == "normal":
+        return torch.randn(count, generator=generator)
+    if kind == "large":
+        return torch.randint(-3, 4, (count,), generator=generator) * 1e4 + torch.randn(count, generator=generator)
+    return torch.randint(-3, 4, (count,), generator=generator).float()
+
+
+def _make_labels(count: int, classes: int, seed: int) -> Tensor:
+    return torch.randint(0, classes, (count,), generator=torch.Generator().manual_seed(seed))

@@ -1,0 +1,624 @@
+"""Classic wrong answers of autograd, each with what to tell the student who gave it.
+
+Never make one of them right: every one here must be caught by a check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from grader.testkit import misconception
+
+# ---------------------------------------------------------------- logistic_loss
+
+
+@misconception(
+    "logistic_loss",
+    tell="The number is right, but the loss has no graph: .item(), .detach(), .data or torch.tensor(...) cut it off "
+    "from w and b. Keep the loss a tensor that torch itself computed.",
+)
+def cuts_the_graph(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
+    return torch.tensor(F.binary_cross_entropy_with_logits(x * w + b, y).item())
+
+
+@misconception(
+    "logistic_loss",
+    tell="You added up the losses of the examples. The mean does not grow with the number of examples, so that one "
+    "learning rate fits batches of any size.",
+)
+def sum_for_mean(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
+    return F.binary_cross_entropy_with_logits(x * w + b, y, reduction="sum")
+
+
+@misconception(
+    "logistic_loss",
+    tell="You return one loss per example. The loss to differentiate is a single number: their mean.",
+)
+def one_loss_per_example(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
+    return F.binary_cross_entropy_with_logits(x * w + b, y, reduction="none")
+
+
+@misconception(
+    "logistic_loss",
+    tell="You applied the sigmoid twice: binary_cross_entropy_with_logits has one inside. Give it x * w + b as it is.",
+)
+def sigmoid_twice(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
+    return F.binary_cross_entropy_with_logits(torch.sigmoid(x * w + b), y)
+
+
+@misconception(
+    "logistic_loss",
+    tell="Only examples of class 1 count in your loss. Those of class 0 have a term too, with 1 - y and 1 - p.",
+)
+def only_class_one(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
+    return -(y * torch.sigmoid(x * w + b).log()).mean()
+
+
+@misconception(
+    "logistic_loss",
+    tell="That is the squared error. Cross-entropy takes logarithms of probabilities, and punishes a confident "
+    "mistake far harder.",
+)
+def squared_error(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
+    return F.mse_loss(torch.sigmoid(x * w + b), y)
+
+
+# ---------------------------------------------------------------- gradients
+
+
+@misconception(
+    "gradients",
+    tell="Your gradients are right the first time, but computing them freed the graph, so a second call fails. "
+    "Ask torch to retain it.",
+)
+def frees_the_graph(loss: Tensor, params: Sequence[Tensor]) -> list[Tensor]:
+    found = torch.autograd.grad(loss, params, allow_unused=True)
+    return [torch.zeros_like(p) if g is None else g for p, g in zip(params, found)]
+
+
+@misconception(
+    "gradients",
+    tell="backward() adds into .grad, so what you return has old gradients in it, and .grad stays populated. "
+    "There is a torch function that returns gradients without storing them.",
+)
+def leaves_grad_populated(loss: Tensor, params: Sequence[Tensor]) -> list[Tensor]:
+    loss.backward(retain_graph=True)
+    return [torch.zeros_like(p) if p.grad is None else p.grad.clone() for p in params]
+
+
+@misconception(
+    "gradients",
+    tell="The result is right, but you overwrote .grad of the parameters: gradients that somebody else collected there "
+    "are lost. torch.autograd.grad leaves .grad alone.",
+)
+def overwrites_grad(loss: Tensor, params: Sequence[Tensor]) -> list[Tensor]:
+    found = torch.autograd.grad(loss, params, retain_graph=True, allow_unused=True)
+    for p, g in zip(params, found):
+        p.grad = torch.zeros_like(p) if g is None else g.clone()
+    return [p.grad for p in params]
+
+
+@misconception(
+    "gradients",
+    tell="You put .grad of the parameters back, but backward() also wrote into the other leaves of the graph. "
+    "Differentiate by params only.",
+)
+def forgets_the_other_leaves(loss: Tensor, params: Sequence[Tensor]) -> list[Tensor]:
+    before = [p.grad for p in params]
+    for p in params:
+        p.grad = None
+    loss.backward(retain_graph=True)
+    found = [torch.zeros_like(p) if p.grad is None else p.grad for p in params]
+    for p, g in zip(params, before):
+        p.grad = g
+    return found
+
+
+@misconception(
+    "gradients",
+    tell="For a parameter that the loss does not depend on you return None. Its gradient is zeros of its shape: "
+    "moving it changes nothing.",
+)
+def none_for_unused(loss: Tensor, params: Sequence[Tensor]) -> list[Tensor | None]:
+    return list(torch.autograd.grad(loss, params, retain_graph=True, allow_unused=True))
+
+
+@misconception(
+    "gradients",
+    tell="torch.autograd.grad refuses parameters that the loss does not depend on, unless you allow unused ones.",
+)
+def refuses_unused(loss: Tensor, params: Sequence[Tensor]) -> list[Tensor]:
+    return list(torch.autograd.grad(loss, params, retain_graph=True))
+
+
+# ---------------------------------------------------------------- numerical_gradient
+
+
+@misconception(
+    "numerical_gradient",
+    tell="You step forward only. A difference taken on both sides of x cancels the error of first order: "
+    "f(x + eps) - f(x - eps), over 2 * eps.",
+)
+def forward_differences(f: Callable[[Tensor], Tensor], x: Tensor, eps: float = 1e-4) -> Tensor:
+    flat, here = x.detach().flatten(), f(x)
+    result = torch.zeros_like(flat)
+    for i in range(flat.numel()):
+        up = flat.clone()
+        up[i] += eps
+        result[i] = (f(up.reshape(x.shape)) - here) / eps
+    return result.reshape(x.shape)
+
+
+@misconception(
+    "numerical_gradient",
+    tell="Your gradient is twice too large: from x - eps to x + eps it is 2 * eps.",
+)
+def divides_by_one_step(f: Callable[[Tensor], Tensor], x: Tensor, eps: float = 1e-4) -> Tensor:
+    flat = x.detach().flatten()
+    result = torch.zeros_like(flat)
+    for i in range(flat.numel()):
+        up, down = flat.clone(), flat.clone()
+        up[i] += eps
+        down[i] -= eps
+        result[i] = (f(up.reshape(x.shape)) - f(down.reshape(x.shape))) / eps
+    return result.reshape(x.shape)
+
+
+@misconception(
+    "numerical_gradient",
+    tell="You move all elements at once, so every entry is the sum of the whole gradient. Move one element, keep the "
+    "others, and start again from x for the next.",
+)
+def moves_all_elements(f: Callable[[Tensor], Tensor], x: Tensor, eps: float = 1e-4) -> Tensor:
+    return (f(x + eps) - f(x - eps)) / (2 * eps) * torch.ones_like(x)
+
+
+@misconception(
+    "numerical_gradient",
+    tell="x is not what it was: adding eps and taking it away again leaves a rounding error behind. Work on a copy, or "
+    "put the number itself back.",
+)
+def leaves_rounding_errors(f: Callable[[Tensor], Tensor], x: Tensor, eps: float = 1e-4) -> Tensor:
+    result = torch.zeros_like(x)
+    for index in torch.ones_like(x).nonzero().tolist():
+        place = tuple(index)
+        x[place] += eps
+        up = f(x)
+        x[place] -= 2 * eps
+        down = f(x)
+        x[place] += eps
+        result[place] = (up - down) / (2 * eps)
+    return result
+
+
+@misconception(
+    "numerical_gradient",
+    tell="Your steps pile up in x: you never took them back, or worked on a view of x. Each element starts from the "
+    "x that was given, and x must come out unchanged.",
+)
+def steps_pile_up(f: Callable[[Tensor], Tensor], x: Tensor, eps: float = 1e-4) -> Tensor:
+    result = torch.zeros_like(x)
+    for place in torch.ones_like(x).nonzero().tolist():
+        x[tuple(place)] += eps
+        up = f(x)
+        x[tuple(place)] -= 2 * eps
+        result[tuple(place)] = (up - f(x)) / (2 * eps)
+    return result
+
+
+@misconception(
+    "numerical_gradient",
+    tell="You collect the result in float32, which is what torch.zeros gives: the digits that float64 bought you "
+    "are gone. zeros_like keeps the dtype.",
+)
+def result_in_float32(f: Callable[[Tensor], Tensor], x: Tensor, eps: float = 1e-4) -> Tensor:
+    flat = x.detach().flatten()
+    result = torch.zeros(flat.shape)
+    for i in range(flat.numel()):
+        up, down = flat.clone(), flat.clone()
+        up[i] += eps
+        down[i] -= eps
+        result[i] = (f(up.reshape(x.shape)) - f(down.reshape(x.shape))) / (2 * eps)
+    return result.reshape(x.shape)
+
+
+# ---------------------------------------------------------------- sgd_step
+
+
+@misconception(
+    "sgd_step",
+    tell="The parameters did not move: `p = p - ...` makes a new tensor and gives it the name p. "
+    "Write into the parameter, with an in-place operation.",
+)
+def rebinds_the_name(params: Sequence[Tensor], lr: float) -> None:
+    for p in params:
+        if p.grad is not None:
+            p = p - lr * p.grad
+
+
+@misconception(
+    "sgd_step",
+    tell="You put new tensors into the list. The model still holds the old ones, which did not move.",
+)
+def replaces_in_the_list(params: list[Tensor], lr: float) -> None:
+    for i, p in enumerate(params):
+        if p.grad is not None:
+            params[i] = (p - lr * p.grad).detach().requires_grad_(True)
+
+
+@misconception(
+    "sgd_step",
+    tell="The parameters got new memory (`p.data = ...`). Whoever shares the old memory does not see the step; "
+    "an in-place operation writes where the numbers are.",
+)
+def swaps_the_memory(params: Sequence[Tensor], lr: float) -> None:
+    for p in params:
+        if p.grad is not None:
+            p.data = p.data - lr * p.grad
+
+
+@misconception(
+    "sgd_step",
+    tell="Torch refuses an in-place change of a leaf that requires grad, as the step would become part of a graph. "
+    "Switch recording off around it.",
+)
+def updates_outside_no_grad(params: Sequence[Tensor], lr: float) -> None:
+    for p in params:
+        if p.grad is not None:
+            p -= lr * p.grad
+
+
+@misconception(
+    "sgd_step",
+    tell="You went uphill: the gradient points to where the loss grows. Subtract it.",
+)
+def climbs(params: Sequence[Tensor], lr: float) -> None:
+    with torch.no_grad():
+        for p in params:
+            if p.grad is not None:
+                p += lr * p.grad
+
+
+@misconception(
+    "sgd_step",
+    tell="A parameter that took no part in the loss has .grad None. Skip it.",
+)
+def expects_every_grad(params: Sequence[Tensor], lr: float) -> None:
+    with torch.no_grad():
+        for p in params:
+            p -= lr * p.grad
+
+
+@misconception(
+    "sgd_step",
+    tell="Your step also clears the gradients. Stepping and clearing are two jobs; here the gradients must stay.",
+)
+def clears_after_the_step(params: Sequence[Tensor], lr: float) -> None:
+    with torch.no_grad():
+        for p in params:
+            if p.grad is not None:
+                p -= lr * p.grad
+                p.grad = None
+
+
+@misconception(
+    "sgd_step",
+    tell="You switched requires_grad off for the step and never on again: these parameters will not get another "
+    "gradient. torch.no_grad() does not touch them.",
+)
+def stops_requiring_grad(params: Sequence[Tensor], lr: float) -> None:
+    for p in params:
+        if p.grad is not None:
+            p.requires_grad_(False)
+            p -= lr * p.grad
+
+
+# ---------------------------------------------------------------- clear_gradients
+
+
+@misconception(
+    "clear_gradients",
+    tell="You filled the gradients with zeros. Zeros take memory, and an optimizer with momentum or weight decay still "
+    "steps on them; None says that there is no gradient.",
+)
+def fills_with_zeros(params: Sequence[Tensor]) -> None:
+    for p in params:
+        if p.grad is not None:
+            p.grad.zero_()
+
+
+@misconception(
+    "clear_gradients",
+    tell="Nothing was cleared: you gave a name of your own another value. Assign to the attribute p.grad.",
+)
+def clears_a_local_name(params: Sequence[Tensor]) -> None:
+    for p in params:
+        grad = p.grad
+        grad = None  # noqa: F841
+
+
+@misconception(
+    "clear_gradients",
+    tell="You stop at the first parameter without a gradient; those after it keep theirs. Go on with the next one.",
+)
+def stops_at_the_first_none(params: Sequence[Tensor]) -> None:
+    for p in params:
+        if p.grad is None:
+            return
+        p.grad = None
+
+
+@misconception(
+    "clear_gradients",
+    tell="You set the parameters themselves to zero: p.zero_() and p.data = ... change the weights, not the gradients.",
+)
+def zeros_the_parameters(params: Sequence[Tensor]) -> None:
+    with torch.no_grad():
+        for p in params:
+            p.zero_()
+            p.grad = None
+
+
+# ---------------------------------------------------------------- predict_logits
+
+
+@misconception(
+    "predict_logits",
+    tell="no_grad does not switch Dropout and BatchNorm to their eval behaviour: the model still ran in training mode.",
+)
+def no_grad_without_eval(model: nn.Module, x: Tensor) -> Tensor:
+    with torch.no_grad():
+        return model(x)
+
+
+@misconception(
+    "predict_logits",
+    tell="eval() does not stop the recording: your result still has a graph. That is what no_grad is for.",
+)
+def eval_without_no_grad(model: nn.Module, x: Tensor) -> Tensor:
+    flags = [(module, module.training) for module in model.modules()]
+    model.eval()
+    out = model(x)
+    for module, training in flags:
+        module.training = training
+    return out
+
+
+@misconception(
+    "predict_logits",
+    tell="The model is left in eval mode, so the training that goes on after your prediction runs without Dropout. "
+    "Put every flag back.",
+)
+def leaves_in_eval(model: nn.Module, x: Tensor) -> Tensor:
+    model.eval()
+    with torch.no_grad():
+        return model(x)
+
+
+@misconception(
+    "predict_logits",
+    tell="You end with model.train(), whatever the mode was before. A model, or a part of it, that was in eval mode "
+    "must still be.",
+)
+def always_back_to_train(model: nn.Module, x: Tensor) -> Tensor:
+    model.eval()
+    with torch.no_grad():
+        out = model(x)
+    model.train()
+    return out
+
+
+@misconception(
+    "predict_logits",
+    tell="You remember one flag and give it to the whole model: model.train(flag) sets every submodule. "
+    "Each submodule has a flag of its own, and some may differ on purpose.",
+)
+def one_flag_for_all(model: nn.Module, x: Tensor) -> Tensor:
+    was_training = model.training
+    model.eval()
+    with torch.no_grad():
+        out = model(x)
+    model.train(was_training)
+    return out
+
+
+@misconception(
+    "predict_logits",
+    tell="`model.training = False` sets the flag of the outermost module alone. Dropout and BatchNorm look at "
+    "their own; model.eval() sets all of them.",
+)
+def only_the_outermost_flag(model: nn.Module, x: Tensor) -> Tensor:
+    was_training, model.training = model.training, False
+    with torch.no_grad():
+        out = model(x)
+    model.training = was_training
+    return out
+
+
+@misconception(
+    "predict_logits",
+    tell="model.forward(x) skips the model's hooks. Call the model itself: model(x).",
+)
+def calls_forward(model: nn.Module, x: Tensor) -> Tensor:
+    flags = [(module, module.training) for module in model.modules()]
+    model.eval()
+    with torch.no_grad():
+        out = model.forward(x)
+    for module, training in flags:
+        module.training = training
+    return out
+
+
+@misconception(
+    "predict_logits",
+    tell="You return probabilities. Logits are the model's output as it is, before any softmax.",
+)
+def gives_probabilities(model: nn.Module, x: Tensor) -> Tensor:
+    flags = [(module, module.training) for module in model.modules()]
+    model.eval()
+    with torch.no_grad():
+        out = torch.softmax(model(x), dim=-1)
+    for module, training in flags:
+        module.training = training
+    return out
+
+
+# ---------------------------------------------------------------- Cube
+
+
+@misconception(
+    "Cube",
+    name="ignores_grad_output",
+    tell="Your backward ignores grad_output: it is right only when Cube is the last step. The chain rule multiplies "
+    "the local derivative by the gradient that arrives.",
+)
+class IgnoresGradOutput(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad_output: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        return 3 * x**2
+
+
+@misconception(
+    "Cube",
+    name="saves_the_output",
+    tell="You saved the result x³ and put it where x belongs. Backward needs the input (or must work back to it).",
+)
+class SavesTheOutput(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x: Tensor) -> Tensor:
+        out = x**3
+        ctx.save_for_backward(out)
+        return out
+
+    @staticmethod
+    def backward(ctx, grad_output: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x**2
+
+
+@misconception(
+    "Cube",
+    name="wrong_derivative",
+    tell="The derivative of x³ is three times the square of x; your backward has another factor or power.",
+)
+class WrongDerivative(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad_output: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        return grad_output * x**2
+
+
+@misconception(
+    "Cube",
+    name="passes_the_gradient_through",
+    tell="Your backward hands grad_output on as it came. It must be multiplied by the derivative at x.",
+)
+class PassesTheGradientThrough(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x: Tensor) -> Tensor:
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad_output: Tensor) -> Tensor:
+        return grad_output.clone()
+
+
+@misconception(
+    "Cube",
+    name="cubes_in_place",
+    tell="forward changed its input in place. The caller still needs x, and so does your backward.",
+)
+class CubesInPlace(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x.clone())
+        return x.pow_(3).clone()
+
+    @staticmethod
+    def backward(ctx, grad_output: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        return grad_output * 3 * x**2
+
+
+# ---------------------------------------------------------------- accumulate_gradients
+
+
+@misconception(
+    "accumulate_gradients",
+    tell="You average the batches' means: an example in a short batch weighs more than one in a full batch. "
+    "Weigh each batch by how many examples it has.",
+)
+def mean_of_batch_means(model: nn.Module, loss_fn: Callable[[Tensor, Tensor], Tensor], batches: Sequence) -> None:
+    model.zero_grad()
+    for features, targets in batches:
+        (loss_fn(model(features), targets) / len(batches)).backward()
+
+
+@misconception(
+    "accumulate_gradients",
+    tell="Gradients from before the call are still in the sum. Clear them first: backward() adds.",
+)
+def keeps_stale_gradients(model: nn.Module, loss_fn: Callable[[Tensor, Tensor], Tensor], batches: Sequence) -> None:
+    total = sum(len(features) for features, _ in batches)
+    for features, targets in batches:
+        (loss_fn(model(features), targets) * len(features) / total).backward()
+
+
+@misconception(
+    "accumulate_gradients",
+    tell="You add up the gradients of the batches' mean losses without dividing: the more batches, the larger "
+    "the gradient.",
+)
+def sum_of_batch_means(model: nn.Module, loss_fn: Callable[[Tensor, Tensor], Tensor], batches: Sequence) -> None:
+    model.zero_grad()
+    for features, targets in batches:
+        loss_fn(model(features), targets).backward()
+
+
+@misconception(
+    "accumulate_gradients",
+    tell="That is the gradient of the sum over all examples. The mean divides it by the number of examples.",
+)
+def sum_over_examples(model: nn.Module, loss_fn: Callable[[Tensor, Tensor], Tensor], batches: Sequence) -> None:
+    model.zero_grad()
+    for features, targets in batches:
+        (loss_fn(model(features), targets) * len(features)).backward()
+
+
+@misconception(
+    "accumulate_gradients",
+    tell="You clear the gradients before every batch, so only the last batch's are left. Clear once, then add.",
+)
+def clears_before_every_batch(model: nn.Module, loss_fn: Callable[[Tensor, Tensor], Tensor], batches: Sequence) -> None:
+    total = sum(len(features) for features, _ in batches)
+    for features, targets in batches:
+        model.zero_grad()
+        (loss_fn(model(features), targets) * len(features) / total).backward()
+
+
+@misconception(
+    "accumulate_gradients",
+    tell="You take every batch to be as large as the first. The last one is often shorter: count the examples.",
+)
+def all_batches_like_the_first(
+    model: nn.Module, loss_fn: Callable[[Tensor, Tensor], Tensor], batches: Sequence
+) -> None:
+    model.zero_grad()
+    size = len(batches[0][0])
+    for features, targets in batches:
+        (loss_fn(model(features), targets) * len(features) / (size * len(batches))).backward()

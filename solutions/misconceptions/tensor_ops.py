@@ -1,0 +1,520 @@
+"""Classic wrong answers of tensor_ops, each with what to tell the student who gave it.
+
+Never make one of them right: every one here must be caught by a check.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from grader.testkit import misconception
+
+# ---------------------------------------------------------------- make_tensor
+
+
+@misconception(
+    "make_tensor",
+    tell="Your tensor has the dtype that torch guessed: int64 when all numbers are whole. Models compute in float32, "
+    "so name the dtype while you make the tensor.",
+)
+def keeps_int64(values: Any) -> Tensor:
+    return torch.tensor(values)
+
+
+@misconception(
+    "make_tensor",
+    tell="Your tensor is float64, which is Python's and NumPy's default. PyTorch models use float32: half the memory, "
+    "and the dtype of their weights.",
+)
+def makes_float64(values: Any) -> Tensor:
+    return torch.tensor(values, dtype=torch.float64)
+
+
+@misconception(
+    "make_tensor",
+    tell="torch.Tensor and torch.FloatTensor take a bare number for a size, not for a value. torch.tensor, "
+    "in lower case, always takes values.",
+)
+def number_taken_for_a_size(values: Any) -> Tensor:
+    return torch.Tensor(values)
+
+
+@misconception(
+    "make_tensor",
+    tell="The digits after the point are gone: the numbers passed through an integer dtype on their way to float32. "
+    "Convert once, straight to the dtype you want.",
+)
+def cut_to_whole_numbers(values: Any) -> Tensor:
+    return torch.tensor(values, dtype=torch.int64).float()
+
+
+# ------------------------------------------------------------------- describe
+
+
+@misconception(
+    "describe",
+    tell="The shape you return is a torch.Size. It prints and compares like a tuple, but it is a class of its own; "
+    "a plain tuple was asked for.",
+)
+def shape_stays_torch_size(x: Tensor) -> tuple[Any, ...]:
+    return x.dim(), x.shape, x.dtype
+
+
+@misconception(
+    "describe",
+    tell="You return the shape as a list. A shape is a fixed thing: make it a tuple.",
+)
+def shape_as_list(x: Tensor) -> tuple[Any, ...]:
+    return x.dim(), list(x.shape), x.dtype
+
+
+@misconception(
+    "describe",
+    tell="Your rank is the number of elements. The rank of a tensor is its number of dimensions: a (2, 3) matrix "
+    "has 6 elements and rank 2.",
+)
+def elements_for_rank(x: Tensor) -> tuple[Any, ...]:
+    return x.numel(), tuple(x.shape), x.dtype
+
+
+@misconception(
+    "describe",
+    tell="len(x) is the size of the first dimension, not the number of dimensions (and a 0-d tensor has no len).",
+)
+def length_for_rank(x: Tensor) -> tuple[Any, ...]:
+    return len(x), tuple(x.shape), x.dtype
+
+
+@misconception(
+    "describe",
+    tell="You return the dtype's name as a string. torch.float32 is an object: return x.dtype as it is.",
+)
+def dtype_as_text(x: Tensor) -> tuple[Any, ...]:
+    return x.dim(), tuple(x.shape), str(x.dtype)
+
+
+# ----------------------------------------------------------------- as_float32
+
+
+@misconception(
+    "as_float32",
+    tell="You always make a copy. A tensor that is float32 already is to be returned itself; x.to(...) and x.float() "
+    "copy only when something has to change.",
+)
+def always_copies(x: Tensor) -> Tensor:
+    return x.to(torch.float32, copy=True)
+
+
+@misconception(
+    "as_float32",
+    tell="You converted, and dropped the result: x.float() does not change x, it returns another tensor.",
+)
+def result_dropped(x: Tensor) -> Tensor:
+    x.float()
+    return x
+
+
+@misconception(
+    "as_float32",
+    tell="x.view(dtype) keeps the bits and reads them as another type, so the numbers change. Convert the values with "
+    "x.to(...) or x.float().",
+)
+def reads_the_bits_anew(x: Tensor) -> Tensor:
+    return x.view(torch.float32)
+
+
+@misconception(
+    "as_float32",
+    tell="You return float64: .double() and Python's float are 64 bits wide. In torch, .float() is float32.",
+)
+def converts_to_float64(x: Tensor) -> Tensor:
+    return x.double()
+
+
+# --------------------------------------------------------------- flatten_rows
+
+
+@misconception(
+    "flatten_rows",
+    tell="view never copies, so it fails where the memory is not in the order you ask for (a transposed tensor). "
+    "reshape copies when it must. And -1 cannot be worked out when there are no rows.",
+)
+def view_on_non_contiguous(x: Tensor) -> Tensor:
+    return x.view(x.shape[0], -1)
+
+
+@misconception(
+    "flatten_rows",
+    tell="view never copies, so it fails where the memory is not in the order you ask for (a transposed tensor). "
+    "reshape copies when it must.",
+)
+def view_with_full_sizes(x: Tensor) -> Tensor:
+    return x.view(x.shape[0], math.prod(x.shape[1:]))
+
+
+@misconception(
+    "flatten_rows",
+    tell="With 0 rows there are 0 elements, and -1 could stand for any number. Work out the width from x.shape.",
+)
+def minus_one_without_rows(x: Tensor) -> Tensor:
+    return x.reshape(x.shape[0], -1)
+
+
+@misconception(
+    "flatten_rows",
+    tell="A vector has no dimension 1 to start flattening from; it should become a column (n, 1).",
+)
+def no_second_dimension(x: Tensor) -> Tensor:
+    return x.flatten(start_dim=1)
+
+
+@misconception(
+    "flatten_rows",
+    tell="The shape is right, but the elements are shuffled between the rows: you put the wrong dimension first and "
+    "then transposed. A reshape straight to (n, width) keeps each row together.",
+)
+def rows_scrambled(x: Tensor) -> Tensor:
+    return x.reshape(math.prod(x.shape[1:]), x.shape[0]).T
+
+
+@misconception(
+    "flatten_rows",
+    tell="You flattened the batch dimension as well. The first dimension counts the examples: leave it as it is.",
+)
+def flattens_the_batch_too(x: Tensor) -> Tensor:
+    return x.flatten()
+
+
+# ------------------------------------------------------------- swap_last_axes
+
+
+@misconception(
+    "swap_last_axes",
+    tell="reshape gives the right shape with the elements in the old reading order: [i, j] did not become [j, i]. "
+    "To exchange dimensions, transpose.",
+)
+def reshape_for_transpose(x: Tensor) -> Tensor:
+    return x.reshape(*x.shape[:-2], x.shape[-1], x.shape[-2])
+
+
+@misconception(
+    "swap_last_axes",
+    tell="You reversed all dimensions (that is what .T means). Only the last two change places; the batch dimensions "
+    "before them stay.",
+)
+def reverses_all_axes(x: Tensor) -> Tensor:
+    return x.permute(*reversed(range(x.dim())))
+
+
+@misconception(
+    "swap_last_axes",
+    tell="You exchanged the first two dimensions. That is the same for a matrix, but not for a batch of them: "
+    "count from the end, with negative numbers.",
+)
+def swaps_first_axes(x: Tensor) -> Tensor:
+    return x.transpose(0, 1)
+
+
+@misconception(
+    "swap_last_axes",
+    tell="The values are right, but you copied them. A transpose only changes how memory is read: return the view, "
+    "without .contiguous() or .clone().",
+)
+def copies_the_data(x: Tensor) -> Tensor:
+    return x.transpose(-2, -1).contiguous()
+
+
+@misconception(
+    "swap_last_axes",
+    tell="transpose_ (with the underscore) turns the caller's own tensor round. Return a new view and leave x alone.",
+)
+def turns_the_input_round(x: Tensor) -> Tensor:
+    return x.transpose_(-2, -1)
+
+
+# ----------------------------------------------------------------------- gram
+
+
+@misconception(
+    "gram",
+    tell="You multiplied columns with columns: x.T @ x has shape (d, d). Rows with rows means that the rows stand on "
+    "the left and become the columns on the right.",
+)
+def columns_with_columns(x: Tensor) -> Tensor:
+    return x.T @ x
+
+
+@misconception(
+    "gram",
+    tell="* multiplies element by element. A dot product multiplies and sums: that is @ (torch.matmul).",
+)
+def elementwise_product(x: Tensor) -> Tensor:
+    return x * x
+
+
+@misconception(
+    "gram",
+    tell="x @ x pairs rows with columns, and works for square matrices only. Rows with rows needs a transpose.",
+)
+def forgets_the_transpose(x: Tensor) -> Tensor:
+    return x @ x
+
+
+@misconception(
+    "gram",
+    tell="You have the dot product of each row with itself, n numbers. All pairs are wanted: an (n, n) matrix.",
+)
+def diagonal_only(x: Tensor) -> Tensor:
+    return (x * x).sum(dim=1)
+
+
+# ---------------------------------------------------------------- standardize
+
+
+@misconception(
+    "standardize",
+    tell="You changed the caller's tensor: -=, /= and functions ending in _ write into it. Build a new tensor instead.",
+)
+def mutates_its_input(x: Tensor, eps: float = 1e-5) -> Tensor:
+    mean, std = x.mean(dim=0), x.std(dim=0)
+    x -= mean
+    x /= std + eps
+    return x
+
+
+@misconception(
+    "standardize",
+    tell="Your standard deviation divides by n. The unbiased one, torch's default, divides by n - 1.",
+)
+def biased_std(x: Tensor, eps: float = 1e-5) -> Tensor:
+    return (x - x.mean(dim=0)) / (x.std(dim=0, correction=0) + eps)
+
+
+@misconception(
+    "standardize",
+    tell="You took one mean and one standard deviation for the whole table. Each column is a feature of its own: "
+    "reduce over the rows only.",
+)
+def one_global_mean(x: Tensor, eps: float = 1e-5) -> Tensor:
+    return (x - x.mean()) / (x.std() + eps)
+
+
+@misconception(
+    "standardize",
+    tell="You standardized each row. dim names the dimension that disappears: to get one mean per column, "
+    "the rows must go.",
+)
+def rows_for_columns(x: Tensor, eps: float = 1e-5) -> Tensor:
+    return (x - x.mean(dim=1, keepdim=True)) / (x.std(dim=1, keepdim=True) + eps)
+
+
+@misconception(
+    "standardize",
+    tell="You reduced along the wrong dimension and without keepdim, so the result has one number per row and cannot "
+    "line up with the columns.",
+)
+def wrong_dim_without_keepdim(x: Tensor, eps: float = 1e-5) -> Tensor:
+    return (x - x.mean(dim=1)) / (x.std(dim=1) + eps)
+
+
+@misconception(
+    "standardize",
+    tell="You left eps out: a constant column has standard deviation 0, and 0 / 0 is nan.",
+)
+def no_eps(x: Tensor, eps: float = 1e-5) -> Tensor:
+    return (x - x.mean(dim=0)) / x.std(dim=0)
+
+
+@misconception(
+    "standardize",
+    tell="You added eps to the variance, under the square root, as BatchNorm and LayerNorm do. Here it is added to the "
+    "standard deviation.",
+)
+def eps_under_the_root(x: Tensor, eps: float = 1e-5) -> Tensor:
+    return (x - x.mean(dim=0)) / (x.var(dim=0) + eps).sqrt()
+
+
+@misconception(
+    "standardize",
+    tell="You divided by the variance. The standard deviation is its square root.",
+)
+def divides_by_variance(x: Tensor, eps: float = 1e-5) -> Tensor:
+    return (x - x.mean(dim=0)) / (x.var(dim=0) + eps)
+
+
+# ---------------------------------------------------------- pairwise_sq_dists
+
+
+@misconception(
+    "pairwise_sq_dists",
+    tell="You took the square root. Squared distances are wanted: stop before it.",
+)
+def square_root_taken(a: Tensor, b: Tensor) -> Tensor:
+    return (a[:, None] - b[None]).pow(2).sum(dim=-1).sqrt()
+
+
+@misconception(
+    "pairwise_sq_dists",
+    tell="You compared row i of a with row i of b only, which needs n = m and gives n numbers. Every row of a meets "
+    "every row of b: an (n, m) matrix.",
+)
+def zips_rows(a: Tensor, b: Tensor) -> Tensor:
+    return (a - b).pow(2).sum(dim=-1)
+
+
+@misconception(
+    "pairwise_sq_dists",
+    tell="The numbers are right, but a Python loop over the rows makes more torch calls the more rows there are. "
+    "Give a and b an extra dimension each and let broadcasting make the pairs.",
+)
+def loops_over_rows(a: Tensor, b: Tensor) -> Tensor:
+    return torch.stack([(row - b).pow(2).sum(dim=-1) for row in a])
+
+
+@misconception(
+    "pairwise_sq_dists",
+    tell="|a|^2 + |b|^2 - 2ab subtracts large numbers that are nearly equal, and where two rows are close the rounding "
+    "error is below zero. Clamp the result at 0, or square differences.",
+)
+def expanded_without_clamp(a: Tensor, b: Tensor) -> Tensor:
+    return a.pow(2).sum(dim=1, keepdim=True) + b.pow(2).sum(dim=1) - 2 * a @ b.T
+
+
+@misconception(
+    "pairwise_sq_dists",
+    tell="Your matrix is (m, n): rows belong to b and columns to a. Entry (i, j) is for row i of a and row j of b.",
+)
+def b_before_a(a: Tensor, b: Tensor) -> Tensor:
+    return (b[:, None] - a[None]).pow(2).sum(dim=-1)
+
+
+@misconception(
+    "pairwise_sq_dists",
+    tell="You summed absolute differences (Manhattan distance). Euclidean distance squares them.",
+)
+def sums_absolute_differences(a: Tensor, b: Tensor) -> Tensor:
+    return (a[:, None] - b[None]).abs().sum(dim=-1)
+
+
+# -------------------------------------------------------------------- softmax
+
+
+@misconception(
+    "softmax",
+    tell="exp of a large score is inf, and inf / inf is nan; with very low scores it is 0 / 0. Subtract the maximum "
+    "along dim first: the probabilities stay the same.",
+)
+def unstable_softmax(x: Tensor, dim: int) -> Tensor:
+    weights = x.exp()
+    return weights / weights.sum(dim=dim, keepdim=True)
+
+
+@misconception(
+    "softmax",
+    tell="You subtracted one maximum for the whole tensor. A slice whose scores are far below it becomes 0 / 0: each "
+    "slice along dim needs its own.",
+)
+def one_shift_for_all(x: Tensor, dim: int) -> Tensor:
+    weights = (x - x.max()).exp()
+    return weights / weights.sum(dim=dim, keepdim=True)
+
+
+@misconception(
+    "softmax",
+    tell="You divided by the sum of the whole tensor, so only the grand total is 1. Each slice along dim sums to 1.",
+)
+def sums_over_everything(x: Tensor, dim: int) -> Tensor:
+    weights = (x - x.amax(dim=dim, keepdim=True)).exp()
+    return weights / weights.sum()
+
+
+@misconception(
+    "softmax",
+    tell="You always normalize the last dimension, whatever dim says.",
+)
+def ignores_dim(x: Tensor, dim: int) -> Tensor:
+    weights = (x - x.amax(dim=-1, keepdim=True)).exp()
+    return weights / weights.sum(dim=-1, keepdim=True)
+
+
+@misconception(
+    "softmax",
+    tell="Without keepdim=True the reduced dimension is gone, and the maximum and the sum line up with the wrong "
+    "dimension, or with none.",
+)
+def forgets_keepdim(x: Tensor, dim: int) -> Tensor:
+    weights = (x - x.amax(dim=dim)).exp()
+    return weights / weights.sum(dim=dim)
+
+
+@misconception(
+    "softmax",
+    tell="You called torch's softmax. The exercise is to write it: shift, exp, divide by the sum.",
+)
+def calls_torch_softmax(x: Tensor, dim: int) -> Tensor:
+    return torch.softmax(x, dim=dim)
+
+
+# ------------------------------------------------------------------- accuracy
+
+
+@misconception(
+    "accuracy",
+    tell="You return a 0-d tensor. It prints like a number, but a Python float was asked for: .item().",
+)
+def returns_a_tensor(logits: Tensor, labels: Tensor) -> Any:
+    if len(labels) == 0:
+        return torch.tensor(0.0)
+    return (logits.argmax(dim=1) == labels).float().mean()
+
+
+@misconception(
+    "accuracy",
+    tell="You return a percentage. A fraction in [0, 1] was asked for.",
+)
+def percent_for_fraction(logits: Tensor, labels: Tensor) -> float:
+    if len(labels) == 0:
+        return 0.0
+    return 100.0 * (logits.argmax(dim=1) == labels).sum().item() / len(labels)
+
+
+@misconception(
+    "accuracy",
+    tell="You took the argmax over the batch: the best example of each class. The predicted class is the best class of "
+    "each example.",
+)
+def argmax_over_batch(logits: Tensor, labels: Tensor) -> float:
+    if len(labels) == 0:
+        return 0.0
+    return (logits.argmax(dim=0) == labels).float().mean().item()
+
+
+@misconception(
+    "accuracy",
+    tell="The mean of no examples is nan (and 0 / 0 is an error). Treat n == 0 before you divide.",
+)
+def nan_for_no_examples(logits: Tensor, labels: Tensor) -> float:
+    return (logits.argmax(dim=1) == labels).float().mean().item()
+
+
+@misconception(
+    "accuracy",
+    tell="You return how many are right. The fraction is that number divided by n.",
+)
+def counts_without_dividing(logits: Tensor, labels: Tensor) -> float:
+    return float((logits.argmax(dim=1) == labels).sum())
+
+
+@misconception(
+    "accuracy",
+    tell="You divided the number of right examples by the number of scores, n times C. There is one prediction per "
+    "example: divide by n.",
+)
+def divides_by_all_scores(logits: Tensor, labels: Tensor) -> float:
+    if len(labels) == 0:
+        return 0.0
+    return (logits.argmax(dim=1) == labels).sum().item() / logits.numel()
