@@ -66,7 +66,8 @@ def fault(check: Check, error: BaseException) -> str:
         if tb.tb_frame.f_code.co_filename == str(check.item.path):
             place = f" ({check.item.path.name}:{tb.tb_lineno})"
         tb = tb.tb_next
-    return f"the check itself is wrong{place}: {type(error).__name__}: {error}. This costs no points; tell your instructor."
+    what = f"{type(error).__name__}: {error}"
+    return f"the check itself is wrong{place}: {what}. This costs no points; tell your instructor."
 
 
 def import_failed(topic: str, reply: object, prints: str) -> str:

@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    pass
+    from collections.abc import Callable
 
-DeskFor = pytest.StashKey["Callable[[Check], Desk]"]()
-Checks = pytest.StashKey["dict[str, Check]"]()
-Results = pytest.StashKey["dict[str, CheckResult]"]()
+    from grader.bench import Check, Desk
+    from grader.results import CheckResult
+
+DeskFor: pytest.StashKey[Callable[[Check], Desk]] = pytest.StashKey()
+Checks: pytest.StashKey[dict[str, Check]] = pytest.StashKey()
+Results: pytest.StashKey[dict[str, CheckResult]] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

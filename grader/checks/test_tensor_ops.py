@@ -240,7 +240,7 @@ def test_never_negative(submission: Submission, x: Tensor) -> None:
 
 
 @exercise("tensor_ops.pairwise_sq_dists")
-@pytest.mark.parametrize(("n", "m"), [(7, 2), (2, 7)])
+@pytest.mark.parametrize(("n", "m"), [(7, 3), (3, 7)])
 def test_as_many_torch_calls_for_many_rows(submission: Submission, n: int, m: int) -> None:
     """The number of torch calls is the same for few rows as for many."""
     counts = []

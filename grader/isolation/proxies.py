@@ -263,6 +263,8 @@ _kinds: dict[str, type[SubmissionRaised]] = {}
 def _raised(kind: str, built_in: bool, message: str, frames: list[Tree]) -> BaseException:
     if kind in ("SystemExit", "KeyboardInterrupt", "GeneratorExit") and built_in:
         return SubmissionCrashed(f"ended the process with {kind}({message})")
+    if kind == "MemoryError" or "can't allocate memory" in message:
+        return SubmissionCrashed(f"used more memory than it may ({kind}: {message[-200:]})")
     lines = []
     for item in frames[:16]:
         match item:

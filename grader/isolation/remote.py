@@ -112,7 +112,7 @@ class TopicProcess:
     """One sandboxed process that has imported one topic of one submission.
 
     Attributes:
-        failure: how the import went wrong, as a reply tree ``["raise", …]`` or ``["crashed" | "timeout", text]``; else None.
+        failure: how the import went wrong, a tree ``["raise", …]``, ``["crashed", text]`` or ``["timeout", text]``; else None.
         prints: what the import printed.
     """
 

@@ -80,7 +80,7 @@ class Service:
             return wire.pack(self.describe(error))
 
     def describe(self, error: BaseException) -> Tree:
-        """``["raise", type name, is built in, message, frames, stub]`` of an exception; runs no code of its class but ``__str__``."""
+        """``["raise", type name, is built in, message, frames]``; runs no code of the exception's class but ``__str__``."""
         kind = type(error)
         built_in = getattr(builtins, kind.__name__, None) is kind
         try:
