@@ -21,17 +21,13 @@ import torch
 from grader.isolation import proctree
 from grader.isolation.limits import Limits
 from grader.isolation.sandbox import Sandbox
+from grader.isolation.service import TESTKIT_MODULES
 from grader.isolation.student import DUMP_SIGNAL, receive_with_fds, send_with_fds, serve_topic
 
 WATCH_SECONDS: Final = 0.05
 """How often the memory of student processes is added up."""
 
-PRELOADED: Final = (
-    "grader.testkit.marking",
-    "grader.testkit.observation",
-    "grader.testkit.recipes",
-    "grader.testkit.probes",
-)
+PRELOADED: Final = ("grader.testkit.marking", *TESTKIT_MODULES)
 """Loaded before the first fork: inside the sandbox the grader's own folder cannot be read."""
 
 

@@ -112,7 +112,7 @@ class TopicProcess:
     """One sandboxed process that has imported one topic of one submission.
 
     Attributes:
-        failure: how the import went wrong, a tree ``["raise", …]``, ``["crashed", text]`` or ``["timeout", text]``; else None.
+        failure: why it cannot be imported: ``["raise", …]``, ``["crashed", text]`` or ``["timeout", text]``; else None.
         prints: what the import printed.
     """
 

@@ -7,7 +7,7 @@ answer and decides nothing: it calls, and says what came back. Must never import
 from __future__ import annotations
 
 import builtins
-import importlib
+import importlib.util
 import operator
 import traceback
 from collections.abc import Callable
@@ -17,7 +17,13 @@ from typing import Any, Final
 from grader.isolation import wire
 from grader.isolation.wire import Tree, WireError
 
-TESTKIT_MODULES: Final = ("grader.testkit.recipes", "grader.testkit.probes", "grader.testkit.observation")
+TESTKIT_MODULES: Final = tuple(
+    name
+    for name in (
+        f"grader.testkit.{part}" for part in ("observation", "recipes", "probes", "data", "devices", "ranks", "files")
+    )
+    if importlib.util.find_spec(name)
+)
 """Modules whose functions `there` may name."""
 
 _OPERATIONS: Final[dict[str, Callable[..., object]]] = {
@@ -80,7 +86,7 @@ class Service:
             return wire.pack(self.describe(error))
 
     def describe(self, error: BaseException) -> Tree:
-        """``["raise", type name, is built in, message, frames]``; runs no code of the exception's class but ``__str__``."""
+        """``["raise", type name, is built in, message, frames]``; of the exception's own code runs ``__str__`` alone."""
         kind = type(error)
         built_in = getattr(builtins, kind.__name__, None) is kind
         try:
