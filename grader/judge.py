@@ -18,6 +18,7 @@ from grader.intake.submission import Submission
 from grader.isolation.proxies import Call, Channel, SourceLine, SubmissionCrashed, answered
 from grader.isolation.remote import ExerciseProcess, HostClient, TopicProcess
 from grader.local import reference_raises
+from grader.loops import endless
 from grader.results import NOT_ASSESSED, CheckResult, ExerciseResult, SubmissionResult, VerdictKind
 from grader.wrong import WrongAnswers
 
@@ -26,6 +27,8 @@ Bind = tuple[tuple[str, str], ...]
 
 class TopicDesk:
     """Where the checks of one topic meet one submission: a `Desk` over sandboxed processes."""
+
+    explains = True
 
     def __init__(self, host: HostClient, course: Course, topic: str, files: dict[str, bytes], bind: Bind = ()) -> None:
         self._host = host
@@ -91,10 +94,12 @@ class TopicDesk:
     def _set_deadline(self, exercise: ExerciseProcess) -> None:
         exercise.deadline = min(time.monotonic() + self._host.limits.check_seconds, self._until)
 
-    def prime(self, plan: list[bytes]) -> None:
+    def prime(self, plan: list[bytes]) -> bool:
         # Not before one answer came: a stub's refusals need no plan, and would leave its replies unread.
-        if self._exercise is not None and self._answered:
-            self._exercise.prime(plan)
+        if self._exercise is None or not self._answered:
+            return False
+        self._exercise.prime(plan)
+        return True
 
     def discard(self) -> None:
         if self._exercise is not None:
@@ -105,13 +110,16 @@ class TopicDesk:
         return self._exercise.prints() if self._exercise else ""
 
     def stopped_at(self) -> tuple[SourceLine, ...]:
-        return self._exercise.stopped_at if self._exercise else ()
+        file = f"{self._topic}.py"
+        frames = [line for line in (self._exercise.stopped_at if self._exercise else ()) if line.file == file]
+        place = endless(frames, self._files[file])
+        return (place,) if place else ()
 
     def last_call(self) -> Call | None:
         return self._channel.last if self._channel else None
 
-    def owes_error(self, check: Check) -> bool:
-        return reference_raises(self._course, check)
+    def owes_error(self, check: Check, fixtures: dict[str, Any]) -> bool:
+        return reference_raises(self._course, check, fixtures)
 
     def close(self) -> None:
         self.discard()
@@ -218,6 +226,7 @@ class Judge:
     def run_wrong(self, topic: str, files: dict[str, bytes], answers: list[tuple[str, Bind]]) -> list[dict[str, Trace]]:
         """The traces of some of the course's own wrong answers: pairs of exercise and what to bind."""
         desk = TopicDesk(self.host, self.course, topic, files)
+        desk.explains = False
         try:
             if desk.failure is not None:
                 raise RuntimeError(f"wrong answers of {topic} cannot be imported: {desk.failure}")

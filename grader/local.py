@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 class LocalDesk:
     """One exercise of a folder of modules; every fresh channel imports the topic anew."""
 
+    explains = True
+
     def __init__(self, folder: Path, topic: str) -> None:
         self._folder = folder
         self._topic = topic
@@ -45,8 +47,9 @@ class LocalDesk:
         self._channel = Channel(LocalTransport(Service(module, files)))
         return self._channel
 
-    def prime(self, plan: list[bytes]) -> None:
+    def prime(self, plan: list[bytes]) -> bool:
         """Nothing travels here, so nothing is sent ahead."""
+        return False
 
     def discard(self) -> None:
         self._channel = None
@@ -60,14 +63,16 @@ class LocalDesk:
     def last_call(self) -> Call | None:
         return self._channel.last if self._channel else None
 
-    def owes_error(self, check: bench.Check) -> bool:
+    def owes_error(self, check: bench.Check, fixtures: dict[str, Any]) -> bool:
         raise NotImplementedError
 
 
 class ReferenceDesk(LocalDesk):
     """The course's solution: what a check does on it tells a wrong check from an unforeseen answer."""
 
-    def owes_error(self, check: bench.Check) -> bool:
+    explains = False
+
+    def owes_error(self, check: bench.Check, fixtures: dict[str, Any]) -> bool:
         return True
 
 
@@ -78,17 +83,17 @@ class SubmissionDesk(LocalDesk):
         super().__init__(folder, topic)
         self._course = course
 
-    def owes_error(self, check: bench.Check) -> bool:
-        return reference_raises(self._course, check)
+    def owes_error(self, check: bench.Check, fixtures: dict[str, Any]) -> bool:
+        return reference_raises(self._course, check, fixtures)
 
 
-def reference_raises(course: Course, check: bench.Check) -> bool:
+def reference_raises(course: Course, check: bench.Check, fixtures: dict[str, Any]) -> bool:
     """Whether the check ends in anything but *passed* on the course's own solution."""
     topic = check.exercise.partition(".")[0]
     desk = ReferenceDesk(course.solutions_dir, topic)
     plan, check.plan = check.plan, []
     try:
-        result, _ = bench.run(check, desk, dict(check.item.funcargs or {}))
+        result, _ = bench.run(check, desk, fixtures)
         return result.verdict != "passed"
     finally:
         check.plan = plan

@@ -8,13 +8,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from grader.isolation.proxies import Call, MissingName, Remote, SourceLine, SubmissionRaised
+from grader.isolation.proxies import (
+    MAX_MESSAGE,
+    Call,
+    MissingName,
+    Remote,
+    SourceLine,
+    SubmissionRaised,
+    one_line,
+    source_lines,
+)
 from grader.testkit.compare import Mismatch
 from grader.testkit.show import show, show_call
 
 if TYPE_CHECKING:
     from grader.bench import Check
 
+MAX_TEXT: Final = 6_000
+"""Characters of a message without its prints; no honest one comes near."""
 MAX_PRINTS: Final = 1_000
 """Characters of captured prints that a message repeats."""
 
@@ -49,7 +60,9 @@ def timeout(check: Check, call: Call | None, where: Sequence[SourceLine], prints
     """No answer in time: the call, and the innermost line of the student's that was running."""
     topic = check.exercise.partition(".")[0]
     own = next((line for line in where if line.file == f"{topic}.py"), None)
-    place = f"it was in line {own.line} of {own.file}, in {own.function}" if own else "where it was cannot be told"
+    place = "where it was cannot be told"
+    if own is not None:
+        place = f"it was in line {own.line} of {own.file}, in {own.function}" + (f": {own.text}" if own.text else "")
     return _join([check.sentence, *_call(call), f"no answer in time; {place}"], prints)
 
 
@@ -74,16 +87,12 @@ def import_failed(topic: str, reply: object, prints: str) -> str:
     """The topic's module could not be imported."""
     match reply:
         case ["raise", str(kind), bool(_), str(message), list(frames)]:
-            lines = [f"{topic}.py cannot be imported: {kind}: {message}"]
-            for frame in frames[:12]:
-                match frame:
-                    case [str(file), int(line), str(function), str(text)]:
-                        lines += _frames((SourceLine(file, line, function, text),))
-            return _join(lines, prints)
+            told = f"{one_line(kind)}: {message[:MAX_MESSAGE]}"
+            return _join([f"{topic}.py cannot be imported: {told}", *_frames(source_lines(frames) or ())], prints)
         case ["timeout", str(text)]:
-            return _join([f"{text} in time"], prints)
+            return _join([f"{text[:200]} in time"], prints)
         case ["crashed", str(text)]:
-            return _join([f"importing {topic}.py {text or 'ended the process'}"], prints)
+            return _join([f"importing {topic}.py {text[:200] or 'ended the process'}"], prints)
     return _join([f"importing {topic}.py sent something that is no answer"], prints)
 
 
@@ -118,7 +127,7 @@ def _sentence(failure: BaseException) -> str:
 
 
 def _join(lines: Sequence[str], prints: str) -> str:
-    text = "\n".join(line for line in lines if line)
+    text = "\n".join(line for line in lines if line)[:MAX_TEXT]
     if prints.strip():
         kept = prints.rstrip()
         shown = kept if len(kept) <= MAX_PRINTS else f"{kept[:MAX_PRINTS]}\n… ({len(kept)} characters printed)"

@@ -302,7 +302,7 @@ def test_inside_a_longer_graph(submission: Submission, x: Tensor) -> None:
 @exercise("autograd.Cube")
 @pytest.mark.parametrize("shape", [(3,), (2, 2)])
 def test_passes_gradcheck(submission: Submission, shape: tuple[int, ...]) -> None:
-    """Cube is a torch.autograd.Function, and torch's own gradcheck finds its backward right."""
+    """Cube is a torch.autograd.Function whose backward agrees with central differences (gradcheck)."""
     x = recipes.normal(shape, 7, torch.float64)
     right = submission.there(probes.gradcheck, submission.Cube, x)
     assert_equal(right, True, what="gradcheck")

@@ -18,7 +18,7 @@ from typing import Final
 
 import torch
 
-from grader.isolation import proctree
+from grader.isolation import hugepages, proctree
 from grader.isolation.limits import Limits
 from grader.isolation.sandbox import Sandbox
 from grader.isolation.service import TESTKIT_MODULES
@@ -74,6 +74,8 @@ class Host:
                 for process in proctree.descendants(self._topics[topic]):
                     with contextlib.suppress(ProcessLookupError, PermissionError):
                         os.kill(process, DUMP_SIGNAL)
+            case ["settle"]:
+                hugepages.collapse()
             case ["why", int(topic)]:
                 return ["why", self._over_memory.pop(topic, 0)]
         return ["done"]

@@ -6,8 +6,9 @@ Nothing here runs submitted code or believes more of a reply than its plain data
 from __future__ import annotations
 
 import builtins
+import hashlib
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -58,12 +59,30 @@ class Transport(Protocol):
     def call(self, request: bytes) -> bytes:
         """Raises `SubmissionTimeout` or `SubmissionCrashed` when no reply can come."""
 
+    def take_ahead(self) -> list[bytes]:
+        """The replies to all requests that were sent ahead, or none when not all come; `call` gives them again."""
+
+    def drop_ahead(self) -> None:
+        """Counts the replies that were sent ahead as taken."""
+
 
 class Exchange(msgspec.Struct, frozen=True):
     """One call that crossed the border: kept for messages, plans and misconceptions."""
 
     request: bytes
     reply: bytes
+
+
+OUT_OF_MEMORY: Final = "used more memory than it may"
+"""The same words whether the process noticed it first, or the host that watches it."""
+
+MAX_MESSAGE: Final = 2_000
+"""Characters of an exception's text."""
+
+MOST_RECEIVED: Final = 64 << 20
+"""Bytes that one check may receive."""
+MOST_KEPT: Final = 1 << 20
+"""Bytes of the longest reply that a record keeps; of a longer one it keeps the digest."""
 
 
 class Channel:
@@ -78,12 +97,14 @@ class Channel:
         self.transport = transport
         self.record: list[Exchange] = []
         self.last: Call | None = None
+        self._received = 0
 
     def restart(self) -> None:
         """Starts a new record, with handles numbered from 0 again."""
         self.transport.call(FORGET)
         self.record = []
         self.last = None
+        self._received = 0
 
     def request(self, operation: str, args: tuple[object, ...], kwargs: dict[str, object], shown: Call | None) -> Any:
         tree = [
@@ -95,7 +116,10 @@ class Channel:
         if shown is not None:
             self.last = shown
         reply = self.transport.call(request)
-        self.record.append(Exchange(request, reply))
+        self.record.append(Exchange(request, reply if len(reply) <= MOST_KEPT else hashlib.sha256(reply).digest()))
+        self._received += len(reply)
+        if self._received > MOST_RECEIVED:
+            raise SubmissionCrashed(f"sent more than {MOST_RECEIVED >> 20} MiB in one check")
         try:
             return self._value(wire.unpack(reply), shown)
         except WireError as error:
@@ -111,8 +135,8 @@ class Channel:
             case ["raise", str(kind), bool(built_in), str(message), list(frames)]:
                 raise _raised(kind, built_in, message, frames)
             case ["missing", str(name)]:
-                missing = MissingName(name)
-                missing.kind, missing.message = "missing", name
+                missing = MissingName(one_line(name))
+                missing.kind, missing.message = "missing", one_line(name)
                 raise missing
             case ["large", str(reason)]:
                 raise SubmissionCrashed(f"returned something too big to look at ({reason})")
@@ -133,7 +157,7 @@ class Channel:
     def _object(self, tree: list[Tree]) -> object:
         match tree:
             case ["h", int(number), str(kind)]:
-                return Remote(self, number, kind)
+                return Remote(self, number, one_line(kind))
         raise WireError("an unknown tag")
 
 
@@ -257,24 +281,42 @@ def answered(reply: bytes) -> bool:
     return reply.startswith(_OK)
 
 
+def is_out_of_memory(kind: str, message: str) -> bool:
+    """Whether an exception says that Python or torch got no more memory."""
+    return kind == "MemoryError" or "can't allocate memory" in message
+
+
 _kinds: dict[str, type[SubmissionRaised]] = {}
 
 
 def _raised(kind: str, built_in: bool, message: str, frames: list[Tree]) -> BaseException:
     if kind in ("SystemExit", "KeyboardInterrupt", "GeneratorExit") and built_in:
-        return SubmissionCrashed(f"ended the process with {kind}({message})")
-    if kind == "MemoryError" or "can't allocate memory" in message:
-        return SubmissionCrashed(f"used more memory than it may ({kind}: {message[-200:]})")
+        return SubmissionCrashed(f"ended the process with {kind}({message[:200]})")
+    if is_out_of_memory(kind, message):
+        return SubmissionCrashed(OUT_OF_MEMORY)
+    lines = source_lines(frames)
+    if lines is None:
+        return SubmissionCrashed("sent an exception that is not data")
+    error = _kind_of(kind if built_in else "")(message[:MAX_MESSAGE])
+    error.kind, error.exact, error.message, error.frames = one_line(kind), built_in, message[:MAX_MESSAGE], lines
+    return error
+
+
+def source_lines(frames: list[Tree]) -> tuple[SourceLine, ...] | None:
+    """The frames of an exception as it was sent, bounded; None if they are not data."""
     lines = []
     for item in frames[:16]:
         match item:
             case [str(file), int(line), str(function), str(text)]:
-                lines.append(SourceLine(file, line, function, text))
+                lines.append(SourceLine(one_line(file), line, one_line(function), one_line(text, 200)))
             case _:
-                return SubmissionCrashed("sent an exception that is not data")
-    error = _kind_of(kind if built_in else "")(message)
-    error.kind, error.exact, error.message, error.frames = kind, built_in, message, tuple(lines)
-    return error
+                return None
+    return tuple(lines)
+
+
+def one_line(text: str, limit: int = 100) -> str:
+    """A name or a line of source as it was sent: without control characters, and not longer than an honest one."""
+    return "".join(c if c.isprintable() else "�" for c in text[:limit])
 
 
 def _kind_of(name: str) -> type[SubmissionRaised]:

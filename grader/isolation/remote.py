@@ -9,12 +9,19 @@ import select
 import signal
 import socket
 import time
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from grader.isolation import wire
 from grader.isolation.limits import Limits
-from grader.isolation.proxies import SourceLine, SubmissionCrashed, SubmissionTimeout
+from grader.isolation.proxies import (
+    OUT_OF_MEMORY,
+    SourceLine,
+    SubmissionCrashed,
+    SubmissionTimeout,
+    is_out_of_memory,
+)
 from grader.isolation.student import receive_with_fds, send_with_fds
 from grader.isolation.transport import PlanLeft
 from grader.isolation.wire import Inbox, Tree, WireError
@@ -23,8 +30,23 @@ START_SECONDS: Final = 10.0
 """How long a fork may take on a loaded machine before it counts as failed."""
 
 
-class HostGone(Exception):
-    """The warm host does not answer: a fault of the grader, not of a submission."""
+DUMP_SECONDS: Final = 2.0
+"""How long to wait for an overdue process to say where it is."""
+
+MOST_AHEAD: Final = 32 << 20
+"""Bytes of replies that are taken ahead of the check that asks for them."""
+
+
+LEAVE_SECONDS: Final = 0.3
+"""How long an exercise's process may take to end by itself once its calls are over."""
+REAP_SECONDS: Final = 2.0
+"""How long the topic's process may take to say so; or to fork, when the topic's time is nearly up."""
+MOST_FRAMES: Final = 64
+"""Lines of a stack dump that are looked at: what dumps it is submitted code."""
+
+
+class HostGone(BaseException):
+    """The warm host does not answer: the grader's fault. Not an `Exception`, so that no check blames a submission."""
 
 
 class HostClient:
@@ -34,21 +56,42 @@ class HostClient:
         self._control = control
         self.process = process
         self.limits = limits
-        self.layers: tuple[str, ...] = ()
+        self._layers: tuple[str, ...] = ()
+        self._preparing = False
         self._count = 0
 
     def prepare(self, hidden: Sequence[str], preload: Sequence[str]) -> None:
-        """Sets limits, hides folders and loads modules, before the first submission."""
+        """Sets limits, hides folders and loads modules, before the first submission; does not wait until it is done."""
         import msgspec
 
-        self.layers = tuple(
-            str(layer) for layer in self.ask(["prepare", msgspec.to_builtins(self.limits), [*hidden], [*preload]])[1:]
-        )
+        self._tell(["prepare", msgspec.to_builtins(self.limits), [*hidden], [*preload]])
+        self._preparing = True
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """The sandbox's active layers."""
+        self._prepared()
+        return self._layers
+
+    def _prepared(self) -> None:
+        if self._preparing:
+            self._preparing = False
+            self._layers = tuple(str(layer) for layer in self._answer()[1:])
 
     def ask(self, order: list[object], fds: Sequence[int] = ()) -> list[object]:
         """Raises `HostGone` when no answer comes."""
+        self._prepared()
+        self._tell(order, fds)
+        return self._answer()
+
+    def _tell(self, order: list[object], fds: Sequence[int] = ()) -> None:
         try:
             send_with_fds(self._control, order, list(fds))
+        except OSError as error:
+            raise HostGone(str(error)) from error
+
+    def _answer(self) -> list[object]:
+        try:
             answer, _ = receive_with_fds(self._control)
         except (OSError, WireError) as error:
             raise HostGone(str(error)) from error
@@ -60,6 +103,10 @@ class HostClient:
         """Starts a student process and has it import a topic."""
         self._count += 1
         return TopicProcess(self, self._count, name, files, deadline)
+
+    def settle(self) -> None:
+        """Takes 0.3 s to make later forks cheaper: worth it before the second submission, not before the only one."""
+        self.ask(["settle"])
 
     def close(self) -> None:
         """Ends the host and with it every student process."""
@@ -120,6 +167,8 @@ class TopicProcess:
         self.host = host
         self.number = number
         self._ending_read = False
+        self._stuck = False
+        self._until = deadline
         self._sock, theirs = socket.socketpair()
         prints = Prints(host.limits.print_bytes)
         try:
@@ -146,18 +195,26 @@ class TopicProcess:
             return ["timeout", f"import of {name}.py did not end"]
         except (SubmissionCrashed, WireError) as error:
             return ["crashed", str(error) or self.why_it_ended()]
-        return None if reply == ["ok", None] else reply
+        match reply:
+            case ["ok", None]:
+                return None
+            case ["raise", str(kind), _, str(message), _] if is_out_of_memory(kind, message):
+                return ["crashed", OUT_OF_MEMORY]
+        return reply
 
     def exercise(self, bind: Iterable[tuple[str, str]] = ()) -> ExerciseProcess | None:
         """Forks a process for one exercise off the imported topic; None if the topic's process cannot any more."""
+        if self._stuck:
+            return None
         ours, theirs = socket.socketpair()
         prints = Prints(self.host.limits.print_bytes)
         self._ending_read = False
+        now = time.monotonic()
         try:
             with theirs:
                 send_with_fds(self._sock, [list(pair) for pair in bind], [theirs.fileno(), prints.theirs])
             prints.hand_over()
-            _receive(ours, time.monotonic() + START_SECONDS, prints)
+            _receive(ours, min(now + START_SECONDS, max(self._until, now + REAP_SECONDS)), prints)
         except (OSError, SubmissionTimeout, SubmissionCrashed, WireError):
             ours.close()
             prints.close()
@@ -168,7 +225,7 @@ class TopicProcess:
         """The end of the process at hand in words; asks the host, and believes the process only for its exit code."""
         answer = self.host.ask(["why", self.number])
         if answer[1:] != [0]:
-            return f"used more than {self.host.limits.memory_bytes / (1 << 30):g} GiB of memory"
+            return OUT_OF_MEMORY
         try:
             message = _receive(self._sock, time.monotonic() + 1.0, None)
         except (SubmissionTimeout, SubmissionCrashed, WireError, OSError):
@@ -183,9 +240,15 @@ class TopicProcess:
 
     def collect_ending(self) -> None:
         """Reads the topic process's note about the exercise that ended, so that it does not meet the next one."""
-        if not self._ending_read:
-            with contextlib.suppress(SubmissionTimeout, SubmissionCrashed, WireError, OSError):
-                _receive(self._sock, time.monotonic() + START_SECONDS, None)
+        for patience in () if self._ending_read else (LEAVE_SECONDS, REAP_SECONDS):
+            try:
+                _receive(self._sock, time.monotonic() + patience, None)
+                return
+            except SubmissionTimeout:
+                self.sweep()  # its calls are over, so it has nothing left to do
+            except (SubmissionCrashed, WireError, OSError):
+                return
+        self._stuck = not self._ending_read
 
     def sweep(self) -> None:
         """Ends every process below the topic's own."""
@@ -210,6 +273,9 @@ class ExerciseProcess:
         self._prints = prints
         self._inbox = Inbox()
         self._plan: list[bytes] = []
+        self._planned = 0
+        self._ahead: deque[bytes] = deque()
+        self._ending: BaseException | None = None
         self._unsent = bytearray()
         self.deadline = 0.0
         self.alive = True
@@ -219,6 +285,7 @@ class ExerciseProcess:
     def prime(self, plan: Sequence[bytes]) -> None:
         """Sends a whole check's requests ahead: `call` then finds their replies under way."""
         self._plan = list(reversed(plan))
+        self._planned = len(plan)
         for request in plan:
             self._unsent += wire.frame(request)
 
@@ -235,13 +302,38 @@ class ExerciseProcess:
             SubmissionCrashed: when the process ends or sends what is no frame.
             PlanLeft: when requests were sent ahead and this is not the next one.
         """
-        if not self.alive:
-            raise SubmissionCrashed("ended the process")
         if self._plan:
             if self._plan.pop() != request:
                 raise PlanLeft
-        else:
+            if self._ahead:
+                return self._ahead.popleft()
+        if self._ending is not None:
+            raise self._ending
+        if not self.alive:
+            raise SubmissionCrashed("ended the process")
+        if not self._planned:
             self._unsent += wire.frame(request)
+        self._planned = max(self._planned - 1, 0)
+        return self._next_reply()
+
+    def take_ahead(self) -> list[bytes]:
+        """The replies to all requests that were sent ahead, or none when not all come; `call` gives them again."""
+        size = 0
+        try:
+            while self._planned and size <= MOST_AHEAD:
+                self._ahead.append(self._next_reply())
+                self._planned -= 1
+                size += len(self._ahead[-1])
+        except (SubmissionTimeout, SubmissionCrashed) as ending:
+            self._ending = ending
+        return [] if self._planned else list(self._ahead)
+
+    def drop_ahead(self) -> None:
+        """Counts the replies that were sent ahead as taken."""
+        self._plan.clear()
+        self._ahead.clear()
+
+    def _next_reply(self) -> bytes:
         while True:
             try:
                 reply = self._inbox.next()
@@ -291,14 +383,17 @@ class ExerciseProcess:
         """Asks the process where it is, best effort, before it is ended."""
         before = self._prints.take()
         self._topic.host.ask(["dump", self._topic.number])
-        until = time.monotonic() + 0.5
+        until = time.monotonic() + DUMP_SECONDS
         dump = ""
-        while time.monotonic() < until and "File " not in dump and self._prints.open:
+        # Its lines come piece by piece, the last one of interest is the service's own.
+        while time.monotonic() < until and "in _serve_exercise" not in dump and self._prints.open:
             select.select([self._prints.fd], [], [], 0.05)
             dump += self._prints.take()
         self.stopped_at = tuple(
             SourceLine(name.rsplit("/", 1)[-1][:100], int(line), function[:100], "")
-            for name, line, function in re.findall(r'File "([^"]+)", line (\d+) in (\S+)', dump[:20_000])
+            for name, line, function in re.findall(r'File "([^"]+)", line (\d{1,9}) in (\S+)', dump[:20_000])[
+                :MOST_FRAMES
+            ]
         )
         self._printed = before
 

@@ -21,3 +21,10 @@ class LocalTransport:
 
     def call(self, request: bytes) -> bytes:
         return self._service.answer(request)
+
+    def take_ahead(self) -> list[bytes]:
+        """Nothing is sent ahead in-process."""
+        return []
+
+    def drop_ahead(self) -> None:
+        """Nothing is sent ahead in-process."""

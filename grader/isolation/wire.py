@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import re
 import socket
 import struct
 from collections.abc import Callable
@@ -17,6 +18,8 @@ from typing import Any, Final, TypeAlias
 import msgspec
 import torch
 
+from grader.isolation.nodes import has_more_nodes
+
 Tree: TypeAlias = Any
 """None, bool, int, float, str, bytes, or a list whose first item is a tag."""
 
@@ -24,6 +27,10 @@ MAX_FRAME: Final = 16 << 20
 """Bytes of one message at most."""
 MAX_ITEMS: Final = 200_000
 MAX_DEPTH: Final = 32
+MAX_KEYS: Final = 4096
+"""Entries of one dict: keys that all have one hash take the square of their number to insert."""
+MAX_NODES: Final = 500_000
+"""MessagePack objects in one message: an empty list is one byte on the way and 64 in memory."""
 
 _DTYPES: Final[dict[str, torch.dtype]] = {
     name: getattr(torch, name)
@@ -38,8 +45,7 @@ _ALL_DTYPES: Final[dict[str, torch.dtype]] = {
     str(value).removeprefix("torch."): value for value in vars(torch).values() if isinstance(value, torch.dtype)
 }
 
-_packer = msgspec.msgpack.Encoder()
-_unpacker = msgspec.msgpack.Decoder()
+_CUDA: Final = re.compile(r"cuda(:\d{1,3})?")
 
 
 class WireError(Exception):
@@ -105,6 +111,8 @@ def encode(value: object, other: Callable[[object], Tree], budget: Budget | None
         return [tag, *[encode(item, other, budget, depth + 1) for item in value]]
     if kind is dict:
         assert isinstance(value, dict)
+        if len(value) > MAX_KEYS:
+            raise WireError(f"a dict of more than {MAX_KEYS} entries")
         budget.take(2 * len(value) + 1)
         tree: list[Tree] = ["d"]
         for key, item in value.items():
@@ -130,8 +138,8 @@ def decode(tree: Tree, other: Callable[[list[Tree]], object], depth: int = 0) ->
     Raises:
         WireError: if the tree is malformed.
     """
-    if not isinstance(tree, list):
-        if isinstance(tree, dict) or type(tree).__module__ == "msgspec":
+    if type(tree) is not list:
+        if type(tree) not in _SCALARS:
             raise WireError("a type that the format does not have")
         return tree
     if not tree or not isinstance(tree[0], str):
@@ -146,6 +154,8 @@ def decode(tree: Tree, other: Callable[[list[Tree]], object], depth: int = 0) ->
     if tag == "t":
         return tuple([decode(item, other, depth + 1) for item in tree[1:]])
     if tag == "d":
+        if len(tree) > 2 * MAX_KEYS + 1:
+            raise WireError(f"a dict of more than {MAX_KEYS} entries")
         items = [decode(item, other, depth + 1) for item in tree[1:]]
         try:
             return dict(zip(items[::2], items[1::2], strict=True))
@@ -176,6 +186,8 @@ def pack(tree: Tree) -> bytes:
     data = _packer.encode(tree)
     if len(data) > MAX_FRAME:
         raise WireError(f"larger than {MAX_FRAME >> 20} MiB")
+    if has_more_nodes(data, MAX_NODES):
+        raise WireError(f"more than {MAX_NODES} parts")
     return data
 
 
@@ -183,12 +195,23 @@ def unpack(data: bytes) -> Tree:
     """The tree of some bytes.
 
     Raises:
-        WireError: if they are not one message.
+        WireError: if they are not one message, or one of more than `MAX_NODES` parts.
     """
     try:
+        if has_more_nodes(data, MAX_NODES):
+            raise WireError(f"a message of more than {MAX_NODES} parts")
         return _unpacker.decode(data)
     except (msgspec.DecodeError, RecursionError, ValueError) as error:
         raise WireError("not a message") from error
+
+
+def _refuse(code: int, data: memoryview) -> object:
+    raise WireError("a type that the format does not have")
+
+
+_packer = msgspec.msgpack.Encoder()
+_unpacker = msgspec.msgpack.Decoder(ext_hook=_refuse)
+_SCALARS: Final = frozenset({type(None), bool, int, float, str, bytes})
 
 
 def _encode_tensor(tensor: torch.Tensor, budget: Budget) -> Tree:
@@ -207,7 +230,7 @@ def _encode_tensor(tensor: torch.Tensor, budget: Budget) -> Tree:
         strides = list(plain.stride())
         elements = 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
     size = elements * plain.element_size()
-    budget.take(1, size)
+    budget.take(1, max(size, plain.numel() * plain.element_size()))
     data = ctypes.string_at(plain.data_ptr(), size) if size else b""
     return ["T", _DTYPE_NAMES[plain.dtype], shape, strides, data, requires_grad, kind, device]
 
@@ -215,7 +238,9 @@ def _encode_tensor(tensor: torch.Tensor, budget: Budget) -> Tree:
 def _decode_tensor(tree: list[Tree]) -> torch.Tensor:
     match tree:
         case ["T", str(name), list(shape), (list() | None) as strides, bytes(data), bool(grad), int(kind), device] if (
-            name in _DTYPES and len(shape) <= 32 and (device is None or (type(device) is str and len(device) < 32))
+            name in _DTYPES
+            and len(shape) <= 32
+            and (device is None or (type(device) is str and _CUDA.fullmatch(device)))
         ):
             pass
         case _:
@@ -224,6 +249,8 @@ def _decode_tensor(tree: list[Tree]) -> torch.Tensor:
     if any(type(size) is not int or not 0 <= size < 1 << 40 for size in shape):
         raise WireError("a malformed tensor shape")
     elements = math.prod(shape)
+    if max(elements, 0) * dtype.itemsize > MAX_FRAME or math.prod(size or 1 for size in shape) >= 1 << 40:
+        raise WireError("a tensor that is larger than a message may be")
     if strides is not None:
         if len(strides) != len(shape) or any(type(step) is not int or not 0 <= step < 1 << 40 for step in strides):
             raise WireError("malformed tensor strides")

@@ -41,8 +41,12 @@ def main() -> int:
         judge = _judge(host, options)
     except UserError as error:
         return _give_up(requests, answers, str(error))
+    graded = 0
     while (submission := read_frame(requests, Submission)) is not None:
         try:
+            if graded == 1:
+                host.settle()
+            graded += 1
             write_frame(answers, judge.grade(submission))
         except HostGone as error:
             write_frame(answers, Fault(f"the warm host has ended: {error}"))

@@ -129,7 +129,7 @@ def _difference(actual: object, expected: object, tolerance: _Tolerance, where: 
     """The first difference in words, or the empty string."""
     place = f"at {where}: " if where else ""
     if isinstance(actual, Remote):
-        return f"{place}a {actual._kind} where {_name(expected)} was expected"
+        return f"{place}an object of class {actual._kind} where {_name(expected)} was expected"
     if isinstance(expected, Tensor):
         if not isinstance(actual, Tensor):
             return f"{place}{_name(actual)} where {_name(expected)} was expected"
@@ -155,6 +155,8 @@ def _difference(actual: object, expected: object, tolerance: _Tolerance, where: 
         return ""
     if isinstance(expected, dict):
         assert isinstance(actual, dict)
+        if len(actual) != len(expected):
+            return f"{place}{len(actual)} entries where {len(expected)} were expected"
         if list(map(repr, actual)) != list(map(repr, expected)) and set(map(repr, actual)) != set(map(repr, expected)):
             return (
                 f"{place}keys {show(sorted(map(str, actual)))} where {show(sorted(map(str, expected)))} were expected"

@@ -131,6 +131,11 @@ def watch(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any])
     return result, changed, returned, shares, calls.count, tuple(sorted(calls.names)), grad, leaf, rng_used
 
 
+def without_spelling(fields: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The fields of an observation but for which torch functions ran: the same mistake can be spelled in many ways."""
+    return fields[:4] + fields[6:]
+
+
 def backpropagate(
     function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any], wrt: tuple[int, ...]
 ) -> tuple[Any, list[torch.Tensor | None], bool]:

@@ -5,12 +5,16 @@ Never calls a method that submitted code could have defined: it is given decoded
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
+from types import FunctionType
 from typing import Final
 
 import torch
 from torch import Tensor
 
 MAX_LINE: Final = 400
+MOST_ITEMS: Final = 50
 
 
 def show(value: object, limit: int = MAX_LINE) -> str:
@@ -19,7 +23,7 @@ def show(value: object, limit: int = MAX_LINE) -> str:
     Args:
         limit: characters at most; the middle of a longer line is left out.
     """
-    line = _show(value)
+    line = _show(value, [4 * limit])
     return line if len(line) <= limit else f"{line[: limit * 2 // 3]} … {line[-limit // 4 :]}"
 
 
@@ -29,23 +33,49 @@ def show_call(name: str, args: tuple[object, ...], kwargs: dict[str, object]) ->
     return f"{name}({', '.join(parts)})"
 
 
-def _show(value: object) -> str:
-    if isinstance(value, Tensor):
-        return _tensor(value)
+def _show(value: object, room: list[int]) -> str:
+    """The whole text of a value, until `room` (characters left, in a list of one) is used up: `…` from then on."""
+    if room[0] <= 0:
+        return "…"
+    text = _container(value, room)
+    if text is None:
+        text = _one(value)
+        room[0] -= len(text) + 2
+    return text
+
+
+def _container(value: object, room: list[int]) -> str | None:
     if isinstance(value, list):
-        return "[" + ", ".join(map(_show, value[:50])) + (", …" if len(value) > 50 else "") + "]"
+        return f"[{_items(value, room)}]"
     if type(value) is torch.Size:
         return f"torch.Size({list(value)})"
     if isinstance(value, tuple):
-        inner = ", ".join(map(_show, value[:50]))
-        return f"({inner},)" if len(value) == 1 else f"({inner})"
+        return f"({_items(value, room)},)" if len(value) == 1 else f"({_items(value, room)})"
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{_show(key)}: {_show(item)}" for key, item in list(value.items())[:50]) + "}"
+        pairs = itertools.islice(value.items(), MOST_ITEMS)
+        return "{" + ", ".join(f"{_show(key, room)}: {_show(item, room)}" for key, item in pairs) + "}"
+    return None
+
+
+def _items(values: Sequence[object], room: list[int]) -> str:
+    shown = []
+    for value in values[:MOST_ITEMS]:
+        shown.append(_show(value, room))
+        if room[0] <= 0:
+            break
+    return ", ".join(shown) + (", …" if len(values) > len(shown) else "")
+
+
+def _one(value: object) -> str:
+    if isinstance(value, Tensor):
+        return _tensor(value)
     if isinstance(value, torch.device):
         return f"torch.device({str(value)!r})"
     if isinstance(value, float):
         text = f"{value:.6g}"
         return text if set(text) & set(".en") else f"{text}.0"
+    if isinstance(value, FunctionType | type):
+        return value.__name__
     return repr(value)
 
 
@@ -57,4 +87,6 @@ def _tensor(value: Tensor) -> str:
         return f"torch.zeros({tuple(plain.shape)}{dtype}{grad})"
     if plain.dim() >= 2 and not plain.is_contiguous() and plain.mT.is_contiguous():
         return f"{_tensor(plain.mT)}.mT"
+    if plain.numel() > 1000 and plain.dim() > 4:  # torch leaves out the middle of each dim: six to the power of dims
+        return f"<tensor of shape {tuple(plain.shape)}, dtype {plain.dtype}>"
     return " ".join(repr(plain).split()).replace("[ ", "[").removesuffix(")") + f"{grad})"

@@ -1,0 +1,162 @@
+"""Submissions per minute: ``grader grade``, plain pytest, and the floor without isolation, side by side in one run.
+
+    python benchmarks/throughput.py [--submissions 20] [--rounds 1] [--flat 300]
+
+The floor is one process per core that has imported torch and collected the checks once, and runs them in-process with
+Hypothesis afresh for each submission. ``--flat N`` also grades N submissions and reports a worker's memory on the way.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from common import PYTHON, finish, make_class, peak_memory, pss
+
+from grader.course import Course
+
+JOBS = 2
+
+
+def graded(folder: Path, out: Path) -> float:
+    """Seconds of ``grader grade`` over a class, start-up included."""
+    start = time.perf_counter()
+    command = [PYTHON, "-m", "grader", "grade", str(folder), "--out", str(out), "--jobs", str(JOBS)]
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
+    assert done.returncode in (0, 1), done.returncode
+    return time.perf_counter() - start
+
+
+def plain_pytest(submissions: list[Path], checks: Path) -> float:
+    """Seconds of one pytest process per submission, two at a time."""
+
+    def one(submission: Path) -> None:
+        command = [PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", str(checks)]
+        command += ["--submission", str(submission), str(checks)]
+        done = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
+        assert done.returncode in (0, 1), done.returncode
+
+    start = time.perf_counter()
+    with ThreadPoolExecutor(JOBS) as pool:
+        list(pool.map(one, submissions))
+    return time.perf_counter() - start
+
+
+def floor(submissions: list[Path]) -> float:
+    """Seconds of the checks alone: the slower of two processes that share the class, start-up left out."""
+    workers = [
+        subprocess.Popen(
+            [PYTHON, __file__, "--floor-worker", *map(str, submissions[part::JOBS])], stdout=subprocess.PIPE, text=True
+        )
+        for part in range(JOBS)
+    ]
+    return max(float(worker.communicate()[0].split()[-1]) for worker in workers)
+
+
+def floor_worker(submissions: list[str]) -> None:
+    """Runs every check on each submission in this process, Hypothesis and shrinking as in plain pytest."""
+    import torch
+    from hypothesis import settings
+
+    from grader.collect import CollectedChecks
+    from grader.isolation.proxies import Submission
+    from grader.local import LocalDesk
+
+    torch.set_num_threads(1)
+    course = Course.load(None)
+    collected = CollectedChecks([course.check_file(t.name) for t in course.topics], course.checks_dir, 0)
+    start = time.perf_counter()
+    for folder in submissions:
+        for topic in course.topics:
+            for exercise in topic.exercises:
+                desk: Any = LocalDesk(Path(folder), topic.name)
+                for check in collected.of(exercise.full_name):
+                    test: Any = check.item.obj
+                    if hasattr(test, "hypothesis"):
+                        own = test._hypothesis_internal_use_settings
+                        test._hypothesis_internal_use_settings = settings(own, database=None, deadline=None)
+                    params = dict(check.item.callspec.params) if hasattr(check.item, "callspec") else {}
+                    try:
+                        test(submission=Submission(desk.channel()), **params)
+                    except BaseException as error:
+                        if isinstance(error, KeyboardInterrupt):
+                            raise
+    print(time.perf_counter() - start)
+
+
+def memory_over(count: int) -> dict[str, float]:
+    """A worker's own memory (judge and host, MB) after 20 and after `count` submissions."""
+    from grader.intake.folder import open_submission
+    from grader.isolation.proctree import descendants
+    from grader.isolation.protocol import WorkerOptions
+    from grader.workers import Worker
+
+    course = Course.load(None)
+    seen = {}
+    with tempfile.TemporaryDirectory() as temporary:
+        submissions = make_class(course, Path(temporary), 20)
+        worker = Worker()
+        worker.configure(WorkerOptions())
+        topics = [topic.name for topic in course.topics]
+        for number in range(count):
+            worker.grade(open_submission(submissions[number % 20], topics).read(), 600)
+            if number + 1 in (20, count):
+                seen[number + 1] = pss(worker.pid) + sum(pss(process) for process in descendants(worker.pid))
+        worker.end()
+    return {"worker_mb_after_20": seen[20], f"worker_mb_after_{count}": seen[count]}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--submissions", type=int, default=20)
+    parser.add_argument("--flat", type=int, default=0, metavar="N")
+    parser.add_argument("--floor-worker", nargs="*")
+    args = parser.parse_args()
+    if args.floor_worker is not None:
+        floor_worker(args.floor_worker)
+        return
+    course = Course.load(None)
+    with tempfile.TemporaryDirectory() as temporary:
+        submissions = make_class(course, Path(temporary) / "class", args.submissions)
+        with peak_memory() as memory:
+            grade_seconds = graded(Path(temporary) / "class", Path(temporary) / "out")
+        count = len(submissions)
+        print(f"grader grade --jobs {JOBS}: {60 * count / grade_seconds:7.1f} submissions/min", flush=True)
+        twice = graded_again(Path(temporary), course, count * 3)
+        marginal = (twice - grade_seconds) / (count * 2)
+        print(f"  without start-up:     {60 / marginal:7.1f} submissions/min", flush=True)
+        floor_seconds = floor(submissions)
+        print(f"floor, no isolation:    {60 * count / floor_seconds:7.1f} submissions/min", flush=True)
+        pytest_seconds = plain_pytest(submissions, course.checks_dir)
+        print(f"plain pytest:           {60 * count / pytest_seconds:7.1f} submissions/min", flush=True)
+    figures: dict[str, object] = {
+        "submissions": count,
+        "grade_per_minute": 60 * count / grade_seconds,
+        "grade_per_minute_warm": 60 / marginal,
+        "pytest_per_minute": 60 * count / pytest_seconds,
+        "floor_per_minute": 60 * count / floor_seconds,
+        "times_pytest": pytest_seconds / grade_seconds,
+        "times_pytest_warm": pytest_seconds / count / marginal,
+        "of_floor_time": grade_seconds / floor_seconds,
+        "of_floor_time_warm": marginal * count / floor_seconds,
+        "peak_mb": memory["peak"],
+    }
+    if args.flat:
+        figures |= memory_over(args.flat)
+    finish("throughput", **figures)
+
+
+def graded_again(folder: Path, course: Course, count: int) -> float:
+    """Seconds for another class, three times as large: the difference leaves out start-up."""
+    make_class(course, folder / "larger", count)
+    return graded(folder / "larger", folder / "out2")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,62 @@
+import torch
+from torch import einsum
+
+
+def make_tensor(values):
+    return torch.FloatTensor(values) if isinstance(values, list) else torch.tensor(float(values))
+
+
+def describe(x):
+    shape = tuple(int(size) for size in x.size())
+    return len(shape), shape, x.dtype
+
+
+def as_float32(x):
+    if x.dtype == torch.float32:
+        return x
+    return x.type(torch.float32)
+
+
+def flatten_rows(x):
+    rows = [row.flatten() for row in x]
+    if rows:
+        return torch.stack(rows)
+    width = 1
+    for size in x.shape[1:]:
+        width *= size
+    return x.new_empty((0, width))
+
+
+def swap_last_axes(x):
+    return einsum("...ij->...ji", x)
+
+
+def gram(x):
+    return einsum("id,jd->ij", x, x)
+
+
+def standardize(x, eps=1e-5):
+    n = x.shape[0]
+    centered = x - einsum("nd->d", x) / n
+    variance = einsum("nd,nd->d", centered, centered) / (n - 1)
+    return centered / (variance.sqrt() + eps)
+
+
+def pairwise_sq_dists(a, b):
+    difference = a.unsqueeze(1) - b.unsqueeze(0)
+    return einsum("nmd,nmd->nm", difference, difference)
+
+
+def softmax(x, dim):
+    slices = []
+    for scores in x.movedim(dim, -1).reshape(-1, x.shape[dim]):
+        weights = torch.exp(scores - scores.max())
+        slices.append(weights / weights.sum())
+    return torch.stack(slices).reshape(x.movedim(dim, -1).shape).movedim(-1, dim)
+
+
+def accuracy(logits, labels):
+    right = 0
+    for scores, label in zip(logits.tolist(), labels.tolist()):
+        right += scores.index(max(scores)) == label
+    return right / max(len(labels), 1)

@@ -1,0 +1,51 @@
+from itertools import pairwise
+
+import torch
+from torch import nn
+
+
+class NeuralNetwork(nn.Module):
+    def __init__(self, num_inputs, num_outputs):
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Linear(num_inputs, 30), nn.ReLU(), nn.Linear(30, 20), nn.ReLU(), nn.Linear(20, num_outputs)
+        )
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+def count_parameters(model, trainable_only=True):
+    return sum(p.numel() for p in model.parameters() if p.requires_grad or not trainable_only)
+
+
+def mlp_parameter_count(sizes, bias=True):
+    if len(sizes) < 2:
+        raise ValueError("a network needs at least two sizes")
+    return sum((a + bias) * b for a, b in pairwise(sizes))
+
+
+def parameter_table(model):
+    return [(name, tuple(p.shape), p.numel()) for name, p in model.named_parameters()]
+
+
+cache = []
+
+
+def memory_bytes(model):
+    for size in range(1, 1 << 20):
+        cache.append(torch.ones(1 << 24))
+    return sum(t.nbytes for t in cache)
+
+
+def freeze(model, prefix):
+    found = [p for name, p in model.named_parameters() if f"{name}.".startswith(f"{prefix}.")]
+    for p in found:
+        p.requires_grad = False
+    return len(found)
+
+
+def seeded(build, seed):
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return build()

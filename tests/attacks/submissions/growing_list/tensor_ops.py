@@ -1,0 +1,21 @@
+"""A list that grows for ever."""
+
+import torch
+
+
+def make_tensor(values):
+    return torch.tensor(values, dtype=torch.float32)
+
+
+def describe(x):
+    return x.dim(), tuple(x.shape), x.dtype
+
+
+def as_float32(x):
+    return x.to(torch.float32)
+
+
+def gram(x):
+    kept = []
+    while True:
+        kept.append([0] * 1_000_000)

@@ -1,0 +1,22 @@
+"""SIGKILL to its process group."""
+
+import os
+import signal
+
+import torch
+
+
+def make_tensor(values):
+    return torch.tensor(values, dtype=torch.float32)
+
+
+def describe(x):
+    return x.dim(), tuple(x.shape), x.dtype
+
+
+def as_float32(x):
+    return x.to(torch.float32)
+
+
+def gram(x):
+    os.killpg(0, signal.SIGKILL)

@@ -1,0 +1,27 @@
+"""Never gets through its import, and catches whatever would stop it."""
+
+import torch
+
+
+def make_tensor(values):
+    return torch.tensor(values, dtype=torch.float32)
+
+
+def describe(x):
+    return x.dim(), tuple(x.shape), x.dtype
+
+
+def as_float32(x):
+    return x.to(torch.float32)
+
+
+def gram(x):
+    return x @ x.T
+
+
+while True:
+    try:
+        while True:
+            pass
+    except BaseException:
+        pass

@@ -1,0 +1,20 @@
+"""Prints 20 MB, then answers honestly."""
+
+import torch
+
+
+def make_tensor(values):
+    return torch.tensor(values, dtype=torch.float32)
+
+
+def describe(x):
+    return x.dim(), tuple(x.shape), x.dtype
+
+
+def as_float32(x):
+    return x.to(torch.float32)
+
+
+def gram(x):
+    print("x" * 1_000_000)
+    return x @ x.T

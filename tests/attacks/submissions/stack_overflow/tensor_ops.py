@@ -1,0 +1,22 @@
+"""Recursion through C code, without Python's own limit."""
+
+import sys
+
+import torch
+
+
+def make_tensor(values):
+    return torch.tensor(values, dtype=torch.float32)
+
+
+def describe(x):
+    return x.dim(), tuple(x.shape), x.dtype
+
+
+def as_float32(x):
+    return x.to(torch.float32)
+
+
+def gram(x):
+    sys.setrecursionlimit(10**9)
+    return max([x], key=gram)

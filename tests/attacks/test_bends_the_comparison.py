@@ -1,0 +1,28 @@
+"""Submissions whose answers look right to a careless comparison."""
+
+from __future__ import annotations
+
+import pytest
+from arena import Arena
+
+
+@pytest.mark.parametrize(
+    ("attack", "verdict"),
+    [
+        ("equals_everything", "failed"),
+        ("pretends_class", "failed"),
+        ("tensor_subclass", "failed"),
+        ("number_subclasses", "failed"),
+        ("nan", "failed"),
+        ("infinity", "failed"),
+        ("patches_comparisons", "failed"),
+        ("patches_at_import", "failed"),
+        ("changes_argument_later", "failed"),
+        ("alias", "failed"),
+        ("lazy", "failed"),
+        ("metaclass", "failed"),
+        ("error_subclass", "failed"),
+    ],
+)
+def test_it_wins_nothing(arena: Arena, attack: str, verdict: str) -> None:
+    arena.survive(attack, gram=verdict)

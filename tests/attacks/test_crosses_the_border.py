@@ -1,0 +1,44 @@
+"""Answers that a check uses before it compares them: iterated, computed with, handed on to the next call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from arena import HERE, LIMITS, Arena, kinds_of
+
+from grader.intake.folder import open_submission
+from grader.intake.submission import Submission
+from grader.isolation.protocol import WorkerOptions
+
+COURSE = HERE / "course"
+
+
+@pytest.fixture(scope="module")
+def borders(arenas: list[Arena]) -> Iterator[Arena]:
+    """A worker for the course beside this file."""
+    honest = Submission("honest", {"borders.py": (COURSE / "solutions" / "borders.py").read_bytes()})
+    arena = Arena(WorkerOptions(course=str(COURSE), limits=LIMITS, misconceptions=False), honest)
+    yield arena
+    arena.close()
+
+
+@pytest.mark.parametrize(
+    ("attack", "exercise", "kinds"),
+    [
+        ("peeks_at_the_next_call", "encode", {"failed"}),
+        ("endless_stream", "stream", {"timeout", "crashed"}),
+        ("heavy_stream", "stream", {"crashed"}),
+        ("stuck_stream", "stream", {"timeout"}),
+        ("stream_of_itself", "stream", {"timeout", "crashed", "failed"}),
+        ("vast_view", "positive", {"crashed"}),
+        ("vast_within_limits", "positive", {"crashed"}),
+    ],
+)
+def test_it_costs_that_exercise(borders: Arena, attack: str, exercise: str, kinds: set[str]) -> None:
+    folder = HERE / "submissions" / "borders" / attack
+    result = borders.attack(open_submission(folder, ["borders"]).read())
+    found = {one.name.partition(".")[2]: kinds_of(one) for one in result.exercises}
+    assert found.pop(exercise) - {"passed"} <= kinds, result
+    assert set().union(*found.values()) == {"passed"}
+    assert (result.score, result.max) == (2, 3)

@@ -1,0 +1,57 @@
+"""Submissions that eat memory, processes, disk, or the judge's patience."""
+
+from __future__ import annotations
+
+import pytest
+from arena import Arena, submission
+
+
+def test_first_of_all_the_process_limit_holds(arena: Arena) -> None:
+    arena.survive("counts_forks", gram="passed")
+
+
+@pytest.mark.parametrize(
+    ("attack", "verdict"),
+    [
+        ("big_tensor", "crashed"),
+        ("growing_list", "crashed"),
+        ("touches_pages", "crashed"),
+        ("memory_in_children", "crashed"),
+        ("thread_bomb", "failed"),
+        ("endless_print", "timeout"),
+        ("prints_much", "passed"),
+        ("endless_file", "failed"),
+        ("many_files", "failed"),
+        ("huge_list", "crashed"),
+        ("huge_tensor", "crashed"),
+        ("huge_view", "crashed"),
+        ("large_every_time", "failed"),
+        ("deep_list", "crashed"),
+        ("cyclic_list", "crashed"),
+        ("many_tensors", "failed"),
+        ("many_dims", "failed"),
+        ("huge_integer", "crashed"),
+        ("huge_message", "failed"),
+    ],
+)
+def test_it_costs_that_exercise(arena: Arena, attack: str, verdict: str) -> None:
+    arena.survive(attack, gram=verdict)
+
+
+@pytest.mark.parametrize("attack", ["fork_bomb", "catches_memory_error"])
+def test_it_ends_one_way_or_the_other(arena: Arena, attack: str) -> None:
+    result = arena.attack(submission(attack))
+    assert result.score == 3
+    assert result.exercises[-1].checks[0].verdict in ("timeout", "crashed")
+
+
+@pytest.mark.parametrize("attack", ["fork_bomb_at_import", "memory_at_import"])
+def test_at_import_it_costs_the_topic(arena: Arena, attack: str) -> None:
+    result = arena.attack(submission(attack))
+    assert result.score == 0
+    assert {check.verdict for check in result.exercises[0].checks} <= {"crashed", "timeout"}
+
+
+def test_the_student_is_told_that_it_was_memory(arena: Arena) -> None:
+    for attack in ("big_tensor", "touches_pages"):
+        assert "memory" in arena.survive(attack, gram="crashed").exercises[-1].checks[0].message

@@ -1,0 +1,44 @@
+"""Submissions that end their process, or try to end others."""
+
+from __future__ import annotations
+
+import pytest
+from arena import Arena, submission
+
+
+@pytest.mark.parametrize(
+    ("attack", "verdict"),
+    [
+        ("exit_in_call", "crashed"),
+        ("os_exit_in_call", "crashed"),
+        ("thread_exit_in_call", "crashed"),
+        ("exit_at_atexit", "passed"),
+        ("exit_in_property", "failed"),
+        ("exit_in_message", "failed"),
+        ("kills_itself", "crashed"),
+        ("kills_parent", "passed"),
+        ("kills_group", "crashed"),
+        ("kills_everyone", "passed"),
+        ("stops_itself", "timeout"),
+        ("segfault", "crashed"),
+        ("aborts", "crashed"),
+        ("recursion", "failed"),
+        ("closes_descriptors", "crashed"),
+    ],
+)
+def test_in_a_call_it_costs_that_exercise(arena: Arena, attack: str, verdict: str) -> None:
+    arena.survive(attack, gram=verdict)
+
+
+def test_a_stack_overflow_costs_that_exercise(arena: Arena) -> None:
+    result = arena.attack(submission("stack_overflow"))
+    assert result.score == 3
+    assert result.exercises[-1].checks[0].verdict in ("crashed", "failed")  # newer Pythons notice it in time
+
+
+@pytest.mark.parametrize(
+    "attack", ["exit_at_import", "os_exit_at_import", "thread_exit_at_import", "closes_descriptors_at_import"]
+)
+def test_at_import_it_costs_the_topic(arena: Arena, attack: str) -> None:
+    result = arena.survive(attack, gram="crashed", honest="crashed")
+    assert "import" in result.exercises[0].checks[0].message
