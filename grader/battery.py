@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import hypothesis
 from hypothesis import HealthCheck, Phase, settings
-from hypothesis.errors import HypothesisException
+from hypothesis.errors import HypothesisException, StopTest
 from hypothesis.internal.cache import LRUCache
 from hypothesis.internal.conjecture import providers
 from hypothesis.strategies import DataObject
@@ -40,17 +40,21 @@ def draw(test: Any, seed: int, name: str) -> list[dict[str, Any]] | None:
 
 
 def walk(test: Any, seed: int, name: str, run: Callable[[dict[str, Any]], None]) -> None:
-    """Runs a check that draws while it runs, until an example raises; the exception passes through ``run``'s owner."""
-    failed: list[bool] = []
+    """Runs a check that draws while it runs, until an example raises; ``run`` notes what it was.
+
+    The example that raised may be run once more: Hypothesis wants to see whether it draws the same.
+    """
 
     def guarded(kwargs: dict[str, Any]) -> None:
-        if not failed:
-            try:
-                run(kwargs)
-            except BaseException:
-                failed.append(True)
+        try:
+            run(kwargs)
+        except StopTest:
+            raise
+        except BaseException as error:
+            raise AssertionError("noted") from error
 
-    _run(test, seed, name, guarded, [Phase.explicit, Phase.generate])
+    with contextlib.suppress(AssertionError, HypothesisException):
+        _run(test, seed, name, guarded, [Phase.explicit, Phase.generate])
 
 
 def shrink(test: Any, seed: int, name: str, attempt: Attempt) -> None:

@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 import pytest
+from hypothesis.errors import StopTest, UnsatisfiedAssumption
 
 from grader import battery, messages
 from grader.ahead import gives_away
@@ -84,6 +85,7 @@ class Check:
         exercise: full name of its exercise.
         sentence: its docstring's first paragraph on one line.
         hidden: whether a failure keeps back what was expected.
+        body: its own function, without what Hypothesis wraps round it.
     """
 
     def __init__(self, item: pytest.Function, exercise: str, hidden: bool, seed: int) -> None:
@@ -93,16 +95,13 @@ class Check:
         self.hidden = hidden
         self.sentence = " ".join((item.function.__doc__ or "").strip().split("\n\n")[0].split())
         self.seed = seed
+        function: Any = item.obj
+        # Taken now: while examples are made, something else stands in its place.
+        self.body: Callable[..., Any] = function.hypothesis.inner_test if battery.is_property(function) else function
         self.plan: list[bytes] | None = None
         self.right: set[bytes] = set()
         self._examples: list[Example] | None = None
         self._drawn = False
-
-    @property
-    def body(self) -> Callable[..., Any]:
-        """The check's own function, without what Hypothesis wraps round it."""
-        function: Any = self.item.obj
-        return function.hypothesis.inner_test if battery.is_property(function) else function  # type: ignore[no-any-return]
 
     def examples(self) -> list[Example] | None:
         """Its examples, drawn once; ``[{}]`` for a check without any; None for one that draws while it runs."""
@@ -159,6 +158,8 @@ def _once(check: Check, desk: Desk, channel: Channel, fixtures: dict[str, Any], 
         return failure
     except pytest.fail.Exception as error:
         return AssertionError(str(error))
+    except UnsatisfiedAssumption:
+        return None
     except Exception as error:
         # Something that is no comparison broke: on an answer of an unforeseen kind, or in a wrong check.
         if not channel.record or desk.owes_error(check, fixtures):
@@ -171,7 +172,10 @@ def _once(check: Check, desk: Desk, channel: Channel, fixtures: dict[str, Any], 
 
 def _quick(check: Check, desk: Desk, fixtures: dict[str, Any]) -> Failure | None:
     channel = desk.channel()
-    examples = check.examples()
+    try:
+        examples = check.examples()
+    except Exception as error:
+        raise CheckFault from error
     if examples is None:
         found: list[Failure] = []
         stop: list[BaseException] = []
@@ -179,6 +183,8 @@ def _quick(check: Check, desk: Desk, fixtures: dict[str, Any]) -> Failure | None
         def one(example: Example) -> None:
             try:
                 failure = _once(check, desk, channel, fixtures, example)
+            except StopTest:
+                raise
             except BaseException as error:
                 stop.append(error)
                 raise
@@ -283,6 +289,8 @@ def _shrink(check: Check, attempt: battery.Attempt) -> None:
             return False
         try:
             return attempt(example)
+        except StopTest:
+            raise
         except BaseException as error:
             stop.append(error)
             return False

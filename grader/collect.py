@@ -17,7 +17,7 @@ from _pytest.config import Config, _prepareconfig
 from _pytest.runner import runtestprotocol
 
 from grader import bench, plugin
-from grader.bench import Check, CheckFault, Desk, Trace
+from grader.bench import Check, Desk, Trace
 from grader.errors import UserError
 from grader.messages import fault
 from grader.results import CheckResult
@@ -100,8 +100,8 @@ class CollectedChecks:
                 )
         result = results.get(item.nodeid)
         if result is None or any(report.failed for report in reports if report.when != "call"):
-            text = next((str(report.longrepr).strip().splitlines()[-1] for report in reports if report.failed), "")
-            return CheckResult(name=check.name, verdict="error", message=fault(check, CheckFault(text))), Trace("error")
+            text = next((_words(report) for report in reports if report.failed), "")
+            return CheckResult(name=check.name, verdict="error", message=fault(check, text)), Trace("error")
         return result, trace
 
     def _run_plainly(self, check: Check, desk: Desk) -> tuple[CheckResult, Trace]:
@@ -117,6 +117,11 @@ def _is_plain(item: pytest.Function) -> bool:
     params = set(item.callspec.params) if hasattr(item, "callspec") else set()
     marks = {mark.name for mark in item.iter_markers()}
     return set(item.fixturenames) <= {"submission"} | params and marks <= {"exercise", "parametrize", "hypothesis"}
+
+
+def _words(report: pytest.TestReport) -> str:
+    crash = getattr(report.longrepr, "reprcrash", None)
+    return str(crash.message) if crash else str(report.longrepr).strip().splitlines()[-1]
 
 
 def _failures(session: Any) -> list[Any]:

@@ -14,6 +14,7 @@ from grader import messages
 from grader.bench import Check, Trace
 from grader.collect import CollectedChecks
 from grader.course import Course, Exercise, Topic
+from grader.errors import CourseError
 from grader.intake.submission import Submission
 from grader.isolation.proxies import Call, Channel, SourceLine, SubmissionCrashed, answered
 from grader.isolation.remote import ExerciseProcess, HostClient, TopicProcess
@@ -229,7 +230,8 @@ class Judge:
         desk.explains = False
         try:
             if desk.failure is not None:
-                raise RuntimeError(f"wrong answers of {topic} cannot be imported: {desk.failure}")
+                text = messages.import_failed(topic, desk.failure, "").removeprefix(f"{topic}.py ")
+                raise CourseError(self.course.misconceptions_file(topic), None, " | ".join(text.splitlines()))
             found = []
             for exercise, bind in answers:
                 desk.bind(bind)

@@ -71,15 +71,15 @@ def crashed(check: Check, call: Call | None, reason: str, prints: str) -> str:
     return _join([check.sentence, *_call(call), f"your code {reason or 'ended the process'}"], prints)
 
 
-def fault(check: Check, error: BaseException) -> str:
+def fault(check: Check, error: BaseException | str) -> str:
     """A check with a bug: loud, and nobody's points."""
     place = ""
-    tb = error.__traceback__
+    tb = None if isinstance(error, str) else error.__traceback__
     while tb is not None:
         if tb.tb_frame.f_code.co_filename == str(check.item.path):
             place = f" ({check.item.path.name}:{tb.tb_lineno})"
         tb = tb.tb_next
-    what = f"{type(error).__name__}: {error}"
+    what = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
     return f"the check itself is wrong{place}: {what}. This costs no points; tell your instructor."
 
 

@@ -65,7 +65,10 @@ def _written(course: Course, topic: Topic) -> Iterator[Defect]:
     try:
         if stub.read_text(encoding="utf-8") != stub_of(solution.read_text(encoding="utf-8"), str(solution)):
             yield Defect(stub, None, "is not what `grader release` makes of the solution")
-    except (CourseError, OSError) as error:
+    except CourseError as error:
+        yield Defect(error.file, error.line, error.message)
+        return
+    except OSError as error:
         yield Defect(solution, None, str(error))
         return
     tree = ast.parse(stub.read_text(encoding="utf-8"))
@@ -85,6 +88,7 @@ def _written(course: Course, topic: Topic) -> Iterator[Defect]:
 
 
 def _graded(course: Course, topic: Topic, judge: object) -> Iterator[Defect]:
+    from grader import messages
     from grader.judge import Judge, TopicDesk
 
     assert isinstance(judge, Judge)
@@ -93,7 +97,8 @@ def _graded(course: Course, topic: Topic, judge: object) -> Iterator[Defect]:
         desk = TopicDesk(judge.host, course, topic.name, {path.name: path.read_bytes() for path in folder.glob("*.py")})
         try:
             if desk.failure is not None:
-                yield Defect(file, None, f"cannot be imported: {desk.failure}")
+                text = messages.import_failed(topic.name, desk.failure, "").removeprefix(f"{topic.name}.py ")
+                yield Defect(file, None, _line(text))
                 continue
             for exercise in topic.exercises:
                 for result in judge.run_checks(exercise.full_name, desk)[0]:
@@ -106,8 +111,11 @@ def _graded(course: Course, topic: Topic, judge: object) -> Iterator[Defect]:
                         yield Defect(file, None, f"{text}the stub gets {result.verdict}, but must fail")
         finally:
             desk.close()
-    for exercise in topic.exercises:
-        yield from _misconceptions(course, exercise, judge)
+    try:
+        for exercise in topic.exercises:
+            yield from _misconceptions(course, exercise, judge)
+    except CourseError as error:
+        yield Defect(error.file, error.line, error.message)
 
 
 def _misconceptions(course: Course, exercise: Exercise, judge: object) -> Iterator[Defect]:
@@ -118,12 +126,7 @@ def _misconceptions(course: Course, exercise: Exercise, judge: object) -> Iterat
     file = course.solutions_dir / "misconceptions" / f"{exercise.topic}.py"
     lines = {m.name: m.line for m in misconceptions_of(course, exercise.topic) if m.exercise == exercise.full_name}
     wrong = WrongAnswers(course, judge.run_wrong)
-    try:
-        records = wrong.records(exercise)
-    except RuntimeError as error:
-        yield Defect(file, None, str(error))
-        return
-    for name, traces in records:
+    for name, traces in wrong.records(exercise):
         if not traces:
             yield Defect(
                 file, lines[name], f"misconception `{name}` of `{exercise.full_name}` is not caught by any check"

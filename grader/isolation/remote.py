@@ -149,9 +149,12 @@ class Prints:
 
     def hand_over(self) -> None:
         """Closes the writing end here, once the student process has it."""
-        os.close(self.theirs)
+        if self.theirs >= 0:
+            os.close(self.theirs)
+            self.theirs = -1
 
     def close(self) -> None:
+        self.hand_over()
         os.close(self.fd)
 
 
@@ -193,8 +196,10 @@ class TopicProcess:
             reply = _receive(self._sock, deadline, prints)
         except SubmissionTimeout:
             return ["timeout", f"import of {name}.py did not end"]
-        except (SubmissionCrashed, WireError) as error:
-            return ["crashed", str(error) or self.why_it_ended()]
+        except SubmissionCrashed:
+            return ["crashed", self.why_it_ended()]
+        except WireError as error:
+            return ["crashed", f"sent something that is no answer ({error})"]
         match reply:
             case ["ok", None]:
                 return None
@@ -233,7 +238,7 @@ class TopicProcess:
         self._ending_read = True
         match message:
             case ["ended", int(code)] if code < 0:
-                return f"ended by signal {-code} ({_signal_name(-code)})"
+                return f"was ended by signal {-code} ({_signal_name(-code)})"
             case ["ended", int(code)]:
                 return f"ended the process with exit code {code}"
         return "ended the process"

@@ -86,7 +86,7 @@ class Service:
             return wire.pack(self.describe(error))
 
     def describe(self, error: BaseException) -> Tree:
-        """``["raise", type name, is built in, message, frames]``; of the exception's own code runs ``__str__`` alone."""
+        """``["raise", type name, is built in, message, frames]``; only ``__str__`` is the exception's own code."""
         kind = type(error)
         built_in = getattr(builtins, kind.__name__, None) is kind
         try:

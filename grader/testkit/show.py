@@ -53,7 +53,8 @@ def _container(value: object, room: list[int]) -> str | None:
         return f"({_items(value, room)},)" if len(value) == 1 else f"({_items(value, room)})"
     if isinstance(value, dict):
         pairs = itertools.islice(value.items(), MOST_ITEMS)
-        return "{" + ", ".join(f"{_show(key, room)}: {_show(item, room)}" for key, item in pairs) + "}"
+        shown = [f"{_show(key, room)}: {_show(item, room)}" for key, item in pairs]
+        return "{" + ", ".join(shown) + (", …" if len(value) > MOST_ITEMS else "") + "}"
     return None
 
 

@@ -21,7 +21,6 @@ from grader.intake.submission import Submission
         ("generator", "failed"),
         ("decorated", "passed"),
         ("missing_function", "failed"),
-        ("markup", "failed"),
     ],
 )
 def test_a_wrong_kind_of_function_costs_that_exercise(arena: Arena, attack: str, verdict: str) -> None:

@@ -13,7 +13,6 @@ from grader.reports.terminal import make_console, show_submission
 @pytest.mark.parametrize(
     ("attack", "verdict"),
     [
-        ("prints_results", "failed"),
         ("writes_results", "failed"),
         ("writes_descriptors", "crashed"),
         ("replies_early", "failed"),
@@ -28,12 +27,10 @@ from grader.reports.terminal import make_console, show_submission
         ("lying_shape", "crashed"),
         ("colliding_keys", "crashed"),
         ("colliding_tuples", "crashed"),
-        ("handle_lies", "failed"),
-        ("long_exception", "failed"),
-        ("claims_not_missing", "failed"),
         ("floods", "failed"),
         ("forged_dump", "timeout"),
         ("brings_wrong_answers", "passed"),
+        ("says_ok_then_goes_on", "passed"),
         ("broken_helper", "passed"),
     ],
 )
@@ -43,7 +40,7 @@ def test_it_wins_nothing(arena: Arena, attack: str, verdict: str) -> None:
 
 @pytest.mark.parametrize(
     "attack",
-    ["replaces_the_service", "writes_descriptors_at_import", "says_ok_and_leaves", "says_ok_for_every_exercise"],
+    ["replaces_the_service", "writes_descriptors_at_import", "says_ok_and_leaves", "serves_itself", "serves_silence"],
 )
 def test_at_import_it_wins_nothing(arena: Arena, attack: str) -> None:
     assert arena.attack(submission(attack)).score == 0
