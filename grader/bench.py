@@ -19,6 +19,7 @@ from grader.isolation.proxies import (
     Channel,
     Exchange,
     MissingName,
+    NotSimulatedHere,
     Submission,
     SubmissionCrashed,
     SubmissionRaised,
@@ -118,6 +119,8 @@ def run(check: Check, desk: Desk, fixtures: dict[str, Any]) -> tuple[CheckResult
         failure = _quick(check, desk, fixtures)
         if failure is None:
             return CheckResult(name=check.name, verdict="passed"), Trace("passed")
+        if isinstance(failure, NotSimulatedHere):
+            return _result(check, "skipped", messages.not_simulated(failure)), Trace("skipped")
         if isinstance(failure, MissingName) or getattr(failure, "kind", "") == "NotImplementedError":
             return _result(check, "failed", messages.unwritten(check, failure)), Trace("failed")
         return _diagnose(check, desk, fixtures, failure)

@@ -45,6 +45,11 @@ def unwritten(check: Check, failure: BaseException) -> str:
     return f"`{exercise}` is not written yet"
 
 
+def not_simulated(failure: SubmissionRaised) -> str:
+    """Why a check on simulated devices could not be assessed, and the student's line."""
+    return _join([f"cannot be assessed without a GPU: {failure.message[:300]}", *_frames(failure.frames)], "")
+
+
 def timeout(check: Check, call: Call | None, where: Sequence[SourceLine], prints: str) -> str:
     """No answer in time: the call, and the innermost line of the student's that was running."""
     topic = check.exercise.partition(".")[0]

@@ -44,6 +44,10 @@ class MissingName(SubmissionRaised):
     """The submission does not define the name."""
 
 
+class NotSimulatedHere(SubmissionRaised):
+    """Submitted code used something that simulated devices do not have; only ever in a check that simulates them."""
+
+
 class SubmissionTimeout(BaseException):
     """Submitted code did not answer in time. Not an `Exception`, so that no check swallows it."""
 
@@ -109,7 +113,10 @@ class Channel:
                     shown.result, shown.answered = value, True
                 return value
             case ["raise", str(kind), bool(built_in), str(message), list(frames)]:
-                raise _raised(kind, built_in, message, frames)
+                error = _raised(kind, built_in, message, frames)
+                if kind == "NotSimulated" and any(_SIMULATING in exchange.request for exchange in self.record):
+                    raise _not_simulated(error)
+                raise error
             case ["missing", str(name)]:
                 missing = MissingName(name)
                 missing.kind, missing.message = "missing", name
@@ -255,6 +262,15 @@ _OK = wire.pack(["ok", None])[:-1]
 def answered(reply: bytes) -> bool:
     """Whether a reply holds a result, not an exception."""
     return reply.startswith(_OK)
+
+
+_SIMULATING = b"grader.testkit.devices"
+
+
+def _not_simulated(error: BaseException) -> NotSimulatedHere:
+    unassessed = NotSimulatedHere(*error.args)
+    unassessed.__dict__.update(vars(error))
+    return unassessed
 
 
 _kinds: dict[str, type[SubmissionRaised]] = {}
