@@ -48,11 +48,23 @@ class NotSimulatedHere(SubmissionRaised):
     """Submitted code used something that simulated devices do not have; only ever in a check that simulates them."""
 
 
-class SubmissionTimeout(BaseException):
-    """Submitted code did not answer in time. Not an `Exception`, so that no check swallows it."""
+class Stopped(BaseException):
+    """Submitted code gave no answer. Not an `Exception`, so that no check swallows it.
+
+    Its text, if any, says to the student what happened.
+
+    Attributes:
+        examples: the exchanges up to there, where the process itself lives on to tell of it.
+    """
+
+    examples: tuple[tuple[Exchange, ...], ...] = ()
 
 
-class SubmissionCrashed(BaseException):
+class SubmissionTimeout(Stopped):
+    """Submitted code did not answer in time."""
+
+
+class SubmissionCrashed(Stopped):
     """The student process ended, broke the protocol, or went over a limit."""
 
 

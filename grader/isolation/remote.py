@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from grader.errors import UserError
 from grader.isolation import wire
 from grader.isolation.limits import Limits
 from grader.isolation.proxies import SourceLine, SubmissionCrashed, SubmissionTimeout
@@ -38,12 +39,17 @@ class HostClient:
         self._count = 0
 
     def prepare(self, hidden: Sequence[str], preload: Sequence[str]) -> None:
-        """Sets limits, hides folders and loads modules, before the first submission."""
+        """Sets limits, hides folders and loads modules, before the first submission.
+
+        Raises:
+            UserError: when a module of ``preload`` cannot be loaded.
+        """
         import msgspec
 
-        self.layers = tuple(
-            str(layer) for layer in self.ask(["prepare", msgspec.to_builtins(self.limits), [*hidden], [*preload]])[1:]
-        )
+        answer = self.ask(["prepare", msgspec.to_builtins(self.limits), [*hidden], [*preload]])
+        if answer[0] == "refused":
+            raise UserError(f"course.toml: {answer[1]}")
+        self.layers = tuple(str(layer) for layer in answer[1:])
 
     def ask(self, order: list[object], fds: Sequence[int] = ()) -> list[object]:
         """Raises `HostGone` when no answer comes."""
@@ -226,6 +232,15 @@ class ExerciseProcess:
     def pending(self) -> bool:
         """Whether requests were sent ahead whose replies nobody took."""
         return bool(self._plan)
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """The layers of the sandbox that the process is in."""
+        return self._topic.host.layers
+
+    def allow(self, seconds: float) -> None:
+        """Lets the check at hand take ``seconds`` from now, if that is more than it has."""
+        self.deadline = max(self.deadline, time.monotonic() + seconds)
 
     def call(self, request: bytes) -> bytes:
         """One request and its reply.

@@ -21,7 +21,8 @@ from grader.isolation.wire import Tree, WireError
 TESTKIT_MODULES: Final = tuple(
     name
     for name in (
-        f"grader.testkit.{part}" for part in ("observation", "recipes", "probes", "data", "devices", "ranks", "files")
+        f"grader.testkit.{part}"
+        for part in ("observation", "recipes", "probes", "data", "devices", "ranks", "distributed", "files", "checklist")
     )
     if importlib.util.find_spec(name)
 )
