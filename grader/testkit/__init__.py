@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from grader.isolation.proxies import Remote, RemoteFunction, Submission, SubmissionRaised
-    from grader.testkit import data, probes, recipes, reference
+    from grader.testkit import data, devices, probes, recipes, reference
     from grader.testkit.compare import Mismatch, assert_close, assert_equal, assert_that, raises
     from grader.testkit.marking import exercise, misconception
     from grader.testkit.observation import Observation, ValueAndGrad, observe, value_and_grad
@@ -28,6 +28,7 @@ __all__ = [
     "assert_equal",
     "assert_that",
     "data",
+    "devices",
     "exercise",
     "labels",
     "misconception",
@@ -64,7 +65,7 @@ _HOME = {
 
 
 def __getattr__(name: str) -> object:
-    if name in ("data", "probes", "recipes", "reference"):
+    if name in ("data", "devices", "probes", "recipes", "reference"):
         return importlib.import_module(f"grader.testkit.{name}")
     if name in _HOME:
         return getattr(importlib.import_module(_HOME[name]), name)

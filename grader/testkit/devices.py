@@ -66,17 +66,20 @@ def simulated(gpus: int = 4, mps: bool = False) -> Iterator[list[dict[str, Any]]
         simulation.close()
 
 
-def start(gpus: int = 4, mps: bool = False) -> None:
+def start(gpus: int = 4, mps: bool = False, recording: bool = False) -> None:
     """From now on, the calls of this check run on a machine with these devices; replaces an earlier one.
 
     With ``--devices real`` it is this machine itself, provided that it has as many GPUs.
+
+    Args:
+        recording: whether the check reads `events`, which real devices do not record: simulated in any case.
 
     Raises:
         NotSimulated: if real devices are wanted and this machine has too few: the check is skipped.
     """
     stop()
     simulation = _new(gpus, mps)
-    if gpus and not mps and DEVICES != "simulated":
+    if gpus and not mps and not recording and DEVICES != "simulated":
         if torch.cuda.device_count() >= gpus:
             surroundings.real = True
             return

@@ -142,7 +142,7 @@ def ordinary(machine: Machine, func: Any, args: tuple[Any, ...], kwargs: dict[st
     """Same device in, same device out."""
     if "device" in kwargs:
         return make(machine, func, args, kwargs)
-    home = common_device(machine, func.__name__, args, kwargs)
+    home = machine.computing = common_device(machine, func.__name__, args, kwargs)
     if home is None:
         return func(*args, **kwargs)
     return settle(compute(func, args, kwargs, home), home)

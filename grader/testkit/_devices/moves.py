@@ -9,9 +9,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.parameter import UninitializedTensorMixin
+from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
 
-from grader.testkit._devices.mode import mismatch
+from grader.testkit._devices.mode import make
 from grader.testkit._devices.state import CPU, PINNED, Machine, NotSimulated, pinned, put, settle
 
 Args = tuple[Any, ...]
@@ -51,7 +51,7 @@ def move(
     """The tensor on a device; itself when it is there already and nothing else is asked for."""
     here = machine.where(tensor)
     dtype = dtype or tensor.dtype
-    if isinstance(tensor, UninitializedTensorMixin):
+    if isinstance(tensor, (UninitializedBuffer, UninitializedParameter)):
         with torch._C.DisableTorchFunctionSubclass():
             return tensor if here == target else put(tensor.detach().clone(), target).as_subclass(type(tensor))
     if target is not None and target.type == "meta":
@@ -177,8 +177,6 @@ def for_each_copy(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> An
 
 def from_data(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
     """``torch.tensor``, ``as_tensor``, ``asarray``: from numbers, arrays, or tensors that may lie elsewhere."""
-    from grader.testkit._devices.mode import make
-
     data = args[0] if args else kwargs.get("data", kwargs.get("obj"))
     if not isinstance(data, Tensor):
         for item in data if isinstance(data, (list, tuple)) else ():
@@ -214,43 +212,3 @@ def pin_memory(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Tenso
 def is_pinned(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> bool:
     """``Tensor.is_pinned``."""
     return pinned(args[0])
-
-
-# ---------------------------------------------------------------- indexing
-
-
-def _indices(index: Any) -> list[Tensor]:
-    items = index if isinstance(index, (tuple, list)) else (index,)
-    return [item for item in items if isinstance(item, Tensor)]
-
-
-def _check_indices(machine: Machine, tensor: Tensor, index: Any) -> torch.device | None:
-    here = machine.where(tensor)
-    for item in _indices(index):
-        there = machine.where(item)
-        if there is not None and there != here:
-            raise RuntimeError(
-                f"indices should be either on cpu or on the same device as the indexed tensor ({here or CPU})"
-            )
-        if item.dtype in (torch.bool, torch.uint8) or (item.dim() == 0 and there is not None):
-            machine.synchronised("index", there)
-    return here
-
-
-def get_item(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
-    """``x[index]`` and the like: indices may be on the CPU."""
-    here = _check_indices(machine, args[0], args[1])
-    result = func(*args, **kwargs)
-    return result if here is None else settle(result, here)
-
-
-def set_item(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
-    """``x[index] = value``: plain slices take a value from anywhere, tensor indices only from the same device."""
-    here = _check_indices(machine, args[0], args[1])
-    value = args[2] if len(args) > 2 else kwargs.get("values")
-    if isinstance(value, Tensor) and (there := machine.where(value)) != here:
-        advanced = bool(_indices(args[1])) or isinstance(args[1], list)
-        if advanced and value.dim():
-            raise mismatch(here, there)
-        machine.transferred(value, there, here, False, "setitem")
-    return func(*args, **kwargs)

@@ -8,8 +8,8 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from grader.testkit._devices import moves
-from grader.testkit._devices.mode import Rule, compute, look, make, ordinary
+from grader.testkit._devices import indexing, moves
+from grader.testkit._devices.mode import Rule, common_device, compute, make, ordinary
 from grader.testkit._devices.state import CPU, Machine, NotSimulated, put, settle
 
 Args = tuple[Any, ...]
@@ -140,8 +140,6 @@ def _pad(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
 
 
 def _recurrent(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
-    from grader.testkit._devices.mode import common_device
-
     packed = len(args) > 1 and isinstance(args[1], Tensor) and args[1].dtype is torch.int64
     home = common_device(machine, func.__name__, args[:1] + args[2:] if packed else args, kwargs)
     return func(*args, **kwargs) if home is None else settle(compute(func, args, kwargs, home), home)
@@ -220,17 +218,15 @@ RULES: Final[dict[str, Rule]] = {
     "asarray": moves.from_data,
     "pin_memory": moves.pin_memory,
     "is_pinned": moves.is_pinned,
-    "__getitem__": moves.get_item,
-    "__setitem__": moves.set_item,
-    "index_put_": moves.set_item,
-    "index_put": moves.set_item,
+    "__getitem__": indexing.get_item,
+    "__setitem__": indexing.set_item,
+    "index_put_": indexing.set_item,
+    "index_put": indexing.set_item,
     "to_sparse": _not_simulated("a sparse GPU tensor"),
     "to_sparse_csr": _not_simulated("a sparse GPU tensor"),
-    "record_stream": lambda machine, func, args, kwargs: None,
     "lstm": _recurrent,
     "gru": _recurrent,
     "rnn_tanh": _recurrent,
     "rnn_relu": _recurrent,
-    "requires_grad_": look,
 }
 """By the function's name; ``get:`` and ``set:`` before a property's."""

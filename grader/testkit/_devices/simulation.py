@@ -24,6 +24,7 @@ from grader.testkit._devices.rules import RULES
 from grader.testkit._devices.state import CPU, Machine, NotSimulated
 
 _modes: Any = overrides
+_saving: Any = vars(torch._C)["_autograd"]
 _ABSENT: Final = object()
 _BUILD: Final = re.compile(
     r"not compiled with CUDA|Cannot access accelerator device|compiled without CUDA support|requires CUDA support"
@@ -44,6 +45,7 @@ class Simulation:
             *replacements(self.machine),
             *parallel(self.machine),
             (autograd, "_engine_run_backward", self._engine(vars(autograd)["_engine_run_backward"])),
+            (_saving, "_push_saved_tensors_default_hooks", self._saved(_saving._push_saved_tensors_default_hooks)),
             (threading.Thread, "run", self._thread(threading.Thread.run)),
         ]
         self._package = (5, _tag, self._restore)
@@ -109,7 +111,7 @@ class Simulation:
             labels = [machine.label(tensor) for tensor in outputs if isinstance(tensor, torch.Tensor)]
             before, machine.assumed = machine.assumed, next((d for d in labels if d is not None and d is not CPU), None)
             try:
-                if any(other is mode for other in _modes._get_current_function_mode_stack()):
+                if _holds(mode):
                     return plain(outputs, *args, **kwargs)
                 with mode:
                     return plain(outputs, *args, **kwargs)
@@ -117,6 +119,25 @@ class Simulation:
                 machine.assumed = before
 
         return run
+
+    def _saved(self, plain: Callable[..., None]) -> Callable[..., None]:
+        """Hooks on saved tensors (activation checkpoints) run amid a call, whose result has no label yet."""
+        mode, machine = self._mode, self.machine
+
+        def seeing(hook: Callable[[Any], Any]) -> Callable[[Any], Any]:
+            def run(saved: Any) -> Any:
+                if _holds(mode):
+                    return hook(saved)
+                before, machine.assumed = machine.assumed, machine.computing
+                try:
+                    with mode:
+                        return hook(saved)
+                finally:
+                    machine.assumed = before
+
+            return run
+
+        return lambda pack, unpack: plain(seeing(pack), seeing(unpack))
 
     def _thread(self, plain: Callable[[threading.Thread], None]) -> Callable[[threading.Thread], None]:
         mode = self._mode
@@ -135,6 +156,10 @@ class Simulation:
             _check_loaded(self.machine, location)
         setattr(storage, KEY, self.machine.device(location))
         return storage
+
+
+def _holds(mode: DeviceMode) -> bool:
+    return any(other is mode for other in _modes._get_current_function_mode_stack())
 
 
 def _check_loaded(machine: Machine, location: str) -> None:

@@ -47,6 +47,7 @@ class Machine:
         mps: whether it has an Apple GPU.
         current: index of the current CUDA device.
         events: transfers and synchronisations as plain data, in order.
+        computing: where the call runs that torch is busy with.
         assumed: where a tensor without a label is taken to be while autograd's engine runs; None means on the CPU.
     """
 
@@ -55,6 +56,7 @@ class Machine:
         self.mps = mps
         self.current = 0
         self.events: list[dict[str, Any]] = []
+        self.computing: torch.device | None = None
         self.assumed: torch.device | None = None
         self._cuda = [torch.device("cuda", index) for index in range(gpus)]
         self._mps = torch.device("mps", 0)

@@ -12,15 +12,12 @@ def _names(text: str) -> frozenset[str]:
 LOOKS: Final = _names(
     """
     size dim ndimension numel nelement stride storage_offset element_size is_contiguous is_complex is_floating_point
-    is_signed is_inference is_conj is_neg is_nonzero_ requires_grad_ retain_grad untyped_storage storage typed_storage
-    data_ptr __len__ __hash__ __dir__ __setstate__ __reduce_ex__ is_tensor is_storage numel get_device_ dim_order
-    is_shared is_set_to is_same_size _is_view _is_zerotensor set_ result_type can_cast promote_types broadcast_tensors
-    broadcast_shapes broadcast_to expand_as view_as reshape_as _has_compatible_shallow_copy_type has_names is_leaf
-    detach detach_ view expand t transpose permute unsqueeze squeeze narrow select as_strided unbind __iter__
-    swapaxes movedim chunk split backward apply record_stream is_grad_enabled _typed_storage share_memory_
-    register_post_accumulate_grad_hook namedtuple_keys __class__ _backward_hooks is_distributed is_coalesced
-    is_deterministic set_autocast_enabled dense_dim sparse_dim _nested_tensor_size is_scalar_tensor
-    set_default_dtype get_default_dtype __subclasshook__
+    is_signed is_inference is_conj is_neg is_coalesced is_shared is_set_to is_same_size is_tensor is_storage
+    is_distributed requires_grad_ retain_grad untyped_storage storage typed_storage _typed_storage data_ptr dim_order
+    dense_dim sparse_dim __len__ __hash__ __dir__ __setstate__ __reduce_ex__ set_ share_memory_ result_type can_cast
+    promote_types _has_compatible_shallow_copy_type has_names backward register_post_accumulate_grad_hook
+    broadcast_tensors broadcast_shapes broadcast_to expand expand_as view view_as reshape_as detach detach_ t transpose
+    permute unsqueeze squeeze narrow select as_strided unbind __iter__ swapaxes movedim chunk split
     """
 )
 """Functions that look at a tensor, or give views of it: a view has its base's label without help."""
@@ -38,9 +35,6 @@ STRICT: Final = _names(
 )
 """Functions in which even a 0-dim CPU tensor may not meet a GPU tensor."""
 
-DATA: Final = _names("tensor as_tensor asarray scalar_tensor")
-"""Constructors from data that may lie elsewhere."""
-
 LIKE: Final = _names(
     """
     zeros_like ones_like empty_like full_like rand_like randn_like randint_like new_zeros new_ones new_empty new_full
@@ -54,13 +48,11 @@ CONVOLUTIONS: Final = frozenset(f"conv{kind}{n}d" for kind in ("", "_transpose")
 
 IN_FLOAT32: Final = _names(
     """
-    __pow__ __rpow__ __rdiv__ acos asin binary_cross_entropy_with_logits cosh cosine_embedding_loss cdist
+    __pow__ __rpow__ __rdiv__ __rtruediv__ acos asin binary_cross_entropy_with_logits cosh cosine_embedding_loss cdist
     cosine_similarity cross_entropy cross_entropy_loss cumprod cumsum dist erfinv exp expm1 group_norm
-    hinge_embedding_loss instance_norm kl_div l1_loss layer_norm log log10 log_softmax log1p log2
-    margin_ranking_loss mse_loss multilabel_margin_loss multi_margin_loss nll_loss nll_loss_nd norm normalize pdist
-    poisson_nll_loss pow prod reciprocal rms_norm rsqrt sinh smooth_l1_loss huber_loss soft_margin_loss softmax
-    softmin softplus sum renorm tan triplet_margin_loss logsumexp gaussian_nll_loss gelu_ nansum frobenius_norm
-    vector_norm matrix_norm upsample interpolate ctc_loss
+    hinge_embedding_loss kl_div l1_loss layer_norm log log10 log_softmax log1p log2 margin_ranking_loss mse_loss
+    multilabel_margin_loss multi_margin_loss nll_loss nll_loss_nd norm normalize pdist poisson_nll_loss pow prod
+    reciprocal rsqrt sinh smooth_l1_loss soft_margin_loss softmax softmin softplus sum renorm tan triplet_margin_loss
     """
 )
-"""What ``autocast("cuda")`` computes in float32."""
+"""What ``autocast("cuda")`` computes in float32, as torch's documentation lists it."""
