@@ -22,6 +22,7 @@ from grader.isolation.proxies import (
     Channel,
     Exchange,
     MissingName,
+    NotSimulatedHere,
     Submission,
     SubmissionCrashed,
     SubmissionRaised,
@@ -129,18 +130,20 @@ def run(check: Check, desk: Desk, fixtures: dict[str, Any]) -> tuple[CheckResult
         failure = _quick(check, desk, fixtures)
         if failure is None:
             return CheckResult(name=check.name, verdict="passed"), Trace("passed")
+        if isinstance(failure, NotSimulatedHere):
+            return _result(check, "skipped", messages.not_simulated(failure)), Trace("skipped")
         if isinstance(failure, MissingName) or getattr(failure, "kind", "") == "NotImplementedError":
             return _result(check, "failed", messages.unwritten(check, failure)), Trace("failed")
         return _diagnose(check, desk, fixtures, failure)
-    except SubmissionTimeout:
+    except SubmissionTimeout as error:
         where = desk.stopped_at()
-        text = messages.timeout(check, desk.last_call(), where, desk.prints())
+        text = messages.timeout(check, desk.last_call(), where, desk.prints(), str(error))
         desk.discard()
-        return _result(check, "timeout", text), Trace("timeout")
+        return _result(check, "timeout", text), Trace("timeout", error.examples)
     except SubmissionCrashed as error:
         text = messages.crashed(check, desk.last_call(), str(error), desk.prints())
         desk.discard()
-        return _result(check, "crashed", text), Trace("crashed")
+        return _result(check, "crashed", text), Trace("crashed", error.examples)
     except CheckFault as error:
         desk.discard()
         return _result(check, "error", messages.fault(check, error.__cause__ or error)), Trace("error")

@@ -46,12 +46,16 @@ class Exercise(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Topic(msgspec.Struct, frozen=True, kw_only=True):
-    """One stub module and its exercises, in order of learning."""
+    """One stub module and its exercises, in order of learning.
+
+    ``preload``: installed modules that are slow to import and that its exercises use: loaded once, before grading.
+    """
 
     name: str
     title: str
     summary: str = ""
     reading: tuple[str, ...] = ()
+    preload: tuple[str, ...] = ()
     exercises: tuple[Exercise, ...] = ()
 
 
@@ -138,6 +142,11 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         """Where the topic's checks are."""
         return self.checks_dir / f"test_{topic}.py"
 
+    def preload(self, topics: Iterable[str]) -> list[str]:
+        """The modules to load before these topics are graded, each once."""
+        wanted = set(topics)
+        return list(dict.fromkeys(m for topic in self.topics if topic.name in wanted for m in topic.preload))
+
     def select(self, names: Sequence[str]) -> list[str]:
         """Full names of the exercises that `names` mean, each once, in course order; no names mean all.
 
@@ -213,6 +222,7 @@ def _topics(manifest: Manifest) -> tuple[Topic, ...]:
             title=topic.title,
             summary=topic.summary,
             reading=topic.reading,
+            preload=topic.preload,
             exercises=tuple(
                 Exercise(
                     topic=topic.name,

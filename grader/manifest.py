@@ -48,6 +48,7 @@ class TopicEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     title: str
     summary: str = ""
     reading: tuple[str, ...] = ()
+    preload: tuple[str, ...] = ()
     exercises: tuple[ExerciseEntry, ...] = ()
 
 
@@ -108,6 +109,9 @@ class Manifest:
         seen: set[str] = set()
         for t, topic in enumerate(self.entry.topics):
             self._require_new_name("topic", topic.name, topic.name, seen, "topics", t, "name")
+            for module in topic.preload:
+                if not all(part.isidentifier() for part in module.split(".")):
+                    raise self.error(f"`{module}` cannot be the name of a module", "topics", t, "preload")
             if not topic.exercises:
                 raise self.error(f"topic `{topic.name}` has no [[topics.exercises]]", "topics", t)
         for key, topic, exercise in self._exercises():

@@ -56,8 +56,15 @@ def unwritten(check: Check, failure: BaseException) -> str:
     return f"`{exercise}` is not written yet"
 
 
-def timeout(check: Check, call: Call | None, where: Sequence[SourceLine], prints: str) -> str:
-    """No answer in time: the call, and the innermost line of the student's that was running."""
+def not_simulated(failure: SubmissionRaised) -> str:
+    """Why a check on simulated devices could not be assessed, and the student's line."""
+    return _join([f"cannot be assessed without a GPU: {failure.message[:300]}", *_frames(failure.frames)], "")
+
+
+def timeout(check: Check, call: Call | None, where: Sequence[SourceLine], prints: str, reason: str = "") -> str:
+    """No answer in time: the call, and the innermost line of the student's that was running, or the known reason."""
+    if reason:
+        return _join([check.sentence, *_call(call), reason], prints)
     topic = check.exercise.partition(".")[0]
     own = next((line for line in where if line.file == f"{topic}.py"), None)
     place = "where it was cannot be told"

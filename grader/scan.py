@@ -32,13 +32,15 @@ class CheckInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Misconception(msgspec.Struct, frozen=True, kw_only=True):
-    """A named, classic wrong answer: ``exercise`` is the full name, ``function`` what to import from the module."""
+    """A named, classic wrong answer: ``exercise`` is the full name, ``function`` what to import from the module,
+    ``part`` the name in the topic's module that it takes the place of."""
 
     name: str
     exercise: str
     tell: str
     topic: str
     function: str
+    part: str
     line: int
 
 
@@ -104,13 +106,23 @@ def misconceptions_of(course: Course, topic: str) -> tuple[Misconception, ...]:
             continue
         target, options = _literals(call, file)
         tell, name = options.pop("tell", None), options.pop("name", None) or node.name
-        if options or not isinstance(tell, str) or not tell.strip() or not isinstance(name, str):
-            raise CourseError(file, call.lineno, '@misconception takes an exercise, tell="..." and perhaps name="..."')
+        part = options.pop("part", None) or target
+        if options or not isinstance(tell, str) or not tell.strip() or not all(isinstance(n, str) for n in (name, part)):
+            message = '@misconception takes an exercise, tell="..." and perhaps name="..." and part="..."'
+            raise CourseError(file, call.lineno, message)
         if any(other.name == name or other.function == node.name for other in found):
             raise CourseError(file, node.lineno, f"a second misconception called `{name}` in this topic")
         exercise = _full_name(of, target, file, call.lineno)
         found.append(
-            Misconception(name=name, exercise=exercise, tell=tell, topic=topic, function=node.name, line=node.lineno)
+            Misconception(
+                name=str(name),
+                exercise=exercise,
+                tell=tell,
+                topic=topic,
+                function=node.name,
+                part=str(part),
+                line=node.lineno,
+            )
         )
     return tuple(found)
 

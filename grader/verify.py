@@ -47,7 +47,7 @@ def verify_course(course: Course, tell: Callable[[str], None] = lambda text: Non
     host = HostClient(control, process, Limits())
     defects: list[Defect] = []
     try:
-        host.prepare(hidden_paths(course), [])
+        host.prepare(hidden_paths(course), course.preload(topic.name for topic in course.topics))
         judge = Judge(course, host)
         for topic in course.topics:
             tell(f"{topic.name}: stub, docstrings, hints")

@@ -48,7 +48,7 @@ class WrongAnswers:
         """Name and record of each misconception of an exercise."""
         if exercise.full_name not in self._records:
             found = [m for m in misconceptions_of(self._course, exercise.topic) if m.exercise == exercise.full_name]
-            answers: list[tuple[str, Bind]] = [(exercise.full_name, ((exercise.name, m.function),)) for m in found]
+            answers: list[tuple[str, Bind]] = [(exercise.full_name, ((m.part, m.function),)) for m in found]
             records = self._run(exercise.topic, self._files(exercise.topic), answers) if found else []
             self._records[exercise.full_name] = [(m.name, record) for m, record in zip(found, records, strict=True)]
         return self._records[exercise.full_name]

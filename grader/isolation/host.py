@@ -81,8 +81,16 @@ class Host:
         return ["done"]
 
     def _prepare(self, limits: Limits, hidden: list[Path], preload: list[str]) -> object:
-        for module in (*PRELOADED, *preload):
+        for module in PRELOADED:
             importlib.import_module(module)
+        before = _threads()
+        for module in preload:
+            try:
+                importlib.import_module(module)
+            except ImportError as error:
+                return ["refused", f"`preload = [{module!r}]`: {error}"]
+            if _threads() > before:
+                return ["refused", f"`preload = [{module!r}]` starts threads: a process with threads cannot be forked"]
         _warm_up()
         self._limits = limits
         self._sandbox = Sandbox(limits=limits, hidden=hidden)
@@ -125,6 +133,13 @@ class Host:
                 proctree.kill_tree_below(process)
                 if proctree.memory_of([process], self._baseline) > self._limits.memory_bytes:
                     os.kill(process, signal.SIGKILL)
+
+
+def _threads() -> int:
+    try:
+        return len(os.listdir("/proc/self/task"))
+    except OSError:
+        return 0
 
 
 def _warm_up() -> None:

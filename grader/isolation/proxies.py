@@ -45,11 +45,27 @@ class MissingName(SubmissionRaised):
     """The submission does not define the name."""
 
 
-class SubmissionTimeout(BaseException):
-    """Submitted code did not answer in time. Not an `Exception`, so that no check swallows it."""
+class NotSimulatedHere(SubmissionRaised):
+    """Submitted code used something that simulated devices do not have; only ever in a check that simulates them."""
 
 
-class SubmissionCrashed(BaseException):
+class Stopped(BaseException):
+    """Submitted code gave no answer. Not an `Exception`, so that no check swallows it.
+
+    Its text, if any, says to the student what happened.
+
+    Attributes:
+        examples: the exchanges up to there, where the process itself lives on to tell of it.
+    """
+
+    examples: tuple[tuple[Exchange, ...], ...] = ()
+
+
+class SubmissionTimeout(Stopped):
+    """Submitted code did not answer in time."""
+
+
+class SubmissionCrashed(Stopped):
     """The student process ended, broke the protocol, or went over a limit."""
 
 
@@ -133,7 +149,10 @@ class Channel:
                     shown.result, shown.answered = value, True
                 return value
             case ["raise", str(kind), bool(built_in), str(message), list(frames)]:
-                raise _raised(kind, built_in, message, frames)
+                error = _raised(kind, built_in, message, frames)
+                if kind == "NotSimulated" and any(_SIMULATING in exchange.request for exchange in self.record):
+                    raise _not_simulated(error)
+                raise error
             case ["missing", str(name)]:
                 missing = MissingName(one_line(name))
                 missing.kind, missing.message = "missing", one_line(name)
@@ -284,6 +303,15 @@ def answered(reply: bytes) -> bool:
 def is_out_of_memory(kind: str, message: str) -> bool:
     """Whether an exception says that Python or torch got no more memory."""
     return kind == "MemoryError" or "can't allocate memory" in message
+
+
+_SIMULATING = b"grader.testkit.devices"
+
+
+def _not_simulated(error: BaseException) -> NotSimulatedHere:
+    unassessed = NotSimulatedHere(*error.args)
+    unassessed.__dict__.update(vars(error))
+    return unassessed
 
 
 _kinds: dict[str, type[SubmissionRaised]] = {}

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from grader.errors import UserError
 from grader.isolation import wire
 from grader.isolation.limits import Limits
 from grader.isolation.proxies import (
@@ -61,7 +62,10 @@ class HostClient:
         self._count = 0
 
     def prepare(self, hidden: Sequence[str], preload: Sequence[str]) -> None:
-        """Sets limits, hides folders and loads modules, before the first submission; does not wait until it is done."""
+        """Sets limits, hides folders and loads modules, before the first submission; does not wait until it is done.
+
+        The next order raises `UserError` when a module of ``preload`` cannot be loaded.
+        """
         import msgspec
 
         self._tell(["prepare", msgspec.to_builtins(self.limits), [*hidden], [*preload]])
@@ -76,7 +80,10 @@ class HostClient:
     def _prepared(self) -> None:
         if self._preparing:
             self._preparing = False
-            self._layers = tuple(str(layer) for layer in self._answer()[1:])
+            answer = self._answer()
+            if answer[0] == "refused":
+                raise UserError(f"course.toml: {answer[1]}")
+            self._layers = tuple(str(layer) for layer in answer[1:])
 
     def ask(self, order: list[object], fds: Sequence[int] = ()) -> list[object]:
         """Raises `HostGone` when no answer comes."""
@@ -298,6 +305,15 @@ class ExerciseProcess:
     def pending(self) -> bool:
         """Whether requests were sent ahead whose replies nobody took."""
         return bool(self._plan)
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """The layers of the sandbox that the process is in."""
+        return self._topic.host.layers
+
+    def allow(self, seconds: float) -> None:
+        """Lets the check at hand take ``seconds`` from now, if that is more than it has."""
+        self.deadline = max(self.deadline, time.monotonic() + seconds)
 
     def call(self, request: bytes) -> bytes:
         """One request and its reply.

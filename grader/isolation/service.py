@@ -15,12 +15,14 @@ from types import ModuleType, TracebackType
 from typing import Any, Final
 
 from grader.isolation import wire
+from grader.isolation.labels import surroundings
 from grader.isolation.wire import Tree, WireError
 
 TESTKIT_MODULES: Final = tuple(
     name
     for name in (
-        f"grader.testkit.{part}" for part in ("observation", "recipes", "probes", "data", "devices", "ranks", "files")
+        f"grader.testkit.{part}"
+        for part in ("observation", "recipes", "probes", "data", "devices", "ranks", "distributed", "files", "checklist")
     )
     if importlib.util.find_spec(name)
 )
@@ -64,6 +66,7 @@ class Service:
         """Drops all handles; the next one is number 0 again, so that the same check makes the same messages."""
         self._objects.clear()
         self._ids.clear()
+        surroundings.clear()
 
     def answer(self, request: bytes) -> bytes:
         """Performs one request ``[operation, args, kwargs]`` and gives the reply."""
@@ -78,12 +81,13 @@ class Service:
         except Missing as error:
             return wire.pack(["missing", str(error)])
         try:
-            result = function(*values, **named)
+            with surroundings.around_call():
+                result = function(*values, **named)
             return wire.pack(["ok", wire.encode(result, self._keep)])
         except WireError as error:
             return wire.pack(["large", str(error)])
         except BaseException as error:
-            return wire.pack(self.describe(error))
+            return wire.pack(self.describe(surroundings.translate(error)))
 
     def describe(self, error: BaseException) -> Tree:
         """``["raise", type name, is built in, message, frames]``; only ``__str__`` is the exception's own code."""

@@ -18,6 +18,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 import torch
 
+from grader.isolation import labels
 from grader.isolation.nodes import has_more_nodes
 
 Tree: TypeAlias = Any
@@ -216,10 +217,11 @@ _SCALARS: Final = frozenset({type(None), bool, int, float, str, bytes})
 
 def _encode_tensor(tensor: torch.Tensor, budget: Budget) -> Tree:
     requires_grad = tensor.requires_grad
-    device = None if tensor.device.type == "cpu" else str(tensor.device)
+    name = labels.name_of(tensor)
+    device = None if name == "cpu" else name
     kind = 1 if type(tensor) is torch.nn.Parameter else 0
     plain = tensor.detach()
-    if device is not None:
+    if plain.device.type != "cpu":
         plain = plain.cpu()
     if plain.is_conj() or plain.is_neg():
         plain = plain.resolve_conj().resolve_neg()
@@ -276,8 +278,8 @@ def _decode_tensor(tree: list[Tree]) -> torch.Tensor:
 
 def _on_device(tensor: torch.Tensor, device: str) -> torch.Tensor:
     try:
-        return tensor.to(device)
-    except (RuntimeError, AssertionError) as error:
+        return labels.place(tensor, device)
+    except ValueError as error:
         raise WireError(f"a tensor on {device!r}, which is not here") from error
 
 

@@ -57,10 +57,11 @@ def main() -> int:
 
 def _judge(host: Any, options: WorkerOptions) -> Any:
     from grader.course import Course
-    from grader.judge import Judge
+    from grader.judge import Judge, with_needs
 
     course = Course.load(Path(options.course) if options.course else None)
-    host.prepare(hidden_paths(course), [])
+    topics = {name.partition(".")[0] for name in with_needs(course, options.exercises)}
+    host.prepare(hidden_paths(course), course.preload(topics))
     return Judge(course, host, exercises=options.exercises, seed=options.seed, wrong=options.misconceptions)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from grader.isolation.proxies import Remote, RemoteFunction, Submission, SubmissionRaised
-    from grader.testkit import probes, recipes
+    from grader.testkit import data, devices, probes, recipes, reference
     from grader.testkit.compare import Mismatch, assert_close, assert_equal, assert_that, raises
     from grader.testkit.marking import exercise, misconception
     from grader.testkit.observation import Observation, ValueAndGrad, observe, value_and_grad
@@ -27,6 +27,8 @@ __all__ = [
     "assert_close",
     "assert_equal",
     "assert_that",
+    "data",
+    "devices",
     "exercise",
     "labels",
     "misconception",
@@ -34,6 +36,7 @@ __all__ = [
     "probes",
     "raises",
     "recipes",
+    "reference",
     "shapes",
     "tensors",
     "value_and_grad",
@@ -62,7 +65,7 @@ _HOME = {
 
 
 def __getattr__(name: str) -> object:
-    if name in ("probes", "recipes"):
+    if name in ("data", "devices", "probes", "recipes", "reference"):
         return importlib.import_module(f"grader.testkit.{name}")
     if name in _HOME:
         return getattr(importlib.import_module(_HOME[name]), name)

@@ -32,13 +32,15 @@ def exercise(name: str, *, hidden: bool = False) -> Callable[[F], F]:
     return mark
 
 
-def misconception(of: str, *, tell: str, name: str | None = None) -> Callable[[T], T]:
+def misconception(of: str, *, tell: str, name: str | None = None, part: str | None = None) -> Callable[[T], T]:
     """Marks a classic wrong answer. The arguments must be literals: the course reads them without running the file.
 
     Args:
         of: the exercise that it answers wrongly.
         tell: what a student who answers so is told.
         name: the misconception's name; the function's own when left out.
+        part: the function that it takes the place of, where the exercise has several; the one that the exercise is
+            named for when left out.
     """
 
     def mark(answer: T) -> T:

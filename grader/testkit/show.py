@@ -13,6 +13,8 @@ from typing import Final
 import torch
 from torch import Tensor
 
+from grader.isolation.labels import label_of
+
 MAX_LINE: Final = 400
 MOST_ITEMS: Final = 50
 
@@ -81,7 +83,8 @@ def _one(value: object) -> str:
 
 
 def _tensor(value: Tensor) -> str:
-    grad = ", requires_grad=True" if value.requires_grad else ""
+    label = label_of(value)
+    grad = (f", device='{label}'" if label else "") + (", requires_grad=True" if value.requires_grad else "")
     plain = value.detach()
     if not plain.numel():
         dtype = "" if plain.dtype is torch.float32 else f", dtype={plain.dtype}"

@@ -1,0 +1,495 @@
+"""Checks of datasets: what a dataset answers, how loaders cut and shuffle, and what goes into a batch.
+
+Never decide what the contract leaves open: whether a pair is a tuple or a list and a label a tensor or a number,
+which order a seed gives, by which class loaders and parts of a split are made, negative indices of a WindowDataset.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from grader.testkit import (
+    Mismatch,
+    Submission,
+    assert_equal,
+    assert_that,
+    data,
+    exercise,
+    observe,
+    probes,
+    raises,
+    recipes,
+    reference,
+)
+
+SEEDS = st.integers(0, 1 << 16)
+COUNTS = st.integers(1, 60)
+
+
+def as_pair(item: object, label: Tensor | None = None) -> object:
+    """A pair as a tuple; its label as a tensor, if it is a plain number that is equal to the expected one."""
+    if isinstance(item, (list, tuple)) and len(item) == 2:
+        x, y = item
+        if label is not None and type(y) in (int, float) and label.item() == y:
+            y = label
+        return x, y
+    return item
+
+
+def as_pairs(items: list[Any]) -> list[object]:
+    """Each item of a list as a tuple, if it is a pair."""
+    return [as_pair(item) for item in items]
+
+
+# ---------------------------------------------------------------- ToyDataset
+
+
+def toy_data(rows: int, seed: int, shape: tuple[int, ...] = (3,), dtype: torch.dtype = torch.int64) -> list[Tensor]:
+    """Features and labels of as many rows, no two alike."""
+    return [recipes.normal((rows, *shape), seed), (torch.arange(rows) * 7 + seed % 5).to(dtype)]
+
+
+@exercise("datasets.ToyDataset")
+@given(n=st.integers(0, 8), seed=SEEDS, shape=st.sampled_from([(), (3,), (2, 2)]))
+def test_one_pair_per_index(submission: Submission, n: int, seed: int, shape: tuple[int, ...]) -> None:
+    """len is the number of rows, and [i] is row i of the features with label i."""
+    x, y = toy_data(n, seed, shape)
+    dataset = submission.ToyDataset(x, y)
+    assert_equal(len(dataset), n, what="len")
+    found = submission.there(data.items, dataset)
+    assert_equal([as_pair(item, y[i]) for i, item in enumerate(found)], [(x[i], y[i]) for i in range(n)])
+
+
+@exercise("datasets.ToyDataset")
+@pytest.mark.parametrize("dtype", [torch.int32, torch.float32], ids=str)
+def test_dtypes_and_memory_layouts(submission: Submission, dtype: torch.dtype) -> None:
+    """Labels of any dtype and features in any memory layout come out as they are."""
+    x, y = toy_data(4, 1, dtype=dtype)
+    dataset = submission.ToyDataset(x.T.contiguous().T, y)
+    found = submission.there(data.items, dataset)
+    assert_equal([as_pair(item, y[i]) for i, item in enumerate(found)], [(x[i], y[i]) for i in range(4)])
+
+
+@exercise("datasets.ToyDataset")
+@pytest.mark.parametrize("index", [-1, -3, -5])
+def test_negative_indices_count_from_the_end(submission: Submission, index: int) -> None:
+    """dataset[-1] is the last pair, dataset[-n] the first."""
+    x, y = toy_data(5, 2)
+    assert_equal(as_pair(submission.ToyDataset(x, y)[index], y[index]), (x[index], y[index]))
+
+
+@exercise("datasets.ToyDataset")
+@pytest.mark.parametrize("index", [5, 6, 11, -6])
+def test_index_error_outside(submission: Submission, index: int) -> None:
+    """An index past either end raises an IndexError."""
+    dataset = submission.ToyDataset(*toy_data(5, 3))
+    with raises(IndexError):
+        dataset[index]
+
+
+@exercise("datasets.ToyDataset")
+def test_a_plain_for_ends(submission: Submission) -> None:
+    """ToyDataset is a torch Dataset, and a plain for loop over one gives every pair once, and ends."""
+    x, y = toy_data(3, 4)
+    found = submission.there(data.walked, submission.ToyDataset(x, y))
+    assert_equal(len(found), 3, what="how many pairs a for loop gives")
+    assert_equal([as_pair(item, y[i]) for i, item in enumerate(found)], [(x[i], y[i]) for i in range(3)])
+    a_dataset = submission.there(probes.is_a, submission.ToyDataset, "torch.utils.data.Dataset")
+    assert_equal(a_dataset, True, what="whether ToyDataset is a torch.utils.data.Dataset")
+
+
+@exercise("datasets.ToyDataset")
+@pytest.mark.parametrize("sizes", [(4, 3), (3, 4), (0, 1), (1, 0)], ids=str)
+def test_lengths_that_differ(submission: Submission, sizes: tuple[int, int]) -> None:
+    """Features and labels of different lengths are refused with a ValueError."""
+    with raises(ValueError):
+        submission.ToyDataset(toy_data(sizes[0], 5)[0], toy_data(sizes[1], 5)[1])
+
+
+# ---------------------------------------------------------------- make_loaders
+
+
+def loaders(
+    submission: Submission, n: int, batch_size: int, seed: int, kind: str = "pairs", n_test: int = 5, start: int = 0
+) -> Any:
+    """A student's two loaders over numbered rows, made and used from one place of the global stream."""
+    submission.there(probes.start_global, start)
+    train_ds = submission.there(data.numbered, n, kind)
+    return submission.make_loaders(train_ds, submission.there(data.numbered, n_test, kind), batch_size, seed)
+
+
+def order_of(epoch: list[Any]) -> list[int]:
+    """Which rows the batches of an epoch hold, in order, by their labels."""
+    try:
+        return [int(label) for _, labels in epoch for label in labels]
+    except (TypeError, ValueError, RuntimeError):
+        raise AssertionError("the train loader does not give batches of features and labels") from None
+
+
+@exercise("datasets.make_loaders")
+@given(n=st.integers(4, 40), batch_size=st.integers(1, 4), seed=SEEDS)
+def test_train_batches_are_full(submission: Submission, n: int, batch_size: int, seed: int) -> None:
+    """The train loader gives full batches of different rows, features with their labels, and no short last one."""
+    train, _ = loaders(submission, n, batch_size, seed)
+    (found,) = submission.there(data.epochs, train)
+    rows = order_of(found)
+    assert_equal([len(labels) for _, labels in found], [batch_size] * (n // batch_size), what="sizes of train batches")
+    assert_that(len(set(rows)) == len(rows) and set(rows) <= set(range(n)), "a row comes more than once in an epoch")
+    features = torch.stack([data.numbered(n)[row][0] for row in rows])
+    assert_equal(torch.cat([x for x, _ in found]), features, what="features of the rows whose labels came with them")
+
+
+@exercise("datasets.make_loaders")
+def test_train_order_is_random_and_new_each_epoch(submission: Submission) -> None:
+    """The train loader shuffles: not the order of the dataset, and another order in each epoch."""
+    train, _ = loaders(submission, 64, 4, seed=3)
+    orders = [order_of(epoch) for epoch in submission.there(data.epochs, train, 3)]
+    assert_that(orders[0] != list(range(64)), "the train loader gives the rows in the order of the dataset")
+    assert_that(orders[0] != orders[1] and orders[1] != orders[2], "two epochs have the same order")
+
+
+@exercise("datasets.make_loaders")
+@given(seed=SEEDS)
+def test_the_seed_decides_the_order(submission: Submission, seed: int) -> None:
+    """Two fresh train loaders with one seed give the same orders, whatever the global random numbers are."""
+    first = submission.there(data.epochs, loaders(submission, 24, 4, seed)[0], 2)
+    again = submission.there(data.epochs, loaders(submission, 24, 4, seed, start=9)[0], 2)
+    assert_equal([order_of(epoch) for epoch in again], [order_of(epoch) for epoch in first], what="two epochs")
+
+
+@exercise("datasets.make_loaders")
+def test_another_seed_gives_another_order(submission: Submission) -> None:
+    """Other seeds give other orders."""
+    found = [order_of(submission.there(data.epochs, loaders(submission, 64, 8, seed)[0])[0]) for seed in (0, 1, 2)]
+    assert_that(found[0] != found[1] and found[1] != found[2], "the order does not depend on the seed")
+
+
+@exercise("datasets.make_loaders")
+@pytest.mark.parametrize("times", [0, 2])
+def test_global_random_numbers_are_not_touched(submission: Submission, times: int) -> None:
+    """Making the train loader and going through it leaves torch's global random numbers as they were."""
+    train, _ = loaders(submission, 12, 4, seed=5, start=1)
+    submission.there(data.epochs, train, times)
+    with reference.global_stream(1):
+        expected = probes.draw_from_global()
+    assert_equal(submission.there(probes.draw_from_global), expected, what="the next global random numbers")
+
+
+@exercise("datasets.make_loaders")
+@given(n_test=st.integers(0, 12), batch_size=st.integers(1, 5))
+def test_test_keeps_order_and_every_row(submission: Submission, n_test: int, batch_size: int) -> None:
+    """The test loader gives every row in the order of the dataset, in batches of which the last may be short."""
+    _, test = loaders(submission, 8, batch_size, 0, n_test=n_test)
+    (found,) = submission.there(data.epochs, test)
+    rows = [data.numbered(n_test)[i] for i in range(n_test)]
+    parts = [rows[start : start + batch_size] for start in range(0, n_test, batch_size)]
+    assert_equal(as_pairs(found), [(torch.stack([x for x, _ in p]), torch.stack([y for _, y in p])) for p in parts])
+
+
+@exercise("datasets.make_loaders")
+def test_any_kind_of_row(submission: Submission) -> None:
+    """Rows need not be pairs: datasets of dicts give batches that are dicts."""
+    train, test = loaders(submission, 8, 4, 7, kind="dicts")
+    (found,) = submission.there(data.epochs, test)
+    x, name = torch.arange(5.0)[:, None], -torch.arange(5)
+    assert_equal(found, [{"x": x[:4], "name": name[:4]}, {"x": x[4:], "name": name[4:]}], what="test batches")
+    (found,) = submission.there(data.epochs, train)
+    rows = sorted(int(value) for batch in found for value in batch["name"])
+    assert_equal(rows, sorted((-torch.arange(8)).tolist()), what="rows of the train batches")
+
+
+# ---------------------------------------------------------------- num_batches
+
+
+@exercise("datasets.num_batches")
+def test_the_example(submission: Submission) -> None:
+    """10 rows in batches of 4 are 3 batches, or 2 without the short one; 8 rows are 2."""
+    assert_equal(submission.num_batches(10, 4, False), 3)
+    assert_equal(submission.num_batches(10, 4, True), 2)
+    assert_equal(submission.num_batches(8, 4, False), 2)
+
+
+@exercise("datasets.num_batches")
+@given(whole=st.integers(0, 50), rest=st.integers(0, 9), batch_size=st.integers(1, 40), drop_last=st.booleans())
+def test_as_many_as_a_loader_has(
+    submission: Submission, whole: int, rest: int, batch_size: int, drop_last: bool
+) -> None:
+    """The result is the length of such a DataLoader, for any sizes, 0 rows included."""
+    n = whole * batch_size + rest % batch_size
+    expected = len(torch.utils.data.DataLoader(data.numbered(n, "numbers"), batch_size, drop_last=drop_last))
+    assert_equal(submission.num_batches(n, batch_size, drop_last), expected)
+
+
+@exercise("datasets.num_batches")
+@pytest.mark.parametrize("drop_last", [False, True])
+@pytest.mark.parametrize("sizes", [(-1, 4), (-8, 4), (10, 0), (10, -2), (0, 0)], ids=str)
+def test_bad_sizes_are_refused(submission: Submission, sizes: tuple[int, int], drop_last: bool) -> None:
+    """A negative number of rows, or a batch size below 1, is a ValueError."""
+    with raises(ValueError):
+        submission.num_batches(*sizes, drop_last)
+
+
+# ---------------------------------------------------------------- split
+
+
+def parts_of(submission: Submission, n: int, fraction: float, seed: int, kind: str = "numbers", start: int = 0) -> Any:
+    """The items of the two parts that a student's split gives."""
+    submission.there(probes.start_global, start)
+    parts = submission.split(submission.there(data.numbered, n, kind), fraction, seed)
+    if not isinstance(parts, (list, tuple)) or len(parts) != 2:
+        raise Mismatch("not a pair of two datasets", parts, "(train, val)")
+    return [submission.there(data.items, part) for part in parts]
+
+
+@exercise("datasets.split")
+@given(n=COUNTS, fraction=st.floats(0, 1, width=32), seed=SEEDS)
+def test_every_row_is_in_one_part(submission: Submission, n: int, fraction: float, seed: int) -> None:
+    """No row is in both parts, none is lost, and round(n * val_fraction) are in the second."""
+    train, val = parts_of(submission, n, fraction, seed)
+    assert_equal(len(val), round(n * fraction), what="rows for validation")
+    assert_equal(len(train), n - round(n * fraction), what="rows for training")
+    both = set(map(repr, train)) & set(map(repr, val))
+    assert_that(not both, f"rows in both parts: {', '.join(sorted(both)[:5])}")
+    assert_equal(sorted([*train, *val], key=repr), sorted(range(n), key=repr), what="the rows of both parts")
+
+
+@exercise("datasets.split")
+@pytest.mark.parametrize(("n", "fraction"), [(5, 0.0), (5, 1.0), (5, 0.5), (7, 0.5), (3, 0.25), (10, 0.29), (1, 0.9)])
+def test_how_many_go_to_validation(submission: Submission, n: int, fraction: float) -> None:
+    """The second part has round(n * val_fraction) rows, from none to all, and the first part the others."""
+    train, val = parts_of(submission, n, fraction, 1)
+    assert_equal((len(train), len(val)), (n - round(n * fraction), round(n * fraction)), what="sizes")
+
+
+@exercise("datasets.split")
+@given(seed=SEEDS)
+def test_the_same_seed_gives_the_same_split(submission: Submission, seed: int) -> None:
+    """One seed gives one split, whatever the global random numbers are."""
+    first = parts_of(submission, 20, 0.4, seed)
+    assert_equal(parts_of(submission, 20, 0.4, seed, start=8), first, what="the rows of both parts")
+
+
+@exercise("datasets.split")
+def test_rows_are_drawn_by_the_seed(submission: Submission) -> None:
+    """The validation rows are drawn at random: other seeds give other rows, neither the first nor the last ones."""
+    drawn = [sorted(parts_of(submission, 60, 0.25, seed)[1], key=repr) for seed in (0, 1, 2)]
+    assert_that(drawn[0] != drawn[1] and drawn[1] != drawn[2], "the split does not depend on the seed")
+
+
+@exercise("datasets.split")
+@pytest.mark.parametrize("kind", ["pairs", "dicts"])
+def test_rows_of_any_kind(submission: Submission, kind: str) -> None:
+    """The parts give the dataset's own items, of whatever kind."""
+    train, val = parts_of(submission, 6, 0.5, 3, kind)
+    order = [int(item[1]) if kind == "pairs" else -int(item["name"]) for item in [*train, *val]]
+    rows = data.items(data.numbered(6, kind))
+    assert_equal([len(train), len(val)], [3, 3], what="sizes")
+    assert_equal([*train, *val], [rows[row] for row in order], what="items of both parts")
+
+
+@exercise("datasets.split")
+@pytest.mark.parametrize("fraction", [-0.1, -1.0, 1.01, 20.0])
+def test_fractions_outside_are_refused(submission: Submission, fraction: float) -> None:
+    """A fraction below 0 or above 1 is a ValueError."""
+    dataset = submission.there(data.numbered, 10)
+    with raises(ValueError):
+        submission.split(dataset, fraction, 0)
+
+
+# ---------------------------------------------------------------- check_labels
+
+INTEGERS = [torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8]
+
+
+@exercise("datasets.check_labels")
+@given(n=st.integers(0, 8), classes=st.integers(1, 5), dtype=st.sampled_from(INTEGERS), seed=SEEDS)
+def test_right_labels_pass(submission: Submission, n: int, classes: int, dtype: torch.dtype, seed: int) -> None:
+    """Labels from 0 to num_classes - 1, of any integer dtype, none at all included, raise nothing and do not change."""
+    seen = observe(submission.check_labels, recipes.labels(n, classes, seed).to(dtype), classes)
+    assert_equal(seen.changed, (), what="arguments that were changed")
+
+
+@exercise("datasets.check_labels")
+@pytest.mark.parametrize(
+    ("values", "first"),
+    [
+        ([0, 1, 57, 2, 98], "57"),
+        ([2, 98, 57, -46], "98"),
+        ([1, 2, 0, -46, 57], "-46"),
+        ([-46, -81], "-46"),
+        ([0, -81, -46, 0], "-81"),
+    ],
+    ids=str,
+)
+def test_the_first_wrong_value_is_named(submission: Submission, values: list[int], first: str) -> None:
+    """The ValueError's message has the first value in it that is no class."""
+    with raises(ValueError, match=first):
+        submission.check_labels(torch.tensor(values), 3)
+
+
+@exercise("datasets.check_labels")
+@given(classes=st.integers(1, 60), dtype=st.sampled_from(INTEGERS))
+def test_the_number_of_classes_is_no_class(submission: Submission, classes: int, dtype: torch.dtype) -> None:
+    """With num_classes classes, the label num_classes is already too large."""
+    with raises(ValueError, match=str(classes)):
+        submission.check_labels(torch.tensor([0, classes], dtype=dtype), classes)
+
+
+@exercise("datasets.check_labels")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16], ids=str)
+@pytest.mark.parametrize("values", [[0.0, 1.0], [0.5], []], ids=str)
+def test_floats_are_refused(submission: Submission, values: list[float], dtype: torch.dtype) -> None:
+    """Labels of a floating dtype are a ValueError, even if they are whole numbers, or none at all."""
+    with raises(ValueError):
+        submission.check_labels(torch.tensor(values, dtype=dtype), 3)
+
+
+# ---------------------------------------------------------------- pad_collate
+
+
+def batch_of(lengths: list[int], seed: int, dtype: torch.dtype = torch.int64) -> list[tuple[Tensor, Tensor]]:
+    """Sequences of these lengths with labels; every other token or so is 0."""
+    generator = torch.Generator().manual_seed(seed)
+    values = [torch.randint(0, 3, (length,), generator=generator) for length in lengths]
+    scale = 1.5 if dtype.is_floating_point else 5
+    return [((value * scale).to(dtype), torch.tensor((seed + 3 * i) % 7)) for i, value in enumerate(values)]
+
+
+def padded(batch: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor, Tensor]:
+    """What they become in one batch."""
+    width = max(len(tokens) for tokens, _ in batch)
+    numbers = torch.zeros(len(batch), width, dtype=batch[0][0].dtype)
+    mask = torch.zeros(len(batch), width, dtype=torch.bool)
+    for row, (tokens, _) in enumerate(batch):
+        numbers[row, : len(tokens)] = tokens
+        mask[row, : len(tokens)] = True
+    return numbers, mask, torch.stack([label for _, label in batch])
+
+
+def check_padded(submission: Submission, batch: list[tuple[Tensor, Tensor]]) -> None:
+    """The three tensors are right, and the batch is as it was."""
+    seen = observe(submission.pad_collate, batch)
+    found = tuple(seen.result) if isinstance(seen.result, list) else seen.result
+    assert_equal(found, padded(batch), what="(padded, mask, labels)")
+    assert_equal(seen.changed, (), what="arguments that were changed")
+
+
+@exercise("datasets.pad_collate")
+def test_the_example_of_two(submission: Submission) -> None:
+    """[5, 0, 7] and [8] become rows [5, 0, 7] and [8, 0, 0], and the mask shows the three tokens and the one."""
+    tokens = torch.tensor([5, 0, 7]), torch.tensor([8])
+    check_padded(submission, [(tokens[0], torch.tensor(1)), (tokens[1], torch.tensor(0))])
+
+
+@exercise("datasets.pad_collate")
+@given(lengths=st.lists(st.integers(1, 7), min_size=1, max_size=5), seed=SEEDS)
+def test_padded_to_the_longest(submission: Submission, lengths: list[int], seed: int) -> None:
+    """Zeros on the right up to the longest sequence of the batch; the mask is True on tokens, also those that are 0."""
+    check_padded(submission, batch_of(lengths, seed))
+
+
+@exercise("datasets.pad_collate")
+@pytest.mark.parametrize("lengths", [[3, 0, 2], [40, 1], [700, 3]], ids=str)
+def test_empty_and_long_sequences(submission: Submission, lengths: list[int]) -> None:
+    """An empty sequence becomes a row of padding, and a long one keeps all of its tokens."""
+    check_padded(submission, batch_of(lengths, 5))
+
+
+@exercise("datasets.pad_collate")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64], ids=str)
+def test_dtype_of_the_sequences(submission: Submission, dtype: torch.dtype) -> None:
+    """Floats stay floats, whole numbers stay whole numbers."""
+    check_padded(submission, batch_of([2, 5, 1], 6, dtype))
+
+
+# ---------------------------------------------------------------- WindowDataset
+
+
+def windows(tokens: Tensor, context: int, stride: int) -> list[object]:
+    """All whole windows with their targets, as long as a token follows the window."""
+    starts = range(0, len(tokens) - context, stride)
+    return [(tokens[start : start + context], tokens[start + 1 : start + context + 1]) for start in starts]
+
+
+@exercise("datasets.WindowDataset")
+@given(n=st.integers(0, 20), context=st.integers(1, 5), stride=st.integers(1, 6), seed=SEEDS)
+def test_every_whole_window(submission: Submission, n: int, context: int, stride: int, seed: int) -> None:
+    """len is the number of whole windows; each is followed by its target, the same window one token further on."""
+    tokens = torch.arange(n) * 3 + seed % 11
+    dataset = submission.WindowDataset(tokens, context, stride)
+    expected = windows(tokens, context, stride)
+    assert_equal(len(dataset), len(expected), what="len")
+    assert_equal(as_pairs(submission.there(data.items, dataset)), expected, what="the windows")
+
+
+@exercise("datasets.WindowDataset")
+@pytest.mark.parametrize("stride", [1, 2, 3, 5])
+@pytest.mark.parametrize("n", [9, 10, 11, 12])
+def test_first_and_last_window(submission: Submission, n: int, stride: int) -> None:
+    """Windows of 3 over 9 to 12 tokens: the last one is there if its target is whole, and only then."""
+    tokens = torch.arange(100, 100 + n)
+    expected = windows(tokens, 3, stride)
+    dataset = submission.WindowDataset(tokens, 3, stride)
+    assert_equal(len(dataset), len(expected), what="len")
+    assert_equal(as_pairs([dataset[0], dataset[len(expected) - 1]]), [expected[0], expected[-1]])
+
+
+@exercise("datasets.WindowDataset")
+@pytest.mark.parametrize("n", [0, 1, 3, 4, 5])
+def test_hardly_enough_tokens(submission: Submission, n: int) -> None:
+    """With a context of 4, five tokens make one window, and fewer make none: a length of 0, never less."""
+    dataset = submission.WindowDataset(torch.arange(n), 4, 2)
+    assert_equal(len(dataset), 1 if n == 5 else 0, what="len")
+
+
+@exercise("datasets.WindowDataset")
+@pytest.mark.parametrize("beyond", [0, 1, 50])
+def test_index_error_after_the_last_window(submission: Submission, beyond: int) -> None:
+    """An index of len or more raises an IndexError."""
+    dataset = submission.WindowDataset(torch.arange(12), 4, 3)
+    with raises(IndexError):
+        dataset[3 + beyond]
+
+
+@exercise("datasets.WindowDataset")
+def test_a_plain_for_over_windows_ends(submission: Submission) -> None:
+    """WindowDataset is a torch Dataset, and a plain for loop gives each window once, and ends."""
+    tokens = torch.arange(11)
+    found = submission.there(data.walked, submission.WindowDataset(tokens, 4, 3))
+    expected = windows(tokens, 4, 3)
+    if len(found) >= data.MOST_ITEMS:
+        raise AssertionError(f"a for loop over {len(expected)} windows does not end")
+    assert_equal(as_pairs(found), expected, what="what a for loop gives")
+    a_dataset = submission.there(probes.is_a, submission.WindowDataset, "torch.utils.data.Dataset")
+    assert_equal(a_dataset, True, what="whether WindowDataset is a torch.utils.data.Dataset")
+
+
+# ---------------------------------------------------------------- suggest_num_workers
+
+
+@exercise("datasets.suggest_num_workers")
+@given(cpus=st.integers(0, 300), gpus=st.integers(1, 16))
+def test_cores_are_shared_out(submission: Submission, cpus: int, gpus: int) -> None:
+    """Each GPU gets the whole number of cores that there are per GPU, perhaps 0."""
+    assert_equal(submission.suggest_num_workers(cpus, gpus), cpus // gpus)
+
+
+@exercise("datasets.suggest_num_workers")
+@pytest.mark.parametrize("cpus", [0, 1, 8, 96])
+def test_without_a_gpu(submission: Submission, cpus: int) -> None:
+    """With no GPU the result is 0."""
+    assert_equal(submission.suggest_num_workers(cpus, 0), 0)
+
+
+@exercise("datasets.suggest_num_workers")
+@pytest.mark.parametrize(("cpus", "gpus"), [(-1, 2), (8, -1), (-8, -2), (-4, 0), (0, -1)])
+def test_negative_numbers_are_refused(submission: Submission, cpus: int, gpus: int) -> None:
+    """A negative number of cores or of GPUs is a ValueError."""
+    with raises(ValueError):
+        submission.suggest_num_workers(cpus, gpus)

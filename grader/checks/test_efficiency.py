@@ -1,0 +1,333 @@
+"""Checks of efficiency: mixed precision, accumulated gradients, loaders, and other lines of the training checklist.
+
+Never decide what the contract leaves open: how the loader orders its rows, where a wrapped model lies, what the
+functions that return nothing return.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+from torch.nn import functional as F
+
+from grader.testkit import (
+    Submission,
+    assert_close,
+    assert_equal,
+    assert_that,
+    checklist,
+    data,
+    devices,
+    exercise,
+    probes,
+    raises,
+    recipes,
+)
+
+CPU = torch.device("cpu")
+
+# ---------------------------------------------------------------- amp_step
+
+
+def amp(submission: Submission, steps: int, *, stale: bool = True, bad: int = -1, **scaling: Any) -> None:
+    """Steps over there and here: the same losses, weights, and scaler afterwards.
+
+    Args:
+        bad: the step whose input is not finite, so that the scaler must leave it out.
+    """
+    model, made = submission.there(checklist.amp_model, 1), checklist.amp_model(1)
+    if stale:
+        model = submission.there(recipes.with_stale_grads, model, 5)
+    optimizer, reference = submission.there(data.optimizer, model, momentum=0.5), data.optimizer(made, momentum=0.5)
+    scaler, scaler_here = submission.there(checklist.scaler, **scaling), checklist.scaler(**scaling)
+    for step, (x, y) in enumerate(recipes.batches([6] * steps, seed=3)):
+        if step == bad:
+            x = x * math.inf
+        found = submission.amp_step(model, x, y, optimizer, scaler, "cpu")
+        reference.zero_grad()
+        with torch.autocast("cpu"):
+            loss = F.cross_entropy(made(x), y)
+        scaler_here.scale(loss).backward()
+        scaler_here.step(reference)
+        scaler_here.update()
+        assert_close(found, loss.item(), rtol=1e-5, what="the loss")
+    assert_close(submission.there(probes.weights, model), probes.weights(made), rtol=1e-4, what="the parameters")
+    assert_equal(
+        submission.there(checklist.scaler_state, scaler),
+        checklist.scaler_state(scaler_here),
+        what="the scaler's scale, and its count of good steps in a row",
+    )
+
+
+@exercise("efficiency.amp_step")
+def test_one_step(submission: Submission) -> None:
+    """One step gives the loss, weights and scaler that torch's recipe for mixed precision gives, to the last of the
+    digits that tell 16 bits from 32."""
+    amp(submission, 1, stale=False)
+
+
+@exercise("efficiency.amp_step")
+def test_old_gradients_do_not_matter(submission: Submission) -> None:
+    """Gradients left over from before the call make no difference."""
+    amp(submission, 1)
+
+
+@exercise("efficiency.amp_step")
+def test_the_scale_grows(submission: Submission) -> None:
+    """After some good steps in a row the scaler doubles its scale; the steps are the same as before."""
+    amp(submission, 5, scale=64.0, interval=2)
+
+
+@exercise("efficiency.amp_step")
+def test_a_step_with_infinite_gradients_is_left_out(submission: Submission) -> None:
+    """A batch whose gradients are not finite changes no weight: the scaler leaves the step out and halves its scale."""
+    amp(submission, 3, bad=1, interval=5)
+
+
+@exercise("efficiency.amp_step")
+def test_a_scaler_that_is_switched_off(submission: Submission) -> None:
+    """With a disabled scaler it is the same step, without scaling."""
+    amp(submission, 2, enabled=False)
+
+
+@exercise("efficiency.amp_step")
+def test_the_type_of_the_device_counts(submission: Submission) -> None:
+    """On a CUDA device the forward runs under CUDA's autocast, in float16."""
+    submission.there(devices.start, gpus=1)
+    model = submission.there(checklist.amp_model, 1, "cuda:0")
+    optimizer, scaler = submission.there(data.optimizer, model), submission.there(checklist.scaler, "cuda")
+    ((x, y),) = recipes.batches([6], seed=3)
+    found = submission.amp_step(model, devices.on(x, "cuda:0"), devices.on(y, "cuda:0"), optimizer, scaler, "cuda")
+    with cuda(1):
+        here = checklist.amp_model(1, "cuda:0")
+        with torch.autocast("cuda"):
+            loss = F.cross_entropy(here(x.to("cuda:0")), y.to("cuda:0"))
+        expected = loss.item()
+    assert_close(found, expected, rtol=1e-5, what="the loss")
+
+
+def cuda(gpus: int) -> AbstractContextManager[object]:
+    """A machine with GPUs, for what the check itself computes."""
+    return devices.simulated(gpus) if devices.DEVICES == "simulated" else nullcontext()
+
+
+# ---------------------------------------------------------------- accumulate_step
+
+
+def accumulate(submission: Submission, kind: str, steps: list[list[int]], momentum: float = 0.0) -> None:
+    """Steps of micro-batches of these sizes over there, of whole batches here: the same losses and weights."""
+    model, made = submission.there(recipes.model, kind, 2), recipes.model(kind, 2)
+    model = submission.there(recipes.with_stale_grads, model, 5)
+    optimizer, reference = submission.there(data.optimizer, model, momentum), data.optimizer(made, momentum)
+    found, expected = [], []
+    for number, sizes in enumerate(steps):
+        micro_batches = recipes.batches(sizes, seed=10 * number)
+        found.append(submission.accumulate_step(model, micro_batches, optimizer))
+        reference.zero_grad()
+        x, y = (torch.cat(parts) for parts in zip(*micro_batches, strict=True))
+        loss = F.cross_entropy(made(x), y)
+        loss.backward()
+        reference.step()
+        expected.append(loss.item())
+    assert_close(submission.there(probes.weights, model), probes.weights(made), what="the parameters")
+    assert_close(found, expected, rtol=1e-5, what="the mean loss per example, of each call")
+
+
+@exercise("efficiency.accumulate_step")
+@pytest.mark.parametrize("sizes", [[3, 3], [4, 4, 1], [1, 7], [2, 5, 3], [6]], ids=str)
+def test_as_one_whole_batch(submission: Submission, sizes: list[int]) -> None:
+    """The step and the loss are those of the whole batch, whether micro-batches are equal or not."""
+    accumulate(submission, "mlp", [sizes])
+
+
+@exercise("efficiency.accumulate_step")
+def test_one_step_of_the_optimizer(submission: Submission) -> None:
+    """The optimizer makes one step per call, at the end: with momentum, several calls show it."""
+    accumulate(submission, "mlp", [[2, 2, 2], [3, 1], [5]], momentum=0.9)
+
+
+@exercise("efficiency.accumulate_step")
+@pytest.mark.parametrize("kind", ["tied", "frozen"])
+def test_shared_and_frozen_parameters(submission: Submission, kind: str) -> None:
+    """Shared weights and frozen ones do no harm."""
+    accumulate(submission, kind, [[3, 2], [1, 4]])
+
+
+# ---------------------------------------------------------------- fast_loader
+
+
+@exercise("efficiency.fast_loader")
+@pytest.mark.parametrize("workers", [0, 1, 3])
+@pytest.mark.parametrize(("device", "gpus"), [("cpu", 0), ("cpu", 2), ("cuda", 1), ("cuda:1", 2), ("mps", 0)])
+def test_settings_fit_the_device(submission: Submission, device: str, gpus: int, workers: int) -> None:
+    """Memory is pinned for CUDA devices only, and workers are persistent when there are any."""
+    submission.there(devices.start, gpus=gpus)
+    loader = submission.fast_loader(submission.there(data.numbered, 8), 4, torch.device(device), workers)
+    expected = {
+        "pin_memory": device.startswith("cuda"),
+        "persistent_workers": workers > 0,
+        "num_workers": workers,
+        "batch_size": 4,
+    }
+    assert_equal(submission.there(checklist.loader_facts, loader), expected)
+
+
+@exercise("efficiency.fast_loader")
+@pytest.mark.parametrize("batch_size", [1, 4, 6])
+def test_every_row_comes(submission: Submission, batch_size: int) -> None:
+    """Batches of the size that was asked for, with every row of the dataset once."""
+    loader = submission.fast_loader(submission.there(data.numbered, 12), batch_size, CPU, 0)
+    (batches,) = submission.there(data.epochs, loader)
+    assert_equal([len(labels) for _, labels in batches], [batch_size] * (12 // batch_size), what="sizes of batches")
+    assert_equal(sorted(int(label) for _, labels in batches for label in labels), list(range(12)), what="the rows")
+
+
+# ---------------------------------------------------------------- align_up
+
+
+@exercise("efficiency.align_up")
+@given(n=st.integers(0, 70), multiple=st.integers(1, 20))
+def test_the_least_multiple(submission: Submission, n: int, multiple: int) -> None:
+    """The result is a multiple, not below n, and the least one."""
+    assert_equal(submission.align_up(n, multiple), next(m for m in range(n, n + multiple) if m % multiple == 0))
+
+
+@exercise("efficiency.align_up")
+@pytest.mark.parametrize(("n", "expected"), [(50257, 50264), (8, 8), (9, 16), (0, 0), (1, 8)])
+def test_eight_unless_told(submission: Submission, n: int, expected: int) -> None:
+    """Without a second argument it is the next multiple of 8; multiples of 8, and 0, stay."""
+    assert_equal(submission.align_up(n), expected)
+
+
+@exercise("efficiency.align_up")
+@pytest.mark.parametrize(("n", "multiple"), [(2**60 + 1, 8), (10**17 + 1, 3), (2**53 + 1, 2)])
+def test_exact_for_large_numbers(submission: Submission, n: int, multiple: int) -> None:
+    """Large numbers lose no digit on the way."""
+    assert_equal(submission.align_up(n, multiple), n + (-n) % multiple)
+
+
+@exercise("efficiency.align_up")
+@pytest.mark.parametrize(("n", "multiple"), [(-1, 8), (-8, 8), (5, 0), (5, -8), (0, 0)])
+def test_sizes_that_make_no_sense(submission: Submission, n: int, multiple: int) -> None:
+    """A negative n, or a multiple below 1, is a ValueError."""
+    with raises(ValueError):
+        submission.align_up(n, multiple)
+
+
+# ---------------------------------------------------------------- configure_cudnn
+
+
+@exercise("efficiency.configure_cudnn")
+@pytest.mark.parametrize("before", [False, True])
+@pytest.mark.parametrize("fixed_shapes", [False, True])
+def test_on_and_off(submission: Submission, fixed_shapes: bool, before: bool) -> None:
+    """Whatever the switch was before: for fixed shapes it is on afterwards, for others off."""
+    found = submission.there(checklist.benchmark_after, submission.configure_cudnn, fixed_shapes, before)
+    assert_equal(found, fixed_shapes, what="torch.backends.cudnn.benchmark")
+
+
+# ---------------------------------------------------------------- wrap_data_parallel
+
+
+@exercise("efficiency.wrap_data_parallel")
+@pytest.mark.parametrize("gpus", [0, 1, 2, 4])
+def test_only_with_more_than_one_gpu(submission: Submission, gpus: int) -> None:
+    """With two GPUs or more the model comes back inside a DataParallel, else it comes back itself."""
+    submission.there(devices.start, gpus=gpus)
+    model = submission.there(recipes.model, "mlp", 1)
+    wrapped = submission.wrap_data_parallel(model)
+    expected = "the model in a DataParallel" if gpus > 1 else "the model"
+    assert_equal(submission.there(checklist.inner_module, model, wrapped), expected, what=f"with {gpus} GPUs")
+
+
+# ---------------------------------------------------------------- clear_grads
+
+
+@exercise("efficiency.clear_grads")
+@pytest.mark.parametrize("kind", ["mlp", "tied", "frozen"])
+def test_every_gradient_is_none(submission: Submission, kind: str) -> None:
+    """Afterwards .grad is None for every parameter of every group; the parameters are what they were."""
+    model = submission.there(recipes.with_stale_grads, submission.there(recipes.model, kind, 1))
+    submission.clear_grads(submission.there(checklist.grouped_sgd, model))
+    names = [name for name, _ in recipes.model(kind, 1).named_parameters()]
+    assert_equal(submission.there(probes.model_grads, model), dict.fromkeys(names), what=".grad by name")
+    weights = probes.weights(recipes.model(kind, 1))
+    assert_equal(submission.there(probes.weights, model), weights, what="the parameters afterwards")
+
+
+@exercise("efficiency.clear_grads")
+def test_other_parameters_keep_theirs(submission: Submission) -> None:
+    """A parameter that the optimizer does not have keeps its gradient."""
+    model = submission.there(recipes.with_stale_grads, submission.there(recipes.model, "mlp", 1))
+    submission.clear_grads(submission.there(checklist.grouped_sgd, model, leave_out="2.weight"))
+    here = recipes.with_stale_grads(recipes.model("mlp", 1))
+    expected = {name: grad if name == "2.weight" else None for name, grad in probes.model_grads(here).items()}
+    assert_equal(submission.there(probes.model_grads, model), expected, what=".grad by name")
+
+
+@exercise("efficiency.clear_grads")
+def test_momentum_stays(submission: Submission) -> None:
+    """What the optimizer remembers of earlier steps stays: training goes on as it would have."""
+    model, here = submission.there(recipes.model, "linear", 1), recipes.model("linear", 1)
+    optimizer, reference = submission.there(checklist.grouped_sgd, model), checklist.grouped_sgd(here)
+    for seed in (2, 3):
+        submission.there(recipes.with_stale_grads, model, seed)
+        submission.there(checklist.step, optimizer)
+        submission.clear_grads(optimizer)
+        recipes.with_stale_grads(here, seed)
+        checklist.step(reference)
+        reference.zero_grad()
+    assert_close(submission.there(probes.weights, model), probes.weights(here), what="the parameters")
+
+
+# ---------------------------------------------------------------- inference
+
+
+def in_eval_mode(kind: str, x: Tensor) -> Tensor:
+    """What the model gives in eval mode."""
+    with torch.no_grad():
+        found: Tensor = recipes.model(kind, 1).eval()(x)
+    return found
+
+
+@exercise("efficiency.inference")
+@pytest.mark.parametrize("kind", ["mlp", "dropout", "functional", "hooked"])
+def test_the_output_in_eval_mode(submission: Submission, kind: str) -> None:
+    """The output is the model's in eval mode, and records no graph."""
+    x = recipes.normal((5, recipes.FEATURES), 2)
+    model = submission.there(recipes.model, kind, 1)
+    found, _ = submission.there(checklist.inferred, submission.inference, model, x)
+    assert_close(found, in_eval_mode(kind, x))
+    assert_that(not found.requires_grad, "the output has a graph")
+
+
+@exercise("efficiency.inference")
+@pytest.mark.parametrize("kind", ["mlp", "dropout"])
+def test_forward_in_inference_mode(submission: Submission, kind: str) -> None:
+    """The forward runs once, in inference mode, with every submodule in eval mode."""
+    model = submission.there(recipes.model, kind, 1)
+    _, seen = submission.there(checklist.inferred, submission.inference, model, recipes.normal((3, recipes.FEATURES)))
+    assert_that(len(seen) > 0, "the model was not called as model(x)")
+    assert_that(all(mode for _, mode in seen), "the forward did not run in torch.inference_mode()")
+    assert_that(not any(training for training, _ in seen), "the forward ran in training mode")
+
+
+FLAGS = [{"": False}, {"1": False}, {"": False, "0": False, "2": False}, {}]
+
+
+@exercise("efficiency.inference")
+@pytest.mark.parametrize("flags", FLAGS, ids=["top off", "one off", "some off", "all on"])
+def test_every_flag_is_as_before(submission: Submission, flags: dict[str, bool]) -> None:
+    """The training flag of the model, and of each submodule on its own, is what it was; parameters and buffers too."""
+    model = submission.there(recipes.model, "dropout", 1, flags=flags)
+    submission.inference(model, recipes.normal((3, recipes.FEATURES)))
+    here = recipes.model("dropout", 1, flags=flags)
+    assert_equal(submission.there(probes.training_flags, model), probes.training_flags(here), what="training flags")
+    assert_equal(submission.there(probes.state, model), probes.state(here), what="the model's state_dict")

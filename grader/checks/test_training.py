@@ -1,0 +1,543 @@
+"""Checks of training: losses and weights against a trajectory that the judge runs itself, and what is left behind.
+
+Never decide what the contract leaves open: how gradients are cleared and whether any are left after a step, in which
+mode `fit` and `fit_best` leave the model, how a loss is summed up, what happens to a model that comes to `fit` in
+eval mode, and to gradients that are left over when `clip_and_step` is called.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import count
+from typing import Any, Final, NamedTuple
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from grader.testkit import (
+    Remote,
+    Submission,
+    assert_close,
+    assert_equal,
+    assert_that,
+    data,
+    exercise,
+    observe,
+    probes,
+    recipes,
+    reference,
+)
+
+SEEDS = st.integers(0, 1 << 16)
+CLOSE: Final[dict[str, Any]] = {"rtol": 1e-3, "atol": 1e-4}
+"""How close weights and losses must be after some steps: sums in another order differ by far less."""
+MODES: dict[str, dict[str, bool]] = {
+    "train": {},
+    "one_eval": {"1": False},
+    "outermost_eval": {"": False},
+    "eval": {name: False for name in ("", *"0123456789")},
+}
+"""Training flags of a model, from training throughout to eval throughout."""
+
+
+def check_state(submission: Submission, model: Remote, expected: torch.nn.Module) -> None:
+    """Parameters and buffers over there are those of a model here."""
+    assert_close(submission.there(probes.state, model), probes.state(expected), **CLOSE, what="the model afterwards")
+
+
+# ---------------------------------------------------------------- train_step
+
+
+def check_steps(
+    submission: Submission, kind: str, sizes: list[int], seed: int, *, momentum: float = 0.0, transposed: bool = False
+) -> None:
+    """Some steps over there give the losses and the model of the same steps here; stale gradients stand before."""
+    batches = recipes.batches(sizes, seed=seed)
+    if transposed:
+        batches = [(x.T.contiguous().T, y) for x, y in batches]
+    model = submission.there(recipes.with_stale_grads, submission.there(recipes.model, kind, seed), seed)
+    optimizer = submission.there(data.optimizer, model, momentum)
+    submission.there(probes.start_global, 1)
+    losses = [submission.train_step(model, x, y, optimizer) for x, y in batches]
+    here = recipes.model(kind, seed)
+    with reference.global_stream(1):
+        expected, _ = reference.train(here, batches, data.optimizer(here, momentum))
+    assert_close(losses, expected, **CLOSE, what="losses of the steps")
+    check_state(submission, model, here)
+
+
+@exercise("training.train_step")
+@given(size=st.integers(1, 6), seed=SEEDS)
+@settings(max_examples=10)
+def test_one_step(submission: Submission, size: int, seed: int) -> None:
+    """The result is the loss before the step, a number; the weights moved by the gradient of that loss alone."""
+    check_steps(submission, "mlp", [size], seed)
+
+
+@exercise("training.train_step")
+@pytest.mark.parametrize("kind", ["norm", "dropout", "functional", "tied", "frozen", "hooked"])
+def test_steps_of_all_kinds_of_models(submission: Submission, kind: str) -> None:
+    """Three steps with BatchNorm, Dropout, shared and frozen weights or a hook: losses, weights and buffers."""
+    check_steps(submission, kind, [5, 4, 6], 2)
+
+
+@exercise("training.train_step")
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+def test_the_optimizer_that_was_given(submission: Submission, momentum: float) -> None:
+    """Each step is taken by the given optimizer, which may remember earlier steps; batches may differ in size."""
+    check_steps(submission, "mlp", [5, 2, 1, 3], 3, momentum=momentum)
+
+
+@exercise("training.train_step")
+def test_features_in_any_memory_layout(submission: Submission) -> None:
+    """Features need not be contiguous, and neither they nor the labels are changed."""
+    check_steps(submission, "mlp", [4, 3], 4, transposed=True)
+    model = submission.there(recipes.model, "mlp", 4)
+    optimizer = submission.there(data.optimizer, model)
+    seen = observe(submission.train_step, model, recipes.normal((3, 4), 5), recipes.labels(3), optimizer)
+    assert_equal(seen.changed, (), what="arguments that were changed")
+
+
+# ---------------------------------------------------------------- train_epoch
+
+LOADERS: dict[str, dict[str, Any]] = {
+    "even": {"count": 8, "batch_size": 4},
+    "ragged": {"count": 9, "batch_size": 4},
+    "drop_last": {"count": 11, "batch_size": 4, "drop_last": True},
+    "one_row": {"count": 1, "batch_size": 4},
+    "single_batch": {"count": 3, "batch_size": 5},
+}
+
+
+def check_epochs(
+    submission: Submission,
+    kind: str,
+    cut: dict[str, Any],
+    seed: int,
+    *,
+    flags: dict[str, bool] | None = None,
+    momentum: float = 0.0,
+) -> None:
+    """Two epochs over there give the mean losses and the model of two epochs here, and end in training mode."""
+    model = submission.there(recipes.with_stale_grads, submission.there(recipes.model, kind, seed, flags), seed)
+    optimizer = submission.there(data.optimizer, model, momentum)
+    loader = submission.there(data.loader, seed=seed, **cut)
+    submission.there(probes.start_global, 1)
+    losses = [submission.train_epoch(model, loader, optimizer) for _ in range(2)]
+    here, loader_here = recipes.model(kind, seed), data.loader(seed=seed, **cut)
+    optimizer_here = data.optimizer(here, momentum)
+    with reference.global_stream(1):
+        expected = [reference.per_example(*reference.train(here, loader_here, optimizer_here)) for _ in range(2)]
+    assert_close(losses, expected, **CLOSE, what="mean losses of two epochs")
+    check_state(submission, model, here)
+    flags_there = submission.there(probes.training_flags, model)
+    assert_equal(flags_there, probes.training_flags(here), what="training flags afterwards")
+
+
+@exercise("training.train_epoch")
+@pytest.mark.parametrize("cut", LOADERS)
+def test_mean_over_the_examples_seen(submission: Submission, cut: str) -> None:
+    """The result is the mean loss per example, a number, with a short last batch, without it, and for one row."""
+    check_epochs(submission, "mlp", LOADERS[cut], 1)
+
+
+@exercise("training.train_epoch")
+@given(n=st.integers(5, 14), batch_size=st.integers(2, 5), seed=SEEDS)
+@settings(max_examples=8)
+def test_epochs_of_any_size(submission: Submission, n: int, batch_size: int, seed: int) -> None:
+    """One step per batch, in the loader's order, for any number of rows."""
+    check_epochs(submission, "mlp", {"count": n, "batch_size": batch_size}, seed)
+
+
+@exercise("training.train_epoch")
+@pytest.mark.parametrize("kind", ["norm", "dropout", "tied", "frozen", "hooked"])
+def test_epochs_of_all_kinds_of_models(submission: Submission, kind: str) -> None:
+    """BatchNorm, Dropout, shared and frozen weights, hooks: the same weights and buffers as step by step."""
+    check_epochs(submission, kind, {"count": 14, "batch_size": 5}, 2)
+
+
+@exercise("training.train_epoch")
+@pytest.mark.parametrize("flags", ["eval", "outermost_eval", "one_eval"])
+def test_trains_in_training_mode(submission: Submission, flags: str) -> None:
+    """A model that comes in eval mode, whole or in part, learns in training mode, and ends in training mode."""
+    check_epochs(submission, "dropout", {"count": 12, "batch_size": 6}, 3, flags=MODES[flags])
+
+
+@exercise("training.train_epoch")
+def test_an_optimizer_with_a_memory(submission: Submission) -> None:
+    """The given optimizer takes every step: its momentum carries over from batch to batch and epoch to epoch."""
+    check_epochs(submission, "mlp", {"count": 9, "batch_size": 3}, 4, momentum=0.9)
+
+
+# ---------------------------------------------------------------- fit
+
+
+def check_fit(submission: Submission, kind: str, cut: dict[str, Any], epochs: int, lr: float, seed: int) -> None:
+    """Losses and model over there are those of plain SGD here."""
+    model = submission.there(recipes.with_stale_grads, submission.there(recipes.model, kind, seed), seed)
+    loader = submission.there(data.loader, seed=seed, **cut)
+    submission.there(probes.start_global, 1)
+    losses = submission.fit(model, loader, epochs, lr)
+    here, loader_here = recipes.model(kind, seed), data.loader(seed=seed, **cut)
+    optimizer = data.optimizer(here, lr=lr)
+    with reference.global_stream(1):
+        expected = [loss for _ in range(epochs) for loss in reference.train(here, loader_here, optimizer)[0]]
+    assert_close(losses, expected, **CLOSE, what="losses of all batches")
+    check_state(submission, model, here)
+
+
+@exercise("training.fit")
+def test_the_six_losses_of_the_book(submission: Submission) -> None:
+    """On the toy data of appendix A, 3 epochs with lr 0.5 give 0.75, 0.65, 0.44, 0.13, 0.03, 0.00."""
+    model, loader = submission.there(data.appendix_a)
+    losses = submission.fit(model, loader, 3, 0.5)
+    assert_close(losses, [0.75, 0.65, 0.44, 0.13, 0.03, 0.00], rtol=0.0, atol=0.0051, what="losses to 2 decimals")
+
+
+@exercise("training.fit")
+@given(n=st.integers(1, 9), batch_size=st.integers(1, 4), epochs=st.integers(0, 3), seed=SEEDS)
+@settings(max_examples=8)
+def test_every_batch_of_every_epoch(submission: Submission, n: int, batch_size: int, epochs: int, seed: int) -> None:
+    """One loss per batch and epoch, in order, as numbers; no epochs give no losses."""
+    check_fit(submission, "mlp", {"count": n, "batch_size": batch_size}, epochs, 0.1, seed)
+
+
+@exercise("training.fit")
+@pytest.mark.parametrize("lr", [0.5, 0.1, 0.003])
+def test_plain_sgd_with_this_rate(submission: Submission, lr: float) -> None:
+    """The weights move by lr times the gradient of each batch, nothing more."""
+    check_fit(submission, "mlp", {"count": 7, "batch_size": 3}, 3, lr, 2)
+
+
+@exercise("training.fit")
+@pytest.mark.parametrize("kind", ["norm", "dropout", "tied", "frozen", "hooked"])
+def test_fit_of_all_kinds_of_models(submission: Submission, kind: str) -> None:
+    """BatchNorm, Dropout, shared and frozen weights, hooks: losses, weights and buffers."""
+    check_fit(submission, kind, {"count": 14, "batch_size": 5}, 2, 0.1, 3)
+
+
+# ---------------------------------------------------------------- evaluate
+
+
+@exercise("training.evaluate")
+@pytest.mark.parametrize("cut", LOADERS)
+def test_loss_and_accuracy_per_example(submission: Submission, cut: str) -> None:
+    """The mean loss and the fraction right over all examples, each counting the same, as two numbers."""
+    model = submission.there(recipes.model, "mlp", 1)
+    found = submission.evaluate(model, submission.there(data.loader, seed=6, **LOADERS[cut]))
+    expected = reference.measure(recipes.model("mlp", 1), data.loader(seed=6, **LOADERS[cut]))
+    assert_close(found, expected, **CLOSE, what="(loss, accuracy)")
+
+
+@exercise("training.evaluate")
+@given(n=st.integers(1, 12), batch_size=st.integers(1, 5), seed=SEEDS)
+@settings(max_examples=10)
+def test_any_number_of_rows(submission: Submission, n: int, batch_size: int, seed: int) -> None:
+    """However the rows are cut into batches, the two numbers are the same."""
+    model = submission.there(recipes.model, "norm", seed)
+    found = submission.evaluate(model, submission.there(data.loader, n, batch_size, seed))
+    expected = reference.measure(recipes.model("norm", seed), data.loader(n, batch_size, seed))
+    assert_close(found, expected, **CLOSE, what="(loss, accuracy)")
+
+
+@exercise("training.evaluate")
+@pytest.mark.parametrize("kind", ["norm", "dropout", "functional", "tied", "hooked"])
+def test_measured_in_eval_mode(submission: Submission, kind: str) -> None:
+    """The model runs in eval mode, hooks and all: no dropout, BatchNorm by its running statistics."""
+    submission.there(probes.start_global, 0)
+    model = submission.there(recipes.model, kind, 2)
+    found = submission.evaluate(model, submission.there(data.loader, 10, 4, 7))
+    assert_close(found, reference.measure(recipes.model(kind, 2), data.loader(10, 4, 7)), **CLOSE)
+
+
+@exercise("training.evaluate")
+@pytest.mark.parametrize("flags", MODES)
+def test_model_is_as_before(submission: Submission, flags: str) -> None:
+    """Parameters, buffers, gradients and every training flag are what they were."""
+    submission.there(probes.start_global, 0)
+    model = submission.there(recipes.model, "dropout", 3, MODES[flags])
+    found = submission.evaluate(model, submission.there(data.loader, 9, 4, 8))
+    here = recipes.model("dropout", 3, MODES[flags])
+    before, state, grads = probes.training_flags(here), probes.state(here), probes.model_grads(here)
+    assert_close(found, reference.measure(here, data.loader(9, 4, 8)), **CLOSE, what="(loss, accuracy)")
+    assert_equal(submission.there(probes.training_flags, model), before, what="training flags afterwards")
+    assert_equal(submission.there(probes.state, model), state, what="parameters and buffers afterwards")
+    assert_equal(submission.there(probes.model_grads, model), grads, what="gradients afterwards")
+
+
+@exercise("training.evaluate")
+def test_no_gradients_are_recorded(submission: Submission) -> None:
+    """While the model runs, no gradients are recorded; afterwards they are again."""
+    model, loader = submission.there(recipes.model, "norm", 4), submission.there(data.loader, 6, 3, 9)
+    modes = submission.there(probes.forward_modes, submission.evaluate, model, loader)
+    check_modes(submission, modes)
+
+
+def check_modes(submission: Submission, modes: dict[str, list[bool]]) -> None:
+    """Every forward ran in eval mode without recording, and recording goes on afterwards."""
+    assert_that(
+        bool(modes["grad"]), "the model itself was not called: model(x) runs its hooks, model.forward(x) does not"
+    )
+    assert_that(not any(modes["grad"]), "gradients were recorded while the model ran")
+    assert_that(not any(modes["training"]), "the model, or a part of it, ran in training mode")
+    assert_that(submission.there(data.grad_enabled), "recording of gradients is switched off afterwards")
+
+
+# ---------------------------------------------------------------- predict_proba, predict_labels
+
+
+def logits_here(kind: str, seed: int, x: Tensor) -> Tensor:
+    """The model's logits in eval mode, worked out here."""
+    with torch.no_grad():
+        return recipes.model(kind, seed).eval()(x)  # type: ignore[no-any-return]
+
+
+@exercise("training.predict_proba")
+@given(n=st.integers(1, 6), seed=SEEDS)
+@settings(max_examples=15)
+def test_rows_are_probabilities(submission: Submission, n: int, seed: int) -> None:
+    """Each row is the softmax of that example's logits, and sums to 1."""
+    x = recipes.normal((n, 4), seed)
+    found = submission.predict_proba(submission.there(recipes.model, "mlp", seed), x)
+    assert_close(found, logits_here("mlp", seed, x).softmax(dim=1))
+
+
+@exercise("training.predict_labels")
+@given(n=st.integers(1, 6), seed=SEEDS)
+@settings(max_examples=15)
+def test_the_largest_logit(submission: Submission, n: int, seed: int) -> None:
+    """Entry i is the class with the largest logit of example i: int64, one per example."""
+    x = 3 * recipes.normal((n, 4), seed)
+    found = submission.predict_labels(submission.there(recipes.model, "mlp", seed), x)
+    assert_equal(found, logits_here("mlp", seed, x).argmax(dim=1))
+
+
+@exercise("training.predict_proba")
+@pytest.mark.parametrize("kind", ["norm", "dropout", "functional", "tied", "hooked"])
+def test_probabilities_in_eval_mode(submission: Submission, kind: str) -> None:
+    """The model runs in eval mode, hooks and all; x may lie in memory in any way."""
+    x = recipes.normal((4, 7), 1).T
+    submission.there(probes.start_global, 0)
+    found = submission.predict_proba(submission.there(recipes.model, kind, 2), x)
+    assert_close(found, logits_here(kind, 2, x).softmax(dim=1))
+
+
+@exercise("training.predict_labels")
+@pytest.mark.parametrize("kind", ["norm", "dropout", "functional", "tied", "hooked"])
+def test_labels_in_eval_mode(submission: Submission, kind: str) -> None:
+    """The model runs in eval mode, hooks and all; x may lie in memory in any way."""
+    x = 3 * recipes.normal((4, 25), 1).T
+    submission.there(probes.start_global, 0)
+    found = submission.predict_labels(submission.there(recipes.model, kind, 2), x)
+    assert_equal(found, logits_here(kind, 2, x).argmax(dim=1))
+
+
+def check_left_alone(submission: Submission, name: str, flags: str) -> None:
+    """A prediction leaves the model as it was."""
+    x = recipes.normal((4, 4), 1)
+    submission.there(probes.start_global, 0)
+    model = submission.there(recipes.model, "dropout", 4, MODES[flags])
+    getattr(submission, name)(model, x)
+    here = recipes.model("dropout", 4, MODES[flags])
+    assert_equal(submission.there(probes.training_flags, model), probes.training_flags(here), what="training flags")
+    assert_equal(submission.there(probes.state, model), probes.state(here), what="parameters and buffers afterwards")
+
+
+@exercise("training.predict_proba")
+@pytest.mark.parametrize("flags", MODES)
+def test_model_is_as_before_probabilities(submission: Submission, flags: str) -> None:
+    """The training flag of the model and of each submodule is what it was, and buffers do not move."""
+    check_left_alone(submission, "predict_proba", flags)
+
+
+@exercise("training.predict_labels")
+@pytest.mark.parametrize("flags", MODES)
+def test_model_is_as_before_labels(submission: Submission, flags: str) -> None:
+    """The training flag of the model and of each submodule is what it was, and buffers do not move."""
+    check_left_alone(submission, "predict_labels", flags)
+
+
+@exercise("training.predict_proba")
+def test_no_gradients_for_probabilities(submission: Submission) -> None:
+    """No gradients are recorded while the model runs; the result has no graph."""
+    model, x = submission.there(recipes.model, "norm", 5), recipes.normal((3, 4), 2)
+    check_modes(submission, submission.there(probes.forward_modes, submission.predict_proba, model, x))
+    assert_that(not observe(submission.predict_proba, model, x).requires_grad, "the result requires grad")
+
+
+@exercise("training.predict_labels")
+def test_no_gradients_for_labels(submission: Submission) -> None:
+    """No gradients are recorded while the model runs."""
+    model, x = submission.there(recipes.model, "norm", 5), recipes.normal((3, 4), 2)
+    check_modes(submission, submission.there(probes.forward_modes, submission.predict_labels, model, x))
+
+
+# ---------------------------------------------------------------- fit_best
+
+
+class Run(NamedTuple):
+    """A training run with validation: how it is built, over there and here."""
+
+    kind: str
+    seed: int
+    lr: float
+    epochs: int = 6
+    zeros: bool = False
+
+    @property
+    def cuts(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Arguments of the two loaders."""
+        train = {"count": 10, "batch_size": 5, "seed": self.seed}
+        return train, {"count": 9, "batch_size": 4, "seed": self.seed + 100, "zeros": self.zeros}
+
+    @property
+    def recipe(self) -> tuple[Any, ...]:
+        """What makes the model."""
+        return (data.unbiased, self.seed) if self.kind == "unbiased" else (recipes.model, self.kind, self.seed)
+
+    def check(self, submission: Submission, best: int) -> None:
+        """The loss that is returned and the model that is left are those of the best epoch."""
+        model = submission.there(*self.recipe)
+        loaders = [submission.there(data.loader, **cut) for cut in self.cuts]
+        submission.there(probes.start_global, 1)
+        found = submission.fit_best(model, *loaders, self.epochs, self.lr)
+        expected = trajectory(self)[best]
+        assert_close(found, expected.val_loss, **CLOSE, what="the lowest validation loss")
+        state = submission.there(probes.state, model)
+        assert_close(state, expected.state, **CLOSE, what=f"the model afterwards, compared with epoch {best + 1}")
+
+
+@lru_cache(maxsize=256)
+def trajectory(run: Run) -> list[reference.Epoch]:
+    """What each epoch of a run should give."""
+    recipe, *args = run.recipe
+    with reference.global_stream(1):
+        train, val = (data.loader(**cut) for cut in run.cuts)
+        return reference.epochs_of(recipe(*args), train, val, run.epochs, run.lr)
+
+
+@lru_cache(maxsize=256)
+def clear_run(kind: str, seed: int, lr: float, want: str) -> tuple[int, int]:
+    """The first seed from this one on whose best epoch is clear and where it is wanted, and that epoch's index.
+
+    Args:
+        want: "first", "middle", "last", or "dip": some epoch before the best one is worse than one before it.
+    """
+    for candidate in count(seed):
+        losses = [epoch.val_loss for epoch in trajectory(Run(kind, candidate, lr))]
+        best = losses.index(min(losses))
+        clear = all(loss > losses[best] + 0.01 for i, loss in enumerate(losses) if i != best)
+        places = {"first" if best == 0 else "last" if best == len(losses) - 1 else "middle"}
+        if any(losses[i] > losses[i - 1] + 0.01 for i in range(1, best)):
+            places.add("dip")
+        if clear and want in places:
+            return candidate, best
+    raise AssertionError("unreachable")
+
+
+@exercise("training.fit_best")
+@pytest.mark.parametrize("want", ["first", "middle", "last", "dip"])
+@pytest.mark.parametrize("kind", ["mlp", "norm"])
+def test_the_best_epoch_is_kept(submission: Submission, kind: str, want: str) -> None:
+    """The model has the weights and buffers of the epoch with the lowest validation loss, first, last or between."""
+    seed, best = clear_run(kind, 0, 1.0, want)
+    Run(kind, seed, 1.0).check(submission, best)
+
+
+@exercise("training.fit_best")
+@given(seed=st.integers(0, 15))
+@settings(max_examples=4)
+def test_the_best_epoch_of_any_run(submission: Submission, seed: int) -> None:
+    """The lowest validation loss is per example, measured in eval mode after each epoch, and belongs to the model."""
+    seed, best = clear_run("norm", seed, 0.7, "middle")
+    Run("norm", seed, 0.7).check(submission, best)
+
+
+@exercise("training.fit_best")
+@pytest.mark.parametrize("kind", ["dropout", "tied", "frozen", "hooked"])
+def test_best_of_all_kinds_of_models(submission: Submission, kind: str) -> None:
+    """Dropout is on while it trains and off while it is measured; shared and frozen weights, hooks."""
+    seed, best = clear_run(kind, 0, 1.0, "middle")
+    Run(kind, seed, 1.0).check(submission, best)
+
+
+@exercise("training.fit_best")
+def test_the_first_of_equal_epochs(submission: Submission) -> None:
+    """If all epochs have the same validation loss, the first one is kept."""
+    Run("unbiased", 3, 0.5, epochs=3, zeros=True).check(submission, 0)
+
+
+@exercise("training.fit_best")
+def test_the_model_before_training_takes_no_part(submission: Submission) -> None:
+    """Even if no epoch is better than the model that came, the best epoch is kept, not that model."""
+    run, best = worsening_run()
+    run.check(submission, best)
+
+
+@lru_cache(maxsize=1)
+def worsening_run() -> tuple[Run, int]:
+    """A run whose epochs are all clearly worse than the model before it, and the index of the best of them."""
+    for run in (Run("mlp", seed, 3.0, epochs=2) for seed in count()):
+        recipe, *args = run.recipe
+        at_first, _ = reference.measure(recipe(*args), data.loader(**run.cuts[1]))
+        losses = [epoch.val_loss for epoch in trajectory(run)]
+        if at_first + 0.1 < min(losses) and min(losses) + 0.05 < max(losses):
+            return run, losses.index(min(losses))
+    raise AssertionError("unreachable")
+
+
+@exercise("training.fit_best")
+def test_a_single_epoch(submission: Submission) -> None:
+    """One epoch is the best one, and its loss a number."""
+    Run("norm", 5, 0.1, epochs=1).check(submission, 0)
+
+
+# ---------------------------------------------------------------- clip_and_step
+
+
+def check_clipped(
+    submission: Submission, kind: str, max_norm: float, seed: int, *, scale: float = 1.0, momentum: float = 0.0
+) -> None:
+    """Three clipped steps over there give the norms and the model of three steps here."""
+    batches = recipes.batches([4, 3, 5], seed=seed)
+    model = submission.there(recipes.model, kind, seed)
+    optimizer = submission.there(data.optimizer, model, momentum)
+    norms = submission.there(
+        data.clipped_steps, submission.clip_and_step, model, optimizer, batches, max_norm, scale=scale
+    )
+    here = recipes.model(kind, seed)
+    optimizer_here = data.optimizer(here, momentum)
+    expected = data.clipped_steps(reference.clipped, here, optimizer_here, batches, max_norm, scale=scale)
+    assert_close(norms, expected, **CLOSE, what="norms before clipping, of three steps")
+    check_state(submission, model, here)
+
+
+@exercise("training.clip_and_step")
+@given(max_norm=st.sampled_from([0.01, 0.1, 0.5, 1.0, 100.0]), seed=SEEDS)
+@settings(max_examples=10)
+def test_norm_and_step(submission: Submission, max_norm: float, seed: int) -> None:
+    """The result is the norm of all gradients before clipping, a number; the step is taken with clipped ones."""
+    check_clipped(submission, "mlp", max_norm, seed)
+
+
+@exercise("training.clip_and_step")
+@pytest.mark.parametrize("scale", [50.0, 0.1])
+def test_only_large_gradients_are_scaled(submission: Submission, scale: float) -> None:
+    """Gradients above the bound are scaled down together; those below it are used as they are."""
+    check_clipped(submission, "mlp", 1.0, 2, scale=scale)
+
+
+@exercise("training.clip_and_step")
+@pytest.mark.parametrize("kind", ["norm", "tied", "frozen", "hooked"])
+def test_clipping_of_all_kinds_of_models(submission: Submission, kind: str) -> None:
+    """A shared weight counts once, a frozen one not at all."""
+    check_clipped(submission, kind, 0.3, 3, scale=4.0)
+
+
+@exercise("training.clip_and_step")
+def test_clipped_steps_of_an_optimizer_with_a_memory(submission: Submission) -> None:
+    """The given optimizer takes the steps: its momentum is made of the clipped gradients."""
+    check_clipped(submission, "mlp", 0.2, 4, scale=3.0, momentum=0.9)

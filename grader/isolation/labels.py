@@ -1,0 +1,86 @@
+"""The device that a tensor is said to be on: a label on its storage, so that every view of the same memory shares it.
+
+A simulated GPU tensor is an ordinary CPU tensor with such a label; a tensor that came from a student's GPU is one in
+the judge, too. Must never move a tensor, except where a student process uses real devices.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Final
+
+import torch
+
+KEY: Final = "_simulated_device"
+"""Attribute of a storage: the `torch.device` that it is said to be on."""
+
+_NAME: Final = re.compile(r"cpu|(cuda|mps):\d{1,2}")
+
+
+class Surroundings:
+    """What every call of submitted code in this process runs under; the devices of the testkit set it.
+
+    Attributes:
+        enter: gives the context manager for one call, None for plain calls.
+        real: whether a device name that arrives means the real device.
+        translate: gives the exception to report for one that a call raised.
+        close: what to do when plain calls begin again.
+    """
+
+    def __init__(self) -> None:
+        self.close: Callable[[], None] = lambda: None
+        self.clear()
+
+    def clear(self) -> None:
+        """Plain calls from now on."""
+        self.close()
+        self.close = lambda: None
+        self.enter: Callable[[], AbstractContextManager[object]] | None = None
+        self.real = False
+        self.translate: Callable[[BaseException], BaseException] = lambda error: error
+
+    def around_call(self) -> AbstractContextManager[object]:
+        """The context manager for one call."""
+        return nullcontext() if self.enter is None else self.enter()
+
+
+surroundings: Final = Surroundings()
+
+
+def label_of(tensor: torch.Tensor) -> torch.device | None:
+    """The label of a tensor's storage; None for a tensor that is where it says."""
+    try:
+        label: torch.device | None = tensor.untyped_storage().__dict__.get(KEY)
+    except (NotImplementedError, RuntimeError):  # sparse tensors and functorch's wrappers have no storage
+        return None
+    return None if label is None or label.type == "cpu" else label
+
+
+def put_label(tensor: torch.Tensor, device: torch.device) -> None:
+    """Says that the memory of this tensor, and of every view of it, is on that device."""
+    setattr(tensor.untyped_storage(), KEY, device)
+
+
+def name_of(tensor: torch.Tensor) -> str:
+    """``"cpu"``, ``"cuda:0"``: the label, or the device where there is none."""
+    return str(label_of(tensor) or tensor.device)
+
+
+def place(tensor: torch.Tensor, name: str) -> torch.Tensor:
+    """A tensor that arrived with a device name: labelled, or on the real device where those are used.
+
+    Raises:
+        ValueError: if it is no device name, or a real device that is not here.
+    """
+    if not _NAME.fullmatch(name):
+        raise ValueError(name)
+    if surroundings.real:
+        try:
+            return tensor.to(name)
+        except (RuntimeError, AssertionError) as error:
+            raise ValueError(name) from error
+    if name != "cpu":
+        put_label(tensor, torch.device(name))
+    return tensor

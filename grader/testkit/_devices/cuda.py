@@ -1,0 +1,253 @@
+"""What of torch's modules answers otherwise while devices are simulated: `torch.cuda`, `torch.accelerator` and theirs.
+
+Names are replaced for as long as a call runs, the lowest ones that do, so that a function that was imported by name
+before answers, too. Must never leave a replacement behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any, Final
+
+import torch
+from torch import Tensor
+
+from grader.testkit._devices.state import CPU, Machine, NotSimulated
+from grader.testkit._devices.streams import Event, Stream
+
+Replacement = tuple[Any, str, Any]
+
+MEMORY_BYTES: Final = 8 << 30
+
+
+def replacements(machine: Machine) -> list[Replacement]:
+    """What to replace in torch's modules for a machine."""
+    cuda: Any = torch.cuda
+    core: Any = torch._C
+    return [
+        *((core, name, value) for name, value in _core(machine).items()),
+        *((cuda, name, value) for name, value in _cuda(machine).items()),
+        *((torch, name, value) for name, value in _top(machine).items()),
+        *((torch.mps, name, value) for name, value in _mps(machine).items()),
+        *((torch.accelerator, name, value) for name, value in _accelerator(machine).items()),
+        (Tensor, "record_stream", lambda tensor, stream: None),
+        (core._nn, "_parse_to", _parse_to(machine, core._nn._parse_to)),
+        (torch.backends.mps, "is_available", lambda: machine.mps),
+        (torch.backends.mps, "is_built", lambda: machine.mps),
+        (torch.backends.cudnn, "is_acceptable", lambda tensor: False),
+        (torch.backends.cuda, "is_built", lambda: True),
+    ]
+
+
+def _accelerated(machine: Machine, what: Callable[[], Any]) -> Any:
+    if machine.accelerator is None:
+        machine.need_cuda()
+    return what()
+
+
+def _select(machine: Machine, index: int) -> int:
+    before = machine.current
+    if index >= 0:
+        machine.current = machine.cuda(index).index or 0
+    return before
+
+
+def _core(machine: Machine) -> dict[str, Any]:
+    def set_index(index: int) -> None:
+        _accelerated(machine, lambda: _select(machine, index) if machine.gpus else None)
+
+    def synchronize(index: int = -1) -> None:
+        _accelerated(machine, lambda: machine.synchronised("synchronize", machine.device(max(index, 0))))
+
+    return {
+        "_cuda_getDeviceCount": lambda: machine.gpus,
+        "_cuda_getDevice": lambda: machine.cuda(-1).index,
+        "_cuda_setDevice": lambda index: _select(machine, index) and None,
+        "_cuda_exchangeDevice": lambda index: _select(machine, index),
+        "_cuda_maybeExchangeDevice": lambda index: _select(machine, index),
+        "_cuda_synchronize": lambda: machine.synchronised("synchronize", machine.cuda(-1)),
+        "_cuda_emptyCache": lambda *_: None,
+        "_cuda_memoryStats": lambda device: {},
+        "_cuda_ipc_collect": lambda: None,
+        "_cuda_isCurrentStreamCapturing": lambda: False,
+        "_accelerator_getAccelerator": lambda: machine.accelerator or torch.device("cuda"),
+        "_accelerator_getDeviceIndex": lambda: _accelerated(machine, lambda: machine.current),
+        "_accelerator_setDeviceIndex": set_index,
+        "_accelerator_exchangeDevice": lambda index: _select(machine, index),
+        "_accelerator_maybeExchangeDevice": lambda index: _select(machine, index),
+        "_accelerator_synchronizeDevice": synchronize,
+        "_accelerator_emptyCache": lambda *_: None,
+        "_accelerator_getDeviceStats": lambda device: {},
+        "_group_tensors_by_device_and_dtype": _grouped(machine, torch._C._group_tensors_by_device_and_dtype),
+    }
+
+
+def _cuda(machine: Machine) -> dict[str, Any]:
+    def ready() -> None:
+        machine.need_cuda()
+
+    def properties(device: Any = None) -> Any:
+        ready()
+        index = torch.cuda._utils._get_device_index(device, optional=True)
+        if not 0 <= index < machine.gpus:
+            raise AssertionError("Invalid device id")
+        return SimpleNamespace(
+            name="Simulated GPU", major=8, minor=0, total_memory=MEMORY_BYTES, multi_processor_count=80,
+            is_integrated=0, is_multi_gpu_board=0, max_threads_per_multi_processor=2048, warp_size=32,
+        )  # fmt: skip
+
+    class CudaStream(Stream):
+        def __init__(self, device: Any = None, priority: int = 0, **kwargs: Any) -> None:
+            ready()
+            super().__init__(machine, "cuda" if device is None else device, priority)
+
+    class CudaEvent(Event):
+        def __init__(self, enable_timing: bool = False, **kwargs: Any) -> None:
+            super().__init__(machine, enable_timing)
+
+    @contextmanager
+    def stream(chosen: Any) -> Any:
+        yield chosen
+
+    names: dict[str, Any] = {
+        "_is_compiled": lambda: True,
+        "_nvml_based_avail": lambda: True,
+        "_cached_device_count": machine.gpus,
+        "device_count": lambda: machine.gpus,
+        "_lazy_init": ready,
+        "_lazy_call": lambda function, **kwargs: None,
+        "is_initialized": lambda: bool(machine.gpus),
+        "_exchange_device": lambda index: _select(machine, index),
+        "_maybe_exchange_device": lambda index: _select(machine, index),
+        "get_device_properties": properties,
+        "get_device_name": lambda device=None: properties(device).name,
+        "get_device_capability": lambda device=None: (properties(device).major, properties(device).minor),
+        "can_device_access_peer": lambda device, peer: True,
+        "is_bf16_supported": lambda including_emulation=True: machine.gpus > 0,
+        "mem_get_info": lambda device=None: properties(device) and (MEMORY_BYTES, MEMORY_BYTES),
+        "memory_summary": lambda device=None, abbreviated=False: "",
+        "reset_peak_memory_stats": lambda device=None: None,
+        "reset_accumulated_memory_stats": lambda device=None: None,
+        "set_per_process_memory_fraction": lambda fraction, device=None: None,
+        "current_stream": CudaStream,
+        "default_stream": CudaStream,
+        "set_stream": lambda chosen: None,
+        "stream": stream,
+        "Stream": CudaStream,
+        "Event": CudaEvent,
+        "is_current_stream_capturing": lambda: False,
+        **_random(ready),
+    }
+    for name in ("CUDAGraph", "graph", "make_graphed_callables", "caching_allocator_alloc", "utilization"):
+        names[name] = _refusing(f"torch.cuda.{name}")
+    return names
+
+
+def _random(ready: Callable[[], None]) -> dict[str, Any]:
+    def state(device: Any = None) -> Tensor:
+        ready()
+        return torch.zeros(16, dtype=torch.uint8)
+
+    return {
+        "manual_seed": lambda seed: None,
+        "manual_seed_all": lambda seed: None,
+        "seed": lambda: None,
+        "seed_all": lambda: None,
+        "initial_seed": lambda: 0,
+        "get_rng_state": state,
+        "set_rng_state": lambda new_state, device=None: None,
+        "get_rng_state_all": lambda: [torch.zeros(16, dtype=torch.uint8) for _ in range(torch.cuda.device_count())],
+        "set_rng_state_all": lambda new_states: None,
+    }
+
+
+def _top(machine: Machine) -> dict[str, Any]:
+    plain: Any = torch.Generator
+
+    class Generator(plain):  # type: ignore[misc]
+        def __new__(cls, device: Any = "cpu") -> Any:
+            home = machine.device(device)
+            made = plain.__new__(cls, "cpu")
+            made.__dict__["home"] = home
+            return made
+
+        @property
+        def device(self) -> torch.device:
+            return self.__dict__["home"] or CPU
+
+    class AnyStream(Stream):
+        def __init__(self, device: Any = None, **kwargs: Any) -> None:
+            super().__init__(machine, device)
+
+    class AnyEvent(Event):
+        def __init__(self, device: Any = None, *, enable_timing: bool = False, **kwargs: Any) -> None:
+            super().__init__(machine, enable_timing)
+
+    return {"Generator": Generator, "Stream": AnyStream, "Event": AnyEvent, "compile": _refusing("torch.compile")}
+
+
+def _accelerator(machine: Machine) -> dict[str, Any]:
+    return {
+        "current_stream": lambda device=None: Stream(machine, device),
+        "set_stream": lambda chosen: None,
+        "current_accelerator": lambda check_available=False: (
+            machine.accelerator if check_available or machine.accelerator else torch.device("cuda")
+        ),
+    }
+
+
+def _mps(machine: Machine) -> dict[str, Any]:
+    def synchronize() -> None:
+        machine.synchronised("synchronize", machine.device("mps"))
+
+    return {
+        "is_available": lambda: machine.mps,
+        "device_count": lambda: int(machine.mps),
+        "synchronize": synchronize,
+        "empty_cache": lambda: None,
+        "manual_seed": lambda seed: None,
+        "current_allocated_memory": lambda: 0,
+        "driver_allocated_memory": lambda: 0,
+    }
+
+
+def _grouped(machine: Machine, plain: Callable[..., Any]) -> Callable[..., Any]:
+    """Optimizers and gradient clipping group tensors in C++, which sees no labels."""
+
+    def group(lists: list[list[Tensor | None]], with_indices: bool = False) -> Any:
+        found: dict[Any, tuple[list[list[Any]], list[int]]] = {}
+        for index, first in enumerate(lists[0]):
+            assert first is not None
+            key = (machine.where(first) or first.device, first.dtype)
+            rows, indices = found.setdefault(key, ([[] for _ in lists], []))
+            for row, column in zip(rows, lists, strict=True):
+                if column:
+                    row.append(column[index])
+            if with_indices:
+                indices.append(index)
+        return found
+
+    return group
+
+
+def _parse_to(machine: Machine, plain: Callable[..., Any]) -> Callable[..., Any]:
+    """``Module.to(1)``: torch knows no accelerator here that the index could belong to."""
+
+    def parse(*args: Any, **kwargs: Any) -> Any:
+        if args and type(args[0]) is int:
+            args = (machine.device(args[0]), *args[1:])
+        if type(kwargs.get("device")) is int:
+            kwargs["device"] = machine.device(kwargs["device"])
+        return plain(*args, **kwargs)
+
+    return parse
+
+
+def _refusing(what: str) -> Any:
+    class Refusing:
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            raise NotSimulated(what)
+
+    return Refusing

@@ -1,0 +1,240 @@
+"""The `TorchFunctionMode` behind simulated devices: every torch call on this thread passes here.
+
+It runs each call on ordinary CPU tensors and sees to the labels of what goes in and comes out. Must never change a
+number: the answer is the CPU's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+from torch.utils import _device as default_devices
+
+from grader.testkit._devices import tables
+from grader.testkit._devices.autocast import Autocast
+from grader.testkit._devices.state import CPU, PINNED, Machine, NotSimulated, put, settle
+
+Rule = Callable[[Machine, Any, tuple[Any, ...], dict[str, Any]], Any]
+
+
+def mismatch(one: torch.device | None, other: torch.device | None) -> RuntimeError:
+    """Torch's own words for tensors of two devices."""
+    return RuntimeError(
+        "Expected all tensors to be on the same device, "
+        f"but found at least two devices, {one or CPU} and {other or CPU}!"
+    )
+
+
+def common_device(machine: Machine, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.device | None:
+    """The one device of all tensors of a call; None for the CPU, or where nothing says.
+
+    A 0-dim CPU tensor may meet a GPU tensor, but neither be changed in place nor written to.
+
+    Raises:
+        RuntimeError: as torch does for tensors of several devices.
+    """
+    strict = name in tables.STRICT
+    assumed = machine.assumed
+    home: torch.device | None = None
+    first = True
+    scalar_first = False
+    for value in (*args, *kwargs.values()) if kwargs else args:
+        if isinstance(value, Tensor):
+            items: Any = (value,)
+        elif type(value) in (tuple, list):
+            items = value
+        else:
+            continue
+        for item in items:
+            if not isinstance(item, Tensor):
+                continue
+            label = machine.label(item)
+            if label is None:
+                if assumed is not None:
+                    continue
+            elif label is CPU:
+                label = None
+            if label is None and not strict and item.dim() == 0:
+                scalar_first = scalar_first or (value is args[0] if args else False)
+                continue
+            if first:
+                home, first = label, False
+            elif label is not home and label != home:
+                raise _worded(name, home, label, args)
+    if home is not None and (scalar_first or "out" in kwargs):
+        _check_written(machine, name, home, args, kwargs)
+    return home
+
+
+def _check_written(
+    machine: Machine, name: str, home: torch.device, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
+    in_place = (name.endswith("_") and not name.endswith("__")) or (name.startswith("__i") and name != "__invert__")
+    written = [args[0]] if in_place and args else []
+    out = kwargs.get("out")
+    written += out if isinstance(out, (tuple, list)) else [out]
+    for tensor in written:
+        if isinstance(tensor, Tensor) and machine.where(tensor) is None:
+            raise mismatch(home, None)
+
+
+def _worded(name: str, one: torch.device | None, other: torch.device | None, args: tuple[Any, ...]) -> RuntimeError:
+    if name in tables.CONVOLUTIONS and len(args) > 1 and isinstance(args[0], Tensor):
+        kinds = [f"torch.{'' if d is None else d.type + '.'}FloatTensor" for d in (one, other)]
+        if kinds[0] != kinds[1]:
+            return RuntimeError(f"Input type ({kinds[0]}) and weight type ({kinds[1]}) should be the same")
+    if name in tables.RECURRENT:
+        return RuntimeError(
+            "Input and parameter tensors are not at the same device, "
+            f"found input tensor at {one or CPU} and parameter tensor at {other or CPU}"
+        )
+    return mismatch(one, other)
+
+
+class DeviceMode(TorchFunctionMode):
+    """Runs torch calls as a machine with these devices would.
+
+    Args:
+        rules: what to do with functions that need more than `ordinary`, by name; those of getters and setters begin
+            with ``get:`` and ``set:``.
+    """
+
+    def __init__(self, machine: Machine, rules: dict[str, Rule]) -> None:
+        super().__init__()
+        self.machine = machine
+        self._by_name = rules
+        self._chosen: dict[Any, Rule] = {}
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        rule = self._chosen.get(func)
+        if rule is None:
+            rule = self._chosen[func] = self._choose(func)
+        return rule(self.machine, func, args, kwargs or {})
+
+    def _choose(self, func: Any) -> Rule:
+        name: str = getattr(func, "__name__", "")
+        if name in ("__get__", "__set__", "__delete__"):
+            attribute = getattr(func.__self__, "__name__", "")
+            return self._by_name.get(f"{name.strip('_')}:{attribute}", look)
+        if name in self._by_name:
+            return self._by_name[name]
+        if name.startswith("_foreach_"):
+            return for_each
+        if func in default_devices._device_constructors():
+            return make
+        if name in tables.LIKE:
+            return make_like
+        if name in tables.SYNCS:
+            return wait
+        return look if name in tables.LOOKS else ordinary
+
+
+def look(machine: Machine, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A function that asks for no device and whose result has its label already."""
+    return func(*args, **kwargs)
+
+
+def ordinary(machine: Machine, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Same device in, same device out."""
+    if "device" in kwargs:
+        return make(machine, func, args, kwargs)
+    home = machine.computing = common_device(machine, func.__name__, args, kwargs)
+    if home is None:
+        return func(*args, **kwargs)
+    return settle(compute(func, args, kwargs, home), home)
+
+
+def compute(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], home: torch.device) -> Any:
+    """Runs a function that a device computes, in the number format that autocast asks for there."""
+    autocast = Autocast.of(func.__name__, home)
+    if autocast is None:
+        return _supported(func, args, kwargs)
+    args, kwargs = autocast.inputs(args, kwargs)
+    with autocast:
+        return _supported(func, args, kwargs)
+
+
+def _supported(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    try:
+        return func(*args, **kwargs)
+    except RuntimeError as error:
+        if "not implemented for 'Half'" in str(error) or "not implemented for 'BFloat16'" in str(error):
+            raise NotSimulated(f"{func.__name__} in a 16-bit format") from error
+        raise
+
+
+def wait(machine: Machine, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A function whose result the CPU needs to know."""
+    home = common_device(machine, func.__name__, args, kwargs)
+    result = func(*args, **kwargs)
+    if home is None:
+        return result
+    machine.synchronised(func.__name__.strip("_"), home)
+    return settle(result, home)
+
+
+def make(machine: Machine, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A constructor: on the device that it is told, else on the default device."""
+    kwargs = dict(kwargs)
+    wanted = kwargs.pop("device", None)
+    pin = kwargs.pop("pin_memory", False)
+    default = func in default_devices._device_constructors()
+    if wanted is None and default:
+        wanted = default_devices.CURRENT_DEVICE
+    home = machine.device(wanted)
+    if home is not None and home.type == "meta":
+        return func(*args, **kwargs, device=home)
+    _check_generator(kwargs.get("generator"), home)
+    if default or wanted is not None:
+        kwargs["device"] = CPU
+    return _made(machine, func(*args, **kwargs), home, pin)
+
+
+def make_like(machine: Machine, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A constructor that follows its first argument."""
+    kwargs = dict(kwargs)
+    wanted = kwargs.pop("device", None)
+    pin = kwargs.pop("pin_memory", False)
+    model = args[0] if args else kwargs["input"]
+    home = machine.where(model) if wanted is None else machine.device(wanted)
+    if home is not None and home.type == "meta":
+        return func(*args, **kwargs, device=home)
+    if wanted is not None:
+        kwargs["device"] = CPU
+    return _made(machine, func(*args, **kwargs), home, pin)
+
+
+def _made(machine: Machine, result: Tensor, home: torch.device | None, pin: bool) -> Tensor:
+    if home is not None or machine.assumed is not None:
+        put(result, home)
+    if pin:
+        if machine.accelerator is None:
+            machine.need_cuda()
+        if home is not None:
+            raise RuntimeError("Only dense CPU tensors can be pinned")
+        setattr(result.untyped_storage(), PINNED, True)
+    return result
+
+
+def _check_generator(generator: Any, home: torch.device | None) -> None:
+    if generator is not None and generator.device.type != (home or CPU).type:
+        raise RuntimeError(
+            f"Expected a '{(home or CPU).type}' device type for generator but found '{generator.device.type}'"
+        )
+
+
+def for_each(machine: Machine, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Functions over lists of tensors: each place has a device of its own."""
+    lists = [value for value in (*args, *kwargs.values()) if isinstance(value, (list, tuple))]
+    lists = [value for value in lists if value and isinstance(value[0], Tensor)]
+    homes = [common_device(machine, func.__name__, place, {}) for place in zip(*lists, strict=False)]
+    result = func(*args, **kwargs)
+    if isinstance(result, (list, tuple)):
+        for item, home in zip(result, homes, strict=False):
+            if home is not None:
+                settle(item, home)
+    return result

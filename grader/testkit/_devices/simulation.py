@@ -1,0 +1,191 @@
+"""Puts a simulated machine in place for as long as code runs, on every thread, and takes it away again.
+
+Must never leave a mode, a replaced name or a default device behind.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import torch
+from torch import autograd, overrides, serialization
+from torch.utils import _device as default_devices
+
+from grader.isolation.labels import KEY
+from grader.testkit._devices.cuda import Replacement, replacements
+from grader.testkit._devices.mode import DeviceMode
+from grader.testkit._devices.parallel import parallel
+from grader.testkit._devices.rules import RULES
+from grader.testkit._devices.state import CPU, Machine, NotSimulated
+
+_modes: Any = overrides
+_saving: Any = vars(torch._C)["_autograd"]
+_ABSENT: Final = object()
+_BUILD: Final = re.compile(
+    r"not compiled with CUDA|Cannot access accelerator device|compiled without CUDA support|requires CUDA support"
+    r"|has no attribute '_(cuda|mps|accelerator)_|not linked with support for|dummy base class|ATen_cuda"
+    r"|from the '(CUDA|MPS)' backend"
+)
+"""What this build of torch says of devices that it was built without: no answer of a machine that has them."""
+
+
+class Simulation:
+    """A machine and the way to run code on it. Re-entrant; made once for as long as the machine lives."""
+
+    def __init__(self, gpus: int, mps: bool) -> None:
+        importlib.import_module("torch._dynamo")  # optimizers import it late, and it would keep replaced names
+        self.machine = Machine(gpus, mps)
+        self._mode = DeviceMode(self.machine, RULES)
+        self._replacements: list[Replacement] = [
+            *replacements(self.machine),
+            *parallel(self.machine),
+            (autograd, "_engine_run_backward", self._engine(vars(autograd)["_engine_run_backward"])),
+            (_saving, "_push_saved_tensors_default_hooks", self._saved(_saving._push_saved_tensors_default_hooks)),
+            (threading.Thread, "run", self._thread(threading.Thread.run)),
+        ]
+        self._package = (5, _tag, self._restore)
+        self._default_device: torch.device | None = None
+        self._left: list[Any] = []
+        self._depth = 0
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """Torch calls within are simulated."""
+        if self._depth:
+            yield
+            return
+        before = self._enter()
+        self._depth += 1
+        try:
+            yield
+        finally:
+            self._depth -= 1
+            self._leave(before)
+
+    def _enter(self) -> tuple[list[Any], list[Replacement], torch.device | None]:
+        below = [_modes._pop_mode() for _ in _modes._get_current_function_mode_stack()][::-1]
+        originals = [(owner, name, vars(owner).get(name, _ABSENT)) for owner, name, _ in self._replacements]
+        for owner, name, value in self._replacements:
+            setattr(owner, name, value)
+        serialization._package_registry.insert(0, self._package)
+        default = default_devices.CURRENT_DEVICE
+        if self._default_device is not None:
+            default_devices.CURRENT_DEVICE = self._default_device
+        for mode in (*below, *self._left, self._mode):
+            _modes._push_mode(mode)
+        return below, originals, default
+
+    def _leave(self, before: tuple[list[Any], list[Replacement], torch.device | None]) -> None:
+        below, originals, default = before
+        stack = [_modes._pop_mode() for _ in _modes._get_current_function_mode_stack()][::-1]
+        self._left = [mode for mode in stack if mode is not self._mode and not any(mode is other for other in below)]
+        self._default_device = default_devices.CURRENT_DEVICE
+        default_devices.CURRENT_DEVICE = default
+        serialization._package_registry.remove(self._package)
+        for owner, name, value in reversed(originals):
+            if value is _ABSENT:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, value)
+        for mode in below:
+            _modes._push_mode(mode)
+
+    def close(self) -> None:
+        """Forgets a default device that was set on the machine."""
+        if self._left:
+            torch._GLOBAL_DEVICE_CONTEXT.__dict__.pop("device_context", None)
+        self._left, self._default_device = [], None
+
+    # ------------------------------------------------------------ what torch calls back
+
+    def _engine(self, plain: Callable[..., Any]) -> Callable[..., Any]:
+        """Autograd's engine carries the modes of its caller to hooks and backward functions, and labels nothing."""
+        mode, machine = self._mode, self.machine
+
+        def run(outputs: Any, *args: Any, **kwargs: Any) -> Any:
+            labels = [machine.label(tensor) for tensor in outputs if isinstance(tensor, torch.Tensor)]
+            before, machine.assumed = machine.assumed, next((d for d in labels if d is not None and d is not CPU), None)
+            try:
+                if _holds(mode):
+                    return plain(outputs, *args, **kwargs)
+                with mode:
+                    return plain(outputs, *args, **kwargs)
+            finally:
+                machine.assumed = before
+
+        return run
+
+    def _saved(self, plain: Callable[..., None]) -> Callable[..., None]:
+        """Hooks on saved tensors (activation checkpoints) run amid a call, whose result has no label yet."""
+        mode, machine = self._mode, self.machine
+
+        def seeing(hook: Callable[[Any], Any]) -> Callable[[Any], Any]:
+            def run(saved: Any) -> Any:
+                if _holds(mode):
+                    return hook(saved)
+                before, machine.assumed = machine.assumed, machine.computing
+                try:
+                    with mode:
+                        return hook(saved)
+                finally:
+                    machine.assumed = before
+
+            return run
+
+        return lambda pack, unpack: plain(seeing(pack), seeing(unpack))
+
+    def _thread(self, plain: Callable[[threading.Thread], None]) -> Callable[[threading.Thread], None]:
+        mode = self._mode
+
+        def run(thread: threading.Thread) -> None:
+            with mode:
+                plain(thread)
+
+        return run
+
+    def _restore(self, storage: Any, location: str) -> Any:
+        """Puts a loaded storage where ``torch.load`` wants it."""
+        if not location.startswith(("cuda", "mps")):
+            return None
+        if location.startswith("cuda"):
+            _check_loaded(self.machine, location)
+        setattr(storage, KEY, self.machine.device(location))
+        return storage
+
+
+def _holds(mode: DeviceMode) -> bool:
+    return any(other is mode for other in _modes._get_current_function_mode_stack())
+
+
+def _check_loaded(machine: Machine, location: str) -> None:
+    if not machine.gpus:
+        raise RuntimeError(
+            "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. If you are "
+            "running on a CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map your "
+            "storages to the CPU."
+        )
+    index = torch.device(location).index or 0
+    if index >= machine.gpus:
+        raise RuntimeError(
+            f"Attempting to deserialize object on CUDA device {index} but torch.cuda.device_count() is {machine.gpus}. "
+            "Please use torch.load with map_location to map your storages to an existing device."
+        )
+
+
+def _tag(storage: Any) -> str | None:
+    label = getattr(storage, KEY, None)
+    return None if label is None or label is CPU else str(label)
+
+
+def translated(error: BaseException) -> BaseException:
+    """`NotSimulated` for an error that only tells that this build of torch has no GPUs; else the error itself."""
+    if isinstance(error, (RuntimeError, AssertionError, AttributeError, TypeError)) and _BUILD.search(str(error)):
+        missing = NotSimulated(f"this use of a device ({str(error).splitlines()[0][:200]})")
+        missing.__traceback__ = error.__traceback__
+        return missing
+    return error

@@ -1,0 +1,45 @@
+"""What a rank is told to do, and the descriptors that it keeps."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+DUMP_SIGNAL: Final = signal.SIGUSR1
+Spec = tuple[Any, ...]
+"""An argument as it crosses the border: ``("value", x)``, ``("call", f, args, kwargs)``, ``("each", specs)``,
+``("slot", name)`` or ``("argument", place)``."""
+
+
+class Job(msgspec.Struct, frozen=True):
+    """What every rank does: make the arguments, call the function, look at what it left."""
+
+    function: Callable[..., object]
+    args: list[Spec]
+    kwargs: dict[str, Spec]
+    before: Spec | None
+    look: Spec | None
+    size: int
+    group: bool
+    env: Mapping[str, str | None]
+    seconds: float
+    read_only: tuple[int, ...]
+    may_exit: bool
+    folder: str
+    scratch: str = ""
+
+
+class Ends(msgspec.Struct, frozen=True):
+    """The descriptors that a rank keeps: its report, what it prints and its stack dumps, and the bell that rings when
+    any rank has finished; ``hold`` gives end of file when the parent has gone."""
+
+    report: int
+    prints: int
+    errors: int
+    dumps: int
+    hold: int
+    bell_in: int
+    bell_out: int

@@ -1,0 +1,236 @@
+"""One rank: what a freshly forked process does, from its environment to its report. It runs submitted code.
+
+Must never end by itself: torch can deadlock when it takes process groups apart, so everything is kept and the
+parent kills the process once its report is there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import os
+import random
+import resource
+import select
+import signal
+import sys
+from datetime import timedelta
+from types import ModuleType
+from typing import Any, NoReturn
+
+import msgspec
+import torch
+
+from grader.isolation import wire
+from grader.isolation.service import Service
+from grader.testkit._ranks.job import DUMP_SIGNAL, Ends, Job, Spec
+
+
+class Here(msgspec.Struct):
+    """The rank that this process is; see `here`.
+
+    Attributes:
+        bell: readable once any rank has finished.
+        wrapped: the DDP modules that were made here.
+        trained_on: for models of `grader.testkit.distributed` that note what they are given.
+    """
+
+    rank: int
+    size: int
+    bell: int
+    wrapped: list[Any]
+    trained_on: list[list[int]]
+
+
+_here: list[Here] = []
+_kept: list[object] = []
+
+
+def is_rank() -> bool:
+    """Whether this process is a rank."""
+    return bool(_here)
+
+
+def here() -> Here:
+    """The rank that this process is.
+
+    Raises:
+        RuntimeError: in a process that is none.
+    """
+    if not _here:
+        raise RuntimeError("this can be used on a rank only")
+    return _here[0]
+
+
+def wait_for_others(seconds: float) -> bool:
+    """Blocks until another rank has finished its function and what follows it, for at most ``seconds``."""
+    return bool(select.select([here().bell], [], [], seconds)[0])
+
+
+def preload() -> None:
+    """Imports what ranks need on first use, before the fork: every rank would pay more than a second for it."""
+    import torch._dynamo
+    import torch.distributed.distributed_c10d
+    import torch.nn.parallel
+    import torch.optim  # noqa: F401
+
+
+def live(rank: int, job: Job, ends: Ends) -> NoReturn:
+    """The whole life of a rank."""
+    try:
+        _settle(rank, job, ends)
+        report = _work(rank, job)
+        with contextlib.suppress(BaseException):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        payload = wire.frame(wire.pack(report))
+        with open(ends.report, "wb", closefd=False) as pipe:
+            pipe.write(payload)
+        with contextlib.suppress(OSError):
+            os.write(ends.bell_out, b"!")
+        while os.read(ends.hold, 1):
+            pass
+    finally:
+        os._exit(70)
+
+
+def _settle(rank: int, job: Job, ends: Ends) -> None:
+    with contextlib.suppress(OSError):
+        os.setpgid(0, 0)
+    _die_with_parent()
+    os.dup2(ends.prints, 1)
+    os.dup2(ends.errors, 2)
+    keep = {0, 1, 2, ends.report, ends.dumps, ends.hold, ends.bell_in, ends.bell_out}
+    for low, high in zip(sorted(keep), [*sorted(keep)[1:], 4096], strict=True):
+        os.closerange(low + 1, high)
+    sys.stdout = open(1, "w", encoding="utf-8", errors="replace", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", encoding="utf-8", errors="replace", closefd=False, buffering=1)  # noqa: SIM115
+    faulthandler.register(DUMP_SIGNAL, file=ends.dumps, all_threads=False)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [DUMP_SIGNAL])
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    for name, value in job.env.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value.replace("{rank}", str(rank))
+    os.chdir(job.scratch)
+    torch.set_num_threads(1)
+    torch.default_generator.manual_seed(0)
+    random.seed(0)
+    if rank in job.read_only:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    _here.append(Here(rank, job.size, ends.bell_in, [], []))
+    _keep_what_deadlocks()
+
+
+def _work(rank: int, job: Job) -> wire.Tree:
+    """``["returned", value, kind, looks]`` or ``["raised", stage, …]``."""
+    stage = "make"
+    scene: dict[Any, Any] = {"rank": rank, "world_size": job.size}
+    try:
+        if job.group:
+            _join(rank, job)
+        if job.before is not None:
+            _made(job.before, scene)
+        args = [_made(spec, scene) for spec in job.args]
+        kwargs = {name: _made(spec, scene) for name, spec in job.kwargs.items()}
+        scene |= {("argument", place): value for place, value in [*enumerate(args), *kwargs.items()]}
+        stage = "call"
+        result = _call(job, args, kwargs)
+        stage = "look"
+        scene["result"] = result
+        value, kind = _plain(result)
+        looks, unseen = _plain(None if job.look is None else _made(job.look, scene))
+        if unseen is not None:
+            raise TypeError(f"a look gave a {unseen}, which is no plain value")
+        return ["returned", value, kind, looks]
+    except BaseException as error:
+        files = frozenset(str(path) for path in _files(job.folder))
+        return ["raised", stage, *Service(ModuleType("ranks"), files).describe(error)[1:]]
+
+
+def _call(job: Job, args: list[Any], kwargs: dict[str, Any]) -> object:
+    try:
+        return job.function(*args, **kwargs)
+    except SystemExit as end:
+        if job.may_exit and end.code in (None, 0):
+            return None
+        raise
+
+
+def _join(rank: int, job: Job) -> None:
+    import torch.distributed as dist
+
+    wait = timedelta(seconds=10 * job.seconds)
+    dist.init_process_group("gloo", rank=rank, world_size=job.size, timeout=wait)
+
+
+def _made(spec: Spec, scene: dict[Any, Any]) -> Any:
+    match spec:
+        case ("value", value):
+            return value
+        case ("call", function, list(args), dict(kwargs)):
+            named = {name: _made(part, scene) for name, part in kwargs.items()}
+            return function(*[_made(part, scene) for part in args], **named)
+        case ("each", list(parts)):
+            return _made(parts[scene["rank"]], scene)
+        case ("slot", str(name)):
+            return scene[name]
+        case ("argument", place):
+            return scene["argument", place]
+    raise ValueError("not an argument for a rank")
+
+
+def _plain(value: object) -> tuple[wire.Tree, str | None]:
+    """The tree of a plain value, or what it is that cannot cross the border."""
+    odd: list[str] = []
+
+    def other(part: object) -> wire.Tree:
+        odd.append(type(part).__name__[:60])
+        return None
+
+    try:
+        tree = wire.encode(value, other)
+    except wire.WireError as error:
+        return None, f"{type(value).__name__[:60]} that is too big ({error})"
+    if not odd:
+        return tree, None
+    kind = type(value).__name__[:60]
+    return None, kind if kind == odd[0] else f"{kind} with a {odd[0]} in it"
+
+
+def _files(folder: str) -> list[str]:
+    try:
+        return [f"{folder}/{name}" for name in os.listdir(folder) if name.endswith(".py")]
+    except OSError:
+        return []
+
+
+def _keep_what_deadlocks() -> None:
+    """Holds on to every process group and DDP module: destroying one can wait for ever for the interpreter's lock."""
+    from torch.distributed import distributed_c10d
+    from torch.nn.parallel import DistributedDataParallel
+
+    make_group: Any = distributed_c10d._new_process_group_helper
+    wrap = DistributedDataParallel.__init__
+    wrapped = here().wrapped
+
+    def keeping_group(*args: Any, **kwargs: Any) -> Any:
+        made = make_group(*args, **kwargs)
+        _kept.append(made)
+        return made
+
+    def keeping_module(self: Any, *args: Any, **kwargs: Any) -> None:
+        wrap(self, *args, **kwargs)
+        wrapped.append(self)
+
+    distributed_c10d._new_process_group_helper = keeping_group
+    DistributedDataParallel.__init__ = keeping_module  # type: ignore[method-assign]
+
+
+def _die_with_parent() -> None:
+    import ctypes
+
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)

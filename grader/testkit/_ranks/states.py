@@ -1,0 +1,116 @@
+"""What became of the ranks: the facts that travel to the judge, and the words that a student reads.
+
+The facts come from the student process: whoever reads them believes no more than their types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Literal
+
+import msgspec
+
+TROUBLE: Final = "ranks: "
+"""How the type name of the exception begins that carries a `Trouble`; the rest of the name is what is compared with
+the records of misconceptions, so it holds no line numbers."""
+
+Frame = tuple[str, int, str, str]
+"""File, line, function, source of one of the student's own frames."""
+
+
+class State(msgspec.Struct, frozen=True, array_like=True):
+    """Where one rank was at the end.
+
+    Attributes:
+        what: how it stands.
+        name: the collective that it waits in, the exception's type, or how the process ended.
+        file: the innermost of the student's lines that was running, "" when unknown.
+    """
+
+    what: Literal["returned", "waits", "runs", "ended", "raised"]
+    name: str = ""
+    file: str = ""
+    line: int = 0
+    function: str = ""
+
+
+class Raised(msgspec.Struct, frozen=True, array_like=True):
+    """An exception on a rank; ``stage`` says whether the student's function, or what was made before or looked at
+    after it, raised."""
+
+    rank: int
+    kind: str
+    built_in: bool
+    message: str
+    frames: tuple[Frame, ...]
+    stage: Literal["make", "call", "look"]
+
+
+class Trouble(msgspec.Struct, frozen=True, array_like=True):
+    """Why there are no results: somebody raised, or died, or did not end within ``seconds``."""
+
+    states: tuple[State, ...]
+    seconds: float
+    raised: Raised | None = None
+
+    def compared(self) -> str:
+        """The part that two submissions with the same mistake share, at most 100 characters."""
+        if self.raised is not None:
+            return f"{TROUBLE}{self.raised.stage} raised {self.raised.kind}"[:100]
+        return (TROUBLE + ", ".join(f"{state.what} {state.name}".strip() for state in self.states))[:100]
+
+
+def stuck(trouble: Trouble) -> str:
+    """Who waits for whom, in words."""
+    waiting = [rank for rank, state in enumerate(trouble.states) if state.what == "waits"]
+    others = [rank for rank in range(len(trouble.states)) if rank not in waiting]
+    names = {trouble.states[rank].name for rank in waiting}
+    if len(names) == 1 and others:
+        (name,) = names
+        where = "; ".join(f"{_rank(rank)} {_place(trouble.states[rank])}" for rank in others)
+        return f"{_ranks(others)} never reached {name}: {where}. {_waiting(trouble, waiting)} waited for it in vain"
+    if waiting and not others:
+        where = ", ".join(f"{_rank(rank)} in {state.name}{_at(state)}" for rank, state in enumerate(trouble.states))
+        if len(waiting) == 1:
+            return f"{where}, waited for ranks that there are none of"
+        return f"the ranks wait for each other: {where}. All must make the same collective calls in the same order"
+    if waiting:
+        where = "; ".join(f"{_rank(rank)} {_place(state)}" for rank, state in enumerate(trouble.states))
+        return f"the ranks never met: {where}"
+    running = [rank for rank, state in enumerate(trouble.states) if state.what == "runs"]
+    where = "; ".join(f"{_rank(rank)} {_place(trouble.states[rank])}" for rank in running)
+    return f"no end within {trouble.seconds:g} s: {where}"
+
+
+def died(trouble: Trouble) -> str:
+    """Which process ended, and how; completes the sentence "your code …"."""
+    ended = [(rank, state) for rank, state in enumerate(trouble.states) if state.what == "ended"]
+    if len({state.name for _, state in ended}) == 1:
+        return f"ended the process of {_ranks([rank for rank, _ in ended])} with {ended[0][1].name}"
+    return "ended the processes of " + ", ".join(f"{_rank(rank)} with {state.name}" for rank, state in ended)
+
+
+def _place(state: State) -> str:
+    if state.what == "returned":
+        return "had returned"
+    if state.what == "ended":
+        return f"had ended with {state.name}"
+    if state.what == "waits":
+        return f"waited in {state.name}{_at(state)}"
+    return f"was{_at(state, ' in ')}" if state.file else "was somewhere that cannot be told"
+
+
+def _waiting(trouble: Trouble, ranks: Sequence[int]) -> str:
+    return " and ".join(f"{_rank(rank)}{_at(trouble.states[rank])}" for rank in ranks)
+
+
+def _at(state: State, before: str = ", ") -> str:
+    return f"{before}line {state.line} of {state.file}, in {state.function}" if state.file else ""
+
+
+def _ranks(ranks: Sequence[int]) -> str:
+    return _rank(ranks[0]) if len(ranks) == 1 else "ranks " + " and ".join(map(str, ranks))
+
+
+def _rank(rank: int) -> str:
+    return f"rank {rank}"

@@ -1,0 +1,148 @@
+"""GPUs on a machine without any: ordinary CPU tensors that say they are on ``cuda:1``, and mind when devices meet.
+
+Real numbers, torch's own error texts, and a record of every transfer and synchronisation. For a check, call `start`
+over there, then the student's functions, then `events`:
+
+    submission.there(devices.start, gpus=2)
+    result = submission.to_device(batch, "cuda:1")
+    assert_equal(submission.there(devices.events), [...])
+
+Must never give a wrong verdict: what cannot be simulated raises `NotSimulated`, and the check is *skipped*.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import torch
+from torch import Tensor, nn
+
+from grader.isolation import labels
+from grader.isolation.labels import surroundings
+from grader.testkit._devices.simulation import Simulation, translated
+from grader.testkit._devices.state import NotSimulated
+
+__all__ = [
+    "NotSimulated",
+    "clear_events",
+    "device_map",
+    "device_of",
+    "events",
+    "on",
+    "simulated",
+    "start",
+    "stop",
+    "syncs",
+    "transfers",
+]
+
+DEVICES: Final = os.environ.get("TORCHKATA_DEVICES", "simulated")
+"""What `start` gives: ``simulated``, ``real``, or ``auto`` (real where there are enough). From ``--devices``."""
+
+MAX_GPUS: Final = 8
+
+_running: list[Simulation] = []
+
+
+@contextmanager
+def simulated(gpus: int = 4, mps: bool = False) -> Iterator[list[dict[str, Any]]]:
+    """Within the block this machine has so many CUDA devices, and an Apple GPU if asked for; gives the list of events.
+
+    Raises:
+        ValueError: if `gpus` is not in 0 to 8, or the block is within another one.
+    """
+    if _running:
+        raise ValueError("devices are simulated already")
+    simulation = _new(gpus, mps)
+    _running.append(simulation)
+    try:
+        with simulation.active():
+            yield simulation.machine.events
+    finally:
+        _running.clear()
+        simulation.close()
+
+
+def start(gpus: int = 4, mps: bool = False, recording: bool = False) -> None:
+    """From now on, the calls of this check run on a machine with these devices; replaces an earlier one.
+
+    With ``--devices real`` it is this machine itself, provided that it has as many GPUs.
+
+    Args:
+        recording: whether the check reads `events`, which real devices do not record: simulated in any case.
+
+    Raises:
+        NotSimulated: if real devices are wanted and this machine has too few: the check is skipped.
+    """
+    stop()
+    simulation = _new(gpus, mps)
+    if gpus and not mps and not recording and DEVICES != "simulated":
+        if torch.cuda.device_count() >= gpus:
+            surroundings.real = True
+            return
+        if DEVICES == "real":
+            raise NotSimulated(f"a machine with {gpus} CUDA devices (--devices real)")
+    _running.append(simulation)
+    surroundings.enter = simulation.active
+    surroundings.close = _forget
+    surroundings.translate = translated
+
+
+def stop() -> None:
+    """Calls run on this machine as it is again."""
+    surroundings.clear()
+
+
+def _forget() -> None:
+    for simulation in _running:
+        simulation.close()
+    _running.clear()
+
+
+def events() -> list[dict[str, Any]]:
+    """What happened since `start` or `clear_events`, in order, as plain data; empty on real devices.
+
+    A transfer is ``{"kind": "transfer", "from", "to", "shape", "nbytes", "non_blocking", "pinned", "what"}``, a
+    synchronisation ``{"kind": "sync", "what", "device"}``.
+    """
+    return [dict(event) for simulation in _running for event in simulation.machine.events]
+
+
+def transfers() -> list[tuple[str, str, tuple[int, ...]]]:
+    """The transfers as ``(from, to, shape)``."""
+    return [(event["from"], event["to"], event["shape"]) for event in events() if event["kind"] == "transfer"]
+
+
+def syncs() -> list[str]:
+    """What made the CPU wait, in order: ``"item"``, ``"cpu"``, ``"synchronize"``."""
+    return [event["what"] for event in events() if event["kind"] == "sync"]
+
+
+def clear_events() -> None:
+    """Begins a new record."""
+    for simulation in _running:
+        simulation.machine.events.clear()
+
+
+def on(tensor: Tensor, device: str) -> Tensor:
+    """A copy that says that it is on a device: to compare with a result, or to hand to a submission."""
+    return labels.place(tensor.detach().clone(), device).requires_grad_(tensor.requires_grad)
+
+
+def device_of(tensor: Tensor) -> str:
+    """The name of the device that a tensor is on: ``"cpu"``, ``"cuda:0"``."""
+    return labels.name_of(tensor)
+
+
+def device_map(model: nn.Module) -> dict[str, str]:
+    """The device's name of each parameter and buffer by name."""
+    return {name: device_of(t) for name, t in (*model.named_parameters(), *model.named_buffers())}
+
+
+def _new(gpus: int, mps: bool) -> Simulation:
+    if type(gpus) is not int or not 0 <= gpus <= MAX_GPUS:
+        raise ValueError(f"gpus must be from 0 to {MAX_GPUS}, not {gpus!r}")
+    return Simulation(gpus, mps)

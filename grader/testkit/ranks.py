@@ -1,0 +1,318 @@
+"""Runs a function of the submission on several ranks: real processes that talk gloo, as under torchrun.
+
+    from grader.testkit import ranks, recipes
+
+    world = ranks.run(submission.average_gradients, ranks.call(recipes.model, "mlp", ranks.RANK), world_size=2)
+    world.results      # what each rank returned, in order of rank
+
+The checks' side of it: says what to run and reads what came back. A rank that raises, dies or hangs is named in the
+verdict. Must never run submitted code itself.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from grader.testkit._ranks import job as _job
+from grader.testkit._ranks import launch as _launch
+from grader.testkit._ranks import rank as _rank
+from grader.testkit._ranks import states as _states
+from grader.testkit._ranks import world as _world
+
+if TYPE_CHECKING:
+    from grader.isolation.proxies import Channel, RemoteFunction
+
+SECONDS: Final = 4.0
+"""How long the ranks of one run may take, all together; shorter than what a check may take."""
+LAUNCH_SECONDS: Final = 25.0
+"""How long a script may take under torchrun, whose workers import torch first."""
+MOST_RANKS: Final = 8
+
+TORCHRUN: Final[Mapping[str, str | None]] = {
+    "RANK": "{rank}", "LOCAL_RANK": "{rank}", "WORLD_SIZE": "", "LOCAL_WORLD_SIZE": "", "GROUP_RANK": "0",
+    "MASTER_ADDR": "127.0.0.1", "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1",
+}  # fmt: skip
+"""The environment that ranks get: ``{rank}`` is filled in, so are the sizes, and a free ``MASTER_PORT`` comes along."""
+ALONE: Final[Mapping[str, str | None]] = {
+    name: None
+    for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT")
+}
+"""For `run`: an environment in which nobody has set what torchrun sets."""
+
+
+class Slot:
+    """An argument that stands for something that only a rank knows; see the constants of this module."""
+
+    def __init__(self, spec: tuple[Any, ...], shown: str) -> None:
+        self.spec = spec
+        self.shown = shown
+
+    def __repr__(self) -> str:
+        return self.shown
+
+
+RANK: Final = Slot(("slot", "rank"), "rank")
+"""The number of the rank."""
+WORLD_SIZE: Final = Slot(("slot", "world_size"), "world_size")
+"""How many ranks there are."""
+RESULT: Final = Slot(("slot", "result"), "result")
+"""In `run`'s ``look``: what the submission's function returned on the rank."""
+
+
+def argument(place: int | str) -> Slot:
+    """In `run`'s ``look``: the argument that the function was given, by position or name."""
+    return Slot(("argument", place), f"argument {place}")
+
+
+def each(*values: object) -> Slot:
+    """One value (or slot) per rank."""
+    return Slot(("each", [_spec(value) for value in values]), f"each({', '.join(map(repr, values))})")
+
+
+def call(function: Callable[..., Any], *args: object, **kwargs: object) -> Slot:
+    """What a function of the testkit's recipes and probes gives, called on each rank.
+
+    Args:
+        args: values or slots.
+    """
+    named = {name: _spec(value) for name, value in kwargs.items()}
+    return Slot(("call", function, [_spec(value) for value in args], named), f"<{function.__name__}>")
+
+
+class World(msgspec.Struct, frozen=True):
+    """What came back from the ranks.
+
+    Attributes:
+        looks: per rank, what ``look`` gave.
+        prints: per rank, what it wrote to its standard output (only with ``prints=True``).
+        lines: per rank, how many lines of that are not blank (only with ``lines=True``).
+    """
+
+    returned: list[Any]
+    kinds: list[str | None]
+    looks: list[Any]
+    prints: list[str]
+    lines: list[int]
+
+    @property
+    def results(self) -> list[Any]:
+        """What each rank returned.
+
+        Raises:
+            AssertionError: if that is no plain value.
+        """
+        for rank, kind in enumerate(self.kinds):
+            if kind is not None:
+                raise AssertionError(f"rank {rank} returned a {kind}, where a plain value was expected")
+        return self.returned
+
+
+def run(
+    function: RemoteFunction,
+    *args: object,
+    world_size: int = 2,
+    group: bool = True,
+    env: Mapping[str, str | None] | None = None,
+    before: Slot | None = None,
+    look: Slot | None = None,
+    seconds: float = SECONDS,
+    read_only: Sequence[int] = (),
+    may_exit: bool = False,
+    prints: bool = False,
+    lines: bool = False,
+    options: Mapping[str, object] | None = None,
+) -> World:
+    """Runs a function of the submission on each of some ranks.
+
+    Args:
+        args: its arguments: values, or slots (`RANK`, `WORLD_SIZE`, `each`, `call`).
+        group: whether the process group is set up first; else the function finds none.
+        env: environment variables to set, or with None to remove, over those of `TORCHRUN`.
+        before: a `call` made on each rank before anything else, but after the group is set up.
+        look: a `call` made on each rank when the function has returned.
+        seconds: after this time all ranks are ended.
+        read_only: ranks that cannot write to any file.
+        may_exit: whether ``sys.exit(0)`` counts as returning.
+        prints, lines: whether to bring back what each rank printed. Prints are the student's own: a check that asks
+            for their text cannot name a misconception in a submission that prints something else.
+        options: keyword arguments of the function.
+
+    Raises:
+        SubmissionRaised: a rank raised; of the same built-in type, as for a plain call.
+        SubmissionTimeout: the ranks did not end: the text says who waits for whom.
+        SubmissionCrashed: a rank's process ended.
+        AssertionError: what ``look`` looks at is not there.
+    """
+    from grader.isolation.proxies import Call
+
+    if not 1 <= world_size <= MOST_RANKS:
+        raise ValueError(f"world_size must be from 1 to {MOST_RANKS}, not {world_size}")
+    channel = function._channel
+    _require_network(channel)
+    _give_time(channel, seconds + 2.0)
+    sizes = {"WORLD_SIZE": str(world_size), "LOCAL_WORLD_SIZE": str(world_size)}
+    options = dict(options or {})
+    order = {
+        "args": [_spec(value) for value in args],
+        "kwargs": {name: _spec(value) for name, value in options.items()},
+        "before": None if before is None else before.spec,
+        "look": None if look is None else look.spec,
+        "size": world_size,
+        "group": group,
+        "env": {**TORCHRUN, **sizes, **(env or {})},
+        "seconds": float(seconds),
+        "read_only": tuple(read_only),
+        "may_exit": may_exit,
+        "prints": prints,
+        "lines": lines,
+    }
+    shown = Call(function._name, args, options)
+    told = _request(channel, shown, world, function, order)
+    shown.answered = False
+    match told:
+        case list() if len(told) == world_size and all(type(one) is list and len(one) == 5 for one in told):
+            returned, kinds, looks, printed, counts = (list(column) for column in zip(*told, strict=True))
+            strings = all(type(part) is str for part in (*printed, *filter(None, kinds)))
+            if strings and all(type(count) is int for count in counts):
+                return World(returned, kinds, looks, printed, counts)
+    raise _crash(channel, "sent results of ranks that are no data")
+
+
+class Launch(msgspec.Struct, frozen=True):
+    """How a script ended under torchrun: its exit code, and how many lines each worker printed."""
+
+    exit_code: int
+    lines: list[int]
+
+
+def torchrun(function: RemoteFunction, script: str, workers: int = 2, seconds: float = LAUNCH_SECONDS) -> Launch:
+    """Runs the submission's file as ``torchrun --standalone --nproc-per-node=WORKERS SCRIPT``.
+
+    Args:
+        function: the function that the script calls when it runs as a script.
+        script: the file's name.
+
+    Raises:
+        SubmissionTimeout: when it does not end.
+    """
+    from grader.isolation.proxies import Call, SubmissionTimeout
+
+    channel = function._channel
+    _require_network(channel)
+    _give_time(channel, seconds + 5.0)
+    told = _request(channel, Call(f"torchrun --nproc-per-node={workers} {script}", (), {}), launched, function,
+                    script, workers, float(seconds))  # fmt: skip
+    match told:
+        case {"exit": None, "lines": [*_]}:
+            hung = SubmissionTimeout(f"{script} did not end within {seconds:g} s under torchrun")
+            hung.examples = (tuple(channel.record),)
+            raise hung
+        case {"exit": int(code), "lines": [*lines]} if all(type(count) is int for count in lines):
+            return Launch(code, lines)
+    raise _crash(channel, "sent a result of torchrun that is no data")
+
+
+def wait_for_others(seconds: float) -> bool:
+    """On a rank: blocks until another rank has finished, or ``seconds`` have passed; whether one has."""
+    return _rank.wait_for_others(seconds)
+
+
+# ---------------------------------------------------------------- in the student process
+
+
+def world(function: Callable[..., Any], order: dict[str, Any]) -> list[list[Any]]:
+    """Runs in the student process: the ranks' reports. Use `run`."""
+    prints, lines = order.pop("prints"), order.pop("lines")
+    order["args"] = list(order["args"])
+    told = _world.run(_job.Job(function=function, folder=_folder_of(function), **order))
+    return [
+        [*one[:3], one[3] if prints else "", sum(map(bool, map(str.strip, one[3].splitlines()))) if lines else 0]
+        for one in told
+    ]
+
+
+def launched(function: Callable[..., Any], script: str, workers: int, seconds: float) -> dict[str, Any]:
+    """Runs in the student process: torchrun on the submitted file. Use `torchrun`."""
+    with _world.one_at_a_time():
+        return _launch.launch(function, _folder_of(function), script, workers, seconds)
+
+
+def _folder_of(function: Callable[..., Any]) -> str:
+    """The folder of the student's files."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return str(Path(code.co_filename).parent) if code is not None else os.getcwd()
+
+
+# ---------------------------------------------------------------- in the judge
+
+
+def _spec(value: object) -> tuple[Any, ...]:
+    return value.spec if isinstance(value, Slot) else ("value", value)
+
+
+def _request(channel: Channel, shown: Any, *args: object) -> Any:
+    """One request; a `Trouble` that comes back becomes the exception that says the same to the judge."""
+    from grader.isolation.proxies import SubmissionRaised
+
+    try:
+        return channel.request("call", args, {}, shown)
+    except SubmissionRaised as error:
+        if not error.kind.startswith(_states.TROUBLE):
+            raise
+        try:
+            trouble = msgspec.json.decode(error.message, type=_states.Trouble)
+        except (msgspec.DecodeError, UnicodeError):
+            raise _crash(channel, "sent a report about its ranks that is no data") from None
+    raise _exception_of(trouble, channel)
+
+
+def _exception_of(trouble: _states.Trouble, channel: Channel) -> BaseException:
+    from grader.isolation.proxies import SubmissionTimeout, _raised
+
+    if trouble.raised is not None:
+        told = trouble.raised
+        if told.stage == "look":
+            return AssertionError(f"what rank {told.rank} left cannot be used: {told.kind}: {told.message}")
+        everybody = all(state.what == "raised" and state.name == told.kind[:40] for state in trouble.states)
+        where = "" if len(trouble.states) == 1 else " (on every rank)" if everybody else f" (on rank {told.rank})"
+        return _raised(told.kind, told.built_in, told.message + where, [list(frame) for frame in told.frames])
+    if any(state.what == "ended" for state in trouble.states):
+        return _crash(channel, _states.died(trouble))
+    hung = SubmissionTimeout(_states.stuck(trouble))
+    hung.examples = (tuple(channel.record),)
+    return hung
+
+
+def _crash(channel: Channel, reason: str) -> BaseException:
+    from grader.isolation.proxies import SubmissionCrashed
+
+    crash = SubmissionCrashed(reason)
+    crash.examples = (tuple(channel.record),)
+    return crash
+
+
+def _give_time(channel: Channel, seconds: float) -> None:
+    allow = getattr(channel.transport, "allow", None)
+    if allow is not None:
+        allow(seconds)
+
+
+def _require_network(channel: Channel) -> None:
+    """Skips the check where the sandbox has to forbid all sockets."""
+    import pytest
+
+    layers = getattr(channel.transport, "layers", None)
+    if layers is not None and "seccomp" in layers and "net-namespace" not in layers:
+        pytest.skip("needs a network namespace in the sandbox (see `grader doctor`)")
+
+
+__all__ = [
+    "ALONE", "MOST_RANKS", "RANK", "RESULT", "SECONDS", "TORCHRUN", "WORLD_SIZE", "Launch", "Slot", "World",
+    "argument", "call", "each", "run", "torchrun", "wait_for_others",
+]  # fmt: skip

@@ -1,0 +1,414 @@
+"""Classic wrong answers of checkpoints, each with what to tell the student who gave it.
+
+Never make one of them right: every one here must be caught by a check.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import re
+import shutil
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from grader.testkit import misconception
+
+# ---------------------------------------------------------------- save_weights
+
+
+@misconception(
+    "save_weights",
+    tell="You saved the model object. Its pickle names your classes and files, breaks when they change, and runs code "
+    "when it is loaded. Save its state_dict.",
+)
+def pickles_the_model(model: nn.Module, path: str) -> None:
+    torch.save(model, f"{path}.tmp")
+    os.replace(f"{path}.tmp", path)
+
+
+@misconception(
+    "save_weights",
+    tell="You write straight to the path: a crash in the middle leaves half a file there, and the old one is gone. "
+    "Write to another name, then os.replace.",
+)
+def writes_in_place(model: nn.Module, path: str) -> None:
+    torch.save(model.state_dict(), path)
+
+
+@misconception(
+    "save_weights",
+    tell="You remove the old file and then write to its name. A crash in the middle still leaves half a file there; "
+    "write to another name, and os.replace needs no removing.",
+)
+def removes_the_old_file_first(model: nn.Module, path: str) -> None:
+    if os.path.exists(path):
+        os.remove(path)
+    torch.save(model.state_dict(), path)
+
+
+@misconception(
+    "save_weights",
+    tell="Copying the finished file to the path writes it a second time, and a crash can come then. Renaming "
+    "(os.replace) is one single step; copying is not.",
+)
+def copies_the_finished_file(model: nn.Module, path: str) -> None:
+    torch.save(model.state_dict(), f"{path}.tmp")
+    shutil.copyfile(f"{path}.tmp", path)
+    os.remove(f"{path}.tmp")
+
+
+@misconception(
+    "save_weights",
+    tell="The file that you write never comes to stand at the path: the step that gives it its name is missing.",
+)
+def never_takes_its_place(model: nn.Module, path: str) -> None:
+    torch.save(model.state_dict(), f"{path}.tmp")
+
+
+@misconception(
+    "save_weights",
+    tell="You saved the parameters only. Buffers, like the running statistics of BatchNorm, belong to the weights "
+    "too: state_dict has both.",
+)
+def parameters_without_buffers(model: nn.Module, path: str) -> None:
+    torch.save({name: param.detach() for name, param in model.named_parameters()}, f"{path}.tmp")
+    os.replace(f"{path}.tmp", path)
+
+
+@misconception(
+    "save_weights",
+    tell="The state_dict is inside another dict. The file should be the state_dict itself.",
+)
+def wraps_the_state_dict(model: nn.Module, path: str) -> None:
+    torch.save({"model": model.state_dict()}, f"{path}.tmp")
+    os.replace(f"{path}.tmp", path)
+
+
+# ---------------------------------------------------------------- load_weights
+
+
+@misconception(
+    "load_weights",
+    tell="Tensors that were saved from a GPU go back to that GPU, and there may be none. Tell torch.load by "
+    "map_location where to put them.",
+)
+def no_map_location(model: nn.Module, path: str, device: torch.device) -> nn.Module:
+    model.load_state_dict(torch.load(path))
+    return model.to(device)
+
+
+@misconception(
+    "load_weights",
+    tell="strict=False hides a mismatch: entries that the file lacks keep their old numbers, and nobody notices. "
+    "Let load_state_dict be strict, as it is by itself.",
+)
+def not_strict(model: nn.Module, path: str, device: torch.device) -> nn.Module:
+    model.load_state_dict(torch.load(path, map_location=device), strict=False)
+    return model.to(device)
+
+
+@misconception(
+    "load_weights",
+    tell="You keep only the entries that happen to fit. A file that does not fit is the wrong file; loading half of "
+    "it in silence is worse than an error.",
+)
+def keeps_what_fits(model: nn.Module, path: str, device: torch.device) -> nn.Module:
+    own = model.state_dict()
+    state = torch.load(path, map_location=device)
+    own.update({name: value for name, value in state.items() if name in own and value.shape == own[name].shape})
+    model.load_state_dict(own)
+    return model.to(device)
+
+
+@misconception(
+    "load_weights",
+    tell="With weights_only=False a file may run any code while it is loaded. Weights need no code: leave it True.",
+)
+def runs_code_from_the_file(model: nn.Module, path: str, device: torch.device) -> nn.Module:
+    model.load_state_dict(torch.load(path, map_location=device, weights_only=False))
+    return model.to(device)
+
+
+@misconception("load_weights", tell="The model has the weights, but you return nothing. Return the model.")
+def returns_nothing(model: nn.Module, path: str, device: torch.device) -> None:
+    model.load_state_dict(torch.load(path, map_location=device))
+    model.to(device)
+
+
+@misconception(
+    "load_weights",
+    tell="You return what load_state_dict returned: a list of keys that were missing or unexpected. Return the model.",
+)
+def returns_the_report(model: nn.Module, path: str, device: torch.device) -> object:
+    model.to(device)
+    return model.load_state_dict(torch.load(path, map_location=device))
+
+
+@misconception(
+    "load_weights",
+    tell="You loaded the weights into a copy. Whoever holds the model that was given sees none of them.",
+)
+def loads_into_a_copy(model: nn.Module, path: str, device: torch.device) -> nn.Module:
+    model = copy.deepcopy(model)
+    model.load_state_dict(torch.load(path, map_location=device))
+    return model.to(device)
+
+
+# ---------------------------------------------------------------- save_checkpoint, resume
+
+
+def _replace(checkpoint: dict[str, object], path: str) -> None:
+    torch.save(checkpoint, f"{path}.tmp")
+    os.replace(f"{path}.tmp", path)
+
+
+def _all(model: nn.Module, optimizer: Optimizer, epoch: int) -> dict[str, object]:
+    return {
+        "model": model.state_dict(),
+        "optimizer": optimizer.state_dict(),
+        "epoch": epoch,
+        "rng": torch.get_rng_state(),
+    }
+
+
+@misconception(
+    "save_checkpoint",
+    tell="You write straight to the path: a crash in the middle leaves half a checkpoint there, and the old one is "
+    "gone. Write to another name, then os.replace.",
+)
+def checkpoint_in_place(model: nn.Module, optimizer: Optimizer, epoch: int, path: str) -> None:
+    torch.save(_all(model, optimizer, epoch), path)
+
+
+@misconception(
+    "save_checkpoint",
+    tell="Copying the finished checkpoint to the path writes it a second time, and a crash can come then. Rename it.",
+)
+def checkpoint_copied(model: nn.Module, optimizer: Optimizer, epoch: int, path: str) -> None:
+    torch.save(_all(model, optimizer, epoch), f"{path}.tmp")
+    shutil.copyfile(f"{path}.tmp", path)
+
+
+@misconception(
+    "save_checkpoint",
+    tell="The next epoch is counted twice: once when you save and once when you resume. Save the epoch that was given.",
+)
+def counts_the_epoch_twice(model: nn.Module, optimizer: Optimizer, epoch: int, path: str) -> None:
+    _replace(_all(model, optimizer, epoch + 1), path)
+
+
+@misconception(
+    "save_checkpoint",
+    part="resume",
+    tell="You return the epoch that was saved. It has been trained already: go on with the next one.",
+)
+def repeats_the_epoch(model: nn.Module, optimizer: Optimizer, path: str) -> int:
+    checkpoint = torch.load(path, map_location="cpu")
+    model.load_state_dict(checkpoint["model"])
+    optimizer.load_state_dict(checkpoint["optimizer"])
+    torch.set_rng_state(checkpoint["rng"])
+    return int(checkpoint["epoch"])
+
+
+@misconception(
+    "save_checkpoint",
+    part="resume",
+    tell="The optimizer starts anew: its momentum and its learning rate are lost. Save and load its state_dict too.",
+)
+def optimizer_state_lost(model: nn.Module, optimizer: Optimizer, path: str) -> int:
+    checkpoint = torch.load(path, map_location="cpu")
+    model.load_state_dict(checkpoint["model"])
+    torch.set_rng_state(checkpoint["rng"])
+    return int(checkpoint["epoch"]) + 1
+
+
+@misconception(
+    "save_checkpoint",
+    part="resume",
+    tell="The optimizer's memory is back, but not its settings: a learning rate that a schedule had changed is lost. "
+    "optimizer.load_state_dict restores both.",
+)
+def optimizer_settings_lost(model: nn.Module, optimizer: Optimizer, path: str) -> int:
+    checkpoint = torch.load(path, map_location="cpu")
+    model.load_state_dict(checkpoint["model"])
+    settings = [{key: value for key, value in group.items() if key != "params"} for group in optimizer.param_groups]
+    optimizer.load_state_dict(checkpoint["optimizer"])
+    for group, old in zip(optimizer.param_groups, settings):
+        group.update(old)
+    torch.set_rng_state(checkpoint["rng"])
+    return int(checkpoint["epoch"]) + 1
+
+
+@misconception(
+    "save_checkpoint",
+    part="resume",
+    tell="The random numbers do not go on where they were, so shuffling and dropout differ from a run without a stop. "
+    "Save and restore the state of torch's generator.",
+)
+def random_numbers_lost(model: nn.Module, optimizer: Optimizer, path: str) -> int:
+    checkpoint = torch.load(path, map_location="cpu")
+    model.load_state_dict(checkpoint["model"])
+    optimizer.load_state_dict(checkpoint["optimizer"])
+    return int(checkpoint["epoch"]) + 1
+
+
+@misconception(
+    "save_checkpoint",
+    part="resume",
+    tell="A seed starts a stream of random numbers from its beginning. Training was in the middle of one: save and "
+    "restore the generator's state, not a seed.",
+)
+def seeds_again(model: nn.Module, optimizer: Optimizer, path: str) -> int:
+    checkpoint = torch.load(path, map_location="cpu")
+    model.load_state_dict(checkpoint["model"])
+    optimizer.load_state_dict(checkpoint["optimizer"])
+    torch.manual_seed(0)
+    return int(checkpoint["epoch"]) + 1
+
+
+@misconception(
+    "save_checkpoint",
+    part="resume",
+    tell="Inside resume the names model and optimizer mean other objects now, but those that the caller holds did not "
+    "change. Load the saved state into them.",
+)
+def rebinds_the_names(model: nn.Module, optimizer: Optimizer, path: str) -> int:
+    checkpoint = torch.load(path, map_location="cpu")
+    model, optimizer = checkpoint["model"], checkpoint["optimizer"]
+    torch.set_rng_state(checkpoint["rng"])
+    return int(checkpoint["epoch"]) + 1
+
+
+@misconception(
+    "save_checkpoint",
+    part="resume",
+    tell="The parameters are back, but not the buffers, like the running statistics of BatchNorm. The model's "
+    "state_dict has both.",
+)
+def buffers_lost(model: nn.Module, optimizer: Optimizer, path: str) -> int:
+    checkpoint = torch.load(path, map_location="cpu")
+    params = dict(model.named_parameters())
+    model.load_state_dict({k: v for k, v in checkpoint["model"].items() if k in params}, strict=False)
+    optimizer.load_state_dict(checkpoint["optimizer"])
+    torch.set_rng_state(checkpoint["rng"])
+    return int(checkpoint["epoch"]) + 1
+
+
+# ---------------------------------------------------------------- strip_prefix
+
+
+@misconception(
+    "strip_prefix",
+    tell="You replace the prefix wherever it stands in a name. Take it off only where the name begins with it.",
+)
+def replaces_anywhere(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {name.replace(prefix, ""): value for name, value in state.items()}
+
+
+@misconception(
+    "strip_prefix",
+    tell="lstrip takes a set of characters and strips any of them: 'module.embed' loses the e and m of embed too. "
+    "removeprefix takes off a text.",
+)
+def strips_characters(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {name.lstrip(prefix): value for name, value in state.items()}
+
+
+@misconception(
+    "strip_prefix",
+    tell="You take the prefix off as often as it is there. A model inside a wrapper may have a part of that name "
+    "itself: take it off once.",
+)
+def strips_again_and_again(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    stripped = {}
+    for name, value in state.items():
+        while prefix and name.startswith(prefix):
+            name = name[len(prefix) :]
+        stripped[name] = value
+    return stripped
+
+
+@misconception(
+    "strip_prefix",
+    tell="You changed the dict that was given. Its owner still needs the old names: build a new dict.",
+)
+def changes_the_dict(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    for name in list(state):
+        state[name.removeprefix(prefix)] = state.pop(name)
+    return state
+
+
+@misconception(
+    "strip_prefix",
+    tell="Names without the prefix are gone. They stay, as they are.",
+)
+def drops_the_others(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {name[len(prefix) :]: value for name, value in state.items() if name.startswith(prefix)}
+
+
+@misconception(
+    "strip_prefix",
+    tell="You cut the first characters off every name, whether they are the prefix or not. Look first.",
+)
+def cuts_blindly(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {name[len(prefix) :]: value for name, value in state.items()}
+
+
+@misconception(
+    "strip_prefix",
+    tell="In a regular expression the dot means any character, so 'module.' fits 'modules' too. The prefix is plain "
+    "text.",
+)
+def takes_it_for_a_pattern(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {re.sub(f"^{prefix}", "", name): value for name, value in state.items()}
+
+
+@misconception(
+    "strip_prefix",
+    tell="You add a dot to the prefix. It is given as it is to be taken off, its dot included.",
+)
+def adds_a_dot(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix + "."): value for name, value in state.items()}
+
+
+# ---------------------------------------------------------------- snapshot
+
+
+@misconception(
+    "snapshot",
+    tell="What you keep are the model's own tensors, and training changes them in place; a new dict round them does "
+    "not help, nor does detach. Clone each tensor.",
+)
+def live_references(model: nn.Module) -> dict[str, Tensor]:
+    return dict(model.state_dict())
+
+
+@misconception(
+    "snapshot",
+    tell="You cloned the parameters only. Buffers, like the running statistics of BatchNorm, change in training too: "
+    "state_dict has both.",
+)
+def parameters_only(model: nn.Module) -> dict[str, Tensor]:
+    return {name: param.detach().clone() for name, param in model.named_parameters()}
+
+
+@misconception(
+    "snapshot",
+    tell="The parameters are cloned, but the buffers are still the model's own: BatchNorm writes its statistics into "
+    "them at every step.",
+)
+def buffers_still_live(model: nn.Module) -> dict[str, Tensor]:
+    params = dict(model.named_parameters(remove_duplicate=False))
+    return {name: value.clone() if name in params else value for name, value in model.state_dict().items()}
+
+
+@misconception(
+    "snapshot",
+    tell="You return a copy of the model. A snapshot is the state_dict: names and tensors, which load_state_dict "
+    "accepts.",
+)
+def copies_the_model(model: nn.Module) -> nn.Module:
+    return copy.deepcopy(model)

@@ -1,0 +1,913 @@
+"""Classic wrong answers of ddp, each with what to tell the student who gave it.
+
+Never make one of them right: every one here must be caught by a check. Some hang on purpose; the ranks are ended soon.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Mapping
+
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, Dataset, DistributedSampler, RandomSampler, TensorDataset
+
+from grader.testkit import misconception
+
+CPU = torch.device("cpu")
+
+# ---------------------------------------------------------------- read_env
+
+
+@misconception(
+    "read_env", tell="You return the variables as they are. Environment variables are strings: turn them into ints."
+)
+def numbers_as_strings(environ: Mapping[str, str]) -> tuple:
+    return environ.get("RANK", "0"), environ.get("LOCAL_RANK", "0"), environ.get("WORLD_SIZE", "1")
+
+
+@misconception(
+    "read_env",
+    tell="Without torchrun the variables are not there, and environ[...] raises KeyError. Give each one a default.",
+)
+def needs_torchrun_to_start(environ: Mapping[str, str]) -> tuple[int, int, int]:
+    return int(environ["RANK"]), int(environ["LOCAL_RANK"]), int(environ["WORLD_SIZE"])
+
+
+@misconception(
+    "read_env", tell="A process on its own is a world of one. You say that there are 0 processes: a loop over none."
+)
+def world_of_none(environ: Mapping[str, str]) -> tuple[int, int, int]:
+    return int(environ.get("RANK", 0)), int(environ.get("LOCAL_RANK", 0)), int(environ.get("WORLD_SIZE", 0))
+
+
+@misconception(
+    "read_env",
+    tell="Local rank and rank are not the same: on the second machine of two, ranks go on counting and local ranks "
+    "begin at 0 again.",
+)
+def rank_as_local_rank(environ: Mapping[str, str]) -> tuple[int, int, int]:
+    rank = int(environ.get("RANK", 0))
+    return rank, rank, int(environ.get("WORLD_SIZE", 1))
+
+
+@misconception(
+    "read_env", tell="You look into this process's own os.environ. Look into the mapping that you are given."
+)
+def reads_os_environ(environ: Mapping[str, str]) -> tuple[int, int, int]:
+    return int(os.environ.get("RANK", 0)), int(os.environ.get("LOCAL_RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+
+
+# ---------------------------------------------------------------- choose_backend
+
+
+@misconception("choose_backend", tell="NCCL works between CUDA GPUs only. Without them it must be gloo.")
+def always_nccl(device_type: str, system: str) -> str:
+    return "nccl"
+
+
+@misconception("choose_backend", tell="There is no NCCL on Windows: there it is gloo, also with CUDA.")
+def nccl_on_windows(device_type: str, system: str) -> str:
+    return "nccl" if device_type == "cuda" else "gloo"
+
+
+@misconception("choose_backend", tell="gloo works everywhere, but GPUs talk much faster over nccl: use it where it is.")
+def always_gloo(device_type: str, system: str) -> str:
+    return "gloo"
+
+
+@misconception(
+    "choose_backend", tell="Any GPU is not enough: mps and xpu devices do not know NCCL. It is for CUDA alone."
+)
+def nccl_for_all_gpus(device_type: str, system: str) -> str:
+    return "nccl" if device_type != "cpu" and system != "Windows" else "gloo"
+
+
+# ---------------------------------------------------------------- ddp_setup
+
+
+def _backend() -> str:
+    return "nccl" if torch.cuda.is_available() and platform.system() != "Windows" else "gloo"
+
+
+def _pick(rank: int) -> None:
+    if torch.cuda.is_available():
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", rank % torch.cuda.device_count())))
+
+
+@misconception(
+    "ddp_setup",
+    tell="You overwrite MASTER_ADDR and MASTER_PORT. torchrun has agreed on an address with all ranks, on all "
+    "machines: "
+    "set only what is not set (os.environ.setdefault).",
+)
+def overwrites_the_address(rank: int, world_size: int) -> None:
+    os.environ["MASTER_ADDR"] = "localhost"
+    os.environ["MASTER_PORT"] = "12345"
+    _pick(rank)
+    dist.init_process_group(_backend(), rank=rank, world_size=world_size)
+
+
+@misconception(
+    "ddp_setup",
+    tell="You overwrite MASTER_PORT. torchrun has chosen one that is free: set it only where it is not set.",
+)
+def overwrites_the_port(rank: int, world_size: int) -> None:
+    os.environ.setdefault("MASTER_ADDR", "localhost")
+    os.environ["MASTER_PORT"] = "12355"
+    _pick(rank)
+    dist.init_process_group(_backend(), rank=rank, world_size=world_size)
+
+
+@misconception(
+    "ddp_setup",
+    tell="You count on MASTER_ADDR and MASTER_PORT being there. Without torchrun nobody has set them.",
+)
+def never_sets_the_address(rank: int, world_size: int) -> None:
+    _pick(rank)
+    dist.init_process_group(_backend(), rank=rank, world_size=world_size)
+
+
+@misconception(
+    "ddp_setup", tell="The backend is nccl whatever there is. Without CUDA, and on Windows, it must be gloo."
+)
+def hard_coded_nccl(rank: int, world_size: int) -> None:
+    os.environ.setdefault("MASTER_ADDR", "localhost")
+    os.environ.setdefault("MASTER_PORT", "12355")
+    _pick(rank)
+    dist.init_process_group("nccl", rank=rank, world_size=world_size)
+
+
+@misconception(
+    "ddp_setup", tell="The backend is gloo, also where there is CUDA: there it should be nccl (but on Windows)."
+)
+def hard_coded_gloo(rank: int, world_size: int) -> None:
+    os.environ.setdefault("MASTER_ADDR", "localhost")
+    os.environ.setdefault("MASTER_PORT", "12355")
+    _pick(rank)
+    dist.init_process_group("gloo", rank=rank, world_size=world_size)
+
+
+@misconception(
+    "ddp_setup",
+    tell="You take the global rank as the number of the GPU. Rank 5 may be the second process of the second machine: "
+    "LOCAL_RANK says which GPU of its machine it has.",
+)
+def global_rank_as_device(rank: int, world_size: int) -> None:
+    os.environ.setdefault("MASTER_ADDR", "localhost")
+    os.environ.setdefault("MASTER_PORT", "12355")
+    if torch.cuda.is_available():
+        torch.cuda.set_device(rank)
+    dist.init_process_group(_backend(), rank=rank, world_size=world_size)
+
+
+@misconception(
+    "ddp_setup",
+    tell="LOCAL_RANK is not always set (only torchrun does it). Where it is not, take the rank modulo the number of "
+    "GPUs.",
+)
+def local_rank_or_nothing(rank: int, world_size: int) -> None:
+    os.environ.setdefault("MASTER_ADDR", "localhost")
+    os.environ.setdefault("MASTER_PORT", "12355")
+    if torch.cuda.is_available():
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    dist.init_process_group(_backend(), rank=rank, world_size=world_size)
+
+
+@misconception(
+    "ddp_setup",
+    tell="You never choose the CUDA device: then all ranks of a machine use GPU 0. torch.cuda.set_device does it.",
+)
+def never_picks_a_device(rank: int, world_size: int) -> None:
+    os.environ.setdefault("MASTER_ADDR", "localhost")
+    os.environ.setdefault("MASTER_PORT", "12355")
+    dist.init_process_group(_backend(), rank=rank, world_size=world_size)
+
+
+@misconception(
+    "ddp_setup",
+    tell="You leave rank and world_size to the environment. They are your arguments; without torchrun they are "
+    "nowhere else.",
+)
+def ignores_its_arguments(rank: int, world_size: int) -> None:
+    os.environ.setdefault("MASTER_ADDR", "localhost")
+    os.environ.setdefault("MASTER_PORT", "12355")
+    _pick(rank)
+    dist.init_process_group(_backend())
+
+
+@misconception(
+    "ddp_setup",
+    tell="Only rank 0 joins. init_process_group is for every rank, and returns when all have called it: rank 0 waits.",
+)
+def only_rank_0_joins(rank: int, world_size: int) -> None:
+    os.environ.setdefault("MASTER_ADDR", "localhost")
+    os.environ.setdefault("MASTER_PORT", "12355")
+    if rank == 0:
+        dist.init_process_group(_backend(), rank=rank, world_size=world_size)
+
+
+# ---------------------------------------------------------------- ddp_cleanup
+
+
+@misconception("ddp_cleanup", tell="Nothing is cleaned up: the group is still there. destroy_process_group leaves it.")
+def never_destroys_the_group() -> None:
+    return None
+
+
+@misconception(
+    "ddp_cleanup",
+    tell="Where there is no group, destroy_process_group fails. Ask first: dist.is_initialized().",
+)
+def destroys_what_is_not_there() -> None:
+    dist.destroy_process_group()
+
+
+@misconception("ddp_cleanup", tell="Only rank 0 leaves the group. Every process has to leave it for itself.")
+def only_rank_0_leaves() -> None:
+    if dist.is_initialized() and dist.get_rank() == 0:
+        dist.destroy_process_group()
+
+
+@misconception(
+    "ddp_cleanup",
+    tell="You call a barrier before you ask whether there is a group. Without a group there is nothing to wait for.",
+)
+def barrier_without_a_group() -> None:
+    dist.barrier()
+    if dist.is_initialized():
+        dist.destroy_process_group()
+
+
+# ---------------------------------------------------------------- sharded_loader
+
+
+def _sampler(dataset: Dataset, rank: int, world_size: int, seed: int, **options: bool) -> DistributedSampler:
+    return DistributedSampler(dataset, num_replicas=world_size, rank=rank, seed=seed, **options)
+
+
+@misconception(
+    "sharded_loader",
+    tell="Every rank gets all rows: nobody deals them out, so all ranks do the same work. A DistributedSampler does.",
+)
+def everybody_gets_everything(dataset: Dataset, batch_size: int, rank: int, world_size: int, seed: int) -> DataLoader:
+    sampler = RandomSampler(dataset, generator=torch.Generator().manual_seed(seed))
+    sampler.set_epoch = lambda epoch: sampler.generator.manual_seed(seed + epoch)
+    return DataLoader(dataset, batch_size=batch_size, sampler=sampler)
+
+
+@misconception(
+    "sharded_loader",
+    tell="Your loader shuffles by itself (shuffle=True): its sampler has no set_epoch, and every rank gets all rows. "
+    "A DistributedSampler shuffles and deals.",
+)
+def plain_shuffle(dataset: Dataset, batch_size: int, rank: int, world_size: int, seed: int) -> DataLoader:
+    return DataLoader(dataset, batch_size=batch_size, shuffle=True, generator=torch.Generator().manual_seed(seed))
+
+
+@misconception(
+    "sharded_loader",
+    tell="The rows are dealt but not shuffled: every epoch is the same. shuffle=True is the sampler's own argument.",
+)
+def never_shuffles(dataset: Dataset, batch_size: int, rank: int, world_size: int, seed: int) -> DataLoader:
+    return DataLoader(
+        dataset, batch_size, sampler=_sampler(dataset, rank, world_size, seed, shuffle=False, drop_last=True)
+    )
+
+
+@misconception(
+    "sharded_loader",
+    tell="With a remainder, some rows go to two ranks: by default the sampler repeats rows to make the shares equal. "
+    "drop_last=True of the sampler drops them instead.",
+)
+def repeats_rows(dataset: Dataset, batch_size: int, rank: int, world_size: int, seed: int) -> DataLoader:
+    return DataLoader(dataset, batch_size, sampler=_sampler(dataset, rank, world_size, seed))
+
+
+@misconception(
+    "sharded_loader",
+    tell="drop_last stands at the loader: there it drops a short last batch, with rows that are nobody's remainder. "
+    "It "
+    "belongs to the sampler.",
+)
+def drops_at_the_loader(dataset: Dataset, batch_size: int, rank: int, world_size: int, seed: int) -> DataLoader:
+    return DataLoader(dataset, batch_size, sampler=_sampler(dataset, rank, world_size, seed), drop_last=True)
+
+
+@misconception(
+    "sharded_loader",
+    tell="Each rank shuffles with a seed of its own, so their shares overlap. All ranks need the same shuffle, to "
+    "take "
+    "different parts of it.",
+)
+def another_seed_on_each_rank(dataset: Dataset, batch_size: int, rank: int, world_size: int, seed: int) -> DataLoader:
+    return DataLoader(dataset, batch_size, sampler=_sampler(dataset, rank, world_size, seed + rank, drop_last=True))
+
+
+@misconception("sharded_loader", tell="The seed is not handed to the sampler: whatever it is, the shuffle is the same.")
+def forgets_the_seed(dataset: Dataset, batch_size: int, rank: int, world_size: int, seed: int) -> DataLoader:
+    return DataLoader(dataset, batch_size, sampler=_sampler(dataset, rank, world_size, 0, drop_last=True))
+
+
+@misconception(
+    "sharded_loader",
+    tell="batch_size is meant per rank. You divide it by the number of ranks.",
+)
+def divides_the_batch_size(dataset: Dataset, batch_size: int, rank: int, world_size: int, seed: int) -> DataLoader:
+    sampler = _sampler(dataset, rank, world_size, seed, drop_last=True)
+    return DataLoader(dataset, max(1, batch_size // world_size), sampler=sampler)
+
+
+# ---------------------------------------------------------------- average_gradients
+
+
+@misconception(
+    "average_gradients",
+    tell="That is the sum over the ranks: the more ranks, the longer the step. Divide by the world size.",
+)
+def sums_without_dividing(model: nn.Module) -> None:
+    for p in model.parameters():
+        if p.grad is not None:
+            dist.all_reduce(p.grad)
+
+
+@misconception(
+    "average_gradients",
+    tell="You divide twice: before the sum and after it. One division makes the mean.",
+)
+def divides_twice(model: nn.Module) -> None:
+    for p in model.parameters():
+        if p.grad is not None:
+            p.grad /= dist.get_world_size()
+            dist.all_reduce(p.grad)
+            p.grad /= dist.get_world_size()
+
+
+@misconception("average_gradients", tell="You divide by 2. There may be any number of ranks: dist.get_world_size().")
+def always_two_ranks(model: nn.Module) -> None:
+    for p in model.parameters():
+        if p.grad is not None:
+            dist.all_reduce(p.grad)
+            p.grad /= 2
+
+
+@misconception(
+    "average_gradients",
+    tell="Only rank 0 calls the collective, so it waits for the others for ever. All ranks must call it.",
+)
+def a_collective_on_rank_0_only(model: nn.Module) -> None:
+    if dist.get_rank() == 0:
+        for p in model.parameters():
+            if p.grad is not None:
+                dist.all_reduce(p.grad)
+                p.grad /= dist.get_world_size()
+
+
+@misconception(
+    "average_gradients",
+    tell="reduce brings the sum to rank 0 only; the other ranks do not get it. all_reduce brings it to all.",
+)
+def reduces_to_rank_0(model: nn.Module) -> None:
+    for p in model.parameters():
+        if p.grad is not None:
+            dist.reduce(p.grad, dst=0)
+            p.grad /= dist.get_world_size()
+
+
+@misconception(
+    "average_gradients",
+    tell="The gradients are what they were. It is .grad itself that must change, in place: not a copy of it, and not "
+    "the "
+    "weights, which are equal on all ranks already.",
+)
+def averages_something_else(model: nn.Module) -> None:
+    for p in model.parameters():
+        dist.all_reduce(p.data)
+        p.data /= dist.get_world_size()
+
+
+@misconception(
+    "average_gradients",
+    tell="broadcast copies rank 0's gradients to all ranks: what the others have computed is lost. Sum and divide.",
+)
+def broadcasts_rank_0(model: nn.Module) -> None:
+    for p in model.parameters():
+        if p.grad is not None:
+            dist.broadcast(p.grad, src=0)
+
+
+@misconception(
+    "average_gradients",
+    tell="A parameter without a gradient has .grad None, and None cannot be summed. Pass over it.",
+)
+def no_gradient_forgotten(model: nn.Module) -> None:
+    for p in model.parameters():
+        dist.all_reduce(p.grad)
+        p.grad /= dist.get_world_size()
+
+
+@misconception(
+    "average_gradients",
+    tell="You give zeros to a parameter that has no gradient. None and zeros differ: an optimizer passes over None "
+    "only.",
+)
+def zeros_for_none(model: nn.Module) -> None:
+    for p in model.parameters():
+        if p.grad is None:
+            p.grad = torch.zeros_like(p)
+        dist.all_reduce(p.grad)
+        p.grad /= dist.get_world_size()
+
+
+# ---------------------------------------------------------------- wrap
+
+
+@misconception(
+    "wrap",
+    tell="The model is wrapped first and moved then. DDP takes hold of the parameters where they are: move, then wrap.",
+)
+def wraps_before_moving(model: nn.Module, device: torch.device) -> nn.Module:
+    return DDP(model, device_ids=[device] if device.type == "cuda" else None).to(device)
+
+
+@misconception(
+    "wrap",
+    tell="device_ids holds the global rank. It is the device that you are given: on another machine, or when devices "
+    "are "
+    "dealt otherwise, the rank is the number of another GPU, or of none.",
+)
+def global_rank_as_device_id(model: nn.Module, device: torch.device) -> nn.Module:
+    return DDP(model.to(device), device_ids=[dist.get_rank()] if device.type == "cuda" else None)
+
+
+@misconception(
+    "wrap",
+    tell="device_ids is for CUDA only. For a model on the CPU it must be None.",
+)
+def device_ids_on_the_cpu(model: nn.Module, device: torch.device) -> nn.Module:
+    return DDP(model.to(device), device_ids=[device.index or 0])
+
+
+@misconception("wrap", tell="On CUDA, tell DDP which device this process has: device_ids=[device].")
+def no_device_ids(model: nn.Module, device: torch.device) -> nn.Module:
+    return DDP(model.to(device))
+
+
+@misconception("wrap", tell="The model stays where it was. Move it to the device before you wrap it.")
+def never_moves(model: nn.Module, device: torch.device) -> nn.Module:
+    return DDP(model, device_ids=[device] if device.type == "cuda" else None)
+
+
+@misconception(
+    "wrap",
+    tell="nn.DataParallel is one process with many GPUs; it knows nothing of ranks. DistributedDataParallel is wanted.",
+)
+def data_parallel(model: nn.Module, device: torch.device) -> nn.Module:
+    return nn.DataParallel(model.to(device))
+
+
+@misconception(
+    "wrap",
+    tell="You return the model itself, not the DDP round it: the gradients of the ranks are never averaged.",
+)
+def returns_the_bare_model(model: nn.Module, device: torch.device) -> nn.Module:
+    return DDP(model.to(device), device_ids=[device] if device.type == "cuda" else None).module
+
+
+# ---------------------------------------------------------------- train
+
+
+def _loop(net: nn.Module, loader: DataLoader, epochs: int, lr: float, **how: object) -> nn.Module:
+    """The training loop, with what each wrong answer has else in it."""
+    inner = net.module if isinstance(net, DDP) else net
+    optimizer = torch.optim.SGD(net.parameters(), lr=lr)
+    for epoch in range(epochs):
+        if how.get("set_epoch", True):
+            loader.sampler.set_epoch(epoch)
+        for features, labels in loader:
+            loss = F.cross_entropy(how.get("call", net)(features), labels)
+            optimizer.zero_grad()
+            (loss * how.get("factor", 1.0)).backward()
+            how.get("after", lambda model: None)(inner)
+            optimizer.step()
+    return inner
+
+
+def _state(model: nn.Module) -> dict[str, Tensor]:
+    return {name: value.detach().cpu() for name, value in model.state_dict().items()}
+
+
+def _dealt(dataset: Dataset, batch_size: int, rank: int, world_size: int, seed: int) -> DataLoader:
+    return DataLoader(dataset, batch_size, sampler=_sampler(dataset, rank, world_size, seed, drop_last=True))
+
+
+@misconception(
+    "train",
+    tell="Every rank trains on all rows: the ranks do the same work, and nothing is won. Use sharded_loader's rows.",
+)
+def no_distributed_sampler(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
+    loader = everybody_gets_everything(dataset, batch_size, rank, world_size, seed)
+    return _state(_loop(DDP(model), loader, epochs, lr))
+
+
+@misconception(
+    "train",
+    tell="set_epoch is never called, so every epoch takes the same batches in the same order. Call it before each "
+    "epoch.",
+)
+def no_set_epoch(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
+    return _state(_loop(DDP(model), _dealt(dataset, batch_size, rank, world_size, seed), epochs, lr, set_epoch=False))
+
+
+@misconception(
+    "train",
+    tell="You call net.module(x): the model inside knows nothing of the other ranks, so their gradients are never "
+    "averaged, and the copies drift apart. Call the DDP module itself.",
+)
+def calls_the_inner_module(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
+    loader = _dealt(dataset, batch_size, rank, world_size, seed)
+    return _state(_loop(DDP(model), loader, epochs, lr, call=model))
+
+
+@misconception(
+    "train",
+    tell="There is no DDP: each rank trains a model of its own, on its own rows. Wrap the model.",
+)
+def never_wraps(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
+    return _state(_loop(model, _dealt(dataset, batch_size, rank, world_size, seed), epochs, lr))
+
+
+@misconception(
+    "train",
+    tell="The names begin with `module.`: that is the state_dict of the DDP. Take that of net.module.",
+)
+def module_in_the_names(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
+    net = DDP(model)
+    _loop(net, _dealt(dataset, batch_size, rank, world_size, seed), epochs, lr)
+    return _state(net)
+
+
+@misconception(
+    "train",
+    tell="You divide the averaged gradients by the world size once more. DDP's backward has taken the mean already.",
+)
+def divides_the_mean_again(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
+    loader = _dealt(dataset, batch_size, rank, world_size, seed)
+    return _state(_loop(DDP(model), loader, epochs, lr, factor=1 / world_size))
+
+
+@misconception(
+    "train",
+    tell="You sum the ranks' gradients and do not divide: the step is as many times too long as there are ranks.",
+)
+def steps_with_the_sum(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
+    loader = _dealt(dataset, batch_size, rank, world_size, seed)
+    return _state(_loop(DDP(model), loader, epochs, lr, factor=float(world_size)))
+
+
+@misconception(
+    "train",
+    tell="You average gradients by hand, but never make the models equal at the start: ranks that begin with other "
+    "weights stay apart. DDP sends rank 0's weights to all.",
+)
+def other_weights_on_each_rank(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
+    def average(inner: nn.Module) -> None:
+        for p in inner.parameters():
+            dist.all_reduce(p.grad)
+            p.grad /= world_size
+
+    loader = _dealt(dataset, batch_size, rank, world_size, seed)
+    return _state(_loop(model, loader, epochs, lr, after=average))
+
+
+@misconception(
+    "train",
+    tell="Only rank 0 goes on after training to a barrier, and waits there for ever: every rank must reach a "
+    "collective.",
+)
+def a_barrier_on_rank_0_only(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
+    inner = _loop(DDP(model), _dealt(dataset, batch_size, rank, world_size, seed), epochs, lr)
+    if rank == 0:
+        dist.barrier()
+    return _state(inner)
+
+
+@misconception(
+    "train",
+    tell="Only rank 0 returns the weights. Every rank has them, and every rank returns them.",
+)
+def only_rank_0_returns(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor] | None:
+    inner = _loop(DDP(model), _dealt(dataset, batch_size, rank, world_size, seed), epochs, lr)
+    return _state(inner) if rank == 0 else None
+
+
+@misconception(
+    "train",
+    tell="You leave the process group at the end. The caller has set it up, and may need it: leave it as it was.",
+)
+def destroys_the_callers_group(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
+    inner = _loop(DDP(model), _dealt(dataset, batch_size, rank, world_size, seed), epochs, lr)
+    state = _state(inner)
+    dist.destroy_process_group()
+    return state
+
+
+@misconception(
+    "train",
+    tell="Gradients are never cleared, so each step adds all earlier ones. optimizer.zero_grad() belongs into the "
+    "loop.",
+)
+def never_clears_gradients(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
+    net, loader = DDP(model), _dealt(dataset, batch_size, rank, world_size, seed)
+    optimizer = torch.optim.SGD(net.parameters(), lr=lr)
+    for epoch in range(epochs):
+        loader.sampler.set_epoch(epoch)
+        for features, labels in loader:
+            F.cross_entropy(net(features), labels).backward()
+            optimizer.step()
+    return _state(model)
+
+
+@misconception(
+    "train",
+    tell="The optimizer steps before backward has averaged anything: with zero_grad between backward and step, the "
+    "gradients are gone, and nothing is learned.",
+)
+def clears_before_the_step(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
+    loader = _dealt(dataset, batch_size, rank, world_size, seed)
+    return _state(_loop(DDP(model), loader, epochs, lr, after=lambda inner: inner.zero_grad()))
+
+
+# ---------------------------------------------------------------- global_accuracy
+
+
+def _counts(model: nn.Module, loader: DataLoader) -> tuple[int, int]:
+    right = rows = 0
+    with torch.no_grad():
+        for features, labels in loader:
+            right += int((model(features).argmax(dim=1) == labels).sum())
+            rows += len(labels)
+    return right, rows
+
+
+@misconception(
+    "global_accuracy",
+    tell="That is the accuracy on this rank's rows alone: each rank says another number. Add the counts up over the "
+    "ranks.",
+)
+def this_rank_only(model: nn.Module, loader: DataLoader) -> float:
+    right, rows = _counts(model, loader)
+    return right / max(rows, 1)
+
+
+@misconception(
+    "global_accuracy",
+    tell="You average the ranks' accuracies: a rank with few rows weighs as much as one with many. Add up right rows "
+    "and all rows, then divide once.",
+)
+def averages_the_ranks(model: nn.Module, loader: DataLoader) -> float:
+    right, rows = _counts(model, loader)
+    accuracy = torch.tensor(right / max(rows, 1), dtype=torch.float64)
+    dist.all_reduce(accuracy)
+    return accuracy.item() / dist.get_world_size()
+
+
+@misconception(
+    "global_accuracy",
+    tell="You average the accuracies of batches: a short batch weighs as much as a full one. Count rows.",
+)
+def averages_the_batches(model: nn.Module, loader: DataLoader) -> float:
+    sums = torch.zeros(2, dtype=torch.float64)
+    with torch.no_grad():
+        for features, labels in loader:
+            sums += torch.tensor([(model(features).argmax(dim=1) == labels).double().mean(), 1.0])
+    dist.all_reduce(sums)
+    return (sums[0] / sums[1]).item()
+
+
+@misconception(
+    "global_accuracy",
+    tell="There is a collective in the loop over batches. A rank with fewer batches calls it less often, and the "
+    "others "
+    "wait for ever: call it once, after the loop.",
+)
+def a_collective_per_batch(model: nn.Module, loader: DataLoader) -> float:
+    totals = torch.zeros(2, dtype=torch.int64)
+    with torch.no_grad():
+        for features, labels in loader:
+            counts = torch.tensor([(model(features).argmax(dim=1) == labels).sum(), len(labels)])
+            dist.all_reduce(counts)
+            totals += counts
+    return (totals[0] / totals[1]).item()
+
+
+@misconception(
+    "global_accuracy",
+    tell="Only rank 0 knows the answer: reduce sums for one rank. Every rank returns the same number: all_reduce.",
+)
+def only_rank_0_knows(model: nn.Module, loader: DataLoader) -> float:
+    counts = torch.tensor(_counts(model, loader))
+    dist.reduce(counts, dst=0)
+    return counts[0].item() / max(counts[1].item(), 1)
+
+
+@misconception(
+    "global_accuracy",
+    tell="Only the right rows are added up over the ranks, and divided by this rank's rows. Add up both.",
+)
+def divides_by_its_own_rows(model: nn.Module, loader: DataLoader) -> float:
+    right, rows = _counts(model, loader)
+    total = torch.tensor(right)
+    dist.all_reduce(total)
+    return total.item() / max(rows, 1)
+
+
+@misconception(
+    "global_accuracy",
+    tell="The collective stands in an `if rank == 0`: rank 0 waits there, and the others never come.",
+)
+def asks_on_rank_0_only(model: nn.Module, loader: DataLoader) -> float:
+    counts = torch.tensor(_counts(model, loader))
+    if dist.get_rank() == 0:
+        dist.all_reduce(counts)
+    return counts[0].item() / max(counts[1].item(), 1)
+
+
+@misconception("global_accuracy", tell="You return a tensor. A plain Python float is asked for: .item().")
+def a_tensor_for_a_float(model: nn.Module, loader: DataLoader) -> Tensor:
+    counts = torch.tensor(_counts(model, loader))
+    dist.all_reduce(counts)
+    return counts[0] / counts[1]
+
+
+# ---------------------------------------------------------------- save_on_rank0
+
+
+def _plain(model: nn.Module) -> nn.Module:
+    return model.module if isinstance(model, DDP) else model
+
+
+@misconception(
+    "save_on_rank0",
+    tell="Every rank writes the same file at the same time: who is last wins, or nobody. Rank 0 alone writes.",
+)
+def every_rank_saves(model: nn.Module, path: str) -> None:
+    torch.save(_plain(model).state_dict(), path)
+    dist.barrier()
+
+
+@misconception(
+    "save_on_rank0",
+    tell="The other ranks come back before the file is there. They must wait at a barrier that rank 0 reaches when "
+    "it "
+    "has written; one before the saving does not help.",
+)
+def nobody_waits(model: nn.Module, path: str) -> None:
+    if dist.get_rank() == 0:
+        torch.save(_plain(model).state_dict(), path)
+
+
+@misconception(
+    "save_on_rank0",
+    tell="The barrier stands inside `if rank == 0`: rank 0 waits there for ranks that never come. It belongs after it.",
+)
+def the_barrier_on_rank_0_only(model: nn.Module, path: str) -> None:
+    if dist.get_rank() == 0:
+        torch.save(_plain(model).state_dict(), path)
+        dist.barrier()
+
+
+@misconception(
+    "save_on_rank0",
+    tell="The names in the file begin with `module.`: a program without DDP cannot load it. Save model.module's.",
+)
+def module_in_the_file(model: nn.Module, path: str) -> None:
+    if dist.get_rank() == 0:
+        torch.save(model.state_dict(), path)
+    dist.barrier()
+
+
+@misconception(
+    "save_on_rank0",
+    tell="You always take model.module, which only a DDP has. A plain model may come as well.",
+)
+def always_unwraps(model: nn.Module, path: str) -> None:
+    if dist.get_rank() == 0:
+        torch.save(model.module.state_dict(), path)
+    dist.barrier()
+
+
+@misconception(
+    "save_on_rank0",
+    tell="You pickle the whole module. It loads only where its code is, and not with weights_only: save a state_dict.",
+)
+def saves_the_whole_model(model: nn.Module, path: str) -> None:
+    if dist.get_rank() == 0:
+        torch.save(_plain(model), path)
+    dist.barrier()
+
+
+# ---------------------------------------------------------------- main
+
+
+def _join(rank: int, world_size: int) -> None:
+    os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
+    os.environ.setdefault("MASTER_PORT", "29502")
+    dist.init_process_group("gloo", rank=rank, world_size=world_size)
+
+
+def _leave() -> None:
+    if dist.is_initialized():
+        dist.destroy_process_group()
+
+
+def _who() -> tuple[int, int]:
+    return int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+
+
+def _learn(rank: int, world_size: int) -> float:
+    features = torch.randn(32, 2, generator=torch.Generator().manual_seed(1))
+    dataset = TensorDataset(features, (features.sum(dim=1) > 0).long())
+    model = nn.Linear(2, 2)
+    _loop(DDP(model), _dealt(dataset, 8, rank, world_size, 0), 2, 0.5)
+    return float(F.cross_entropy(model(features), dataset.tensors[1]).detach())
+
+
+@misconception("main", tell="Every rank prints. One rank speaks for all: `if rank == 0:` round the print.")
+def every_rank_prints() -> None:
+    rank, world_size = _who()
+    _join(rank, world_size)
+    print(f"rank {rank}: {_learn(rank, world_size):.3f}")
+    _leave()
+
+
+@misconception(
+    "main",
+    tell="Your program needs torchrun: alone, RANK is not in the environment, and os.environ[...] raises KeyError. "
+    "Begin with read_env's defaults.",
+)
+def cannot_run_alone() -> None:
+    rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    _join(rank, world_size)
+    loss = _learn(rank, world_size)
+    if rank == 0:
+        print(f"loss {loss:.3f}")
+    _leave()
+
+
+@misconception("main", tell="The process group is still there at the end. Leave it: ddp_cleanup().")
+def never_cleans_up() -> None:
+    rank, world_size = _who()
+    _join(rank, world_size)
+    loss = _learn(rank, world_size)
+    if rank == 0:
+        print(f"loss {loss:.3f}")
+
+
+@misconception(
+    "main",
+    tell="Only rank 0 cleans up. Every process is in the group, and every process has to leave it.",
+)
+def only_rank_0_cleans_up() -> None:
+    rank, world_size = _who()
+    _join(rank, world_size)
+    loss = _learn(rank, world_size)
+    if rank == 0:
+        print(f"loss {loss:.3f}")
+        _leave()
+
+
+@misconception("main", tell="Nothing is printed. Rank 0 says in one line how it went.")
+def says_nothing() -> None:
+    rank, world_size = _who()
+    _join(rank, world_size)
+    _learn(rank, world_size)
+    _leave()
+
+
+@misconception("main", tell="More than one line is printed. One line, at the end, on rank 0.")
+def prints_as_it_goes() -> None:
+    rank, world_size = _who()
+    _join(rank, world_size)
+    for epoch in range(3):
+        loss = _learn(rank, world_size)
+        if rank == 0:
+            print(f"epoch {epoch}: loss {loss:.3f}")
+    _leave()
+
+
+@misconception(
+    "main",
+    tell="Only rank 0 trains: its collectives wait for the other ranks, which have gone. All ranks run the same "
+    "program.",
+)
+def only_rank_0_trains() -> None:
+    rank, world_size = _who()
+    _join(rank, world_size)
+    if rank == 0:
+        print(f"loss {_learn(rank, world_size):.3f}")
+    _leave()

@@ -1,0 +1,761 @@
+"""Classic wrong answers of efficiency, each with what to tell the student who gave it.
+
+Never make one of them right: every one here must be caught by a check.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.amp import GradScaler
+from torch.optim import Optimizer
+from torch.utils.data import DataLoader, Dataset
+
+from grader.testkit import misconception
+
+# ---------------------------------------------------------------- amp_step
+
+
+@misconception(
+    "amp_step",
+    tell="backward runs inside the autocast block. It already knows the types of the forward; inside, parts of it get "
+    "coarser for nothing. Close the block before backward.",
+)
+def backward_inside_autocast(
+    model: nn.Module, x: Tensor, y: Tensor, optimizer: Optimizer, scaler: GradScaler, device_type: str
+) -> float:
+    optimizer.zero_grad()
+    with torch.autocast(device_type):
+        loss = F.cross_entropy(model(x), y)
+        scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    return loss.item()
+
+
+@misconception(
+    "amp_step",
+    tell="optimizer.step() goes past the scaler: it steps with gradients that are still multiplied by the scale. "
+    "scaler.step(optimizer) divides first.",
+)
+def past_the_scaler(
+    model: nn.Module, x: Tensor, y: Tensor, optimizer: Optimizer, scaler: GradScaler, device_type: str
+) -> float:
+    optimizer.zero_grad()
+    with torch.autocast(device_type):
+        loss = F.cross_entropy(model(x), y)
+    scaler.scale(loss).backward()
+    optimizer.step()
+    scaler.update()
+    return loss.item()
+
+
+@misconception(
+    "amp_step",
+    tell="You unscale the gradients and then step by yourself, so a step with infinite gradients is made like any "
+    "other, and the weights are lost. scaler.step leaves such a step out.",
+)
+def steps_with_infinite_gradients(
+    model: nn.Module, x: Tensor, y: Tensor, optimizer: Optimizer, scaler: GradScaler, device_type: str
+) -> float:
+    optimizer.zero_grad()
+    with torch.autocast(device_type):
+        loss = F.cross_entropy(model(x), y)
+    scaler.scale(loss).backward()
+    scaler.unscale_(optimizer)
+    optimizer.step()
+    scaler.update()
+    return loss.item()
+
+
+@misconception(
+    "amp_step",
+    tell="scaler.update() is missing: the scale never adapts, and the next step is refused.",
+)
+def never_updates(
+    model: nn.Module, x: Tensor, y: Tensor, optimizer: Optimizer, scaler: GradScaler, device_type: str
+) -> float:
+    optimizer.zero_grad()
+    with torch.autocast(device_type):
+        loss = F.cross_entropy(model(x), y)
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    return loss.item()
+
+
+@misconception(
+    "amp_step",
+    tell="The forward runs in full precision: nothing is under torch.autocast, so nothing gets faster.",
+)
+def no_autocast(
+    model: nn.Module, x: Tensor, y: Tensor, optimizer: Optimizer, scaler: GradScaler, device_type: str
+) -> float:
+    optimizer.zero_grad()
+    loss = F.cross_entropy(model(x), y)
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    return loss.item()
+
+
+@misconception(
+    "amp_step",
+    tell="The type of the device is fixed in your code: torch.autocast('cuda') does nothing for a model on the CPU. "
+    "Use device_type.",
+)
+def autocast_for_cuda_only(
+    model: nn.Module, x: Tensor, y: Tensor, optimizer: Optimizer, scaler: GradScaler, device_type: str
+) -> float:
+    optimizer.zero_grad()
+    with torch.autocast("cuda"):
+        loss = F.cross_entropy(model(x), y)
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    return loss.item()
+
+
+@misconception(
+    "amp_step",
+    tell="The type of the device is fixed in your code: torch.autocast('cpu') does nothing for a model on a GPU. "
+    "Use device_type.",
+)
+def autocast_for_the_cpu_only(
+    model: nn.Module, x: Tensor, y: Tensor, optimizer: Optimizer, scaler: GradScaler, device_type: str
+) -> float:
+    optimizer.zero_grad()
+    with torch.autocast("cpu"):
+        loss = F.cross_entropy(model(x), y)
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    return loss.item()
+
+
+@misconception(
+    "amp_step",
+    tell="The loss is computed outside autocast, from logits in 16 bits, and so it is coarse itself. Inside the block "
+    "autocast computes it in 32 bits.",
+)
+def loss_outside_autocast(
+    model: nn.Module, x: Tensor, y: Tensor, optimizer: Optimizer, scaler: GradScaler, device_type: str
+) -> float:
+    optimizer.zero_grad()
+    with torch.autocast(device_type):
+        logits = model(x)
+    loss = F.cross_entropy(logits, y)
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    return loss.item()
+
+
+@misconception(
+    "amp_step",
+    tell="You return the loss times the scale. The scale is a trick of the backward pass; return the loss itself.",
+)
+def returns_the_scaled_loss(
+    model: nn.Module, x: Tensor, y: Tensor, optimizer: Optimizer, scaler: GradScaler, device_type: str
+) -> float:
+    optimizer.zero_grad()
+    with torch.autocast(device_type):
+        loss = F.cross_entropy(model(x), y)
+    loss = scaler.scale(loss)
+    loss.backward()
+    scaler.step(optimizer)
+    scaler.update()
+    return loss.item()
+
+
+@misconception(
+    "amp_step",
+    tell="The numbers are right, but you return a tensor. .item() gives the Python float, and lets go of the graph.",
+)
+def returns_a_tensor(
+    model: nn.Module, x: Tensor, y: Tensor, optimizer: Optimizer, scaler: GradScaler, device_type: str
+) -> Tensor:
+    optimizer.zero_grad()
+    with torch.autocast(device_type):
+        loss = F.cross_entropy(model(x), y)
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    return loss.detach()
+
+
+@misconception(
+    "amp_step",
+    tell="Gradients from before the call are added in. Clear them before backward.",
+)
+def keeps_stale_gradients(
+    model: nn.Module, x: Tensor, y: Tensor, optimizer: Optimizer, scaler: GradScaler, device_type: str
+) -> float:
+    with torch.autocast(device_type):
+        loss = F.cross_entropy(model(x), y)
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    return loss.item()
+
+
+@misconception(
+    "amp_step",
+    tell="backward starts from the loss as it is, but the scaler divides the gradients by its scale all the same: "
+    "the step is far too small. Start from scaler.scale(loss).",
+)
+def never_scales(
+    model: nn.Module, x: Tensor, y: Tensor, optimizer: Optimizer, scaler: GradScaler, device_type: str
+) -> float:
+    optimizer.zero_grad()
+    with torch.autocast(device_type):
+        loss = F.cross_entropy(model(x), y)
+    scaler.scale(loss)
+    loss.backward()
+    scaler.step(optimizer)
+    scaler.update()
+    return loss.item()
+
+
+# ---------------------------------------------------------------- accumulate_step
+
+
+@misconception(
+    "accumulate_step",
+    tell="The micro-batches' mean losses are added up without dividing, so the gradient grows with their number. "
+    "Each must count by its share of the examples.",
+)
+def never_divides(model: nn.Module, micro_batches: Sequence[tuple[Tensor, Tensor]], optimizer: Optimizer) -> float:
+    optimizer.zero_grad()
+    total = 0.0
+    for x, y in micro_batches:
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        total += loss.item()
+    optimizer.step()
+    return total
+
+
+@misconception(
+    "accumulate_step",
+    tell="You divide by the number of micro-batches. That is right only when they are equally large; an example in a "
+    "small one counts too much.",
+)
+def mean_of_means(model: nn.Module, micro_batches: Sequence[tuple[Tensor, Tensor]], optimizer: Optimizer) -> float:
+    optimizer.zero_grad()
+    total = 0.0
+    for x, y in micro_batches:
+        loss = F.cross_entropy(model(x), y) / len(micro_batches)
+        loss.backward()
+        total += loss.item()
+    optimizer.step()
+    return total
+
+
+@misconception(
+    "accumulate_step",
+    tell="The step is right, but the loss that you return is the mean of the micro-batches' means. Weigh each by its "
+    "number of examples.",
+)
+def reports_the_mean_of_means(
+    model: nn.Module, micro_batches: Sequence[tuple[Tensor, Tensor]], optimizer: Optimizer
+) -> float:
+    optimizer.zero_grad()
+    count, losses = sum(len(y) for _, y in micro_batches), []
+    for x, y in micro_batches:
+        loss = F.cross_entropy(model(x), y)
+        (loss * len(y) / count).backward()
+        losses.append(loss.item())
+    optimizer.step()
+    return sum(losses) / len(losses)
+
+
+@misconception(
+    "accumulate_step",
+    tell="You divide by the size of the first micro-batch. Divide by the number of all examples.",
+)
+def divides_by_the_first_size(
+    model: nn.Module, micro_batches: Sequence[tuple[Tensor, Tensor]], optimizer: Optimizer
+) -> float:
+    optimizer.zero_grad()
+    total = 0.0
+    for x, y in micro_batches:
+        loss = F.cross_entropy(model(x), y, reduction="sum") / (len(micro_batches) * len(micro_batches[0][1]))
+        loss.backward()
+        total += loss.item()
+    optimizer.step()
+    return total
+
+
+@misconception(
+    "accumulate_step",
+    tell="The optimizer steps after every micro-batch, so the next one meets other weights. Step once, at the end.",
+)
+def steps_every_micro_batch(
+    model: nn.Module, micro_batches: Sequence[tuple[Tensor, Tensor]], optimizer: Optimizer
+) -> float:
+    count, total = sum(len(y) for _, y in micro_batches), 0.0
+    for x, y in micro_batches:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        total += loss.item() * len(y) / count
+    return total
+
+
+@misconception(
+    "accumulate_step",
+    tell="You clear the gradients before each micro-batch, so only the last one is left. Clear once, at the beginning.",
+)
+def clears_every_micro_batch(
+    model: nn.Module, micro_batches: Sequence[tuple[Tensor, Tensor]], optimizer: Optimizer
+) -> float:
+    count, total = sum(len(y) for _, y in micro_batches), 0.0
+    for x, y in micro_batches:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y, reduction="sum") / count
+        loss.backward()
+        total += loss.item()
+    optimizer.step()
+    return total
+
+
+@misconception(
+    "accumulate_step",
+    tell="Gradients from before the call are added in. Clear them once, before the first micro-batch.",
+)
+def stale_gradients_in(
+    model: nn.Module, micro_batches: Sequence[tuple[Tensor, Tensor]], optimizer: Optimizer
+) -> float:
+    count, total = sum(len(y) for _, y in micro_batches), 0.0
+    for x, y in micro_batches:
+        loss = F.cross_entropy(model(x), y, reduction="sum") / count
+        loss.backward()
+        total += loss.item()
+    optimizer.step()
+    return total
+
+
+@misconception(
+    "accumulate_step",
+    tell="You return the loss of the last micro-batch. Add up the parts of all of them.",
+)
+def returns_the_last_loss(
+    model: nn.Module, micro_batches: Sequence[tuple[Tensor, Tensor]], optimizer: Optimizer
+) -> float:
+    optimizer.zero_grad()
+    count = sum(len(y) for _, y in micro_batches)
+    for x, y in micro_batches:
+        loss = F.cross_entropy(model(x), y)
+        (loss * len(y) / count).backward()
+    optimizer.step()
+    return loss.item()
+
+
+@misconception(
+    "accumulate_step",
+    tell="You return the sum over the examples. Divide it by how many there are.",
+)
+def returns_the_sum(
+    model: nn.Module, micro_batches: Sequence[tuple[Tensor, Tensor]], optimizer: Optimizer
+) -> float:
+    optimizer.zero_grad()
+    count, total = sum(len(y) for _, y in micro_batches), 0.0
+    for x, y in micro_batches:
+        loss = F.cross_entropy(model(x), y, reduction="sum")
+        (loss / count).backward()
+        total += loss.item()
+    optimizer.step()
+    return total
+
+
+@misconception(
+    "accumulate_step",
+    tell="The numbers are right, but you return a tensor. Losses that are kept as tensors keep their graphs; add up "
+    "loss.item().",
+)
+def adds_up_tensors(
+    model: nn.Module, micro_batches: Sequence[tuple[Tensor, Tensor]], optimizer: Optimizer
+) -> Tensor:
+    optimizer.zero_grad()
+    count, total = sum(len(y) for _, y in micro_batches), 0.0
+    for x, y in micro_batches:
+        loss = F.cross_entropy(model(x), y, reduction="sum") / count
+        loss.backward()
+        total += loss
+    optimizer.step()
+    return total
+
+
+# ---------------------------------------------------------------- fast_loader
+
+
+@misconception(
+    "fast_loader",
+    tell="You pin memory for every device. It helps the way to a CUDA device only.",
+)
+def always_pins(dataset: Dataset[Any], batch_size: int, device: torch.device, num_workers: int) -> DataLoader[Any]:
+    return DataLoader(
+        dataset, batch_size, num_workers=num_workers, pin_memory=True, persistent_workers=num_workers > 0
+    )
+
+
+@misconception("fast_loader", tell="You never pin memory. For a CUDA device it should be pinned.")
+def never_pins(dataset: Dataset[Any], batch_size: int, device: torch.device, num_workers: int) -> DataLoader[Any]:
+    return DataLoader(dataset, batch_size, num_workers=num_workers, persistent_workers=num_workers > 0)
+
+
+@misconception(
+    "fast_loader",
+    tell="You pin memory whenever this machine has a GPU. What counts is the device that was asked for.",
+)
+def pins_when_cuda_is_there(
+    dataset: Dataset[Any], batch_size: int, device: torch.device, num_workers: int
+) -> DataLoader[Any]:
+    return DataLoader(
+        dataset,
+        batch_size,
+        num_workers=num_workers,
+        pin_memory=torch.cuda.is_available(),
+        persistent_workers=num_workers > 0,
+    )
+
+
+@misconception(
+    "fast_loader",
+    tell="You pin memory for everything that is not the CPU. An Apple GPU (mps) shares the memory of the CPU.",
+)
+def pins_for_any_gpu(dataset: Dataset[Any], batch_size: int, device: torch.device, num_workers: int) -> DataLoader[Any]:
+    return DataLoader(
+        dataset,
+        batch_size,
+        num_workers=num_workers,
+        pin_memory=device.type != "cpu",
+        persistent_workers=num_workers > 0,
+    )
+
+
+@misconception(
+    "fast_loader",
+    tell="torch.device('cuda', 1) and torch.device('cuda') are not equal, so the second GPU gets no pinned memory. "
+    "Ask for device.type.",
+)
+def compares_whole_devices(
+    dataset: Dataset[Any], batch_size: int, device: torch.device, num_workers: int
+) -> DataLoader[Any]:
+    return DataLoader(
+        dataset,
+        batch_size,
+        num_workers=num_workers,
+        pin_memory=device == torch.device("cuda"),
+        persistent_workers=num_workers > 0,
+    )
+
+
+@misconception(
+    "fast_loader",
+    tell="A loader without workers refuses persistent_workers=True. Switch it on only when num_workers is above 0.",
+)
+def persistent_without_workers(
+    dataset: Dataset[Any], batch_size: int, device: torch.device, num_workers: int
+) -> DataLoader[Any]:
+    return DataLoader(
+        dataset, batch_size, num_workers=num_workers, pin_memory=device.type == "cuda", persistent_workers=True
+    )
+
+
+@misconception(
+    "fast_loader",
+    tell="Your workers are started anew for every epoch. Make them persistent when there are any.",
+)
+def never_persistent(
+    dataset: Dataset[Any], batch_size: int, device: torch.device, num_workers: int
+) -> DataLoader[Any]:
+    return DataLoader(dataset, batch_size, num_workers=num_workers, pin_memory=device.type == "cuda")
+
+
+@misconception("fast_loader", tell="The loader has no workers, whatever num_workers says: it is not passed on.")
+def forgets_the_workers(
+    dataset: Dataset[Any], batch_size: int, device: torch.device, num_workers: int
+) -> DataLoader[Any]:
+    return DataLoader(dataset, batch_size, pin_memory=device.type == "cuda")
+
+
+# ---------------------------------------------------------------- align_up
+
+
+@misconception("align_up", tell="A size that is a multiple already gets another one on top. It should stay.")
+def one_too_many(n: int, multiple: int = 8) -> int:
+    if n < 0 or multiple < 1:
+        raise ValueError("negative")
+    return n + multiple - n % multiple
+
+
+@misconception("align_up", tell="You round down. The result must not be below n.")
+def rounds_down(n: int, multiple: int = 8) -> int:
+    if n < 0 or multiple < 1:
+        raise ValueError("negative")
+    return n // multiple * multiple
+
+
+@misconception("align_up", tell="You take the nearest multiple, which may be below n. Always go up.")
+def rounds_to_the_nearest(n: int, multiple: int = 8) -> int:
+    if n < 0 or multiple < 1:
+        raise ValueError("negative")
+    return (n + multiple // 2) // multiple * multiple
+
+
+@misconception(
+    "align_up",
+    tell="n / multiple is a float, which keeps 15 digits or so: large numbers lose their end. // stays whole.",
+)
+def divides_in_floats(n: int, multiple: int = 8) -> int:
+    if n < 0 or multiple < 1:
+        raise ValueError("negative")
+    return math.ceil(n / multiple) * multiple
+
+
+@misconception("align_up", tell="You always round to a multiple of 8. It is the second argument that counts.")
+def always_eight(n: int, multiple: int = 8) -> int:
+    if n < 0 or multiple < 1:
+        raise ValueError("negative")
+    return (n + 7) // 8 * 8
+
+
+@misconception("align_up", tell="The trick with & works for powers of two only; multiple may be any number.")
+def powers_of_two_only(n: int, multiple: int = 8) -> int:
+    if n < 0 or multiple < 1:
+        raise ValueError("negative")
+    return (n + multiple - 1) & ~(multiple - 1)
+
+
+@misconception("align_up", tell="0 is a multiple of everything: for n = 0 the result is 0.")
+def never_zero(n: int, multiple: int = 8) -> int:
+    if n < 0 or multiple < 1:
+        raise ValueError("negative")
+    return max(1, -(-n // multiple)) * multiple
+
+
+@misconception("align_up", tell="A negative n, or a multiple below 1, goes unnoticed. Raise a ValueError.")
+def accepts_anything(n: int, multiple: int = 8) -> int:
+    return -(-n // multiple) * multiple
+
+
+@misconception(
+    "align_up",
+    tell="assert raises an AssertionError, and nothing at all under python -O. Raise a ValueError.",
+)
+def asserts(n: int, multiple: int = 8) -> int:
+    assert n >= 0 and multiple >= 1
+    return -(-n // multiple) * multiple
+
+
+# ---------------------------------------------------------------- configure_cudnn
+
+
+@misconception(
+    "configure_cudnn",
+    tell="You turn the benchmark on for fixed shapes, but never off. Set it to what was asked, both ways.",
+)
+def only_turns_on(fixed_shapes: bool) -> None:
+    if fixed_shapes:
+        torch.backends.cudnn.benchmark = True
+
+
+@misconception("configure_cudnn", tell="It is on whatever the shapes are. For changing shapes it should be off.")
+def always_on(fixed_shapes: bool) -> None:
+    torch.backends.cudnn.benchmark = True
+
+
+@misconception(
+    "configure_cudnn",
+    tell="It is the other way round: trying out algorithms pays when shapes are fixed.",
+)
+def the_other_way_round(fixed_shapes: bool) -> None:
+    torch.backends.cudnn.benchmark = not fixed_shapes
+
+
+@misconception(
+    "configure_cudnn",
+    tell="torch.backends.cudnn.benchmark did not move. cudnn.enabled and cudnn.deterministic are other switches.",
+)
+def another_switch(fixed_shapes: bool) -> None:
+    torch.backends.cudnn.deterministic = not fixed_shapes
+
+
+# ---------------------------------------------------------------- wrap_data_parallel
+
+
+@misconception(
+    "wrap_data_parallel",
+    tell="You wrap the model on every machine. With one GPU or none there is nothing to spread: return the model.",
+)
+def always_wraps(model: nn.Module) -> nn.Module:
+    return nn.DataParallel(model)
+
+
+@misconception(
+    "wrap_data_parallel",
+    tell="You wrap the model as soon as there is a GPU. DataParallel needs at least two.",
+)
+def wraps_for_one_gpu(model: nn.Module) -> nn.Module:
+    return nn.DataParallel(model) if torch.cuda.is_available() else model
+
+
+@misconception("wrap_data_parallel", tell="Two GPUs are more than one: wrap the model there too.")
+def wraps_from_three_on(model: nn.Module) -> nn.Module:
+    return nn.DataParallel(model) if torch.cuda.device_count() > 2 else model
+
+
+@misconception(
+    "wrap_data_parallel",
+    tell="The model is never wrapped: nn.DataParallel(model) makes a new module, which you have to return.",
+)
+def drops_the_wrapper(model: nn.Module) -> nn.Module:
+    if torch.cuda.device_count() > 1:
+        nn.DataParallel(model)
+    return model
+
+
+@misconception("wrap_data_parallel", tell="With several GPUs you return nothing.")
+def returns_nothing(model: nn.Module) -> nn.Module | None:
+    if torch.cuda.device_count() > 1:
+        model = nn.DataParallel(model)
+        return None
+    return model
+
+
+# ---------------------------------------------------------------- clear_grads
+
+
+@misconception(
+    "clear_grads",
+    tell="The gradients are zeros now, and take as much memory as before. set_to_none=True lets go of them.",
+)
+def fills_with_zeros(optimizer: Optimizer) -> None:
+    optimizer.zero_grad(set_to_none=False)
+
+
+@misconception(
+    "clear_grads",
+    tell="You clear the first parameter group only. An optimizer may have several.",
+)
+def first_group_only(optimizer: Optimizer) -> None:
+    for param in optimizer.param_groups[0]["params"]:
+        param.grad = None
+
+
+@misconception(
+    "clear_grads",
+    tell="You set a variable of your own to None. Assign to the attribute .grad of each parameter.",
+)
+def clears_a_variable(optimizer: Optimizer) -> None:
+    for group in optimizer.param_groups:
+        for param in group["params"]:
+            grad = param.grad
+            grad = None  # noqa: F841
+
+
+@misconception(
+    "clear_grads",
+    tell="You also cleared what the optimizer remembers (its momentum). Only gradients should go.",
+)
+def forgets_the_momentum(optimizer: Optimizer) -> None:
+    optimizer.zero_grad(set_to_none=True)
+    optimizer.state.clear()
+
+
+# ---------------------------------------------------------------- inference
+
+
+@misconception(
+    "inference",
+    tell="The model computes in training mode: Dropout throws numbers away and BatchNorm uses this batch. Call "
+    "model.eval().",
+)
+def never_evals(model: nn.Module, x: Tensor) -> Tensor:
+    with torch.inference_mode():
+        return model(x)
+
+
+@misconception(
+    "inference",
+    tell="eval() switches modules, not recording: your output has a graph. Add torch.inference_mode().",
+)
+def eval_only(model: nn.Module, x: Tensor) -> Tensor:
+    flags = [(module, module.training) for module in model.modules()]
+    model.eval()
+    out = model(x)
+    for module, flag in flags:
+        module.training = flag
+    return out
+
+
+@misconception(
+    "inference",
+    tell="no_grad records no graph either, but still does bookkeeping for every tensor. Here inference_mode was asked "
+    "for.",
+)
+def no_grad_instead(model: nn.Module, x: Tensor) -> Tensor:
+    flags = [(module, module.training) for module in model.modules()]
+    model.eval()
+    with torch.no_grad():
+        out = model(x)
+    for module, flag in flags:
+        module.training = flag
+    return out
+
+
+@misconception(
+    "inference",
+    tell="The model stays in eval mode afterwards. Put every training flag back.",
+)
+def leaves_it_in_eval(model: nn.Module, x: Tensor) -> Tensor:
+    model.eval()
+    with torch.inference_mode():
+        return model(x)
+
+
+@misconception(
+    "inference",
+    tell="Afterwards everything is in training mode, also what was not before. Put back what was there.",
+)
+def always_back_to_train(model: nn.Module, x: Tensor) -> Tensor:
+    model.eval()
+    with torch.inference_mode():
+        out = model(x)
+    model.train()
+    return out
+
+
+@misconception(
+    "inference",
+    tell="You put back one flag for all modules: model.train(flag) sets every submodule. One that was frozen in eval "
+    "mode trains now. Note each module's own flag.",
+)
+def one_flag_for_all(model: nn.Module, x: Tensor) -> Tensor:
+    flag = model.training
+    model.eval()
+    with torch.inference_mode():
+        out = model(x)
+    model.train(flag)
+    return out
+
+
+@misconception(
+    "inference",
+    tell="model.forward(x) goes past the hooks of the model. Call the model itself: model(x).",
+)
+def calls_forward(model: nn.Module, x: Tensor) -> Tensor:
+    flags = [(module, module.training) for module in model.modules()]
+    model.eval()
+    with torch.inference_mode():
+        out = model.forward(x)
+    for module, flag in flags:
+        module.training = flag
+    return out

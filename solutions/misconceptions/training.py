@@ -1,0 +1,1162 @@
+"""Classic wrong answers of training, each with what to tell the student who gave it.
+
+Never make one of them right: every one here must be caught by a check.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.optim import SGD, Optimizer
+from torch.utils.data import DataLoader
+
+from grader.testkit import misconception
+
+# ---------------------------------------------------------------- what is right, for wrong answers to differ from
+
+
+def _step(model: nn.Module, features: Tensor, labels: Tensor, optimizer: Optimizer) -> float:
+    optimizer.zero_grad()
+    loss = F.cross_entropy(model(features), labels)
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+def _epoch(model: nn.Module, loader: DataLoader, optimizer: Optimizer) -> float:
+    model.train()
+    total = count = 0
+    for features, labels in loader:
+        total += _step(model, features, labels, optimizer) * len(labels)
+        count += len(labels)
+    return total / count
+
+
+@contextmanager
+def _eval_mode(model: nn.Module) -> Iterator[None]:
+    flags = [(module, module.training) for module in model.modules()]
+    model.eval()
+    try:
+        yield
+    finally:
+        for module, training in flags:
+            module.training = training
+
+
+def _measure(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
+    loss = right = count = 0
+    for features, labels in loader:
+        logits = model(features)
+        loss += F.cross_entropy(logits, labels, reduction="sum").item()
+        right += (logits.argmax(1) == labels).sum().item()
+        count += len(labels)
+    return loss / count, right / count
+
+
+def _evaluate(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
+    with _eval_mode(model), torch.no_grad():
+        return _measure(model, loader)
+
+
+# ---------------------------------------------------------------- train_step
+
+
+@misconception(
+    "train_step",
+    tell="backward() adds to what is in .grad. Without zero_grad() you step on the sum of all gradients so far.",
+)
+def no_zero_grad(model: nn.Module, features: Tensor, labels: Tensor, optimizer: Optimizer) -> float:
+    loss = F.cross_entropy(model(features), labels)
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+@misconception(
+    "train_step",
+    tell="The weights did not move: between backward() and step() you cleared the gradients (or one of the two is "
+    "missing). Clear before backward(), or after step().",
+)
+def zero_grad_before_the_step(model: nn.Module, features: Tensor, labels: Tensor, optimizer: Optimizer) -> float:
+    loss = F.cross_entropy(model(features), labels)
+    loss.backward()
+    optimizer.zero_grad()
+    optimizer.step()
+    return loss.item()
+
+
+@misconception(
+    "train_step",
+    tell="You clear the gradients after the step only. Whatever stood there before the first call is still part of "
+    "that step: clear before backward().",
+)
+def zero_grad_after_the_step_only(model: nn.Module, features: Tensor, labels: Tensor, optimizer: Optimizer) -> float:
+    loss = F.cross_entropy(model(features), labels)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    return loss.item()
+
+
+@misconception(
+    "train_step",
+    tell="F.cross_entropy has the softmax inside. Give it the logits as they are: a second softmax makes all losses "
+    "alike, and learning slow.",
+)
+def softmax_before_cross_entropy(model: nn.Module, features: Tensor, labels: Tensor, optimizer: Optimizer) -> float:
+    optimizer.zero_grad()
+    loss = F.cross_entropy(model(features).softmax(1), labels)
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+@misconception(
+    "train_step",
+    tell="You return the loss as a tensor. With it goes its graph: whoever keeps it keeps every intermediate value. "
+    ".item() gives the number.",
+)
+def returns_the_loss_tensor(model: nn.Module, features: Tensor, labels: Tensor, optimizer: Optimizer) -> Tensor:
+    optimizer.zero_grad()
+    loss = F.cross_entropy(model(features), labels)
+    loss.backward()
+    optimizer.step()
+    return loss
+
+
+@misconception(
+    "train_step",
+    tell="You return the loss after the step. That costs a second forward, which BatchNorm counts as well; the loss "
+    "that you went backward from is the one to return.",
+)
+def loss_after_the_step(model: nn.Module, features: Tensor, labels: Tensor, optimizer: Optimizer) -> float:
+    _step(model, features, labels, optimizer)
+    return F.cross_entropy(model(features), labels).item()
+
+
+@misconception(
+    "train_step",
+    tell="You step on the sum over the batch: steps grow with the batch. The loss is the mean.",
+)
+def sum_over_the_batch(model: nn.Module, features: Tensor, labels: Tensor, optimizer: Optimizer) -> float:
+    optimizer.zero_grad()
+    loss = F.cross_entropy(model(features), labels, reduction="sum")
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+@misconception(
+    "train_step",
+    tell="You train in eval mode: no dropout, and BatchNorm neither uses nor learns the statistics of the batch.",
+)
+def steps_in_eval_mode(model: nn.Module, features: Tensor, labels: Tensor, optimizer: Optimizer) -> float:
+    with _eval_mode(model):
+        return _step(model, features, labels, optimizer)
+
+
+@misconception(
+    "train_step",
+    tell="model.forward(x) skips the model's hooks. Call the model itself: model(x).",
+)
+def calls_forward(model: nn.Module, features: Tensor, labels: Tensor, optimizer: Optimizer) -> float:
+    optimizer.zero_grad()
+    loss = F.cross_entropy(model.forward(features), labels)
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+@misconception(
+    "train_step",
+    tell="You make a new optimizer for the step, so the memory of the one that was given (momentum) is never used. "
+    "Step with that one.",
+)
+def own_optimizer(model: nn.Module, features: Tensor, labels: Tensor, optimizer: Optimizer) -> float:
+    return _step(model, features, labels, SGD(model.parameters(), lr=optimizer.param_groups[0]["lr"]))
+
+
+# ---------------------------------------------------------------- train_epoch
+
+
+@misconception(
+    "train_epoch",
+    tell="You averaged the batches' mean losses. In a short last batch each example then counts more than the others: "
+    "weigh every batch by its number of examples.",
+)
+def mean_of_batch_means(model: nn.Module, loader: DataLoader, optimizer: Optimizer) -> float:
+    model.train()
+    losses = [_step(model, features, labels, optimizer) for features, labels in loader]
+    return sum(losses) / len(losses)
+
+
+@misconception(
+    "train_epoch",
+    tell="You divide by len(loader.dataset). A loader that drops its last batch shows fewer examples than the dataset "
+    "has: count those that you see.",
+)
+def divides_by_the_dataset(model: nn.Module, loader: DataLoader, optimizer: Optimizer) -> float:
+    model.train()
+    total = sum(_step(model, features, labels, optimizer) * len(labels) for features, labels in loader)
+    return total / len(loader.dataset)
+
+
+@misconception(
+    "train_epoch",
+    tell="You weigh every batch by the loader's batch_size, but the last one may be shorter. Use len(labels).",
+)
+def last_batch_counted_as_full(model: nn.Module, loader: DataLoader, optimizer: Optimizer) -> float:
+    model.train()
+    total = count = 0
+    for features, labels in loader:
+        total += _step(model, features, labels, optimizer) * loader.batch_size
+        count += len(labels)
+    return total / count
+
+
+@misconception(
+    "train_epoch",
+    tell="You return the sum of the batches' losses. It grows with the number of batches; the mean does not.",
+)
+def sum_of_losses(model: nn.Module, loader: DataLoader, optimizer: Optimizer) -> float:
+    model.train()
+    return sum(_step(model, features, labels, optimizer) for features, labels in loader)
+
+
+@misconception(
+    "train_epoch",
+    tell="You return the loss of the last batch alone. The mean is over all examples of the epoch.",
+)
+def loss_of_the_last_batch(model: nn.Module, loader: DataLoader, optimizer: Optimizer) -> float:
+    model.train()
+    for features, labels in loader:
+        loss = _step(model, features, labels, optimizer)
+    return loss
+
+
+@misconception(
+    "train_epoch",
+    tell="You never call model.train(). A model that comes from an evaluation is in eval mode, and then learns without "
+    "dropout and without BatchNorm's batch statistics.",
+)
+def never_back_to_train(model: nn.Module, loader: DataLoader, optimizer: Optimizer) -> float:
+    total = count = 0
+    for features, labels in loader:
+        total += _step(model, features, labels, optimizer) * len(labels)
+        count += len(labels)
+    return total / count
+
+
+@misconception(
+    "train_epoch",
+    tell="`model.training = True` sets the flag of the outermost module alone. Dropout and BatchNorm look at their "
+    "own; model.train() sets all of them.",
+)
+def only_the_outermost_flag(model: nn.Module, loader: DataLoader, optimizer: Optimizer) -> float:
+    model.training = True
+    total = count = 0
+    for features, labels in loader:
+        total += _step(model, features, labels, optimizer) * len(labels)
+        count += len(labels)
+    return total / count
+
+
+@misconception(
+    "train_epoch",
+    tell="You end with model.eval(): whoever goes on training does so in eval mode. An epoch of training ends in "
+    "training mode.",
+)
+def ends_in_eval_mode(model: nn.Module, loader: DataLoader, optimizer: Optimizer) -> float:
+    loss = _epoch(model, loader, optimizer)
+    model.eval()
+    return loss
+
+
+@misconception(
+    "train_epoch",
+    tell="You never clear the gradients: each step is taken on the sum of all gradients so far.",
+)
+def never_zero_grad(model: nn.Module, loader: DataLoader, optimizer: Optimizer) -> float:
+    model.train()
+    total = count = 0
+    for features, labels in loader:
+        total += no_zero_grad(model, features, labels, optimizer) * len(labels)
+        count += len(labels)
+    return total / count
+
+
+@misconception(
+    "train_epoch",
+    tell="You clear the gradients once per epoch. They must be cleared before every backward(), or the batches pile"
+    " up.",
+)
+def zero_grad_once_per_epoch(model: nn.Module, loader: DataLoader, optimizer: Optimizer) -> float:
+    optimizer.zero_grad()
+    return never_zero_grad(model, loader, optimizer)
+
+
+@misconception(
+    "train_epoch",
+    tell="You step once per epoch. Each batch gets a step of its own.",
+)
+def one_step_per_epoch(model: nn.Module, loader: DataLoader, optimizer: Optimizer) -> float:
+    model.train()
+    optimizer.zero_grad()
+    total = count = 0
+    for features, labels in loader:
+        loss = F.cross_entropy(model(features), labels)
+        loss.backward()
+        total += loss.item() * len(labels)
+        count += len(labels)
+    optimizer.step()
+    return total / count
+
+
+@misconception(
+    "train_epoch",
+    tell="You make a new optimizer instead of using the one that was given: whatever it remembered (momentum) is lost.",
+)
+def new_optimizer_every_step(model: nn.Module, loader: DataLoader, optimizer: Optimizer) -> float:
+    model.train()
+    total = count = 0
+    for features, labels in loader:
+        total += own_optimizer(model, features, labels, optimizer) * len(labels)
+        count += len(labels)
+    return total / count
+
+
+@misconception(
+    "train_epoch",
+    tell="You add up loss tensors, and return one. Each drags its graph along, so memory grows with every batch. "
+    "loss.item() is a plain number.",
+)
+def keeps_loss_tensors(model: nn.Module, loader: DataLoader, optimizer: Optimizer) -> Tensor:
+    model.train()
+    total, count = torch.tensor(0.0), 0
+    for features, labels in loader:
+        total = total + returns_the_loss_tensor(model, features, labels, optimizer) * len(labels)
+        count += len(labels)
+    return total / count
+
+
+@misconception(
+    "train_epoch",
+    tell="A softmax stands before the cross-entropy, which has one inside already.",
+)
+def softmax_in_the_epoch(model: nn.Module, loader: DataLoader, optimizer: Optimizer) -> float:
+    model.train()
+    total = count = 0
+    for features, labels in loader:
+        total += softmax_before_cross_entropy(model, features, labels, optimizer) * len(labels)
+        count += len(labels)
+    return total / count
+
+
+# ---------------------------------------------------------------- fit
+
+
+def _fit(step, model: nn.Module, loader: DataLoader, epochs: int, optimizer: Optimizer) -> list:
+    return [step(model, features, labels, optimizer) for _ in range(epochs) for features, labels in loader]
+
+
+@misconception(
+    "fit",
+    tell="You return one loss per epoch. Here every batch's own loss is wanted, in order.",
+)
+def one_loss_per_epoch(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
+    optimizer = SGD(model.parameters(), lr=lr)
+    return [_epoch(model, loader, optimizer) for _ in range(epochs)]
+
+
+@misconception(
+    "fit",
+    tell="Your list is made anew in every epoch, so only the last epoch's losses are left.",
+)
+def only_the_last_epoch(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
+    optimizer, losses = SGD(model.parameters(), lr=lr), []
+    for _ in range(epochs):
+        losses = _fit(_step, model, loader, 1, optimizer)
+    return losses
+
+
+@misconception(
+    "fit",
+    tell="You never clear the gradients, so each step is taken on the sum of all that came before.",
+)
+def fit_without_zero_grad(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
+    return _fit(no_zero_grad, model, loader, epochs, SGD(model.parameters(), lr=lr))
+
+
+@misconception(
+    "fit",
+    tell="The weights never move: gradients are cleared between backward() and step(), or step() is missing.",
+)
+def fit_clears_before_stepping(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
+    return _fit(zero_grad_before_the_step, model, loader, epochs, SGD(model.parameters(), lr=lr))
+
+
+@misconception(
+    "fit",
+    tell="A softmax stands before the cross-entropy, which has one inside already: the losses come out too large and "
+    "learning is slow.",
+)
+def fit_with_softmax(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
+    return _fit(softmax_before_cross_entropy, model, loader, epochs, SGD(model.parameters(), lr=lr))
+
+
+@misconception(
+    "fit",
+    tell="Your list holds loss tensors. Each keeps its whole graph alive, and memory grows with every batch: "
+    "append loss.item().",
+)
+def list_of_loss_tensors(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[Tensor]:
+    return _fit(returns_the_loss_tensor, model, loader, epochs, SGD(model.parameters(), lr=lr))
+
+
+@misconception(
+    "fit",
+    tell="You note each loss after its step. Note the one that you went backward from.",
+)
+def fit_notes_losses_after_steps(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
+    return _fit(loss_after_the_step, model, loader, epochs, SGD(model.parameters(), lr=lr))
+
+
+@misconception(
+    "fit",
+    tell="You added momentum. Plain SGD is asked for: lr, and nothing else.",
+)
+def sgd_with_momentum(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
+    return _fit(_step, model, loader, epochs, SGD(model.parameters(), lr=lr, momentum=0.9))
+
+
+@misconception(
+    "fit",
+    tell="You used Adam. Its steps have another length than SGD's at the same learning rate; SGD is asked for.",
+)
+def adam_for_sgd(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
+    return _fit(_step, model, loader, epochs, torch.optim.Adam(model.parameters(), lr=lr))
+
+
+@misconception(
+    "fit",
+    tell="You take next(iter(loader)) again and again: that is always a first batch, and the others are never seen.",
+)
+def always_the_first_batch(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
+    optimizer = SGD(model.parameters(), lr=lr)
+    return [_step(model, *next(iter(loader)), optimizer) for _ in range(epochs * len(loader))]
+
+
+@misconception(
+    "fit",
+    tell="model.forward(x) skips the model's hooks. Call the model itself: model(x).",
+)
+def fit_calls_forward(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
+    return _fit(calls_forward, model, loader, epochs, SGD(model.parameters(), lr=lr))
+
+
+@misconception(
+    "fit",
+    tell="You round the losses. Round when you print, not what you return.",
+)
+def rounds_the_losses(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
+    return [round(loss, 2) for loss in _fit(_step, model, loader, epochs, SGD(model.parameters(), lr=lr))]
+
+
+# ---------------------------------------------------------------- evaluate
+
+
+@misconception(
+    "evaluate",
+    tell="The model is measured in training mode: dropout is on, and BatchNorm uses the batch's own statistics "
+    "(and learns from your test data).",
+)
+def evaluates_in_training_mode(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
+    with torch.no_grad():
+        return _measure(model, loader)
+
+
+@misconception(
+    "evaluate",
+    tell="eval() does not stop the recording: every batch builds a graph for nothing. That is what no_grad is for.",
+)
+def evaluates_without_no_grad(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
+    with _eval_mode(model):
+        return _measure(model, loader)
+
+
+@misconception(
+    "evaluate",
+    tell="The model is left in eval mode, so the training that goes on afterwards runs without dropout. "
+    "Put every flag back.",
+)
+def evaluate_leaves_eval_mode(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
+    model.eval()
+    with torch.no_grad():
+        return _measure(model, loader)
+
+
+@misconception(
+    "evaluate",
+    tell="You end with model.train(), whatever the mode was before. A model, or a part of it, that was in eval mode"
+    " must still be.",
+)
+def evaluate_always_back_to_train(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
+    model.eval()
+    with torch.no_grad():
+        found = _measure(model, loader)
+    model.train()
+    return found
+
+
+@misconception(
+    "evaluate",
+    tell="You remember one flag and give it to the whole model: model.train(flag) sets every submodule, but each has a "
+    "flag of its own.",
+)
+def evaluate_one_flag_for_all(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
+    was_training = model.training
+    model.eval()
+    with torch.no_grad():
+        found = _measure(model, loader)
+    model.train(was_training)
+    return found
+
+
+def _by_batch(model: nn.Module, loader: DataLoader) -> list[tuple[float, float, int]]:
+    with _eval_mode(model), torch.no_grad():
+        return [(*_measure(model, [batch]), len(batch[1])) for batch in loader]
+
+
+@misconception(
+    "evaluate",
+    tell="You averaged the batches' mean losses and accuracies: in a short last batch each example counts more. Add up "
+    "over examples, and divide once.",
+)
+def evaluate_mean_of_batch_means(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
+    found = _by_batch(model, loader)
+    return sum(loss for loss, _, _ in found) / len(found), sum(right for _, right, _ in found) / len(found)
+
+
+@misconception(
+    "evaluate",
+    tell="Your accuracy is right, but the loss is a mean of batch means: weigh each batch by its number of examples.",
+)
+def loss_is_a_mean_of_means(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
+    found = _by_batch(model, loader)
+    return sum(loss for loss, _, _ in found) / len(found), _evaluate(model, loader)[1]
+
+
+@misconception(
+    "evaluate",
+    tell="Your loss is right, but the accuracy is a mean over batches: count what is right, and divide by all "
+    "examples.",
+)
+def accuracy_is_a_mean_of_means(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
+    found = _by_batch(model, loader)
+    return _evaluate(model, loader)[0], sum(right for _, right, _ in found) / len(found)
+
+
+@misconception(
+    "evaluate",
+    tell="You divide by len(loader.dataset), but a loader may leave rows out. Count the examples that you see.",
+)
+def evaluate_divides_by_the_dataset(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
+    found = _by_batch(model, loader)
+    n = len(loader.dataset)
+    return sum(loss * k for loss, _, k in found) / n, sum(right * k for _, right, k in found) / n
+
+
+@misconception(
+    "evaluate",
+    tell="That is a percentage. A fraction lies between 0 and 1.",
+)
+def accuracy_in_percent(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
+    loss, accuracy = _evaluate(model, loader)
+    return loss, 100 * accuracy
+
+
+@misconception(
+    "evaluate",
+    tell="That is how many are right. The accuracy is which part of all examples.",
+)
+def accuracy_is_a_count(model: nn.Module, loader: DataLoader) -> tuple[float, int]:
+    loss, _ = _evaluate(model, loader)
+    return loss, int(sum(round(right * k) for _, right, k in _by_batch(model, loader)))
+
+
+@misconception(
+    "evaluate",
+    tell="You return tensors. .item() makes plain numbers of them.",
+)
+def evaluate_returns_tensors(model: nn.Module, loader: DataLoader) -> tuple[Tensor, Tensor]:
+    loss, accuracy = _evaluate(model, loader)
+    return torch.tensor(loss), torch.tensor(accuracy)
+
+
+@misconception(
+    "evaluate",
+    tell="A softmax stands before the cross-entropy, which has one inside already.",
+)
+def evaluate_with_softmax(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
+    loss = count = 0
+    with _eval_mode(model), torch.no_grad():
+        for features, labels in loader:
+            loss += F.cross_entropy(model(features).softmax(1), labels, reduction="sum").item()
+            count += len(labels)
+    return loss / count, _evaluate(model, loader)[1]
+
+
+@misconception(
+    "evaluate",
+    tell="The two results are the wrong way round: the loss comes first, then the accuracy.",
+)
+def accuracy_first(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
+    loss, accuracy = _evaluate(model, loader)
+    return accuracy, loss
+
+
+@misconception(
+    "evaluate",
+    tell="model.forward(x) skips the model's hooks. Call the model itself: model(x).",
+)
+def evaluate_calls_forward(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
+    with _eval_mode(model), torch.no_grad():
+        return _measure(model.forward, loader)
+
+
+@misconception(
+    "evaluate",
+    tell="You switch the recording of gradients off and never on again: nothing can be trained afterwards. Use "
+    "torch.no_grad() in a with statement.",
+)
+def recording_stays_off(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
+    torch.set_grad_enabled(False)
+    with _eval_mode(model):
+        return _measure(model, loader)
+
+
+# ---------------------------------------------------------------- predict_proba
+
+
+@misconception(
+    "predict_proba",
+    tell="These are the logits. Softmax makes probabilities of them.",
+)
+def returns_logits(model: nn.Module, x: Tensor) -> Tensor:
+    with _eval_mode(model), torch.no_grad():
+        return model(x)
+
+
+@misconception(
+    "predict_proba",
+    tell="Your columns sum to 1, not your rows: the softmax goes over the classes of one example, dim 1, not over the "
+    "batch.",
+)
+def softmax_over_the_batch(model: nn.Module, x: Tensor) -> Tensor:
+    with _eval_mode(model), torch.no_grad():
+        return model(x).softmax(dim=0)
+
+
+@misconception(
+    "predict_proba",
+    tell="sigmoid treats every class by itself, and a row does not sum to 1. Classes that exclude each other need "
+    "softmax.",
+)
+def sigmoid_for_softmax(model: nn.Module, x: Tensor) -> Tensor:
+    with _eval_mode(model), torch.no_grad():
+        return model(x).sigmoid()
+
+
+@misconception(
+    "predict_proba",
+    tell="These are logarithms of probabilities: softmax, not log_softmax.",
+)
+def returns_log_probabilities(model: nn.Module, x: Tensor) -> Tensor:
+    with _eval_mode(model), torch.no_grad():
+        return model(x).log_softmax(dim=1)
+
+
+@misconception(
+    "predict_proba",
+    tell="The model predicts in training mode: dropout is on, and BatchNorm uses (and learns) the batch's statistics. "
+    "no_grad does not change that.",
+)
+def probabilities_in_training_mode(model: nn.Module, x: Tensor) -> Tensor:
+    with torch.no_grad():
+        return model(x).softmax(dim=1)
+
+
+@misconception(
+    "predict_proba",
+    tell="Gradients are recorded while the model runs, for nothing. eval() does not stop that, no_grad does; and a "
+    "detach() afterwards is too late.",
+)
+def probabilities_without_no_grad(model: nn.Module, x: Tensor) -> Tensor:
+    with _eval_mode(model):
+        return model(x).softmax(dim=1).detach()
+
+
+@misconception(
+    "predict_proba",
+    tell="The model is left in eval mode. Put the flag of every submodule back.",
+)
+def probabilities_leave_eval_mode(model: nn.Module, x: Tensor) -> Tensor:
+    model.eval()
+    with torch.no_grad():
+        return model(x).softmax(dim=1)
+
+
+@misconception(
+    "predict_proba",
+    tell="You end with model.train(), whatever the mode was before. Put back what was there.",
+)
+def probabilities_always_back_to_train(model: nn.Module, x: Tensor) -> Tensor:
+    found = probabilities_leave_eval_mode(model, x)
+    model.train()
+    return found
+
+
+@misconception(
+    "predict_proba",
+    tell="model.forward(x) skips the model's hooks. Call the model itself: model(x).",
+)
+def probabilities_by_forward(model: nn.Module, x: Tensor) -> Tensor:
+    with _eval_mode(model), torch.no_grad():
+        return model.forward(x).softmax(dim=1)
+
+
+# ---------------------------------------------------------------- predict_labels
+
+
+@misconception(
+    "predict_labels",
+    tell="You take the argmax over the batch: which example is best for each class. It must be over the classes, "
+    "dim 1.",
+)
+def argmax_over_the_batch(model: nn.Module, x: Tensor) -> Tensor:
+    with _eval_mode(model), torch.no_grad():
+        return model(x).argmax(dim=0)
+
+
+@misconception(
+    "predict_labels",
+    tell="These are the largest logits. The label is where the largest one stands: argmax, or max(...).indices.",
+)
+def largest_values(model: nn.Module, x: Tensor) -> Tensor:
+    with _eval_mode(model), torch.no_grad():
+        return model(x).max(dim=1).values
+
+
+@misconception(
+    "predict_labels",
+    tell="argmax without a dim is one number for the whole batch. Say which dimension: the classes.",
+)
+def argmax_of_everything(model: nn.Module, x: Tensor) -> Tensor:
+    with _eval_mode(model), torch.no_grad():
+        return model(x).argmax()
+
+
+@misconception(
+    "predict_labels",
+    tell="Your labels have a second dimension (keepdim): (n, 1) instead of (n,). Compared with labels of shape (n,)"
+    " that broadcasts to (n, n).",
+)
+def keeps_the_dimension(model: nn.Module, x: Tensor) -> Tensor:
+    with _eval_mode(model), torch.no_grad():
+        return model(x).argmax(dim=1, keepdim=True)
+
+
+@misconception(
+    "predict_labels",
+    tell="You compare with 0.5 or round the probabilities. That works with one output for two classes; "
+    "here it is the largest of several.",
+)
+def rounds_probabilities(model: nn.Module, x: Tensor) -> Tensor:
+    with _eval_mode(model), torch.no_grad():
+        return (model(x).softmax(dim=1)[:, 1] > 0.5).long()
+
+
+@misconception(
+    "predict_labels",
+    tell="You return a list. The result is a tensor of shape (n,).",
+)
+def labels_in_a_list(model: nn.Module, x: Tensor) -> list[int]:
+    with _eval_mode(model), torch.no_grad():
+        return model(x).argmax(dim=1).tolist()
+
+
+@misconception(
+    "predict_labels",
+    tell="The model predicts in training mode: dropout is on, and BatchNorm uses (and learns) the batch's statistics.",
+)
+def labels_in_training_mode(model: nn.Module, x: Tensor) -> Tensor:
+    with torch.no_grad():
+        return model(x).argmax(dim=1)
+
+
+@misconception(
+    "predict_labels",
+    tell="Gradients are recorded while the model runs, for nothing: argmax drops the graph only afterwards. "
+    "eval() does not stop the recording, no_grad does.",
+)
+def labels_without_no_grad(model: nn.Module, x: Tensor) -> Tensor:
+    with _eval_mode(model):
+        return model(x).argmax(dim=1)
+
+
+@misconception(
+    "predict_labels",
+    tell="The model is left in eval mode. Put the flag of every submodule back.",
+)
+def labels_leave_eval_mode(model: nn.Module, x: Tensor) -> Tensor:
+    model.eval()
+    with torch.no_grad():
+        return model(x).argmax(dim=1)
+
+
+@misconception(
+    "predict_labels",
+    tell="You end with model.train(), whatever the mode was before. Put back what was there.",
+)
+def labels_always_back_to_train(model: nn.Module, x: Tensor) -> Tensor:
+    found = labels_leave_eval_mode(model, x)
+    model.train()
+    return found
+
+
+@misconception(
+    "predict_labels",
+    tell="model.forward(x) skips the model's hooks. Call the model itself: model(x).",
+)
+def labels_by_forward(model: nn.Module, x: Tensor) -> Tensor:
+    with _eval_mode(model), torch.no_grad():
+        return model.forward(x).argmax(dim=1)
+
+
+# ---------------------------------------------------------------- fit_best
+
+
+def _fit_best(
+    model: nn.Module,
+    train_loader: DataLoader,
+    val_loader: DataLoader,
+    epochs: int,
+    lr: float,
+    *,
+    train=_epoch,
+    measure=lambda model, loader: _evaluate(model, loader)[0],
+    better=lambda loss, best: loss < best,
+) -> float:
+    optimizer = SGD(model.parameters(), lr=lr)
+    best, state = float("inf"), None
+    for _ in range(epochs):
+        train(model, train_loader, optimizer)
+        loss = measure(model, val_loader)
+        if better(loss, best):
+            best, state = loss, copy.deepcopy(model.state_dict())
+    model.load_state_dict(state)
+    return best
+
+
+@misconception(
+    "fit_best",
+    tell="The loss is right, but the model is the one of the last epoch. state_dict() hands out the tensors "
+    "themselves, which later steps change: keep a copy (and load it back in the end).",
+)
+def live_reference(model, train_loader, val_loader, epochs: int, lr: float) -> float:
+    optimizer = SGD(model.parameters(), lr=lr)
+    best, state = float("inf"), None
+    for _ in range(epochs):
+        _epoch(model, train_loader, optimizer)
+        loss, _ = _evaluate(model, val_loader)
+        if loss < best:
+            best, state = loss, model.state_dict()
+    model.load_state_dict(state)
+    return best
+
+
+@misconception(
+    "fit_best",
+    tell="The weights are those of the best epoch, but the buffers (BatchNorm's running statistics) are those of "
+    "the last one. state_dict has both, parameters() has not.",
+)
+def parameters_only(model, train_loader, val_loader, epochs: int, lr: float) -> float:
+    optimizer = SGD(model.parameters(), lr=lr)
+    best, weights = float("inf"), []
+    for _ in range(epochs):
+        _epoch(model, train_loader, optimizer)
+        loss, _ = _evaluate(model, val_loader)
+        if loss < best:
+            best, weights = loss, [p.detach().clone() for p in model.parameters()]
+    with torch.no_grad():
+        for p, value in zip(model.parameters(), weights):
+            p.copy_(value)
+    return best
+
+
+@misconception(
+    "fit_best",
+    tell="You return the validation loss of the last epoch. The lowest one is wanted, the one that belongs to the "
+    "model that you restored.",
+)
+def returns_the_last_loss(model, train_loader, val_loader, epochs: int, lr: float) -> float:
+    losses = []
+
+    def measure(model, loader):
+        losses.append(_evaluate(model, loader)[0])
+        return losses[-1]
+
+    _fit_best(model, train_loader, val_loader, epochs, lr, measure=measure)
+    return losses[-1]
+
+
+@misconception(
+    "fit_best",
+    tell="Of two epochs with the same loss you keep the later one. Compare with <, not with <=: the first one stays.",
+)
+def last_of_equals(model, train_loader, val_loader, epochs: int, lr: float) -> float:
+    return _fit_best(model, train_loader, val_loader, epochs, lr, better=lambda loss, best: loss <= best)
+
+
+@misconception(
+    "fit_best",
+    tell="You let the model as it was before training take part. Only what training made is to be compared.",
+)
+def untrained_model_takes_part(model, train_loader, val_loader, epochs: int, lr: float) -> float:
+    optimizer = SGD(model.parameters(), lr=lr)
+    best, state = _evaluate(model, val_loader)[0], copy.deepcopy(model.state_dict())
+    for _ in range(epochs):
+        _epoch(model, train_loader, optimizer)
+        loss, _ = _evaluate(model, val_loader)
+        if loss < best:
+            best, state = loss, copy.deepcopy(model.state_dict())
+    model.load_state_dict(state)
+    return best
+
+
+@misconception(
+    "fit_best",
+    tell="You measure before each epoch's training instead of after it: the last epoch is never measured, and the "
+    "untrained model is.",
+)
+def measures_before_training(model, train_loader, val_loader, epochs: int, lr: float) -> float:
+    optimizer = SGD(model.parameters(), lr=lr)
+    best, state = float("inf"), None
+    for _ in range(epochs):
+        loss, _ = _evaluate(model, val_loader)
+        if loss < best:
+            best, state = loss, copy.deepcopy(model.state_dict())
+        _epoch(model, train_loader, optimizer)
+    model.load_state_dict(state)
+    return best
+
+
+@misconception(
+    "fit_best",
+    tell="You choose by the training loss. It nearly always falls; the validation loss says when the model begins to "
+    "learn by heart.",
+)
+def chooses_by_training_loss(model, train_loader, val_loader, epochs: int, lr: float) -> float:
+    optimizer = SGD(model.parameters(), lr=lr)
+    best, state = float("inf"), None
+    for _ in range(epochs):
+        loss = _epoch(model, train_loader, optimizer)
+        if loss < best:
+            best, state = loss, copy.deepcopy(model.state_dict())
+    model.load_state_dict(state)
+    return best
+
+
+@misconception(
+    "fit_best",
+    tell="You keep the epoch with the highest validation loss. Low is good.",
+)
+def keeps_the_worst(model, train_loader, val_loader, epochs: int, lr: float) -> float:
+    return _fit_best(
+        model,
+        train_loader,
+        val_loader,
+        epochs,
+        lr,
+        better=lambda loss, best: best == float("inf") or loss > best,
+    )
+
+
+@misconception(
+    "fit_best",
+    tell="The validation loss is measured in training mode: dropout disturbs it, and BatchNorm learns from data "
+    "that must not be learnt from.",
+)
+def validates_in_training_mode(model, train_loader, val_loader, epochs: int, lr: float) -> float:
+    def measure(model, loader):
+        with torch.no_grad():
+            return _measure(model, loader)[0]
+
+    return _fit_best(model, train_loader, val_loader, epochs, lr, measure=measure)
+
+
+@misconception(
+    "fit_best",
+    tell="After the first validation the model stays in eval mode, and all other epochs train in it. Call "
+    "model.train() at the beginning of each epoch.",
+)
+def trains_on_in_eval_mode(model, train_loader, val_loader, epochs: int, lr: float) -> float:
+    def train(model, loader, optimizer):
+        for features, labels in loader:
+            _step(model, features, labels, optimizer)
+
+    def measure(model, loader):
+        model.eval()
+        with torch.no_grad():
+            return _measure(model, loader)[0]
+
+    model.train()
+    return _fit_best(model, train_loader, val_loader, epochs, lr, train=train, measure=measure)
+
+
+@misconception(
+    "fit_best",
+    tell="Your validation loss is a mean of batch means, in which the examples of the short last batch count more. "
+    "That can even change which epoch is best.",
+)
+def validation_mean_of_means(model, train_loader, val_loader, epochs: int, lr: float) -> float:
+    def measure(model, loader):
+        found = _by_batch(model, loader)
+        return sum(loss for loss, _, _ in found) / len(found)
+
+    return _fit_best(model, train_loader, val_loader, epochs, lr, measure=measure)
+
+
+@misconception(
+    "fit_best",
+    tell="You stop at the first epoch that is worse than the best one, or go back to the best one there. Train all "
+    "epochs straight through: a later one may be better still.",
+)
+def stops_too_early(model, train_loader, val_loader, epochs: int, lr: float) -> float:
+    optimizer = SGD(model.parameters(), lr=lr)
+    best, state = float("inf"), None
+    for _ in range(epochs):
+        _epoch(model, train_loader, optimizer)
+        loss, _ = _evaluate(model, val_loader)
+        if loss > best:
+            break
+        if loss < best:
+            best, state = loss, copy.deepcopy(model.state_dict())
+    model.load_state_dict(state)
+    return best
+
+
+# ---------------------------------------------------------------- clip_and_step
+
+
+@misconception(
+    "clip_and_step",
+    tell="You clip before backward(): there are no gradients yet, and those that come are used unclipped.",
+)
+def clips_before_backward(model: nn.Module, loss: Tensor, optimizer: Optimizer, max_norm: float) -> float:
+    norm = nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+    loss.backward()
+    optimizer.step()
+    return norm.item()
+
+
+@misconception(
+    "clip_and_step",
+    tell="The step is taken with the unclipped gradients: you clip after it, or not at all. Clip between backward()"
+    " and step().",
+)
+def clips_after_the_step(model: nn.Module, loss: Tensor, optimizer: Optimizer, max_norm: float) -> float:
+    loss.backward()
+    optimizer.step()
+    return nn.utils.clip_grad_norm_(model.parameters(), max_norm).item()
+
+
+@misconception(
+    "clip_and_step",
+    tell="The weights did not move: you cleared the gradients before the step, or there is no step.",
+)
+def clears_before_the_step(model: nn.Module, loss: Tensor, optimizer: Optimizer, max_norm: float) -> float:
+    loss.backward()
+    norm = nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+    optimizer.zero_grad()
+    optimizer.step()
+    return norm.item()
+
+
+@misconception(
+    "clip_and_step",
+    tell="clip_grad_value_ cuts each number by itself, which turns the direction of the step. Clip the norm of all "
+    "gradients together.",
+)
+def clips_values(model: nn.Module, loss: Tensor, optimizer: Optimizer, max_norm: float) -> float:
+    loss.backward()
+    norm = nn.utils.get_total_norm([p.grad for p in model.parameters() if p.grad is not None])
+    nn.utils.clip_grad_value_(model.parameters(), max_norm)
+    optimizer.step()
+    return norm.item()
+
+
+@misconception(
+    "clip_and_step",
+    tell="You clip each parameter by its own norm. It is the norm of all gradients together, and one factor for all, "
+    "so that the direction stays.",
+)
+def clips_each_parameter(model: nn.Module, loss: Tensor, optimizer: Optimizer, max_norm: float) -> float:
+    loss.backward()
+    norms = [nn.utils.clip_grad_norm_(p, max_norm).item() for p in model.parameters() if p.grad is not None]
+    optimizer.step()
+    return sum(norm**2 for norm in norms) ** 0.5
+
+
+@misconception(
+    "clip_and_step",
+    tell="You always scale to max_norm, also gradients that are smaller: small steps are made large. Clipping only "
+    "ever makes them smaller.",
+)
+def always_scales(model: nn.Module, loss: Tensor, optimizer: Optimizer, max_norm: float) -> float:
+    loss.backward()
+    grads = [p.grad for p in model.parameters() if p.grad is not None]
+    norm = nn.utils.get_total_norm(grads)
+    for grad in grads:
+        grad.mul_(max_norm / norm)
+    optimizer.step()
+    return norm.item()
+
+
+@misconception(
+    "clip_and_step",
+    tell="You return the norm after clipping. The one before says whether anything was clipped at all; "
+    "clip_grad_norm_ returns it.",
+)
+def norm_after_clipping(model: nn.Module, loss: Tensor, optimizer: Optimizer, max_norm: float) -> float:
+    loss.backward()
+    norm = nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+    optimizer.step()
+    return min(norm.item(), max_norm)
+
+
+@misconception(
+    "clip_and_step",
+    tell="You return the norm as a tensor. .item() gives the number.",
+)
+def norm_as_a_tensor(model: nn.Module, loss: Tensor, optimizer: Optimizer, max_norm: float) -> Tensor:
+    loss.backward()
+    norm = nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+    optimizer.step()
+    return norm
+
+
+@misconception(
+    "clip_and_step",
+    tell="You clip the loss. It is the gradients' norm that must be bounded.",
+)
+def clips_the_loss(model: nn.Module, loss: Tensor, optimizer: Optimizer, max_norm: float) -> float:
+    loss.clamp(max=max_norm).backward()
+    norm = nn.utils.get_total_norm([p.grad for p in model.parameters() if p.grad is not None])
+    optimizer.step()
+    return norm.item()
