@@ -49,6 +49,7 @@ def verify_course(course: Course, tell: Callable[[str], None] = lambda text: Non
     try:
         host.prepare(hidden_paths(course), course.preload(topic.name for topic in course.topics))
         judge = Judge(course, host)
+        host.finish_preparing()
         for topic in course.topics:
             tell(f"{topic.name}: stub, docstrings, hints")
             defects += _written(course, topic)
@@ -92,6 +93,7 @@ def _graded(course: Course, topic: Topic, judge: object) -> Iterator[Defect]:
     from grader.judge import Judge, TopicDesk
 
     assert isinstance(judge, Judge)
+    faulty: set[str] = set()
     for folder, wanted in ((course.solutions_dir, "passed"), (course.exercises_dir, "failed")):
         file = folder / f"{topic.name}.py"
         desk = TopicDesk(judge.host, course, topic.name, {path.name: path.read_bytes() for path in folder.glob("*.py")})
@@ -104,7 +106,9 @@ def _graded(course: Course, topic: Topic, judge: object) -> Iterator[Defect]:
                 for result in judge.run_checks(exercise.full_name, desk)[0]:
                     text = f"`{exercise.full_name}`, check {result.name}: "
                     if result.verdict == "error":
-                        yield Defect(file, None, f"{text}{result.message}")
+                        if result.name not in faulty:
+                            yield Defect(course.check_file(topic.name), None, f"{text}{result.message}")
+                        faulty.add(result.name)
                     elif wanted == "passed" and result.verdict not in ("passed", "skipped"):
                         yield Defect(file, None, f"{text}the solution gets {result.verdict}: {_line(result.message)}")
                     elif wanted == "failed" and result.verdict not in ("failed", *NOT_ASSESSED):
@@ -113,12 +117,12 @@ def _graded(course: Course, topic: Topic, judge: object) -> Iterator[Defect]:
             desk.close()
     try:
         for exercise in topic.exercises:
-            yield from _misconceptions(course, exercise, judge)
+            yield from _misconceptions(course, exercise, judge, faulty)
     except CourseError as error:
         yield Defect(error.file, error.line, error.message)
 
 
-def _misconceptions(course: Course, exercise: Exercise, judge: object) -> Iterator[Defect]:
+def _misconceptions(course: Course, exercise: Exercise, judge: object, faulty: set[str]) -> Iterator[Defect]:
     from grader.judge import Judge
     from grader.wrong import WrongAnswers
 
@@ -131,7 +135,7 @@ def _misconceptions(course: Course, exercise: Exercise, judge: object) -> Iterat
             yield Defect(
                 file, lines[name], f"misconception `{name}` of `{exercise.full_name}` is not caught by any check"
             )
-        elif any(trace.verdict == "error" for trace in traces.values()):
+        elif any(trace.verdict == "error" and check not in faulty for check, trace in traces.items()):
             yield Defect(
                 file, lines[name], f"misconception `{name}` of `{exercise.full_name}` makes a check end in error"
             )

@@ -97,7 +97,7 @@ DEFECTS: dict[str, tuple[list[Edit], str, str]] = {
         STUB,
         "`vectors.cosine`, check nothing: the stub gets passed, but must fail",
     ),
-    "a check with a bug": ([append(CHECKS, BUGGY)], SOLUTION, "check with_a_bug: the check itself is wrong"),
+    "a check with a bug": ([append(CHECKS, BUGGY)], CHECKS, "check with_a_bug: the check itself is wrong"),
     "a wrong answer that no check catches": (
         [append(WRONG, NEVER_WRONG)],
         WRONG,

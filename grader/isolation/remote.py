@@ -62,10 +62,7 @@ class HostClient:
         self._count = 0
 
     def prepare(self, hidden: Sequence[str], preload: Sequence[str]) -> None:
-        """Sets limits, hides folders and loads modules, before the first submission; does not wait until it is done.
-
-        The next order raises `UserError` when a module of ``preload`` cannot be loaded.
-        """
+        """Sets limits, hides folders and loads modules, before the first submission; does not wait until it is done."""
         import msgspec
 
         self._tell(["prepare", msgspec.to_builtins(self.limits), [*hidden], [*preload]])
@@ -74,10 +71,15 @@ class HostClient:
     @property
     def layers(self) -> tuple[str, ...]:
         """The sandbox's active layers."""
-        self._prepared()
+        self.finish_preparing()
         return self._layers
 
-    def _prepared(self) -> None:
+    def finish_preparing(self) -> None:
+        """Waits until the host is ready.
+
+        Raises:
+            UserError: when a module of ``preload`` cannot be loaded.
+        """
         if self._preparing:
             self._preparing = False
             answer = self._answer()
@@ -87,7 +89,7 @@ class HostClient:
 
     def ask(self, order: list[object], fds: Sequence[int] = ()) -> list[object]:
         """Raises `HostGone` when no answer comes."""
-        self._prepared()
+        self.finish_preparing()
         self._tell(order, fds)
         return self._answer()
 

@@ -22,7 +22,17 @@ TESTKIT_MODULES: Final = tuple(
     name
     for name in (
         f"grader.testkit.{part}"
-        for part in ("observation", "recipes", "probes", "data", "devices", "ranks", "distributed", "files", "checklist")
+        for part in (
+            "observation",
+            "recipes",
+            "probes",
+            "data",
+            "devices",
+            "ranks",
+            "distributed",
+            "files",
+            "checklist",
+        )
     )
     if importlib.util.find_spec(name)
 )

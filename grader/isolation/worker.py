@@ -62,7 +62,9 @@ def _judge(host: Any, options: WorkerOptions) -> Any:
     course = Course.load(Path(options.course) if options.course else None)
     topics = {name.partition(".")[0] for name in with_needs(course, options.exercises)}
     host.prepare(hidden_paths(course), course.preload(topics))
-    return Judge(course, host, exercises=options.exercises, seed=options.seed, wrong=options.misconceptions)
+    judge = Judge(course, host, exercises=options.exercises, seed=options.seed, wrong=options.misconceptions)
+    host.finish_preparing()
+    return judge
 
 
 def hidden_paths(course: Any) -> list[str]:
