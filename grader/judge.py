@@ -16,8 +16,10 @@ from grader.collect import CollectedChecks
 from grader.course import Course, Exercise, Topic
 from grader.errors import CourseError
 from grader.intake.submission import Submission
+from grader.isolation.exercise import ExerciseProcess
+from grader.isolation.hostclient import HostClient
 from grader.isolation.proxies import Call, Channel, SourceLine, SubmissionCrashed, answered
-from grader.isolation.remote import ExerciseProcess, HostClient, TopicProcess
+from grader.isolation.remote import TopicProcess
 from grader.local import reference_raises
 from grader.loops import endless
 from grader.results import NOT_ASSESSED, CheckResult, ExerciseResult, SubmissionResult, VerdictKind
@@ -44,7 +46,7 @@ class TopicDesk:
         self._process = self._start()
 
     def _start(self) -> TopicProcess:
-        return self._host.topic(self._topic, self._files, self._until)
+        return TopicProcess(self._host, self._topic, self._files, self._until)
 
     @property
     def failure(self) -> object:

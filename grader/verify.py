@@ -38,8 +38,8 @@ def verify_course(course: Course, tell: Callable[[str], None] = lambda text: Non
     import grader.testkit.probes
     import grader.testkit.recipes  # noqa: F401 - before the fork
     from grader.isolation.host import start_host
+    from grader.isolation.hostclient import HostClient
     from grader.isolation.limits import Limits
-    from grader.isolation.remote import HostClient
     from grader.isolation.worker import hidden_paths
     from grader.judge import Judge
 

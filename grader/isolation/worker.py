@@ -30,8 +30,8 @@ def main() -> int:
     if options is None:
         return 0
     from grader.errors import UserError
+    from grader.isolation.hostclient import HostClient, HostGone
     from grader.isolation.limits import Limits
-    from grader.isolation.remote import HostClient, HostGone
 
     limits = dict(options.limits)
     for name in ("memory_bytes", "processes", "file_bytes", "print_bytes"):
