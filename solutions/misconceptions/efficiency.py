@@ -329,9 +329,7 @@ def clears_every_micro_batch(
     "accumulate_step",
     tell="Gradients from before the call are added in. Clear them once, before the first micro-batch.",
 )
-def stale_gradients_in(
-    model: nn.Module, micro_batches: Sequence[tuple[Tensor, Tensor]], optimizer: Optimizer
-) -> float:
+def stale_gradients_in(model: nn.Module, micro_batches: Sequence[tuple[Tensor, Tensor]], optimizer: Optimizer) -> float:
     count, total = sum(len(y) for _, y in micro_batches), 0.0
     for x, y in micro_batches:
         loss = F.cross_entropy(model(x), y, reduction="sum") / count
@@ -361,9 +359,7 @@ def returns_the_last_loss(
     "accumulate_step",
     tell="You return the sum over the examples. Divide it by how many there are.",
 )
-def returns_the_sum(
-    model: nn.Module, micro_batches: Sequence[tuple[Tensor, Tensor]], optimizer: Optimizer
-) -> float:
+def returns_the_sum(model: nn.Module, micro_batches: Sequence[tuple[Tensor, Tensor]], optimizer: Optimizer) -> float:
     optimizer.zero_grad()
     count, total = sum(len(y) for _, y in micro_batches), 0.0
     for x, y in micro_batches:
@@ -379,9 +375,7 @@ def returns_the_sum(
     tell="The numbers are right, but you return a tensor. Losses that are kept as tensors keep their graphs; add up "
     "loss.item().",
 )
-def adds_up_tensors(
-    model: nn.Module, micro_batches: Sequence[tuple[Tensor, Tensor]], optimizer: Optimizer
-) -> Tensor:
+def adds_up_tensors(model: nn.Module, micro_batches: Sequence[tuple[Tensor, Tensor]], optimizer: Optimizer) -> Tensor:
     optimizer.zero_grad()
     count, total = sum(len(y) for _, y in micro_batches), 0.0
     for x, y in micro_batches:
@@ -400,9 +394,7 @@ def adds_up_tensors(
     tell="You pin memory for every device. It helps the way to a CUDA device only.",
 )
 def always_pins(dataset: Dataset[Any], batch_size: int, device: torch.device, num_workers: int) -> DataLoader[Any]:
-    return DataLoader(
-        dataset, batch_size, num_workers=num_workers, pin_memory=True, persistent_workers=num_workers > 0
-    )
+    return DataLoader(dataset, batch_size, num_workers=num_workers, pin_memory=True, persistent_workers=num_workers > 0)
 
 
 @misconception("fast_loader", tell="You never pin memory. For a CUDA device it should be pinned.")
@@ -473,9 +465,7 @@ def persistent_without_workers(
     "fast_loader",
     tell="Your workers are started anew for every epoch. Make them persistent when there are any.",
 )
-def never_persistent(
-    dataset: Dataset[Any], batch_size: int, device: torch.device, num_workers: int
-) -> DataLoader[Any]:
+def never_persistent(dataset: Dataset[Any], batch_size: int, device: torch.device, num_workers: int) -> DataLoader[Any]:
     return DataLoader(dataset, batch_size, num_workers=num_workers, pin_memory=device.type == "cuda")
 
 
