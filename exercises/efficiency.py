@@ -24,8 +24,8 @@ def amp_step(
 
     Under autocast, torch computes matrix products in 16 bits, which is fast, and delicate things (such as the loss)
     in 32 bits. Gradients in 16 bits may be too small to be told from 0, so the loss is multiplied by a large number
-    before ``backward``, and the gradients are divided by it before the step. A `GradScaler` does both, leaves out a step
-    whose gradients are not finite, and adapts the number.
+    before ``backward``, and the gradients are divided by it before the step. A `GradScaler` does both, leaves out a
+    step whose gradients are not finite, and adapts the number.
 
     - Gradients left over from before do no harm: clear them.
     - Forward and loss run under autocast (with the default 16-bit type of the device), ``backward`` does not.
@@ -61,7 +61,8 @@ def accumulate_step(model: nn.Module, micro_batches: Sequence[tuple[Tensor, Tens
 
     The batch comes in micro-batches. The step must be the one that the whole batch in one piece would give: with the
     gradient of the mean cross-entropy over *all examples*, however unevenly they are spread over the micro-batches.
-    The memory of each graph must be free before the next one is made, so each micro-batch has a ``backward`` of its own.
+    The memory of each graph must be free before the next one is made, so each micro-batch has a ``backward`` of its
+    own.
 
     Gradients left over from before the call do no harm: clear them.
 
@@ -202,8 +203,8 @@ def clear_grads(optimizer: Optimizer) -> None:
 def inference(model: nn.Module, x: Tensor) -> Tensor:
     """What a model gives for a batch, computed the cheap way.
 
-    In eval mode, so that Dropout and BatchNorm do what they do after training; and under ``torch.inference_mode``, which
-    records no graph and leaves out even the bookkeeping that ``no_grad`` still does.
+    In eval mode, so that Dropout and BatchNorm do what they do after training; and under ``torch.inference_mode``,
+    which records no graph and leaves out even the bookkeeping that ``no_grad`` still does.
 
     Args:
         model: any module. Afterwards its training flag, and that of each submodule, are what they were.

@@ -205,7 +205,7 @@ class Judge:
         return score(exercise, found, name)
 
     def run_checks(self, exercise: str, desk: TopicDesk) -> tuple[list[CheckResult], dict[str, Trace]]:
-        """Runs the checks of one exercise; the traces of those that did not pass come along."""
+        """Runs the checks of one exercise; the traces of those that went wrong come along."""
         results: list[CheckResult] = []
         traces: dict[str, Trace] = {}
         stop: CheckResult | None = None
@@ -219,7 +219,7 @@ class Judge:
                 continue
             result, trace = self.checks.run(check, desk)
             results.append(result)
-            if result.verdict != "passed":
+            if result.verdict not in ("passed", *NOT_ASSESSED):
                 traces[check.name] = trace
             if result.verdict == "timeout":
                 stop = CheckResult(name="", verdict="timeout", message=result.message)

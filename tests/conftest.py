@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import pytest
 
+from grader.course import Course
 from grader.intake.submission import Submission
 from grader.isolation.protocol import DEFAULT_LIMITS, WorkerOptions
 from grader.results import CheckResult, ExerciseResult, SubmissionResult
@@ -21,15 +22,23 @@ OWN_COURSE = REPO / "examples" / "own_course"
 class Warm:
     """A worker process, warm once it has graded: what ``grader grade`` uses, with its judge, host and sandbox."""
 
-    def __init__(self, course: Path | None, limits: dict[str, float]) -> None:
+    def __init__(self, course: Path | None, limits: dict[str, float], only: tuple[str, ...] = ()) -> None:
         self.worker = Worker()
-        options = WorkerOptions(course=str(course) if course else None, limits={**DEFAULT_LIMITS, **limits})
-        self.worker.configure(options)
+        self.worker.configure(
+            WorkerOptions(
+                course=str(course) if course else None,
+                exercises=tuple(Course.load(course).select(only)) if only else (),
+                limits={**DEFAULT_LIMITS, **limits},
+            )
+        )
 
     def grade(self, **modules: str) -> SubmissionResult:
         """The result of a submission with these modules: ``vectors="def normalize(x): ..."``."""
-        files = {f"{name}.py": text.encode() for name, text in modules.items()}
-        result = self.worker.grade(Submission("somebody", files), patience=120)
+        return self.of(Submission("somebody", {f"{name}.py": text.encode() for name, text in modules.items()}))
+
+    def of(self, submission: Submission) -> SubmissionResult:
+        """The result of a submission."""
+        result = self.worker.grade(submission, patience=120)
         assert isinstance(result, SubmissionResult), result
         return result
 

@@ -133,7 +133,7 @@ def accumulate(submission: Submission, kind: str, steps: list[list[int]], moment
         reference.zero_grad()
         x, y = (torch.cat(parts) for parts in zip(*micro_batches, strict=True))
         loss = F.cross_entropy(made(x), y)
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         reference.step()
         expected.append(loss.item())
     assert_close(submission.there(probes.weights, model), probes.weights(made), what="the parameters")

@@ -125,12 +125,10 @@ def check_epochs(
     model = submission.there(recipes.with_stale_grads, submission.there(recipes.model, kind, seed, flags), seed)
     optimizer = submission.there(data.optimizer, model, momentum)
     loader = submission.there(data.loader, seed=seed, **cut)
-    submission.there(probes.start_global, 1)
     losses = [submission.train_epoch(model, loader, optimizer) for _ in range(2)]
     here, loader_here = recipes.model(kind, seed), data.loader(seed=seed, **cut)
     optimizer_here = data.optimizer(here, momentum)
-    with reference.global_stream(1):
-        expected = [reference.per_example(*reference.train(here, loader_here, optimizer_here)) for _ in range(2)]
+    expected = [reference.per_example(*reference.train(here, loader_here, optimizer_here)) for _ in range(2)]
     assert_close(losses, expected, **CLOSE, what="mean losses of two epochs")
     check_state(submission, model, here)
     flags_there = submission.there(probes.training_flags, model)
@@ -153,7 +151,7 @@ def test_epochs_of_any_size(submission: Submission, n: int, batch_size: int, see
 
 
 @exercise("training.train_epoch")
-@pytest.mark.parametrize("kind", ["norm", "dropout", "tied", "frozen", "hooked"])
+@pytest.mark.parametrize("kind", ["norm", "counted", "tied", "frozen", "hooked"])
 def test_epochs_of_all_kinds_of_models(submission: Submission, kind: str) -> None:
     """BatchNorm, Dropout, shared and frozen weights, hooks: the same weights and buffers as step by step."""
     check_epochs(submission, kind, {"count": 14, "batch_size": 5}, 2)
@@ -163,7 +161,7 @@ def test_epochs_of_all_kinds_of_models(submission: Submission, kind: str) -> Non
 @pytest.mark.parametrize("flags", ["eval", "outermost_eval", "one_eval"])
 def test_trains_in_training_mode(submission: Submission, flags: str) -> None:
     """A model that comes in eval mode, whole or in part, learns in training mode, and ends in training mode."""
-    check_epochs(submission, "dropout", {"count": 12, "batch_size": 6}, 3, flags=MODES[flags])
+    check_epochs(submission, "counted", {"count": 12, "batch_size": 6}, 3, flags=MODES[flags])
 
 
 @exercise("training.train_epoch")
@@ -179,12 +177,10 @@ def check_fit(submission: Submission, kind: str, cut: dict[str, Any], epochs: in
     """Losses and model over there are those of plain SGD here."""
     model = submission.there(recipes.with_stale_grads, submission.there(recipes.model, kind, seed), seed)
     loader = submission.there(data.loader, seed=seed, **cut)
-    submission.there(probes.start_global, 1)
     losses = submission.fit(model, loader, epochs, lr)
     here, loader_here = recipes.model(kind, seed), data.loader(seed=seed, **cut)
     optimizer = data.optimizer(here, lr=lr)
-    with reference.global_stream(1):
-        expected = [loss for _ in range(epochs) for loss in reference.train(here, loader_here, optimizer)[0]]
+    expected = [loss for _ in range(epochs) for loss in reference.train(here, loader_here, optimizer)[0]]
     assert_close(losses, expected, **CLOSE, what="losses of all batches")
     check_state(submission, model, here)
 
@@ -213,7 +209,7 @@ def test_plain_sgd_with_this_rate(submission: Submission, lr: float) -> None:
 
 
 @exercise("training.fit")
-@pytest.mark.parametrize("kind", ["norm", "dropout", "tied", "frozen", "hooked"])
+@pytest.mark.parametrize("kind", ["norm", "counted", "tied", "frozen", "hooked"])
 def test_fit_of_all_kinds_of_models(submission: Submission, kind: str) -> None:
     """BatchNorm, Dropout, shared and frozen weights, hooks: losses, weights and buffers."""
     check_fit(submission, kind, {"count": 14, "batch_size": 5}, 2, 0.1, 3)
@@ -402,7 +398,6 @@ class Run(NamedTuple):
         """The loss that is returned and the model that is left are those of the best epoch."""
         model = submission.there(*self.recipe)
         loaders = [submission.there(data.loader, **cut) for cut in self.cuts]
-        submission.there(probes.start_global, 1)
         found = submission.fit_best(model, *loaders, self.epochs, self.lr)
         expected = trajectory(self)[best]
         assert_close(found, expected.val_loss, **CLOSE, what="the lowest validation loss")
@@ -414,9 +409,8 @@ class Run(NamedTuple):
 def trajectory(run: Run) -> list[reference.Epoch]:
     """What each epoch of a run should give."""
     recipe, *args = run.recipe
-    with reference.global_stream(1):
-        train, val = (data.loader(**cut) for cut in run.cuts)
-        return reference.epochs_of(recipe(*args), train, val, run.epochs, run.lr)
+    train, val = (data.loader(**cut) for cut in run.cuts)
+    return reference.epochs_of(recipe(*args), train, val, run.epochs, run.lr)
 
 
 @lru_cache(maxsize=256)
@@ -457,7 +451,7 @@ def test_the_best_epoch_of_any_run(submission: Submission, seed: int) -> None:
 
 
 @exercise("training.fit_best")
-@pytest.mark.parametrize("kind", ["dropout", "tied", "frozen", "hooked"])
+@pytest.mark.parametrize("kind", ["counted", "tied", "frozen", "hooked"])
 def test_best_of_all_kinds_of_models(submission: Submission, kind: str) -> None:
     """Dropout is on while it trains and off while it is measured; shared and frozen weights, hooks."""
     seed, best = clear_run(kind, 0, 1.0, "middle")

@@ -18,23 +18,20 @@ from grader.isolation import wire
 from grader.isolation.labels import surroundings
 from grader.isolation.wire import Tree, WireError
 
+_PARTS: Final = (
+    "observation",
+    "recipes",
+    "probes",
+    "data",
+    "devices",
+    "ranks",
+    "distributed",
+    "files",
+    "checklist",
+    "moving",
+)
 TESTKIT_MODULES: Final = tuple(
-    name
-    for name in (
-        f"grader.testkit.{part}"
-        for part in (
-            "observation",
-            "recipes",
-            "probes",
-            "data",
-            "devices",
-            "ranks",
-            "distributed",
-            "files",
-            "checklist",
-        )
-    )
-    if importlib.util.find_spec(name)
+    name for name in (f"grader.testkit.{part}" for part in _PARTS) if importlib.util.find_spec(name)
 )
 """Modules whose functions `there` may name."""
 
@@ -100,7 +97,7 @@ class Service:
             return wire.pack(self.describe(surroundings.translate(error)))
 
     def describe(self, error: BaseException) -> Tree:
-        """``["raise", type name, is built in, message, frames]``; only ``__str__`` is the exception's own code."""
+        """``["raise", type name, is built in, message, frames]``; of its own code runs ``__str__`` alone."""
         kind = type(error)
         built_in = getattr(builtins, kind.__name__, None) is kind
         try:

@@ -1,4 +1,4 @@
-"""What the checks of efficient training need over there: models whose arithmetic shows how they were run, scalers, looks.
+"""What the checks of efficient training need over there: models whose arithmetic shows how they run, scalers, looks.
 
 Recipes are also called locally by a check; the same arguments give the same bits. Must never hold an expected answer,
 or import anything but torch and the standard library.
@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.amp import GradScaler  # type: ignore[attr-defined]
+from torch.amp import GradScaler
 
 from grader.testkit import models, recipes
 
@@ -19,7 +19,7 @@ from grader.testkit import models, recipes
 
 
 class _Product(torch.autograd.Function):
-    """``x @ w`` whose backward is a matrix product of torch: autocast, where it is on, makes that one coarse as well."""
+    """``x @ w`` whose backward is a matrix product of torch: autocast, where it is on, makes it coarse as well."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, w: Tensor) -> Tensor:

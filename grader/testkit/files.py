@@ -195,7 +195,8 @@ def optimizer(model: nn.Module, kind: str = "sgd", lr: float = 0.1) -> Optimizer
         return torch.optim.Adam(params, lr=lr)
     biases = [param for param in params if param.dim() == 1]
     others = [param for param in params if param.dim() != 1]
-    return torch.optim.AdamW([{"params": others}, {"params": biases, "lr": lr / 2, "weight_decay": 0.0}], lr=lr)
+    groups: list[dict[str, Any]] = [{"params": others}, {"params": biases, "lr": lr / 2, "weight_decay": 0.0}]
+    return torch.optim.AdamW(groups, lr=lr)
 
 
 def set_lr(optimizer: Optimizer, lr: float) -> None:
@@ -212,7 +213,7 @@ def train(model: nn.Module, optimizer: Optimizer, steps: int) -> None:
         x = torch.randn(6, recipes.FEATURES).to(where)
         y = torch.randint(0, recipes.CLASSES, (6,)).to(where)
         optimizer.zero_grad()
-        torch.nn.functional.cross_entropy(model(x), y).backward()
+        torch.nn.functional.cross_entropy(model(x), y).backward()  # type: ignore[no-untyped-call]
         optimizer.step()
 
 

@@ -109,6 +109,29 @@ def used_batch_norm(width: int, seed: int, dtype: torch.dtype) -> nn.BatchNorm1d
     return layer
 
 
+class CountedDropout(nn.Module):
+    """Dropout of one half whose masks follow from how often it was called in training: no global random numbers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls = 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Half of the numbers doubled, the others 0; in eval mode x as it is."""
+        if not self.training:
+            return x
+        self.calls += 1
+        return 2 * x * (torch.rand(x.shape, generator=torch.Generator().manual_seed(self.calls)) < 0.5)
+
+
+def counted(net: nn.Sequential) -> nn.Sequential:
+    """The same net, with `CountedDropout` in place of each Dropout."""
+    for name, module in net.named_children():
+        if isinstance(module, nn.Dropout):
+            setattr(net, name, CountedDropout())
+    return net
+
+
 def first_frozen(net: nn.Sequential) -> nn.Sequential:
     """The same net, its first layer frozen."""
     net[0].requires_grad_(False)

@@ -156,6 +156,7 @@ _MODELS: Final[dict[str, Callable[[int], nn.Module]]] = {
     "mlp": lambda seed: mlp((FEATURES, 6, 5, CLASSES), seed),
     "norm": lambda seed: mlp((FEATURES, 6, 5, CLASSES), seed, batch_norm=True),
     "dropout": lambda seed: mlp((FEATURES, 6, 5, CLASSES), seed, batch_norm=True, dropout=0.5),
+    "counted": lambda seed: models.counted(mlp((FEATURES, 6, 5, CLASSES), seed, batch_norm=True, dropout=0.5)),
     "functional": lambda seed: models.FunctionalNet(FEATURES, CLASSES),
     "tied": lambda seed: models.TiedNet(FEATURES, CLASSES),
     "frozen": lambda seed: models.first_frozen(mlp((FEATURES, 5, CLASSES), seed)),
@@ -170,7 +171,7 @@ def model(kind: str, seed: int = 0, flags: Mapping[str, bool] | None = None) -> 
     """A small model, ``(n, FEATURES)`` to ``(n, CLASSES)`` (but "empty", which has no parameters and keeps the width).
 
     Args:
-        kind: "linear"; "mlp"; "norm" (BatchNorm); "dropout" (BatchNorm and Dropout);
+        kind: "linear"; "mlp"; "norm" (BatchNorm); "dropout" (BatchNorm and Dropout); "counted" (with masks by count);
             "functional" (BatchNorm, and a dropout without a module of its own); "tied" (a shared weight);
             "frozen" (the first layer is); "hooked" (a forward hook changes the output); "buffers" (see
             `models.BufferedNet`); "names" (see `models.NamesNet`); "empty".

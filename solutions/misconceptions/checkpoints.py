@@ -277,7 +277,7 @@ def seeds_again(model: nn.Module, optimizer: Optimizer, path: str) -> int:
 )
 def rebinds_the_names(model: nn.Module, optimizer: Optimizer, path: str) -> int:
     checkpoint = torch.load(path, map_location="cpu")
-    model, optimizer = checkpoint["model"], checkpoint["optimizer"]
+    model, optimizer = checkpoint["model"], checkpoint["optimizer"]  # noqa: F841
     torch.set_rng_state(checkpoint["rng"])
     return int(checkpoint["epoch"]) + 1
 

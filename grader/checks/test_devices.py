@@ -1,0 +1,473 @@
+"""Checks of devices, on simulated GPUs where there are no real ones.
+
+Never decide what the contract leaves open: whether "cuda" has an index in `pick_device`, whether `prepare` returns the
+model that it was given, what the container is that `prepare_batch` returns, the order in which a loader gives its rows.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from grader.testkit import (
+    Submission,
+    SubmissionRaised,
+    assert_close,
+    assert_equal,
+    assert_that,
+    checklist,
+    data,
+    devices,
+    exercise,
+    moving,
+    probes,
+    recipes,
+    reference,
+    tensors,
+)
+
+CPU = torch.device("cpu")
+PLACES = ["cpu", "cuda:0", "cuda:1"]
+
+
+def on_machine(submission: Submission, gpus: int, mps: bool = False) -> None:
+    """From here on the submission runs on a machine with these devices."""
+    submission.there(devices.start, gpus=gpus, mps=mps)
+
+
+# ---------------------------------------------------------------- cpu, gpu, num_gpus
+
+
+@exercise("devices.cpu")
+@pytest.mark.parametrize("gpus", [0, 1])
+def test_always_the_cpu(submission: Submission, gpus: int) -> None:
+    """The CPU's torch.device, whether there are GPUs or not."""
+    on_machine(submission, gpus)
+    assert_equal(submission.cpu(), CPU)
+
+
+@exercise("devices.gpu")
+@pytest.mark.parametrize("gpus", [0, 1, 4])
+def test_the_name_of_any_gpu(submission: Submission, gpus: int) -> None:
+    """The torch.device of CUDA GPU number i, of number 0 without an argument; also where there is no such GPU."""
+    on_machine(submission, gpus)
+    assert_equal(submission.gpu(), torch.device("cuda", 0))
+    assert_equal(
+        [submission.gpu(i) for i in range(6)], [torch.device("cuda", i) for i in range(6)], what="gpu(0) to (5)"
+    )
+
+
+@exercise("devices.num_gpus")
+@pytest.mark.parametrize("gpus", [0, 1, 2, 5])
+def test_counts_gpus(submission: Submission, gpus: int) -> None:
+    """The number of CUDA devices of this machine, 0 where there are none."""
+    on_machine(submission, gpus)
+    assert_equal(submission.num_gpus(), gpus, what=f"num_gpus() with {gpus} GPUs")
+
+
+# ---------------------------------------------------------------- try_gpu, try_all_gpus, pick_device
+
+
+@exercise("devices.try_gpu")
+@pytest.mark.parametrize("gpus", [0, 1, 2, 4])
+def test_the_gpu_or_the_cpu(submission: Submission, gpus: int) -> None:
+    """GPU i where this machine has it, else the CPU; they are counted from 0, and it is number 0 unless told."""
+    on_machine(submission, gpus)
+    expected = [torch.device("cuda", i) if i < gpus else CPU for i in range(6)]
+    assert_equal([submission.try_gpu(i) for i in range(6)], expected, what=f"try_gpu(0) to (5), with {gpus} GPUs")
+    assert_equal(submission.try_gpu(), expected[0], what=f"try_gpu() with {gpus} GPUs")
+
+
+@exercise("devices.try_all_gpus")
+@pytest.mark.parametrize("gpus", [0, 1, 3])
+def test_all_gpus_or_the_cpu(submission: Submission, gpus: int) -> None:
+    """A list of the devices of all GPUs in order, or of the CPU's alone where there is none."""
+    on_machine(submission, gpus)
+    expected = [torch.device("cuda", i) for i in range(gpus)] or [CPU]
+    assert_equal(submission.try_all_gpus(), expected, what=f"try_all_gpus() with {gpus} GPUs")
+
+
+@exercise("devices.pick_device")
+@pytest.mark.parametrize(
+    ("gpus", "mps", "expected"),
+    [(0, False, "cpu"), (1, False, "cuda"), (2, False, "cuda"), (0, True, "mps"), (1, True, "cuda")],
+    ids=["neither", "a GPU", "two GPUs", "mps", "a GPU and mps"],
+)
+def test_the_best_that_is_there(submission: Submission, gpus: int, mps: bool, expected: str) -> None:
+    """A torch.device: cuda if it is available, else mps if that is, else the CPU."""
+    on_machine(submission, gpus, mps)
+    found = submission.pick_device()
+    assert_that(isinstance(found, torch.device), f"{found!r} is not a torch.device")
+    assert_equal(found.type, expected, what="the device's type")
+    assert_that(found.index in (None, 0), f"{found} has an index: any GPU will do, so it is the first")
+
+
+# ---------------------------------------------------------------- to_device
+
+
+def expected_nest(kind: str, device: str) -> Any:
+    """The nested batch on a device, as plain data."""
+    return _placed(moving.unfolded(moving.nest(kind)), device)
+
+
+def _placed(value: Any, device: str) -> Any:
+    if isinstance(value, Tensor):
+        return devices.on(value, device)
+    if isinstance(value, dict):
+        return {key: _placed(item, device) for key, item in value.items()}
+    return type(value)(_placed(item, device) for item in value) if isinstance(value, list | tuple) else value
+
+
+@exercise("devices.to_device")
+@pytest.mark.parametrize("target", ["cuda:0", "cuda:1"])
+@pytest.mark.parametrize("kind", moving.NESTS)
+def test_every_tensor_moves(submission: Submission, kind: str, target: str) -> None:
+    """Tensors in lists, tuples, dicts, named tuples, however deep, come out on the device; all else as it was."""
+    on_machine(submission, 2)
+    batch = submission.there(moving.held_nest, kind)
+    found = submission.there(moving.moved, submission.to_device, batch, torch.device(target))
+    assert_equal(found, expected_nest(kind, target))
+
+
+@exercise("devices.to_device")
+@pytest.mark.parametrize("kind", ["tensor", "deep"])
+def test_back_to_the_cpu(submission: Submission, kind: str) -> None:
+    """Batches come back from a GPU to the CPU in the same way."""
+    on_machine(submission, 2)
+    batch = submission.there(moving.held_nest, kind, "cuda:1")
+    assert_equal(submission.there(moving.moved, submission.to_device, batch, CPU), expected_nest(kind, "cpu"))
+
+
+@exercise("devices.to_device")
+@pytest.mark.parametrize("where", ["cpu", "cuda:1"])
+@pytest.mark.parametrize("kind", ["tensor", "dict", "deep"])
+def test_no_copy_of_what_is_there(submission: Submission, kind: str, where: str) -> None:
+    """A tensor that is on the device already is returned itself."""
+    on_machine(submission, 2)
+    batch = submission.there(moving.held_nest, kind, where)
+    found = submission.there(moving.returned_itself, submission.to_device, batch, torch.device(where))
+    assert_that(found != [] and all(found), "a tensor that was on the device already came back as a copy")
+
+
+@exercise("devices.to_device")
+@pytest.mark.parametrize("non_blocking", [None, False, True], ids=["left out", "False", "True"])
+@pytest.mark.parametrize("kind", ["list", "deep"])
+def test_non_blocking_is_passed_on(submission: Submission, kind: str, non_blocking: bool | None) -> None:
+    """Each tensor moves once, with non_blocking as it was asked for, which is not at all unless told."""
+    submission.there(devices.start, gpus=1, recording=True)
+    batch = submission.there(moving.held_nest, kind)
+    options = {} if non_blocking is None else {"non_blocking": non_blocking}
+    submission.there(moving.moved, submission.to_device, batch, torch.device("cuda", 0), **options)
+    moves = [event["non_blocking"] for event in submission.there(devices.events) if event["kind"] == "transfer"]
+    count = {"list": 2, "deep": 5}[kind]
+    assert_equal(moves, [bool(non_blocking)] * count, what="non_blocking of each transfer")
+
+
+# ---------------------------------------------------------------- add_across
+
+
+@exercise("devices.add_across")
+@pytest.mark.parametrize("other", PLACES)
+@pytest.mark.parametrize("place", PLACES)
+def test_the_sum_is_where_x_is(submission: Submission, place: str, other: str) -> None:
+    """The sum of both, on the device of x, wherever y is."""
+    on_machine(submission, 2)
+    x, y = recipes.normal((2, 3), 1), recipes.normal((2, 3), 2)
+    assert_close(submission.add_across(devices.on(x, place), devices.on(y, other)), devices.on(x + y, place))
+
+
+@exercise("devices.add_across")
+@given(x=tensors(((1, 4), (1, 4))))
+def test_adds(submission: Submission, x: Tensor) -> None:
+    """On one device it is x + y, with broadcasting."""
+    y = recipes.normal((1, x.shape[1]), 3)
+    assert_close(submission.add_across(x, y), x + y)
+
+
+# ---------------------------------------------------------------- ScaledAttentionMask
+
+
+def scaled_and_masked(scores: Tensor) -> Tensor:
+    """The scores by the square root of t, minus infinity above the diagonal."""
+    t = scores.shape[-1]
+    above = torch.arange(t)[:, None] < torch.arange(t)
+    return torch.where(above, torch.tensor(-math.inf), scores / math.sqrt(t))
+
+
+@exercise("devices.ScaledAttentionMask")
+@given(
+    shape=st.tuples(st.integers(1, 6), st.lists(st.integers(1, 3), max_size=2)),
+    extra=st.integers(0, 3),
+    seed=st.integers(0, 1 << 16),
+)
+def test_scaled_and_masked(submission: Submission, shape: tuple[int, list[int]], extra: int, seed: int) -> None:
+    """Scores are divided by the square root of t and are minus infinity above the diagonal: for one matrix or many,
+    and for fewer tokens than the mask was made for."""
+    t, leading = shape
+    scores = recipes.normal((*leading, t, t), seed)
+    assert_close(submission.ScaledAttentionMask(t + extra)(scores), scaled_and_masked(scores))
+
+
+@exercise("devices.ScaledAttentionMask")
+@pytest.mark.parametrize("device", ["cuda:0", "cuda:1"])
+def test_the_mask_follows(submission: Submission, device: str) -> None:
+    """After .to(device) the module works there, and its result is there."""
+    on_machine(submission, 2)
+    module = submission.ScaledAttentionMask(5).to(torch.device(device))
+    scores = recipes.normal((2, 4, 4), 1)
+    assert_close(module(devices.on(scores, device)), devices.on(scaled_and_masked(scores), device))
+    assert_equal(submission.there(moving.kept_tensors, module)["devices"], [device], what="where its buffers are")
+
+
+@exercise("devices.ScaledAttentionMask")
+@pytest.mark.parametrize("size", [1, 4])
+def test_a_buffer_and_no_parameter(submission: Submission, size: int) -> None:
+    """The mask is in state_dict() and not in parameters()."""
+    kept = submission.there(moving.kept_tensors, submission.ScaledAttentionMask(size))
+    assert_equal(kept["parameters"], 0, what="how many parameters it has")
+    assert_that(kept["entries"] > 0, "state_dict() is empty: the mask is no buffer, or one that is not kept")
+
+
+# ---------------------------------------------------------------- prepare
+
+
+@exercise("devices.prepare")
+@pytest.mark.parametrize("device", PLACES)
+@pytest.mark.parametrize("kind", ["norm", "tied", "frozen"])
+def test_model_and_optimizer(submission: Submission, kind: str, device: str) -> None:
+    """The model comes back on the device, and with it an SGD over all of its very parameters, with the learning rate
+    that was asked for."""
+    on_machine(submission, 2)
+    found = submission.prepare(submission.there(recipes.model, kind, 1), torch.device(device), 0.25)
+    assert_that(isinstance(found, tuple) and len(found) == 2, "it does not return a pair: model, optimizer")
+    model, optimizer = found
+    assert_that(submission.there(probes.is_a, model, "torch.nn.Module"), "the first of the pair is not a model")
+    assert_equal(set(submission.there(devices.device_map, model).values()), {device}, what="where the model is")
+    assert_that(submission.there(probes.is_a, optimizer, "torch.optim.SGD"), "the second of the pair is not an SGD")
+    assert_that(
+        submission.there(moving.covers, optimizer, model),
+        "the optimizer does not hold the very parameters of the model that is returned",
+    )
+    assert_equal(submission.there(moving.learning_rates, optimizer), [0.25], what="the learning rate")
+
+
+@exercise("devices.prepare")
+@pytest.mark.parametrize("device", ["cpu", "cuda:0"])
+def test_a_step_moves_the_model(submission: Submission, device: str) -> None:
+    """A step of the optimizer trains the model that is returned."""
+    on_machine(submission, 1)
+    model, optimizer = submission.prepare(submission.there(recipes.model, "mlp", 1), torch.device(device), 0.25)
+    submission.there(moving.with_grads, model, 2)
+    submission.there(checklist.step, optimizer)
+    here = recipes.with_stale_grads(recipes.model("mlp", 1), 2)
+    checklist.step(torch.optim.SGD(here.parameters(), lr=0.25))
+    found = [devices.on(weight, "cpu") for weight in submission.there(probes.weights, model)]
+    assert_close(found, probes.weights(here), what="the weights after one step")
+
+
+# ---------------------------------------------------------------- train_on
+
+
+def check_trained(submission: Submission, model: Any, losses: Any, expected: tuple[nn.Module, list[float]]) -> None:
+    """The losses and the model over there are those of training here."""
+    here, here_losses = expected
+    assert_close(losses, here_losses, rtol=1e-4, atol=1e-5, what="the losses")
+    found = {name: devices.on(value, "cpu") for name, value in submission.there(probes.state, model).items()}
+    assert_close(found, probes.state(here), what="the model's state_dict afterwards")
+
+
+def trained_here(kind: str, loader: Any, epochs: int = 1, lr: float = 0.1) -> tuple[nn.Module, list[float]]:
+    """The model after plain SGD on the CPU, and the loss of each batch."""
+    model = recipes.model(kind, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr)
+    return model, [loss for _ in range(epochs) for loss in reference.train(model, loader, optimizer)[0]]
+
+
+@exercise("devices.train_on")
+@pytest.mark.parametrize("device", PLACES)
+@pytest.mark.parametrize("kind", ["mlp", "norm", "tied"])
+def test_one_epoch_of_sgd(submission: Submission, kind: str, device: str) -> None:
+    """The loss of every batch and the weights at the end are those of plain SGD, and the model is on the device."""
+    on_machine(submission, 2)
+    model = submission.there(recipes.with_stale_grads, submission.there(recipes.model, kind, 1))
+    losses = submission.train_on(model, submission.there(data.loader, 11, 4, 5), torch.device(device), 0.1)
+    assert_equal(set(submission.there(devices.device_map, model).values()), {device}, what="where the model is")
+    check_trained(submission, model, losses, trained_here(kind, data.loader(11, 4, 5)))
+
+
+@exercise("devices.train_on")
+@pytest.mark.parametrize(("count", "batch_size"), [(12, 4), (5, 1), (3, 4)])
+def test_everything_moves_once(submission: Submission, count: int, batch_size: int) -> None:
+    """The model's tensors and each tensor of a batch go to the device once, and nothing else moves there."""
+    submission.there(devices.start, gpus=2, recording=True)
+    model = submission.there(recipes.model, "mlp", 1)
+    loader = submission.there(data.loader, count, batch_size, 5)
+    try:
+        submission.train_on(model, loader, torch.device("cuda", 1), 0.1)
+    except SubmissionRaised:
+        submission.there(devices.transfers)  # for the record: what had moved tells one mistake from another
+        raise
+    moves = [event for event in submission.there(devices.events) if event["kind"] == "transfer"]
+    shapes = [tuple(p.shape) for p in recipes.model("mlp", 1).parameters()]
+    shapes += [tuple(part.shape) for batch in data.loader(count, batch_size, 5) for part in batch]
+    there = sorted(str((e["from"], e["to"], e["shape"])) for e in moves if e["to"] != "cpu")
+    expected = sorted(str(("cpu", "cuda:1", shape)) for shape in shapes)
+    assert_equal(there, expected, what="transfers to a GPU: (from, to, shape)")
+
+
+@exercise("devices.train_on")
+@pytest.mark.parametrize("count", [4, 12])
+def test_one_synchronisation(submission: Submission, count: int) -> None:
+    """The GPU is waited for once in the whole epoch, however many batches there are."""
+    submission.there(devices.start, gpus=1, recording=True)
+    model = submission.there(recipes.model, "mlp", 1)
+    losses = submission.train_on(model, submission.there(data.loader, count, 2, 5), torch.device("cuda", 0), 0.1)
+    assert_equal(len(losses), count // 2, what="how many losses there are")
+    waits = submission.there(devices.syncs)
+    assert_that(
+        len(waits) == 1,
+        f"Python waited for the GPU {len(waits)} times in {count // 2} batches, by {', '.join(sorted(set(waits)))}: "
+        "keep the losses on the device, and read all of them at once after the loop",
+    )
+
+
+# ---------------------------------------------------------------- DeviceTrainer
+
+
+@exercise("devices.DeviceTrainer")
+@pytest.mark.parametrize("device", PLACES)
+def test_prepares_models_and_batches(submission: Submission, device: str) -> None:
+    """prepare_model returns a model on the device, and prepare_batch a batch whose tensors are there."""
+    on_machine(submission, 2)
+    trainer = submission.DeviceTrainer(torch.device(device))
+    model = trainer.prepare_model(submission.there(recipes.model, "norm", 1))
+    assert_equal(set(submission.there(devices.device_map, model).values()), {device}, what="where the model is")
+    x, y = recipes.normal((3, 2), 1), recipes.labels(3, seed=2)
+    for batch in ([x, y], (x, y)):
+        features, labels = trainer.prepare_batch(batch)
+        assert_equal([features, labels], [devices.on(x, device), devices.on(y, device)], what="the prepared batch")
+
+
+@exercise("devices.DeviceTrainer")
+@pytest.mark.parametrize(("device", "epochs"), [("cpu", 3), ("cuda:0", 1), ("cuda:1", 2)])
+def test_fits(submission: Submission, device: str, epochs: int) -> None:
+    """fit trains by plain SGD: the loss of every batch of every epoch, in order, and the weights at the end."""
+    on_machine(submission, 2)
+    trainer = submission.DeviceTrainer(torch.device(device))
+    model = submission.there(recipes.with_stale_grads, submission.there(recipes.model, "mlp", 1))
+    losses = trainer.fit(model, submission.there(data.loader, 7, 3, 5), epochs, 0.2)
+    check_trained(submission, model, losses, trained_here("mlp", data.loader(7, 3, 5), epochs, 0.2))
+
+
+@exercise("devices.DeviceTrainer")
+@pytest.mark.parametrize("device", ["cpu", "cuda:0"])
+def test_a_subclass_prepares_batches_its_way(submission: Submission, device: str) -> None:
+    """A subclass whose prepare_batch takes other batches, and changes them, is trained with what that returns."""
+    on_machine(submission, 1)
+    trainer = submission.there(moving.stretching, submission.DeviceTrainer, torch.device(device))
+    model = submission.there(recipes.model, "mlp", 1)
+    batches = recipes.batches([4, 3], seed=6)
+    losses = trainer.fit(model, [{"x": x, "y": y} for x, y in batches], 2, 0.2)
+    check_trained(submission, model, losses, trained_here("mlp", [(2 * x, y) for x, y in batches], 2, 0.2))
+
+
+@exercise("devices.DeviceTrainer")
+def test_a_subclass_prepares_models_its_way(submission: Submission) -> None:
+    """A subclass whose prepare_model returns another model is trained with that one."""
+    on_machine(submission, 1)
+    trainer = submission.there(moving.rescaling, submission.DeviceTrainer, torch.device("cuda", 0))
+    batches = recipes.batches([4, 3], seed=6)
+    losses = trainer.fit(submission.there(recipes.model, "mlp", 1), batches, 2, 0.2)
+    scaled = moving.Rescaled(recipes.model("mlp", 1))
+    optimizer = torch.optim.SGD(scaled.parameters(), lr=0.2)
+    expected = [loss for _ in range(2) for loss in reference.train(scaled, batches, optimizer)[0]]
+    assert_close(losses, expected, rtol=1e-4, atol=1e-5, what="the losses")
+
+
+# ---------------------------------------------------------------- loader_for
+
+
+@exercise("devices.loader_for")
+@pytest.mark.parametrize(("device", "gpus"), [("cpu", 0), ("cpu", 2), ("cuda", 1), ("cuda:1", 2), ("mps", 0)])
+def test_pinned_for_cuda_only(submission: Submission, device: str, gpus: int) -> None:
+    """The loader pins memory for CUDA devices, whatever their index, and for no other device."""
+    on_machine(submission, gpus)
+    loader = submission.loader_for(submission.there(data.numbered, 8), 4, torch.device(device))
+    facts = submission.there(checklist.loader_facts, loader)
+    assert_equal(facts["pin_memory"], device.startswith("cuda"), what=f"pin_memory for {device} with {gpus} GPUs")
+
+
+@exercise("devices.loader_for")
+@pytest.mark.parametrize("batch_size", [1, 3, 6])
+def test_loads_every_row(submission: Submission, batch_size: int) -> None:
+    """Batches of the size that was asked for, with every row of the dataset once."""
+    loader = submission.loader_for(submission.there(data.numbered, 12), batch_size, CPU)
+    (batches,) = submission.there(data.epochs, loader)
+    assert_equal([len(labels) for _, labels in batches], [batch_size] * (12 // batch_size), what="sizes of batches")
+    assert_equal(sorted(int(label) for _, labels in batches for label in labels), list(range(12)), what="the rows")
+
+
+# ---------------------------------------------------------------- time_matmul
+
+
+def check_timing(found: dict[str, Any], repeats: int, device: str) -> None:
+    """The best of the repeated products, after a warm-up, by a clock of our own."""
+    seconds, products = found["seconds"], found["products"]
+    assert_that(type(seconds) is float, f"{seconds!r} is not a Python float")
+    assert_that(len(products) > 0, "no product of n x n matrices was made")
+    assert_equal(found["places"], [device], what="where the products were made")
+    if not found["reads"]:  # a clock that nobody foresaw: all that can be said is that time passed
+        assert_that(0 < seconds < math.inf, f"{seconds} is no time that a product can take")
+        return
+    assert_that(
+        len(products) > repeats,
+        f"{len(products)} products were made for {repeats} repeats: one more is needed before them, to warm up",
+    )
+    assert_close(seconds, min(products[-repeats:]), rtol=1e-2, what=f"the best of {repeats} products, which took "
+        f"{', '.join(f'{cost:g}' for cost in products)} seconds in order")  # fmt: skip
+
+
+@exercise("devices.time_matmul")
+@pytest.mark.parametrize("repeats", [None, 1, 2, 4, 6], ids=str)
+def test_the_best_after_a_warm_up(submission: Submission, repeats: int | None) -> None:
+    """With a clock whose products are slow at first and vary after that, the result is the shortest time of the
+    repeated products; making the matrices is not timed."""
+    args = () if repeats is None else (repeats,)
+    found = submission.there(moving.timed, submission.time_matmul, 7, CPU, *args)
+    check_timing(found, repeats or 3, "cpu")
+
+
+@exercise("devices.time_matmul")
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_waits_for_the_gpu(submission: Submission, repeats: int) -> None:
+    """On a GPU, which works on while Python runs ahead, the clock is read when the product is really done."""
+    submission.there(devices.start, gpus=2, recording=True)
+    found = submission.there(moving.timed, submission.time_matmul, 7, torch.device("cuda", 1), repeats)
+    check_timing(found, repeats, "cuda:1")
+
+
+@exercise("devices.time_matmul")
+def test_on_the_cpu_by_the_real_clock(submission: Submission) -> None:
+    """The result is a positive number of seconds."""
+    seconds = submission.time_matmul(16, CPU)
+    assert_that(type(seconds) is float and 0 < seconds < 5, f"{seconds!r} is not a time that this product can take")
+
+
+@exercise("devices.time_matmul")
+def test_on_a_real_gpu(submission: Submission) -> None:
+    """On a real GPU the time is one that the product can take: launching alone is a hundred times faster."""
+    if not torch.cuda.is_available():
+        pytest.skip("needs a CUDA device")
+    n = 8192
+    seconds = submission.time_matmul(n, torch.device("cuda", 0))
+    fastest = 2 * n**3 / 4e15  # no GPU does more than 4e15 operations in float32 per second
+    assert_that(
+        type(seconds) is float and fastest < seconds < 5,
+        f"{seconds!r} s for {n} x {n} matrices is too short for any GPU: the clock was read too early",
+    )

@@ -1,0 +1,1077 @@
+"""Classic wrong answers of devices, each with what to tell the student who gave it.
+
+Never make one of them right: every one here must be caught by a check.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.optim import Optimizer
+from torch.utils.data import DataLoader, Dataset
+
+from grader.testkit import misconception
+
+# ---------------------------------------------------------------- cpu, gpu, num_gpus
+
+
+@misconception("cpu", tell="You return the name of the device. A torch.device is an object of its own.")
+def cpu_as_a_string() -> str:
+    return "cpu"
+
+
+@misconception("cpu", tell="You return a GPU where there is one. This function is about the CPU, on any machine.")
+def cpu_or_better() -> torch.device:
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+@misconception("cpu", tell="The CPU has no number: torch.device('cpu', 0) is another device name than 'cpu'.")
+def cpu_with_a_number() -> torch.device:
+    return torch.device("cpu", 0)
+
+
+@misconception("gpu", tell="You return the name of the device. A torch.device is an object of its own.")
+def gpu_as_a_string(i: int = 0) -> str:
+    return f"cuda:{i}"
+
+
+@misconception("gpu", tell="The index is ignored: it is always the same GPU.")
+def always_the_first_gpu(i: int = 0) -> torch.device:
+    return torch.device("cuda", 0)
+
+
+@misconception("gpu", tell="'cuda' without a number is whichever GPU is current. Put the index into the device.")
+def cuda_without_a_number(i: int = 0) -> torch.device:
+    return torch.device("cuda")
+
+
+@misconception(
+    "gpu",
+    tell="Where there is no GPU you return the CPU. That is try_gpu's task; this is only the name of a GPU.",
+)
+def falls_back_to_the_cpu(i: int = 0) -> torch.device:
+    return torch.device("cuda", i) if torch.cuda.is_available() else torch.device("cpu")
+
+
+@misconception("gpu", tell="GPUs are counted from 0: GPU number i is cuda:i.")
+def counts_from_one(i: int = 0) -> torch.device:
+    return torch.device("cuda", i + 1)
+
+
+@misconception(
+    "num_gpus",
+    tell="is_available says whether there is a GPU at all. How many there are is device_count.",
+)
+def yes_or_no() -> bool:
+    return torch.cuda.is_available()
+
+
+@misconception("num_gpus", tell="You count one GPU at most. device_count counts all of them.")
+def one_at_most() -> int:
+    return int(torch.cuda.is_available())
+
+
+@misconception("num_gpus", tell="Without a GPU the answer is 0, not 1.")
+def one_at_least() -> int:
+    return max(1, torch.cuda.device_count())
+
+
+@misconception(
+    "num_gpus",
+    tell="current_device is the number of the GPU that is in use, and fails where there is none. Count the devices.",
+)
+def from_the_current_device() -> int:
+    return torch.cuda.current_device() + 1
+
+
+# ---------------------------------------------------------------- try_gpu, try_all_gpus, pick_device
+
+
+@misconception(
+    "try_gpu",
+    tell="num_gpus() > i + 1 asks for one GPU more than needed: GPU i is there when num_gpus() is at least i + 1.",
+)
+def one_gpu_too_many(i: int = 0) -> torch.device:
+    return torch.device("cuda", i) if torch.cuda.device_count() > i + 1 else torch.device("cpu")
+
+
+@misconception("try_gpu", tell="GPUs are counted from 0: with two GPUs there is no GPU number 2.")
+def one_gpu_too_few(i: int = 0) -> torch.device:
+    return torch.device("cuda", i) if torch.cuda.device_count() >= i else torch.device("cpu")
+
+
+@misconception("try_gpu", tell="You ask whether there is any GPU, not whether there is GPU i.")
+def any_gpu_will_do(i: int = 0) -> torch.device:
+    return torch.device("cuda", i) if torch.cuda.is_available() else torch.device("cpu")
+
+
+@misconception(
+    "try_gpu",
+    tell="The GPU is hard-coded: a torch.device is only a name, and making one fails nowhere. Ask how many there are.",
+)
+def never_the_cpu(i: int = 0) -> torch.device:
+    try:
+        return torch.device("cuda", i)
+    except RuntimeError:
+        return torch.device("cpu")
+
+
+@misconception("try_gpu", tell="The index is ignored: you return the first GPU whatever i is.")
+def the_first_for_all(i: int = 0) -> torch.device:
+    return torch.device("cuda", 0) if i < torch.cuda.device_count() else torch.device("cpu")
+
+
+@misconception("try_gpu", tell="Where GPU i is missing you return another GPU. The CPU was asked for.")
+def another_gpu_instead(i: int = 0) -> torch.device:
+    count = torch.cuda.device_count()
+    return torch.device("cuda", min(i, count - 1)) if count else torch.device("cpu")
+
+
+@misconception("try_all_gpus", tell="Without a GPU the list is empty. It should have the CPU in it then.")
+def an_empty_list() -> list[torch.device]:
+    return [torch.device("cuda", i) for i in range(torch.cuda.device_count())]
+
+
+@misconception("try_all_gpus", tell="GPUs are counted from 0: range(1, n + 1) leaves the first one out.")
+def all_from_one() -> list[torch.device]:
+    return [torch.device("cuda", i) for i in range(1, torch.cuda.device_count() + 1)] or [torch.device("cpu")]
+
+
+@misconception("try_all_gpus", tell="The CPU is in the list also when there are GPUs. It is only for want of any.")
+def the_cpu_as_well() -> list[torch.device]:
+    return [torch.device("cpu"), *(torch.device("cuda", i) for i in range(torch.cuda.device_count()))]
+
+
+@misconception("try_all_gpus", tell="Without a GPU you return the device of the CPU. A list with it was asked for.")
+def the_cpu_without_a_list() -> Any:
+    return [torch.device("cuda", i) for i in range(torch.cuda.device_count())] or torch.device("cpu")
+
+
+@misconception("try_all_gpus", tell="Only one GPU is in your list. device_count says how many there are.")
+def only_one_gpu() -> list[torch.device]:
+    return [torch.device("cuda", 0)] if torch.cuda.is_available() else [torch.device("cpu")]
+
+
+@misconception("try_all_gpus", tell="The list has names in it. Make a torch.device of each.")
+def a_list_of_names() -> list[str]:
+    return [f"cuda:{i}" for i in range(torch.cuda.device_count())] or ["cpu"]
+
+
+@misconception("pick_device", tell="You return the name of the device. Wrap it in torch.device(...).")
+def picks_a_name() -> str:
+    if torch.cuda.is_available():
+        return "cuda"
+    return "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+@misconception("pick_device", tell="CUDA is hard-coded: on a machine without it, everything that follows fails.")
+def always_cuda() -> torch.device:
+    return torch.device("cuda")
+
+
+@misconception("pick_device", tell="You never look for mps, the GPU of Apple computers.")
+def forgets_mps() -> torch.device:
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+@misconception("pick_device", tell="CUDA comes first where both are available.")
+def mps_first() -> torch.device:
+    if torch.backends.mps.is_available():
+        return torch.device("mps")
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+@misconception(
+    "pick_device",
+    tell="You look for CUDA and for mps, but without CUDA you return mps in any case. Ask whether it is available.",
+)
+def cuda_or_mps() -> torch.device:
+    return torch.device("cuda" if torch.cuda.is_available() else "mps")
+
+
+# ---------------------------------------------------------------- to_device
+
+
+def _rebuilt(batch: Any, items: list[Any]) -> Any:
+    return type(batch)(*items) if hasattr(batch, "_fields") else type(batch)(items)
+
+
+@misconception(
+    "to_device",
+    tell="x.to(device) does not move x, it returns the moved tensor, and you drop that. Only modules move in place.",
+)
+def drops_the_moved_tensor(batch: Any, device: torch.device, non_blocking: bool = False) -> Any:
+    if isinstance(batch, Tensor):
+        batch.to(device, non_blocking=non_blocking)
+        return batch
+    if isinstance(batch, dict):
+        return {key: drops_the_moved_tensor(item, device, non_blocking) for key, item in batch.items()}
+    if isinstance(batch, (list, tuple)):
+        return _rebuilt(batch, [drops_the_moved_tensor(item, device, non_blocking) for item in batch])
+    return batch
+
+
+@misconception(
+    "to_device",
+    tell="You look at one level only: tensors deeper inside stay where they are. Let the function call itself.",
+)
+def one_level_only(batch: Any, device: torch.device, non_blocking: bool = False) -> Any:
+    def move(item: Any) -> Any:
+        return item.to(device, non_blocking=non_blocking) if isinstance(item, Tensor) else item
+
+    if isinstance(batch, dict):
+        return {key: move(item) for key, item in batch.items()}
+    if isinstance(batch, (list, tuple)):
+        return _rebuilt(batch, [move(item) for item in batch])
+    return move(batch)
+
+
+@misconception("to_device", tell="Tuples come back as lists. Keep the type of what you rebuild.")
+def lists_for_tuples(batch: Any, device: torch.device, non_blocking: bool = False) -> Any:
+    if isinstance(batch, Tensor):
+        return batch.to(device, non_blocking=non_blocking)
+    if isinstance(batch, dict):
+        return {key: lists_for_tuples(item, device, non_blocking) for key, item in batch.items()}
+    if isinstance(batch, (list, tuple)):
+        return [lists_for_tuples(item, device, non_blocking) for item in batch]
+    return batch
+
+
+@misconception(
+    "to_device",
+    tell="A named tuple comes back as a plain tuple, without its names. Its class takes the fields as separate "
+    "arguments: type(batch)(*items).",
+)
+def loses_the_names(batch: Any, device: torch.device, non_blocking: bool = False) -> Any:
+    if isinstance(batch, Tensor):
+        return batch.to(device, non_blocking=non_blocking)
+    if isinstance(batch, dict):
+        return {key: loses_the_names(item, device, non_blocking) for key, item in batch.items()}
+    if isinstance(batch, list):
+        return [loses_the_names(item, device, non_blocking) for item in batch]
+    if isinstance(batch, tuple):
+        return tuple(loses_the_names(item, device, non_blocking) for item in batch)
+    return batch
+
+
+@misconception(
+    "to_device",
+    tell="type(batch)(items) works for lists and tuples, but the class of a named tuple wants its fields one by one.",
+)
+def breaks_named_tuples(batch: Any, device: torch.device, non_blocking: bool = False) -> Any:
+    if isinstance(batch, Tensor):
+        return batch.to(device, non_blocking=non_blocking)
+    if isinstance(batch, dict):
+        return {key: breaks_named_tuples(item, device, non_blocking) for key, item in batch.items()}
+    if isinstance(batch, (list, tuple)):
+        return type(batch)(breaks_named_tuples(item, device, non_blocking) for item in batch)
+    return batch
+
+
+@misconception("to_device", tell="Not everything in a batch is a tensor: strings, numbers and None have no .to(...).")
+def expects_tensors_only(batch: Any, device: torch.device, non_blocking: bool = False) -> Any:
+    if isinstance(batch, dict):
+        return {key: expects_tensors_only(item, device, non_blocking) for key, item in batch.items()}
+    if isinstance(batch, (list, tuple)):
+        return _rebuilt(batch, [expects_tensors_only(item, device, non_blocking) for item in batch])
+    return batch.to(device, non_blocking=non_blocking)
+
+
+@misconception(
+    "to_device",
+    tell="You copy tensors that are on the device already. x.to(device) returns x itself then; do not ask for a copy.",
+)
+def always_copies(batch: Any, device: torch.device, non_blocking: bool = False) -> Any:
+    if isinstance(batch, Tensor):
+        return batch.to(device, non_blocking=non_blocking, copy=True)
+    if isinstance(batch, dict):
+        return {key: always_copies(item, device, non_blocking) for key, item in batch.items()}
+    if isinstance(batch, (list, tuple)):
+        return _rebuilt(batch, [always_copies(item, device, non_blocking) for item in batch])
+    return batch
+
+
+@misconception("to_device", tell="'cuda' is hard-coded: batches go to the first GPU, whatever device was asked for.")
+def always_to_cuda(batch: Any, device: torch.device, non_blocking: bool = False) -> Any:
+    if isinstance(batch, Tensor):
+        return batch.to("cuda", non_blocking=non_blocking)
+    if isinstance(batch, dict):
+        return {key: always_to_cuda(item, device, non_blocking) for key, item in batch.items()}
+    if isinstance(batch, (list, tuple)):
+        return _rebuilt(batch, [always_to_cuda(item, device, non_blocking) for item in batch])
+    return batch
+
+
+@misconception("to_device", tell="non_blocking is not passed on: Python waits for each move.")
+def never_non_blocking(batch: Any, device: torch.device, non_blocking: bool = False) -> Any:
+    if isinstance(batch, Tensor):
+        return batch.to(device)
+    if isinstance(batch, dict):
+        return {key: never_non_blocking(item, device) for key, item in batch.items()}
+    if isinstance(batch, (list, tuple)):
+        return _rebuilt(batch, [never_non_blocking(item, device) for item in batch])
+    return batch
+
+
+@misconception(
+    "to_device",
+    tell="non_blocking gets lost on the way down: pass it on when the function calls itself.",
+)
+def non_blocking_at_the_top_only(batch: Any, device: torch.device, non_blocking: bool = False) -> Any:
+    if isinstance(batch, Tensor):
+        return batch.to(device, non_blocking=non_blocking)
+
+    def inside(item: Any) -> Any:
+        flat = isinstance(item, Tensor)
+        return non_blocking_at_the_top_only(item, device, non_blocking if flat else False)
+
+    if isinstance(batch, dict):
+        return {key: inside(item) for key, item in batch.items()}
+    if isinstance(batch, (list, tuple)):
+        return _rebuilt(batch, [inside(item) for item in batch])
+    return batch
+
+
+# ---------------------------------------------------------------- add_across
+
+
+@misconception(
+    "add_across",
+    tell="The tensors are on different devices when they meet. y.to(...) leaves y where it is and returns the moved "
+    "tensor: use that.",
+)
+def they_never_meet(x: Tensor, y: Tensor) -> Tensor:
+    y.to(x.device)
+    return x + y
+
+
+@misconception("add_across", tell="You move x to y. The sum should be where x is.")
+def meets_at_y(x: Tensor, y: Tensor) -> Tensor:
+    return x.to(y.device) + y
+
+
+@misconception("add_across", tell="You add on the CPU and leave the sum there. It should be where x is.")
+def meets_on_the_cpu(x: Tensor, y: Tensor) -> Tensor:
+    return x.cpu() + y.cpu()
+
+
+@misconception("add_across", tell="'cuda' is hard-coded: x may be on the CPU or on another GPU.")
+def meets_on_cuda(x: Tensor, y: Tensor) -> Tensor:
+    return x + y.cuda()
+
+
+@misconception(
+    "add_across",
+    tell="x.device.type has no index: from cuda:1 it leads to the current GPU. Use the whole device.",
+)
+def forgets_the_index(x: Tensor, y: Tensor) -> Tensor:
+    return x + y.to(x.device.type)
+
+
+# ---------------------------------------------------------------- ScaledAttentionMask
+
+
+def _above(size: int) -> Tensor:
+    return torch.ones(size, size, dtype=torch.bool).triu(1)
+
+
+@misconception(
+    "ScaledAttentionMask",
+    name="a_plain_attribute",
+    tell="The mask is a plain attribute: .to(device) leaves it behind and state_dict does not know it. Register it "
+    "as a buffer.",
+)
+class APlainAttribute(nn.Module):
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.mask = _above(size)
+
+    def forward(self, scores: Tensor) -> Tensor:
+        t = scores.shape[-1]
+        return (scores / math.sqrt(t)).masked_fill(self.mask[:t, :t], -math.inf)
+
+
+@misconception(
+    "ScaledAttentionMask",
+    name="a_parameter",
+    tell="The mask is a Parameter, so an optimizer would train it. What is not trained is a buffer.",
+)
+class AParameter(nn.Module):
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.mask = nn.Parameter(_above(size).float(), requires_grad=False)
+
+    def forward(self, scores: Tensor) -> Tensor:
+        t = scores.shape[-1]
+        return (scores / math.sqrt(t)).masked_fill(self.mask[:t, :t].bool(), -math.inf)
+
+
+@misconception(
+    "ScaledAttentionMask",
+    name="makes_it_in_forward",
+    tell="forward makes a new mask on the CPU each time, and it does not meet scores on a GPU. Keep it as a buffer.",
+)
+class MakesItInForward(nn.Module):
+    def __init__(self, size: int) -> None:
+        super().__init__()
+
+    def forward(self, scores: Tensor) -> Tensor:
+        t = scores.shape[-1]
+        return scores / math.sqrt(t) + torch.zeros(t, t).masked_fill(_above(t), -math.inf)
+
+
+@misconception(
+    "ScaledAttentionMask",
+    name="not_in_the_state_dict",
+    tell="With persistent=False the buffer moves with the module, but state_dict does not have it.",
+)
+class NotInTheStateDict(nn.Module):
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.register_buffer("mask", _above(size), persistent=False)
+
+    def forward(self, scores: Tensor) -> Tensor:
+        t = scores.shape[-1]
+        return (scores / math.sqrt(t)).masked_fill(self.mask[:t, :t], -math.inf)
+
+
+class _Masked(nn.Module):
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.size = size
+        self.register_buffer("mask", _above(size))
+
+
+@misconception(
+    "ScaledAttentionMask",
+    name="always_the_full_mask",
+    tell="The mask is as large as it was made, but there may be fewer tokens. Take its first t rows and columns.",
+)
+class AlwaysTheFullMask(_Masked):
+    def forward(self, scores: Tensor) -> Tensor:
+        return (scores / math.sqrt(scores.shape[-1])).masked_fill(self.mask, -math.inf)
+
+
+@misconception(
+    "ScaledAttentionMask",
+    name="scales_by_the_full_size",
+    tell="You divide by the square root of the largest size. It is the number of tokens at hand, t, that counts.",
+)
+class ScalesByTheFullSize(_Masked):
+    def forward(self, scores: Tensor) -> Tensor:
+        t = scores.shape[-1]
+        return (scores / math.sqrt(self.size)).masked_fill(self.mask[:t, :t], -math.inf)
+
+
+@misconception("ScaledAttentionMask", name="never_scales", tell="The scores are masked, but not scaled.")
+class NeverScales(_Masked):
+    def forward(self, scores: Tensor) -> Tensor:
+        t = scores.shape[-1]
+        return scores.masked_fill(self.mask[:t, :t], -math.inf)
+
+
+@misconception("ScaledAttentionMask", name="scales_by_t", tell="You divide by t. It is the square root of t.")
+class ScalesByT(_Masked):
+    def forward(self, scores: Tensor) -> Tensor:
+        t = scores.shape[-1]
+        return (scores / t).masked_fill(self.mask[:t, :t], -math.inf)
+
+
+@misconception(
+    "ScaledAttentionMask",
+    name="hides_the_present",
+    tell="The diagonal is hidden too, so that a token cannot even look at itself. triu needs diagonal=1.",
+)
+class HidesThePresent(_Masked):
+    def forward(self, scores: Tensor) -> Tensor:
+        t = scores.shape[-1]
+        mask = torch.ones_like(self.mask[:t, :t]).triu(0)
+        return (scores / math.sqrt(t)).masked_fill(mask, -math.inf)
+
+
+@misconception(
+    "ScaledAttentionMask",
+    name="hides_the_past",
+    tell="You hide what is below the diagonal: that is the past. The future stands above it.",
+)
+class HidesThePast(_Masked):
+    def forward(self, scores: Tensor) -> Tensor:
+        t = scores.shape[-1]
+        return (scores / math.sqrt(t)).masked_fill(self.mask[:t, :t].mT, -math.inf)
+
+
+@misconception(
+    "ScaledAttentionMask",
+    name="a_large_negative_number",
+    tell="Hidden scores are a large negative number. It should be minus infinity: then softmax gives exactly 0.",
+)
+class ALargeNegativeNumber(_Masked):
+    def forward(self, scores: Tensor) -> Tensor:
+        t = scores.shape[-1]
+        return (scores / math.sqrt(t)).masked_fill(self.mask[:t, :t], -1e9)
+
+
+@misconception(
+    "ScaledAttentionMask",
+    name="zeros_for_the_future",
+    tell="Hidden scores are 0 (you multiply by the mask). A score of 0 still gets attention; minus infinity gets none.",
+)
+class ZerosForTheFuture(_Masked):
+    def forward(self, scores: Tensor) -> Tensor:
+        t = scores.shape[-1]
+        return scores / math.sqrt(t) * ~self.mask[:t, :t]
+
+
+# ---------------------------------------------------------------- prepare
+
+
+@misconception(
+    "prepare",
+    tell="The optimizer was made for a copy of the model: what it trains is not what you return.",
+)
+def optimizer_for_a_copy(model: nn.Module, device: torch.device, lr: float) -> tuple[nn.Module, Optimizer]:
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr)
+    return copy.deepcopy(model).to(device), optimizer
+
+
+@misconception(
+    "prepare",
+    tell="The optimizer has moved copies of the parameters. Give it model.parameters() themselves.",
+)
+def optimizer_for_moved_copies(model: nn.Module, device: torch.device, lr: float) -> tuple[nn.Module, Optimizer]:
+    copies = [nn.Parameter(param.detach().clone().to(device)) for param in model.parameters()]
+    return model.to(device), torch.optim.SGD(copies, lr=lr)
+
+
+@misconception("prepare", tell="The model never moves to the device.")
+def model_left_behind(model: nn.Module, device: torch.device, lr: float) -> tuple[nn.Module, Optimizer]:
+    return model, torch.optim.SGD(model.parameters(), lr=lr)
+
+
+@misconception("prepare", tell="'cuda' is hard-coded: the model goes to the first GPU, whatever device was asked for.")
+def model_to_cuda(model: nn.Module, device: torch.device, lr: float) -> tuple[nn.Module, Optimizer]:
+    model = model.cuda()
+    return model, torch.optim.SGD(model.parameters(), lr=lr)
+
+
+@misconception("prepare", tell="The learning rate that was given is not used.")
+def a_learning_rate_of_its_own(model: nn.Module, device: torch.device, lr: float) -> tuple[nn.Module, Optimizer]:
+    model = model.to(device)
+    return model, torch.optim.SGD(model.parameters(), lr=0.01)
+
+
+@misconception("prepare", tell="You made another kind of optimizer. Plain SGD was asked for.")
+def adam_for_sgd(model: nn.Module, device: torch.device, lr: float) -> tuple[nn.Module, Optimizer]:
+    model = model.to(device)
+    return model, torch.optim.Adam(model.parameters(), lr=lr)
+
+
+@misconception("prepare", tell="The pair is the wrong way round: the model comes first, then the optimizer.")
+def optimizer_first(model: nn.Module, device: torch.device, lr: float) -> tuple[Optimizer, nn.Module]:
+    model = model.to(device)
+    return torch.optim.SGD(model.parameters(), lr=lr), model
+
+
+# ---------------------------------------------------------------- train_on
+
+
+def _sgd(model: nn.Module, lr: float) -> Optimizer:
+    return torch.optim.SGD(model.parameters(), lr=lr)
+
+
+def _step(model: nn.Module, features: Tensor, labels: Tensor, optimizer: Optimizer) -> Tensor:
+    loss = F.cross_entropy(model(features), labels)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    return loss.detach()
+
+
+@misconception(
+    "train_on",
+    tell=".item() in the loop makes Python wait for the GPU at every step. Keep detached losses and read them at the "
+    "end.",
+)
+def item_every_step(model: nn.Module, loader: Iterable[Any], device: torch.device, lr: float) -> list[float]:
+    model = model.to(device)
+    optimizer, losses = _sgd(model, lr), []
+    for x, y in loader:
+        losses.append(_step(model, x.to(device), y.to(device), optimizer).item())
+    return losses
+
+
+@misconception(
+    "train_on",
+    tell="You wait for the GPU in every step by torch.cuda.synchronize (only timing needs that).",
+)
+def synchronizes_every_step(model: nn.Module, loader: Iterable[Any], device: torch.device, lr: float) -> list[float]:
+    model = model.to(device)
+    optimizer, losses = _sgd(model, lr), []
+    for x, y in loader:
+        losses.append(_step(model, x.to(device), y.to(device), optimizer))
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+    return torch.stack(losses).tolist()
+
+
+@misconception("train_on", tell="The labels are left behind on the CPU. They move to the device like the features.")
+def labels_left_behind(model: nn.Module, loader: Iterable[Any], device: torch.device, lr: float) -> list[float]:
+    model = model.to(device)
+    optimizer = _sgd(model, lr)
+    return torch.stack([_step(model, x.to(device), y, optimizer) for x, y in loader]).tolist()
+
+
+@misconception(
+    "train_on",
+    tell="x.to(device) does not move x, it returns the moved tensor, and you drop that. Only modules move in place.",
+)
+def batches_left_behind(model: nn.Module, loader: Iterable[Any], device: torch.device, lr: float) -> list[float]:
+    model = model.to(device)
+    optimizer, losses = _sgd(model, lr), []
+    for x, y in loader:
+        x.to(device)
+        y.to(device)
+        losses.append(_step(model, x, y, optimizer))
+    return torch.stack(losses).tolist()
+
+
+@misconception("train_on", tell="The batches move to the device, but the model stays where it was.")
+def the_model_stays(model: nn.Module, loader: Iterable[Any], device: torch.device, lr: float) -> list[float]:
+    optimizer = _sgd(model, lr)
+    return torch.stack([_step(model, x.to(device), y.to(device), optimizer) for x, y in loader]).tolist()
+
+
+@misconception("train_on", tell="'cuda' is hard-coded: training runs on the first GPU, whatever device was asked for.")
+def always_on_cuda(model: nn.Module, loader: Iterable[Any], device: torch.device, lr: float) -> list[float]:
+    model = model.cuda()
+    optimizer = _sgd(model, lr)
+    return torch.stack([_step(model, x.cuda(), y.cuda(), optimizer) for x, y in loader]).tolist()
+
+
+@misconception(
+    "train_on",
+    tell="The model moves to the device and back again in every step. Move it once, before the loop.",
+)
+def moves_the_model_every_batch(
+    model: nn.Module, loader: Iterable[Any], device: torch.device, lr: float
+) -> list[float]:
+    optimizer, losses = _sgd(model, lr), []
+    for x, y in loader:
+        model.to(device)
+        losses.append(_step(model, x.to(device), y.to(device), optimizer))
+        model.cpu()
+    model.to(device)
+    return torch.stack(losses).tolist()
+
+
+@misconception(
+    "train_on",
+    tell="Batches go to one GPU first and from there to the right one: each tensor moves twice.",
+)
+def batches_by_way_of_cuda(model: nn.Module, loader: Iterable[Any], device: torch.device, lr: float) -> list[float]:
+    model = model.to(device)
+    optimizer, losses = _sgd(model, lr), []
+    for x, y in loader:
+        if device.type == "cuda":
+            x, y = x.cuda(), y.cuda()
+        losses.append(_step(model, x.to(device), y.to(device), optimizer))
+    return torch.stack(losses).tolist()
+
+
+@misconception(
+    "train_on",
+    tell="You trained a copy of the model on the device. The model that was given neither moved nor learned.",
+)
+def trains_a_copy(model: nn.Module, loader: Iterable[Any], device: torch.device, lr: float) -> list[float]:
+    model = copy.deepcopy(model).to(device)
+    optimizer = _sgd(model, lr)
+    return torch.stack([_step(model, x.to(device), y.to(device), optimizer) for x, y in loader]).tolist()
+
+
+@misconception("train_on", tell="Old gradients pile up: clear them in every step, before backward.")
+def never_clears(model: nn.Module, loader: Iterable[Any], device: torch.device, lr: float) -> list[float]:
+    model = model.to(device)
+    optimizer, losses = _sgd(model, lr), []
+    for x, y in loader:
+        loss = F.cross_entropy(model(x.to(device)), y.to(device))
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.detach())
+    return torch.stack(losses).tolist()
+
+
+@misconception(
+    "train_on",
+    tell=".numpy() does not work on a tensor that is on a GPU, or that requires grad. Detach, and read with tolist().",
+)
+def numpy_of_a_gpu_tensor(model: nn.Module, loader: Iterable[Any], device: torch.device, lr: float) -> list[float]:
+    model = model.to(device)
+    optimizer = _sgd(model, lr)
+    return [float(_step(model, x.to(device), y.to(device), optimizer).numpy()) for x, y in loader]
+
+
+@misconception("train_on", tell="You return tensors. Read them, all at once, as Python floats: stack, then tolist().")
+def returns_tensors(model: nn.Module, loader: Iterable[Any], device: torch.device, lr: float) -> list[Tensor]:
+    model = model.to(device)
+    optimizer = _sgd(model, lr)
+    return [_step(model, x.to(device), y.to(device), optimizer) for x, y in loader]
+
+
+# ---------------------------------------------------------------- DeviceTrainer
+
+
+class _Trainer:
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+
+    def prepare_model(self, model: nn.Module) -> Any:
+        return model.to(self.device)
+
+    def prepare_batch(self, batch: Any) -> Any:
+        return [tensor.to(self.device) for tensor in batch]
+
+    def fit(self, model: nn.Module, loader: Iterable[Any], epochs: int, lr: float) -> list[float]:
+        model = self.prepare_model(model)
+        optimizer, losses = _sgd(model, lr), []
+        for _ in range(epochs):
+            for batch in loader:
+                features, labels = self.prepare_batch(batch)
+                losses.append(_step(model, features, labels, optimizer))
+        return torch.stack(losses).tolist()
+
+
+@misconception(
+    "DeviceTrainer",
+    name="fit_moves_by_itself",
+    tell="fit moves batches by itself, so a subclass that overrides prepare_batch changes nothing. Call "
+    "self.prepare_batch(batch).",
+)
+class FitMovesByItself(_Trainer):
+    def fit(self, model: nn.Module, loader: Iterable[Any], epochs: int, lr: float) -> list[float]:
+        model = self.prepare_model(model)
+        optimizer, losses = _sgd(model, lr), []
+        for _ in range(epochs):
+            for features, labels in loader:
+                losses.append(_step(model, features.to(self.device), labels.to(self.device), optimizer))
+        return torch.stack(losses).tolist()
+
+
+@misconception(
+    "DeviceTrainer",
+    name="fit_takes_batches_apart",
+    tell="fit takes a batch apart before it asks prepare_batch. What a batch looks like is prepare_batch's business: "
+    "give it the batch as the loader gave it.",
+)
+class FitTakesBatchesApart(_Trainer):
+    def fit(self, model: nn.Module, loader: Iterable[Any], epochs: int, lr: float) -> list[float]:
+        model = self.prepare_model(model)
+        optimizer, losses = _sgd(model, lr), []
+        for _ in range(epochs):
+            for features, labels in loader:
+                features, labels = self.prepare_batch((features, labels))
+                losses.append(_step(model, features, labels, optimizer))
+        return torch.stack(losses).tolist()
+
+
+@misconception(
+    "DeviceTrainer",
+    name="ignores_the_prepared_model",
+    tell="fit calls prepare_model, but trains the model that it was given. What prepare_model returns may be "
+    "another one.",
+)
+class IgnoresThePreparedModel(_Trainer):
+    def fit(self, model: nn.Module, loader: Iterable[Any], epochs: int, lr: float) -> list[float]:
+        self.prepare_model(model)
+        optimizer, losses = _sgd(model, lr), []
+        for _ in range(epochs):
+            for batch in loader:
+                features, labels = self.prepare_batch(batch)
+                losses.append(_step(model, features, labels, optimizer))
+        return torch.stack(losses).tolist()
+
+
+@misconception(
+    "DeviceTrainer",
+    name="never_prepares_the_model",
+    tell="fit prepares the batches, but not the model: it stays where it was.",
+)
+class NeverPreparesTheModel(_Trainer):
+    def fit(self, model: nn.Module, loader: Iterable[Any], epochs: int, lr: float) -> list[float]:
+        optimizer, losses = _sgd(model, lr), []
+        for _ in range(epochs):
+            for batch in loader:
+                features, labels = self.prepare_batch(batch)
+                losses.append(_step(model, features, labels, optimizer))
+        return torch.stack(losses).tolist()
+
+
+@misconception(
+    "DeviceTrainer",
+    name="prepares_features_only",
+    tell="prepare_batch leaves the labels behind on the CPU.",
+)
+class PreparesFeaturesOnly(_Trainer):
+    def prepare_batch(self, batch: Any) -> Any:
+        features, labels = batch
+        return features.to(self.device), labels
+
+
+@misconception(
+    "DeviceTrainer",
+    name="moves_but_returns_nothing",
+    tell="prepare_model moves the model, but returns nothing. Return the model.",
+)
+class MovesButReturnsNothing(_Trainer):
+    def prepare_model(self, model: nn.Module) -> None:
+        model.to(self.device)
+
+
+@misconception("DeviceTrainer", name="one_epoch_only", tell="fit makes one epoch, however many were asked for.")
+class OneEpochOnly(_Trainer):
+    def fit(self, model: nn.Module, loader: Iterable[Any], epochs: int, lr: float) -> list[float]:
+        return super().fit(model, loader, 1, lr)
+
+
+@misconception(
+    "DeviceTrainer",
+    name="one_loss_per_epoch",
+    tell="You return one loss for each epoch. The loss of every batch was asked for, in order.",
+)
+class OneLossPerEpoch(_Trainer):
+    def fit(self, model: nn.Module, loader: Iterable[Any], epochs: int, lr: float) -> list[float]:
+        losses = super().fit(model, loader, epochs, lr)
+        size = len(losses) // epochs
+        return [sum(losses[i : i + size]) / size for i in range(0, len(losses), size)]
+
+
+@misconception(
+    "DeviceTrainer",
+    name="always_trains_on_cuda",
+    tell="'cuda' is hard-coded. Use the device that the trainer was made with.",
+)
+class AlwaysTrainsOnCuda(_Trainer):
+    def __init__(self, device: torch.device) -> None:
+        super().__init__(torch.device("cuda"))
+
+
+@misconception(
+    "DeviceTrainer",
+    name="gradients_pile_up",
+    tell="Old gradients pile up: clear them in every step, before backward.",
+)
+class GradientsPileUp(_Trainer):
+    def fit(self, model: nn.Module, loader: Iterable[Any], epochs: int, lr: float) -> list[float]:
+        model = self.prepare_model(model)
+        optimizer, losses = _sgd(model, lr), []
+        for _ in range(epochs):
+            for batch in loader:
+                features, labels = self.prepare_batch(batch)
+                loss = F.cross_entropy(model(features), labels)
+                loss.backward()
+                optimizer.step()
+                losses.append(loss.item())
+        return losses
+
+
+# ---------------------------------------------------------------- loader_for
+
+
+@misconception("loader_for", tell="You pin memory for every device. It helps the way to a CUDA device only.")
+def pins_for_all(dataset: Dataset[Any], batch_size: int, device: torch.device) -> DataLoader[Any]:
+    return DataLoader(dataset, batch_size=batch_size, pin_memory=True)
+
+
+@misconception("loader_for", tell="You never pin memory. For a CUDA device it should be pinned.")
+def pins_for_none(dataset: Dataset[Any], batch_size: int, device: torch.device) -> DataLoader[Any]:
+    return DataLoader(dataset, batch_size=batch_size)
+
+
+@misconception(
+    "loader_for",
+    tell="You pin memory whenever this machine has a GPU. What counts is the device that was asked for.",
+)
+def pins_where_cuda_is(dataset: Dataset[Any], batch_size: int, device: torch.device) -> DataLoader[Any]:
+    return DataLoader(dataset, batch_size=batch_size, pin_memory=torch.cuda.is_available())
+
+
+@misconception(
+    "loader_for",
+    tell="You pin memory for everything that is not the CPU. An Apple GPU (mps) shares the memory of the CPU.",
+)
+def pins_for_all_but_the_cpu(dataset: Dataset[Any], batch_size: int, device: torch.device) -> DataLoader[Any]:
+    return DataLoader(dataset, batch_size=batch_size, pin_memory=device.type != "cpu")
+
+
+@misconception(
+    "loader_for",
+    tell="torch.device('cuda', 1) and torch.device('cuda') are not equal, so the second GPU gets no pinned memory. "
+    "Ask for device.type.",
+)
+def pins_for_one_name(dataset: Dataset[Any], batch_size: int, device: torch.device) -> DataLoader[Any]:
+    return DataLoader(dataset, batch_size=batch_size, pin_memory=device == torch.device("cuda"))
+
+
+@misconception("loader_for", tell="The batch size is not passed on: DataLoader makes batches of 1 by itself.")
+def batches_of_one(dataset: Dataset[Any], batch_size: int, device: torch.device) -> DataLoader[Any]:
+    return DataLoader(dataset, pin_memory=device.type == "cuda")
+
+
+# ---------------------------------------------------------------- time_matmul
+
+
+def _matrices(n: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    return torch.rand(n, n, device=device), torch.rand(n, n, device=device)
+
+
+def _now(device: torch.device) -> float:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    return time.perf_counter()
+
+
+@misconception(
+    "time_matmul",
+    tell="You read the clock while the GPU is still at work: what you measure is how fast Python asks. Call "
+    "torch.cuda.synchronize before each reading.",
+)
+def never_synchronizes(n: int, device: torch.device, repeats: int = 3) -> float:
+    a, b = _matrices(n, device)
+    a @ b
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        a @ b
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+@misconception(
+    "time_matmul",
+    tell="You synchronise before the product, but not after it: the clock is read while the GPU is still at work.",
+)
+def synchronizes_before_only(n: int, device: torch.device, repeats: int = 3) -> float:
+    a, b = _matrices(n, device)
+    a @ b
+    times = []
+    for _ in range(repeats):
+        start = _now(device)
+        a @ b
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+@misconception(
+    "time_matmul",
+    tell="You synchronise after the product, but not before the clock starts: what the GPU still had to do is timed "
+    "too.",
+)
+def synchronizes_after_only(n: int, device: torch.device, repeats: int = 3) -> float:
+    a, b = _matrices(n, device)
+    a @ b
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        a @ b
+        times.append(_now(device) - start)
+    return min(times)
+
+
+@misconception(
+    "time_matmul",
+    tell="There is no warm-up: the first product, which pays for what happens once, is timed with the others.",
+)
+def no_warm_up(n: int, device: torch.device, repeats: int = 3) -> float:
+    a, b = _matrices(n, device)
+    times = []
+    for _ in range(repeats):
+        start = _now(device)
+        a @ b
+        times.append(_now(device) - start)
+    return min(times)
+
+
+@misconception("time_matmul", tell="You return the mean. The best time is the shortest one: what disturbs only adds.")
+def takes_the_mean(n: int, device: torch.device, repeats: int = 3) -> float:
+    a, b = _matrices(n, device)
+    a @ b
+    start = _now(device)
+    for _ in range(repeats):
+        a @ b
+    return (_now(device) - start) / repeats
+
+
+@misconception("time_matmul", tell="You return the time of all repeats together. Time each, and take the shortest.")
+def takes_the_total(n: int, device: torch.device, repeats: int = 3) -> float:
+    a, b = _matrices(n, device)
+    a @ b
+    start = _now(device)
+    for _ in range(repeats):
+        a @ b
+    return _now(device) - start
+
+
+@misconception("time_matmul", tell="You return the time of the last repeat. Keep all of them, and take the shortest.")
+def takes_the_last(n: int, device: torch.device, repeats: int = 3) -> float:
+    a, b = _matrices(n, device)
+    a @ b
+    for _ in range(repeats):
+        start = _now(device)
+        a @ b
+        seconds = _now(device) - start
+    return seconds
+
+
+@misconception("time_matmul", tell="You return the longest time. The best time is the shortest.")
+def takes_the_longest(n: int, device: torch.device, repeats: int = 3) -> float:
+    a, b = _matrices(n, device)
+    a @ b
+    times = []
+    for _ in range(repeats):
+        start = _now(device)
+        a @ b
+        times.append(_now(device) - start)
+    return max(times)
+
+
+@misconception("time_matmul", tell="Making the matrices is timed too. Make them before the clock starts.")
+def times_the_making(n: int, device: torch.device, repeats: int = 3) -> float:
+    a, b = _matrices(n, device)
+    a @ b
+    times = []
+    for _ in range(repeats):
+        start = _now(device)
+        a, b = _matrices(n, device)
+        a @ b
+        times.append(_now(device) - start)
+    return min(times)
+
+
+@misconception("time_matmul", tell="The number of repeats is fixed. Make as many as were asked for.")
+def always_three(n: int, device: torch.device, repeats: int = 3) -> float:
+    a, b = _matrices(n, device)
+    a @ b
+    times = []
+    for _ in range(3):
+        start = _now(device)
+        a @ b
+        times.append(_now(device) - start)
+    return min(times)
+
+
+@misconception("time_matmul", tell="Your matrices are on the CPU, whatever the device is. Make them on the device.")
+def times_the_cpu(n: int, device: torch.device, repeats: int = 3) -> float:
+    a, b = _matrices(n, torch.device("cpu"))
+    a @ b
+    times = []
+    for _ in range(repeats):
+        start = _now(device)
+        a @ b
+        times.append(_now(device) - start)
+    return min(times)

@@ -1,0 +1,108 @@
+"""One check, two transports: in the sandbox and under a plain pytest, alone or spread, every verdict is the same."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from conftest import REPO, Warm
+from sessions import plain_pytest
+
+from grader.course import Course, misconceptions_of
+from grader.intake.folder import open_submission
+
+TOPICS = ("tensor_ops", "autograd", "parameters")
+HARMLESS = ("bruno", "chloe", "dimitri", "elif", "hana", "ines", "priya")
+TOPIC_OF_MISCONCEPTIONS = "parameters"
+Verdicts = dict[str, str]
+
+
+def submissions(folder: Path) -> Iterator[Path]:
+    """The harmless half of the sample class, and all misconceptions of a topic, one of each exercise at a time."""
+    yield from (REPO / "examples" / "class" / name for name in HARMLESS)
+    course = Course.load()
+    solved = course.solution_file(TOPIC_OF_MISCONCEPTIONS).read_text()
+    answers = course.misconceptions_file(TOPIC_OF_MISCONCEPTIONS).read_text()
+    answers = answers.replace("from __future__ import annotations\n", "")
+    of: dict[str, list[str]] = defaultdict(list)
+    for wrong in misconceptions_of(course, TOPIC_OF_MISCONCEPTIONS):
+        of[wrong.exercise.partition(".")[2]].append(wrong.function)
+    for turn in range(max(map(len, of.values()))):
+        chosen = [f"{exercise} = {names[turn % len(names)]}\n" for exercise, names in of.items()]
+        work = folder / f"misconceptions_{turn}"
+        work.mkdir()
+        (work / f"{TOPIC_OF_MISCONCEPTIONS}.py").write_text(solved + answers + "".join(chosen))
+        yield work
+
+
+def told_by(report: Path) -> Verdicts:
+    """Verdict by check from pytest's JUnit report."""
+    found: Verdicts = {}
+    for case in ElementTree.parse(report).iter("testcase"):
+        topic = case.attrib["classname"].rpartition("test_")[2]
+        outcome = next((part for part in case if part.tag in ("failure", "skipped", "error")), None)
+        verdict = "passed"
+        if outcome is not None:
+            named = re.search(r"\[(\w+)\] ", outcome.attrib["message"])
+            verdict = named[1] if named else outcome.tag
+        found[f"{topic}: {case.attrib['name'].removeprefix('test_')}"] = verdict
+    return found
+
+
+@pytest.fixture(scope="module")
+def sandboxed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Verdicts]]:
+    """Verdicts of each submission from a worker, with all its isolation."""
+    worker = Warm(None, {}, TOPICS)
+    found = {}
+    for folder in submissions(tmp_path_factory.mktemp("sandboxed")):
+        result = worker.of(open_submission(folder, TOPICS).read())
+        found[folder.name] = {
+            f"{exercise.name.partition('.')[0]}: {check.name}": check.verdict
+            for exercise in result.exercises
+            for check in exercise.checks
+        }
+    yield found
+    worker.worker.end()
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Verdicts]:
+    """Verdicts of each submission from a plain pytest; of one also from two processes."""
+    root = tmp_path_factory.mktemp("plain")
+    checks = [str(Course.load().check_file(topic)) for topic in TOPICS]
+    sessions = []
+    for folder in submissions(root):
+        arguments = ["-q", *checks, "--submission", str(folder)]
+        sessions.append((folder.name, root, [*arguments, f"--junitxml={root / folder.name}.xml"]))
+        if folder.name == "elif":
+            sessions.append(("elif spread", root, [*arguments, "-n2", f"--junitxml={root / 'elif spread'}.xml"]))
+    plain_pytest(sessions)
+    return {name: told_by(root / f"{name}.xml") for name, _, _ in sessions}
+
+
+def test_verdicts_agree_in_the_sandbox_and_under_plain_pytest(
+    sandboxed: dict[str, Verdicts], plain: dict[str, Verdicts]
+) -> None:
+    differ = {
+        (name, check): (verdict, plain[name].get(check))
+        for name, verdicts in sandboxed.items()
+        for check, verdict in verdicts.items()
+        if plain[name].get(check) != verdict
+    }
+    assert not differ
+    assert all(plain[name].keys() == verdicts.keys() for name, verdicts in sandboxed.items())
+
+
+def test_verdicts_agree_when_pytest_spreads_the_checks(plain: dict[str, Verdicts]) -> None:
+    assert plain["elif spread"] == plain["elif"]
+
+
+def test_right_and_wrong_answers_were_both_among_them(sandboxed: dict[str, Verdicts]) -> None:
+    assert set(sandboxed["chloe"].values()) == {"passed"}
+    for name, verdicts in sandboxed.items():
+        if name.startswith("misconceptions"):
+            assert "failed" in {verdict for check, verdict in verdicts.items() if check.startswith("parameters: ")}
