@@ -47,16 +47,9 @@ def _accelerated(machine: Machine, what: Callable[[], Any]) -> Any:
     return what()
 
 
-def _select(machine: Machine, index: int) -> int:
-    before = machine.current
-    if index >= 0:
-        machine.current = machine.cuda(index).index or 0
-    return before
-
-
 def _core(machine: Machine) -> dict[str, Any]:
     def set_index(index: int) -> None:
-        _accelerated(machine, lambda: _select(machine, index) if machine.gpus else None)
+        _accelerated(machine, lambda: machine.select(index) if machine.gpus else None)
 
     def synchronize(index: int = -1) -> None:
         _accelerated(machine, lambda: machine.synchronised("synchronize", machine.device(max(index, 0))))
@@ -64,9 +57,9 @@ def _core(machine: Machine) -> dict[str, Any]:
     return {
         "_cuda_getDeviceCount": lambda: machine.gpus,
         "_cuda_getDevice": lambda: machine.cuda(-1).index,
-        "_cuda_setDevice": lambda index: _select(machine, index) and None,
-        "_cuda_exchangeDevice": lambda index: _select(machine, index),
-        "_cuda_maybeExchangeDevice": lambda index: _select(machine, index),
+        "_cuda_setDevice": lambda index: machine.select(index) and None,
+        "_cuda_exchangeDevice": lambda index: machine.select(index),
+        "_cuda_maybeExchangeDevice": lambda index: machine.select(index),
         "_cuda_synchronize": lambda: machine.synchronised("synchronize", machine.cuda(-1)),
         "_cuda_emptyCache": lambda *_: None,
         "_cuda_memoryStats": lambda device: {},
@@ -75,8 +68,8 @@ def _core(machine: Machine) -> dict[str, Any]:
         "_accelerator_getAccelerator": lambda: machine.accelerator or torch.device("cuda"),
         "_accelerator_getDeviceIndex": lambda: _accelerated(machine, lambda: machine.current),
         "_accelerator_setDeviceIndex": set_index,
-        "_accelerator_exchangeDevice": lambda index: _select(machine, index),
-        "_accelerator_maybeExchangeDevice": lambda index: _select(machine, index),
+        "_accelerator_exchangeDevice": lambda index: machine.select(index),
+        "_accelerator_maybeExchangeDevice": lambda index: machine.select(index),
         "_accelerator_synchronizeDevice": synchronize,
         "_accelerator_emptyCache": lambda *_: None,
         "_accelerator_getDeviceStats": lambda device: {},
@@ -119,8 +112,8 @@ def _cuda(machine: Machine) -> dict[str, Any]:
         "_lazy_init": ready,
         "_lazy_call": lambda function, **kwargs: None,
         "is_initialized": lambda: bool(machine.gpus),
-        "_exchange_device": lambda index: _select(machine, index),
-        "_maybe_exchange_device": lambda index: _select(machine, index),
+        "_exchange_device": lambda index: machine.select(index),
+        "_maybe_exchange_device": lambda index: machine.select(index),
         "get_device_properties": properties,
         "get_device_name": lambda device=None: properties(device).name,
         "get_device_capability": lambda device=None: (properties(device).major, properties(device).minor),

@@ -103,6 +103,13 @@ class Machine:
             raise _DeviceError(BAD_ORDINAL)
         return self._cuda[index]
 
+    def select(self, index: int) -> int:
+        """Makes a CUDA device the current one (none for -1); gives the one before."""
+        before = self.current
+        if index >= 0:
+            self.current = self.cuda(index).index or 0
+        return before
+
     def need_cuda(self) -> None:
         """Raises what torch does when it first needs a GPU and there is none."""
         if not self.gpus:
