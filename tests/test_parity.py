@@ -16,13 +16,13 @@ from grader.course import Course, misconceptions_of
 from grader.intake.folder import open_submission
 
 TOPICS = ("tensor_ops", "autograd", "parameters")
-HARMLESS = ("bruno", "chloe", "dimitri", "elif", "hana", "ines", "priya")
+HARMLESS = ("chloe", "elif", "hana")
 TOPIC_OF_MISCONCEPTIONS = "parameters"
 Verdicts = dict[str, str]
 
 
 def submissions(folder: Path) -> Iterator[Path]:
-    """The harmless half of the sample class, and all misconceptions of a topic, one of each exercise at a time."""
+    """Some of the sample class, and all misconceptions of a topic, one of each exercise at a time."""
     yield from (REPO / "examples" / "class" / name for name in HARMLESS)
     course = Course.load()
     solved = course.solution_file(TOPIC_OF_MISCONCEPTIONS).read_text()
@@ -32,11 +32,16 @@ def submissions(folder: Path) -> Iterator[Path]:
     for wrong in misconceptions_of(course, TOPIC_OF_MISCONCEPTIONS):
         of[wrong.exercise.partition(".")[2]].append(wrong.function)
     for turn in range(max(map(len, of.values()))):
-        chosen = [f"{exercise} = {names[turn % len(names)]}\n" for exercise, names in of.items()]
+        chosen = [f"{exercise} = {names[turn]}\n" for exercise, names in of.items() if turn < len(names)]
         work = folder / f"misconceptions_{turn}"
         work.mkdir()
         (work / f"{TOPIC_OF_MISCONCEPTIONS}.py").write_text(solved + answers + "".join(chosen))
         yield work
+
+
+def topics_of(folder: Path) -> list[str]:
+    """The topics whose checks a submission is held to."""
+    return [TOPIC_OF_MISCONCEPTIONS] if folder.name.startswith("misconceptions") else list(TOPICS)
 
 
 def told_by(report: Path) -> Verdicts:
@@ -64,6 +69,7 @@ def sandboxed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Ve
             f"{exercise.name.partition('.')[0]}: {check.name}": check.verdict
             for exercise in result.exercises
             for check in exercise.checks
+            if exercise.name.partition(".")[0] in topics_of(folder)
         }
     yield found
     worker.worker.end()
@@ -73,9 +79,9 @@ def sandboxed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Ve
 def plain(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Verdicts]:
     """Verdicts of each submission from a plain pytest; of one also from two processes."""
     root = tmp_path_factory.mktemp("plain")
-    checks = [str(Course.load().check_file(topic)) for topic in TOPICS]
-    sessions = []
+    course, sessions = Course.load(), []
     for folder in submissions(root):
+        checks = [str(course.check_file(topic)) for topic in topics_of(folder)]
         arguments = ["-q", *checks, "--submission", str(folder)]
         sessions.append((folder.name, root, [*arguments, f"--junitxml={root / folder.name}.xml"]))
         if folder.name == "elif":
@@ -105,4 +111,4 @@ def test_right_and_wrong_answers_were_both_among_them(sandboxed: dict[str, Verdi
     assert set(sandboxed["chloe"].values()) == {"passed"}
     for name, verdicts in sandboxed.items():
         if name.startswith("misconceptions"):
-            assert "failed" in {verdict for check, verdict in verdicts.items() if check.startswith("parameters: ")}
+            assert "failed" in verdicts.values()

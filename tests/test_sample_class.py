@@ -126,7 +126,7 @@ def test_each_trouble_is_told_in_words(
 
 
 def test_grading_again_in_other_company_gives_the_same_bytes(first: bytes, tmp_path: Path) -> None:
-    names = ["bruno", "farah_tensor_ops.py", "jonas", "kwame", "lena", "mateo", "oskar"]
+    names = ["farah_tensor_ops.py", "jonas", "mateo", "oskar"]
     again = graded(tmp_path, *(CLASS / name for name in names)).splitlines()
     lines = {from_json(line).submission: line for line in first.splitlines()}
     assert again == [lines[name.removesuffix(".py")] for name in names]

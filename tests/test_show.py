@@ -40,7 +40,6 @@ PASTED = {"tensor": tensor, "torch": torch, "nan": math.nan, "inf": math.inf}
         (tensor([1.0], requires_grad=True), "tensor([1.], requires_grad=True)"),
         (torch.zeros(0, 3), "torch.zeros((0, 3))"),
         (torch.zeros(0, dtype=torch.int64), "torch.zeros((0,), dtype=torch.int64)"),
-        (recipes.cross_entropy, "cross_entropy"),
     ],
     ids=repr,
 )
@@ -74,4 +73,5 @@ def test_a_call_is_shown_with_its_keywords() -> None:
 
 
 def test_no_line_holds_an_address() -> None:
+    assert show(recipes.cross_entropy) == "cross_entropy"
     assert "0x" not in show([recipes.normal, recipes.Problem, print])

@@ -1,0 +1,220 @@
+"""A small course with odd checks: skipped, hidden, buggy, drawing as they go. And submissions to it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+MANIFEST = """
+[course]
+name = "odd"
+title = "Odd checks"
+"""
+EXERCISE = '[[topics.exercises]]\nname = "{}"\npoints = {}\nhints = ["one", "two"]\n{}'
+
+CHECKS = '''
+"""Checks of odd."""
+import pytest
+import torch
+from hypothesis import assume, given, strategies as st
+from grader.testkit import assert_close, assert_equal, exercise, tensors
+
+
+@exercise("odd.double")
+@given(x=tensors(((1, 9), (1, 9))))
+def test_twice_every_number(submission, x):
+    """Every number is twice as large."""
+    assert_close(submission.double(x), 2 * x)
+
+
+@exercise("odd.double")
+def test_of_one_number(submission):
+    """Twice 3 is 6."""
+    assert_equal(submission.double(torch.tensor(3)), torch.tensor(6))
+
+
+@exercise("odd.secret", hidden=True)
+def test_secret(submission):
+    """The secret number."""
+    assert_equal(submission.secret(3), 41)
+
+
+@exercise("odd.after")
+def test_after(submission):
+    """One more."""
+    assert_equal(submission.after(1), 2)
+
+
+@exercise("odd.gpu")
+def test_on_a_gpu(submission):
+    """On a GPU."""
+    pytest.skip("there is no GPU here")
+
+
+@exercise("odd.partly")
+def test_on_many_gpus(submission):
+    """On many GPUs."""
+    pytest.skip("there is no GPU here")
+
+
+@exercise("odd.partly")
+def test_on_the_cpu(submission):
+    """On the CPU."""
+    assert_equal(submission.partly(), "cpu")
+
+
+@exercise("odd.buggy")
+def test_with_a_bug(submission):
+    """Has a bug."""
+    assert_equal(submission.buggy(1), {}["no such key"])
+
+
+@exercise("odd.buggy")
+def test_without_a_bug(submission):
+    """Has none."""
+    assert_equal(submission.buggy(1), 1)
+
+
+@exercise("odd.buggy")
+@given(number=st.integers(5, 1))
+def test_with_a_strategy_with_a_bug(submission, number):
+    """Never runs."""
+
+
+@pytest.fixture
+def broken():
+    raise OSError("a fixture with a bug")
+
+
+@exercise("odd.fixture")
+def test_with_a_broken_fixture(submission, broken):
+    """Never runs."""
+
+
+@exercise("odd.drawn")
+@given(data=st.data())
+def test_draws_as_it_goes(submission, data):
+    """Draws while it runs."""
+    number = data.draw(st.integers(0, 9))
+    assume(number != 3)
+    assert_equal(submission.drawn(number), number)
+
+
+@exercise("odd.depends")
+@given(number=st.integers(0, 9))
+def test_calls_depend_on_answers(submission, number):
+    """What is asked next depends on the answer."""
+    answer = submission.depends(number)
+    assert_equal(submission.depends(answer), answer + 1)
+'''
+
+SOLUTION = '''
+"""Odd things."""
+import torch
+
+
+def double(x):
+    """Twice x."""
+    # solution:
+    return 2 * x
+    # end
+
+
+def secret(x):
+    """A secret."""
+    # solution:
+    return 41
+    # end
+
+
+def after(x):
+    """One more than x."""
+    # solution:
+    return x + 1
+    # end
+
+
+def gpu():
+    """On a GPU."""
+    # solution:
+    return "gpu"
+    # end
+
+
+def partly():
+    """Where."""
+    # solution:
+    return "cpu"
+    # end
+
+
+def buggy(x):
+    """x."""
+    # solution:
+    return x
+    # end
+
+
+def fixture():
+    """Nothing."""
+    # solution:
+    return None
+    # end
+
+
+def drawn(x):
+    """x."""
+    # solution:
+    return x
+    # end
+
+
+def depends(x):
+    """One more than x."""
+    # solution:
+    return x + 1
+    # end
+'''
+
+MISCONCEPTIONS = '''
+"""Wrong answers of odd."""
+from grader.testkit import misconception
+
+
+@misconception("double", tell="You squared it.")
+def squares(x):
+    return x * x
+
+
+@misconception("double", tell="You left it as it was.")
+def leaves_it(x):
+    return x
+'''
+
+RIGHT = SOLUTION.replace("# solution:", "").replace("# end", "")
+EXERCISES = {"double": "", "secret": "", "after": 'needs = ["double"]', "gpu": "", "partly": "", "buggy": "",
+             "fixture": "", "drawn": "", "depends": ""}  # fmt: skip
+
+
+def write_odd_course(root: Path) -> Path:
+    """Puts the course into a folder, and returns that."""
+    tables = "\n".join(EXERCISE.format(name, 2, needs) for name, needs in EXERCISES.items())
+    files = {
+        "course.toml": f'{MANIFEST}\n[[topics]]\nname = "odd"\ntitle = "Odd"\n{tables}',
+        "checks/test_odd.py": CHECKS,
+        "solutions/odd.py": SOLUTION,
+        "solutions/misconceptions/odd.py": MISCONCEPTIONS,
+        "exercises/odd.py": "",
+    }
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return root
+
+
+def with_own(**functions: str) -> str:
+    """The right module with some functions defined anew: ``double="return x"``."""
+    text = RIGHT
+    for name, body in functions.items():
+        head = next(line for line in RIGHT.splitlines() if line.startswith(f"def {name}("))
+        text += f"\n{head}\n    {body}\n"
+    return text
