@@ -178,7 +178,18 @@ def _top(machine: Machine) -> dict[str, Any]:
         def __init__(self, device: Any = None, *, enable_timing: bool = False, **kwargs: Any) -> None:
             super().__init__(machine, enable_timing)
 
-    return {"Generator": Generator, "Stream": AnyStream, "Event": AnyEvent, "compile": _refusing("torch.compile")}
+    def set_rng_state(new_state: Tensor, plain: Any = torch.set_rng_state) -> None:
+        if machine.where(new_state) is not None:
+            raise TypeError("RNG state must be a torch.ByteTensor")
+        plain(new_state)
+
+    return {
+        "Generator": Generator,
+        "Stream": AnyStream,
+        "Event": AnyEvent,
+        "compile": _refusing("torch.compile"),
+        "set_rng_state": set_rng_state,
+    }
 
 
 def _accelerator(machine: Machine) -> dict[str, Any]:
