@@ -449,7 +449,7 @@ def clear_run(kind: str, seed: int, lr: float, want: str) -> tuple[int, int]:
 def test_the_best_epoch_is_kept(submission: Submission, want: str) -> None:
     """The model has the weights and buffers of the epoch with the lowest validation loss, first, last or between."""
     for kind in ("mlp", "norm"):
-        seed, best = clear_run(kind, 0, 1.0, want)
+        seed, best = clear_run(kind, 21 if kind == "mlp" and want in ("last", "dip") else 0, 1.0, want)
         Run(kind, seed, 1.0).check(submission, best)
 
 
@@ -466,7 +466,7 @@ def test_the_best_epoch_of_any_run(submission: Submission, seed: int) -> None:
 def test_best_of_all_kinds_of_models(submission: Submission) -> None:
     """Dropout is on while it trains and off while it is measured; shared and frozen weights, hooks."""
     for kind in ("counted", "tied", "frozen", "hooked"):
-        seed, best = clear_run(kind, 0, 1.0, "middle")
+        seed, best = clear_run(kind, 99 if kind == "frozen" else 0, 1.0, "middle")
         Run(kind, seed, 1.0).check(submission, best)
 
 
