@@ -240,10 +240,10 @@ def _parse_to(machine: Machine, plain: Callable[..., Any]) -> Callable[..., Any]
     """``Module.to(1)``: torch knows no accelerator here that the index could belong to."""
 
     def parse(*args: Any, **kwargs: Any) -> Any:
+        if "device" in kwargs:  # by its name it would be taken for the wish of a function that makes a tensor
+            args = (kwargs.pop("device"), *args)
         if args and type(args[0]) is int:
             args = (machine.device(args[0]), *args[1:])
-        if type(kwargs.get("device")) is int:
-            kwargs["device"] = machine.device(kwargs["device"])
         return plain(*args, **kwargs)
 
     return parse
