@@ -107,12 +107,8 @@ def misconceptions_of(course: Course, topic: str) -> tuple[Misconception, ...]:
         target, options = _literals(call, file)
         tell, name = options.pop("tell", None), options.pop("name", None) or node.name
         part = options.pop("part", None) or target
-        if (
-            options
-            or not isinstance(tell, str)
-            or not tell.strip()
-            or not all(isinstance(n, str) for n in (name, part))
-        ):
+        named = isinstance(name, str) and isinstance(part, str)
+        if options or not isinstance(tell, str) or not tell.strip() or not named:
             message = '@misconception takes an exercise, tell="..." and perhaps name="..." and part="..."'
             raise CourseError(file, call.lineno, message)
         if any(other.name == name or other.function == node.name for other in found):

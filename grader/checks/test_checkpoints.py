@@ -22,6 +22,7 @@ from grader.testkit import (
     assert_close,
     assert_equal,
     assert_that,
+    devices,
     exercise,
     files,
     observe,
@@ -87,6 +88,16 @@ def test_the_file_is_the_state_dict(submission: Submission, kind: str) -> None:
 
 
 @exercise("checkpoints.save_weights")
+def test_a_model_on_a_gpu(submission: Submission) -> None:
+    """The weights of a model on a GPU are saved like any other's."""
+    submission.there(devices.start, gpus=2)
+    path = submission.there(files.new_path)
+    submission.save_weights(submission.there(files.placed, "norm", 1, "cuda:1"), path)
+    submission.there(devices.stop)
+    assert_file_holds(submission.there(files.contents, path), weights_of("norm", 1), "the file")
+
+
+@exercise("checkpoints.save_weights")
 def test_a_second_save_replaces_the_first(submission: Submission) -> None:
     """Saving to a path where there is a file already puts the new weights there, by replacing the file: whoever
     has the old file open still sees a whole file."""
@@ -145,6 +156,22 @@ def test_saved_on_a_gpu_that_is_not_here(submission: Submission, location: str) 
 
 
 @exercise("checkpoints.load_weights")
+@pytest.mark.parametrize("before", ["cpu", "cuda:0"])
+@pytest.mark.parametrize("location", ["cpu", "cuda:0", "cuda:5"])
+@pytest.mark.parametrize("device", ["cuda:0", "cuda:1", "cpu"])
+def test_the_model_ends_on_the_device(submission: Submission, device: str, location: str, before: str) -> None:
+    """The model ends on the device that was asked for, wherever it was, and wherever the weights were saved."""
+    path = submission.there(files.weights_file, "norm", 1, location=location)
+    submission.there(devices.start, gpus=2)
+    model = submission.there(files.placed, "norm", 2, before)
+    submission.load_weights(model, path, torch.device(device))
+    found = submission.there(devices.device_map, model)
+    assert_equal(set(found.values()), {device}, what="where the model is")
+    expected = {name: devices.on(value, device) for name, value in weights_of("norm", 1).items()}
+    assert_close(submission.there(probes.state, model), expected, what="the model's state_dict afterwards")
+
+
+@exercise("checkpoints.load_weights")
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
@@ -182,9 +209,9 @@ def test_no_code_from_the_file_is_run(submission: Submission) -> None:
 TRAININGS = [("dropout", "sgd"), ("norm", "adam"), ("tied", "groups"), ("frozen", "adam")]
 
 
-def start(there: Any, kind: str, optimizer: str, seed: int = 1) -> tuple[Any, Any]:
+def start(there: Any, kind: str, optimizer: str, seed: int = 1, device: str = "cpu") -> tuple[Any, Any]:
     """A model, its optimizer and a known place in the stream of random numbers; a few steps are done."""
-    model = there(recipes.model, kind, seed)
+    model = there(files.placed, kind, seed, device)
     made = there(files.optimizer, model, optimizer)
     there(probes.start_global, seed)
     there(files.train, model, made, 3)
@@ -215,6 +242,22 @@ def test_training_goes_on_as_if_it_had_not_stopped(submission: Submission, kind:
     submission.there(files.train, fresh, other, 4)
     expected = uninterrupted(kind, optimizer)
     assert_close(submission.there(probes.state, fresh), expected, what="the weights after resuming and training on")
+
+
+@exercise("checkpoints.save_checkpoint")
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_training_on_a_gpu_goes_on(submission: Submission, optimizer: str) -> None:
+    """It is the same with a model on a GPU: the random numbers of the CPU stay with the CPU."""
+    submission.there(devices.start, gpus=1)
+    path = submission.there(files.new_path, "checkpoint.pt")
+    model, made = start(submission.there, "norm", optimizer, device="cuda:0")
+    submission.save_checkpoint(model, made, 3, path)
+    fresh = submission.there(files.placed, "norm", 9, "cuda:0")
+    other = submission.there(files.optimizer, fresh, optimizer, 0.7)
+    assert_equal(submission.resume(fresh, other, path), 4, what="the next epoch")
+    submission.there(files.train, fresh, other, 4)
+    found = {name: devices.on(value, "cpu") for name, value in submission.there(probes.state, fresh).items()}
+    assert_close(found, uninterrupted("norm", optimizer), what="the weights after resuming and training on")
 
 
 @exercise("checkpoints.save_checkpoint")

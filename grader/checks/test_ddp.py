@@ -259,7 +259,7 @@ def one_process(count: int, batches: list[list[int]], lr: float) -> dict[str, Te
     for rows in batches:
         features, labels = data[rows]
         optimizer.zero_grad()
-        nn.functional.cross_entropy(model(features), labels).backward()
+        torch.autograd.backward(nn.functional.cross_entropy(model(features), labels))
         optimizer.step()
     return probes.state(model)
 

@@ -174,7 +174,6 @@ def test_settings_fit_the_device(submission: Submission, device: str, gpus: int,
         "pin_memory": device.startswith("cuda"),
         "persistent_workers": workers > 0,
         "num_workers": workers,
-        "batch_size": 4,
     }
     assert_equal(submission.there(checklist.loader_facts, loader), expected)
 

@@ -78,7 +78,6 @@ def loader_facts(loader: Any) -> dict[str, Any]:
         "pin_memory": loader.pin_memory,
         "persistent_workers": loader.persistent_workers,
         "num_workers": loader.num_workers,
-        "batch_size": loader.batch_size,
     }
 
 

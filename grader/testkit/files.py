@@ -199,6 +199,11 @@ def optimizer(model: nn.Module, kind: str = "sgd", lr: float = 0.1) -> Optimizer
     return torch.optim.AdamW(groups, lr=lr)
 
 
+def placed(kind: str, seed: int, device: str) -> nn.Module:
+    """``recipes.model(kind, seed)``, on a device."""
+    return recipes.model(kind, seed).to(device)
+
+
 def set_lr(optimizer: Optimizer, lr: float) -> None:
     """Changes the learning rate, as a schedule does."""
     for group in optimizer.param_groups:

@@ -120,8 +120,8 @@ def with_grads(model: nn.Module, seed: int = 0) -> nn.Module:
 
 
 def learning_rates(optimizer: Any) -> list[float]:
-    """The learning rate of each group."""
-    return [group["lr"] for group in optimizer.param_groups]
+    """The learning rates of its groups, each once."""
+    return sorted({group["lr"] for group in optimizer.param_groups})
 
 
 # ---------------------------------------------------------------- trainers

@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from grader.testkit._ranks import answers as _answers
 from grader.testkit._ranks import job as _job
 from grader.testkit._ranks import launch as _launch
 from grader.testkit._ranks import rank as _rank
-from grader.testkit._ranks import states as _states
 from grader.testkit._ranks import world as _world
 
 if TYPE_CHECKING:
-    from grader.isolation.proxies import Channel, RemoteFunction
+    from grader.isolation.proxies import RemoteFunction
 
 SECONDS: Final = 4.0
 """How long the ranks of one run may take, all together; shorter than what a check may take."""
@@ -37,8 +37,12 @@ MOST_RANKS: Final = 8
 TORCHRUN: Final[Mapping[str, str | None]] = {
     "RANK": "{rank}", "LOCAL_RANK": "{rank}", "WORLD_SIZE": "", "LOCAL_WORLD_SIZE": "", "GROUP_RANK": "0",
     "MASTER_ADDR": "127.0.0.1", "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1",
+    "RES_OPTIONS": "timeout:1 attempts:1",
 }  # fmt: skip
-"""The environment that ranks get: ``{rank}`` is filled in, so are the sizes, and a free ``MASTER_PORT`` comes along."""
+"""The environment that ranks get: ``{rank}`` is filled in, so are the sizes, and a free ``MASTER_PORT`` comes along.
+
+``RES_OPTIONS``: torch looks up the name of every address that connects; a name server that is away costs a second.
+"""
 ALONE: Final[Mapping[str, str | None]] = {
     name: None
     for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT")
@@ -63,6 +67,10 @@ WORLD_SIZE: Final = Slot(("slot", "world_size"), "world_size")
 """How many ranks there are."""
 RESULT: Final = Slot(("slot", "result"), "result")
 """In `run`'s ``look``: what the submission's function returned on the rank."""
+
+
+def _spec(value: object) -> tuple[Any, ...]:
+    return value.spec if isinstance(value, Slot) else ("value", value)
 
 
 def argument(place: int | str) -> Slot:
@@ -154,8 +162,8 @@ def run(
     if not 1 <= world_size <= MOST_RANKS:
         raise ValueError(f"world_size must be from 1 to {MOST_RANKS}, not {world_size}")
     channel = function._channel
-    _require_network(channel)
-    _give_time(channel, seconds + 2.0)
+    _answers.require_network(channel)
+    _answers.give_time(channel, seconds + 2.0)
     sizes = {"WORLD_SIZE": str(world_size), "LOCAL_WORLD_SIZE": str(world_size)}
     options = dict(options or {})
     order = {
@@ -173,7 +181,7 @@ def run(
         "lines": lines,
     }
     shown = Call(function._name, args, options)
-    told = _request(channel, shown, world, function, order)
+    told = _answers.request(channel, shown, world, function, order)
     shown.answered = False
     match told:
         case list() if len(told) == world_size and all(type(one) is list and len(one) == 5 for one in told):
@@ -181,7 +189,7 @@ def run(
             strings = all(type(part) is str for part in (*printed, *filter(None, kinds)))
             if strings and all(type(count) is int for count in counts):
                 return World(returned, kinds, looks, printed, counts)
-    raise _crash(channel, "sent results of ranks that are no data")
+    raise _answers.crash(channel, "sent results of ranks that are no data")
 
 
 class Launch(msgspec.Struct, frozen=True):
@@ -204,9 +212,9 @@ def torchrun(function: RemoteFunction, script: str, workers: int = 2, seconds: f
     from grader.isolation.proxies import Call, SubmissionTimeout
 
     channel = function._channel
-    _require_network(channel)
-    _give_time(channel, seconds + 5.0)
-    told = _request(channel, Call(f"torchrun --nproc-per-node={workers} {script}", (), {}), launched, function,
+    _answers.require_network(channel)
+    _answers.give_time(channel, seconds + 5.0)
+    told = _answers.request(channel, Call(f"torchrun --nproc-per-node={workers} {script}", (), {}), launched, function,
                     script, workers, float(seconds))  # fmt: skip
     match told:
         case {"exit": None, "lines": [*_]}:
@@ -215,7 +223,7 @@ def torchrun(function: RemoteFunction, script: str, workers: int = 2, seconds: f
             raise hung
         case {"exit": int(code), "lines": [*lines]} if all(type(count) is int for count in lines):
             return Launch(code, lines)
-    raise _crash(channel, "sent a result of torchrun that is no data")
+    raise _answers.crash(channel, "sent a result of torchrun that is no data")
 
 
 def wait_for_others(seconds: float) -> bool:
@@ -247,69 +255,6 @@ def _folder_of(function: Callable[..., Any]) -> str:
     """The folder of the student's files."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     return str(Path(code.co_filename).parent) if code is not None else os.getcwd()
-
-
-# ---------------------------------------------------------------- in the judge
-
-
-def _spec(value: object) -> tuple[Any, ...]:
-    return value.spec if isinstance(value, Slot) else ("value", value)
-
-
-def _request(channel: Channel, shown: Any, *args: object) -> Any:
-    """One request; a `Trouble` that comes back becomes the exception that says the same to the judge."""
-    from grader.isolation.proxies import SubmissionRaised
-
-    try:
-        return channel.request("call", args, {}, shown)
-    except SubmissionRaised as error:
-        if not error.kind.startswith(_states.TROUBLE):
-            raise
-        try:
-            trouble = msgspec.json.decode(error.message, type=_states.Trouble)
-        except (msgspec.DecodeError, UnicodeError):
-            raise _crash(channel, "sent a report about its ranks that is no data") from None
-    raise _exception_of(trouble, channel)
-
-
-def _exception_of(trouble: _states.Trouble, channel: Channel) -> BaseException:
-    from grader.isolation.proxies import SubmissionTimeout, _raised
-
-    if trouble.raised is not None:
-        told = trouble.raised
-        if told.stage == "look":
-            return AssertionError(f"what rank {told.rank} left cannot be used: {told.kind}: {told.message}")
-        everybody = all(state.what == "raised" and state.name == told.kind[:40] for state in trouble.states)
-        where = "" if len(trouble.states) == 1 else " (on every rank)" if everybody else f" (on rank {told.rank})"
-        return _raised(told.kind, told.built_in, told.message + where, [list(frame) for frame in told.frames])
-    if any(state.what == "ended" for state in trouble.states):
-        return _crash(channel, _states.died(trouble))
-    hung = SubmissionTimeout(_states.stuck(trouble))
-    hung.examples = (tuple(channel.record),)
-    return hung
-
-
-def _crash(channel: Channel, reason: str) -> BaseException:
-    from grader.isolation.proxies import SubmissionCrashed
-
-    crash = SubmissionCrashed(reason)
-    crash.examples = (tuple(channel.record),)
-    return crash
-
-
-def _give_time(channel: Channel, seconds: float) -> None:
-    allow = getattr(channel.transport, "allow", None)
-    if allow is not None:
-        allow(seconds)
-
-
-def _require_network(channel: Channel) -> None:
-    """Skips the check where the sandbox has to forbid all sockets."""
-    import pytest
-
-    layers = getattr(channel.transport, "layers", None)
-    if layers is not None and "seccomp" in layers and "net-namespace" not in layers:
-        pytest.skip("needs a network namespace in the sandbox (see `grader doctor`)")
 
 
 __all__ = [

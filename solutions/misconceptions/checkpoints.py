@@ -157,6 +157,16 @@ def loads_into_a_copy(model: nn.Module, path: str, device: torch.device) -> nn.M
     return model.to(device)
 
 
+@misconception(
+    "load_weights",
+    tell="The loaded tensors are on the device, but load_state_dict copies them to where the model is, and the model "
+    "has not moved. Move it with .to(device).",
+)
+def the_model_stays(model: nn.Module, path: str, device: torch.device) -> nn.Module:
+    model.load_state_dict(torch.load(path, map_location=device))
+    return model
+
+
 # ---------------------------------------------------------------- save_checkpoint, resume
 
 
@@ -292,6 +302,20 @@ def buffers_lost(model: nn.Module, optimizer: Optimizer, path: str) -> int:
     checkpoint = torch.load(path, map_location="cpu")
     params = dict(model.named_parameters())
     model.load_state_dict({k: v for k, v in checkpoint["model"].items() if k in params}, strict=False)
+    optimizer.load_state_dict(checkpoint["optimizer"])
+    torch.set_rng_state(checkpoint["rng"])
+    return int(checkpoint["epoch"]) + 1
+
+
+@misconception(
+    "save_checkpoint",
+    part="resume",
+    tell="map_location moved the state of the random numbers to the GPU with all the rest, and torch's CPU generator "
+    "refuses it. Load to the CPU: load_state_dict moves what belongs on the GPU by itself.",
+)
+def random_numbers_on_the_gpu(model: nn.Module, optimizer: Optimizer, path: str) -> int:
+    checkpoint = torch.load(path, map_location=next(model.parameters()).device)
+    model.load_state_dict(checkpoint["model"])
     optimizer.load_state_dict(checkpoint["optimizer"])
     torch.set_rng_state(checkpoint["rng"])
     return int(checkpoint["epoch"]) + 1

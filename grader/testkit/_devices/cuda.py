@@ -178,7 +178,18 @@ def _top(machine: Machine) -> dict[str, Any]:
         def __init__(self, device: Any = None, *, enable_timing: bool = False, **kwargs: Any) -> None:
             super().__init__(machine, enable_timing)
 
-    return {"Generator": Generator, "Stream": AnyStream, "Event": AnyEvent, "compile": _refusing("torch.compile")}
+    def set_rng_state(new_state: Tensor, plain: Any = torch.set_rng_state) -> None:
+        if machine.where(new_state) is not None:
+            raise TypeError("RNG state must be a torch.ByteTensor")
+        plain(new_state)
+
+    return {
+        "Generator": Generator,
+        "Stream": AnyStream,
+        "Event": AnyEvent,
+        "compile": _refusing("torch.compile"),
+        "set_rng_state": set_rng_state,
+    }
 
 
 def _accelerator(machine: Machine) -> dict[str, Any]:
@@ -229,10 +240,10 @@ def _parse_to(machine: Machine, plain: Callable[..., Any]) -> Callable[..., Any]
     """``Module.to(1)``: torch knows no accelerator here that the index could belong to."""
 
     def parse(*args: Any, **kwargs: Any) -> Any:
+        if "device" in kwargs:  # by its name it would be taken for the wish of a function that makes a tensor
+            args = (kwargs.pop("device"), *args)
         if args and type(args[0]) is int:
             args = (machine.device(args[0]), *args[1:])
-        if type(kwargs.get("device")) is int:
-            kwargs["device"] = machine.device(kwargs["device"])
         return plain(*args, **kwargs)
 
     return parse

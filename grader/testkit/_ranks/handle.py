@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ from grader.isolation import wire
 
 PRINT_BYTES: Final = 16 << 10
 DUMP_BYTES: Final = 20_000
+_TORCHS: Final = re.compile(r"\[Gloo\] Rank |\[[WI]\d{4} [\d:.]+ \w+\.cpp:\d+\]|\[rank\d+\]:\[[WI]\d{4} ")
 
 
 class Rank:
@@ -49,10 +51,22 @@ class Rank:
         elif which == "dumps":
             self.dump += data[: max(DUMP_BYTES - len(self.dump), 0)]
         elif self.report is None:
-            self.inbox.feed(data)
+            self._read_report(data)
+
+    def _read_report(self, data: bytes) -> None:
+        self.inbox.feed(data)
+        try:
             payload = self.inbox.next()
-            if payload is not None:
-                self.report = wire.unpack(payload)
+            report = None if payload is None else wire.unpack(payload)
+        except wire.WireError:
+            report = []
+        match report:
+            case None:
+                return
+            case ["returned", _, None | str(), _] | ["raised", "make" | "call" | "look", str(), bool(), str(), list()]:
+                self.report = report
+            case _:
+                self.ended = "a report that is no data"
 
     def look_if_alive(self) -> None:
         """Notices a process that has ended without a report."""
@@ -79,10 +93,10 @@ class Rank:
         return own_lines(self.printed)
 
 
-def own_lines(printed: bytearray) -> str:
-    """The text of some prints, without the lines that gloo writes by itself."""
+def own_lines(printed: bytes | bytearray) -> str:
+    """The text of some prints, without the lines that torch writes by itself (some hold the time of day)."""
     lines = printed.decode("utf-8", "replace").splitlines(keepends=True)
-    return "".join(line for line in lines if not line.startswith("[Gloo] Rank "))
+    return "".join(line for line in lines if not _TORCHS.match(line))
 
 
 def _ending(code: int) -> str:

@@ -20,10 +20,43 @@ from typing import Any, Final, NoReturn
 
 from grader.isolation import proctree
 from grader.isolation.student import WRONG_ANSWERS
+from grader.testkit._ranks.handle import own_lines
 
 SHOWN_BYTES: Final = 4_000
 """How much of what each worker printed is passed on."""
 MOST_LINES: Final = 1_000
+_RUNNER: Final = """\
+import os, runpy, sys, traceback
+import torch.nn.parallel
+from torch.distributed import distributed_c10d as c10d
+
+kept, make, wrap = [], c10d._new_process_group_helper, torch.nn.parallel.DistributedDataParallel.__init__
+
+def keeping(*args, **kwargs):
+    kept.append(make(*args, **kwargs))
+    return kept[-1]
+
+def keeping_module(self, *args, **kwargs):
+    wrap(self, *args, **kwargs)
+    kept.append(self)
+
+c10d._new_process_group_helper = keeping
+torch.nn.parallel.DistributedDataParallel.__init__ = keeping_module
+sys.argv = sys.argv[1:]
+sys.path[0] = os.path.dirname(sys.argv[0])
+code = 0
+try:
+    runpy.run_path(sys.argv[0], run_name="__main__")
+except SystemExit as end:
+    code = end.code if type(end.code) is int else int(end.code is not None)
+except BaseException:
+    traceback.print_exc()
+    code = 1
+sys.stdout.flush()
+sys.stderr.flush()
+os._exit(code)
+"""
+"""Runs a script as ``python SCRIPT`` does, but for torch's own end: taking process groups apart can hang or abort."""
 
 
 def launch(function: Callable[..., Any], folder: str, script: str, workers: int, seconds: float) -> dict[str, Any]:
@@ -38,21 +71,24 @@ def launch(function: Callable[..., Any], folder: str, script: str, workers: int,
         if function.__module__ == WRONG_ANSWERS:
             path = Path(scratch) / script
             path.write_text(_call_of(function, folder), encoding="utf-8")
+        runner = Path(scratch) / "runner.py"
+        runner.write_text(_RUNNER, encoding="utf-8")
         logs = Path(scratch) / "logs"
         arguments = [
             "--standalone",
             f"--nproc-per-node={workers}",
             "--redirects=3",
             f"--log-dir={logs}",
+            str(runner),
             str(path),
         ]
         code = _run(arguments, scratch, seconds)
         lines = []
         for worker in range(workers):
             out, err = (_read(logs, worker, f"{name}.log") for name in ("stdout", "stderr"))
-            own = [line for line in out.splitlines() if line.strip() and not line.startswith("[Gloo] Rank ")]
+            own = [line for line in own_lines(out).splitlines() if line.strip()]
             lines.append(len(own[:MOST_LINES]))
-            _show(worker, "\n".join(own), err if code else "")
+            _show(worker, "\n".join(own), own_lines(err) if code else "")
     return {"exit": code, "lines": lines}
 
 
@@ -125,11 +161,11 @@ def _kill(processes: list[int]) -> None:
             os.kill(process, signal.SIGKILL)
 
 
-def _read(logs: Path, worker: int, name: str) -> str:
+def _read(logs: Path, worker: int, name: str) -> bytes:
     for path in sorted(logs.glob(f"*/attempt_0/{worker}/{name}")):
         with open(path, "rb") as file:
-            return file.read(1 << 18).decode("utf-8", "replace")
-    return ""
+            return file.read(1 << 18)
+    return b""
 
 
 def _show(worker: int, out: str, err: str) -> None:

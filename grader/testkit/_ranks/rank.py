@@ -117,9 +117,6 @@ def _settle(rank: int, job: Job, ends: Ends) -> None:
     torch.set_num_threads(1)
     torch.default_generator.manual_seed(0)
     random.seed(0)
-    if rank in job.read_only:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     _here.append(Here(rank, job.size, ends.bell_in, [], []))
     _keep_what_deadlocks()
 
@@ -136,6 +133,8 @@ def _work(rank: int, job: Job) -> wire.Tree:
         args = [_made(spec, scene) for spec in job.args]
         kwargs = {name: _made(spec, scene) for name, spec in job.kwargs.items()}
         scene |= {("argument", place): value for place, value in [*enumerate(args), *kwargs.items()]}
+        if rank in job.read_only:
+            _forbid_writing()
         stage = "call"
         result = _call(job, args, kwargs)
         stage = "look"
@@ -159,11 +158,18 @@ def _call(job: Job, args: list[Any], kwargs: dict[str, Any]) -> object:
         raise
 
 
+def _forbid_writing() -> None:
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+
+
 def _join(rank: int, job: Job) -> None:
     import torch.distributed as dist
 
+    # A store in a file: one on a port asks the name service for the name of everybody who connects, which may be slow.
+    store = torch._C._distributed_c10d.FileStore(os.path.join(job.scratch, ".group"), job.size)
     wait = timedelta(seconds=10 * job.seconds)
-    dist.init_process_group("gloo", rank=rank, world_size=job.size, timeout=wait)
+    dist.init_process_group("gloo", store=store, rank=rank, world_size=job.size, timeout=wait)
 
 
 def _made(spec: Spec, scene: dict[Any, Any]) -> Any:
