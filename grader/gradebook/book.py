@@ -80,18 +80,25 @@ class Gradebook:
         *,
         expected: int = 0,
         late: LatePolicy = NOT_DUE,
+        trial: bool = False,
     ) -> int:
-        """Notes that a run begins (`sandbox`: the layers that this machine offers), and returns its number."""
+        """Notes that a run begins, and returns its number.
+
+        Args:
+            expected: how many submissions there are.
+            late: when they were due.
+            trial: the run is only there to be compared; it is never the last one.
+        """
         due = "" if late.due is None else late.due.isoformat()
         with self._writing():
             self._db.execute("INSERT OR IGNORE INTO courses (hash, name) VALUES (?, ?)", (course_hash, course_name))
             (course,) = self._db.execute("SELECT id FROM courses WHERE hash = ?", (course_hash,)).fetchone()
             row = self._db.execute(
                 "INSERT INTO runs (started, course, seed, selection, versions, sandbox, expected, process, host, due,"
-                " late_penalty) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                " late_penalty, trial) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     *(_now(), course, seed, selection, _json(dict(versions)), _json(list(sandbox)), expected),
-                    *(os.getpid(), platform.node(), due, late.per_day),
+                    *(os.getpid(), platform.node(), due, late.per_day, trial),
                 ),
             )
             return int(row.lastrowid or 0)
@@ -154,7 +161,7 @@ class Gradebook:
         return found
 
     def results(self, run: int | None = None) -> Iterator[Row]:
-        """The results of a run (None: the last one), reused ones too, in order of the submissions' names."""
+        """The results of a run (None: the last that is no trial), reused ones too, in order of names."""
         with told(self.path):
             yield from reading.rows(self._db, run)
 

@@ -15,10 +15,10 @@ from grader.results import SCHEMA, SubmissionResult, from_json
 
 
 def rows(db: sqlite3.Connection, run: int | None) -> Iterator[Row]:
-    """The results of a run (None: the last one), in order of the submissions' names."""
+    """The results of a run (None: the last that is no trial), in order of the submissions' names."""
     course, policy = _course_and_policy(db, run)
     found = db.execute(
-        "WITH wanted (run) AS (SELECT coalesce(?, (SELECT max(id) FROM runs)))"
+        "WITH wanted (run) AS (SELECT coalesce(?, (SELECT max(id) FROM runs WHERE NOT trial)))"
         " SELECT result, submissions.digest, seconds, results.run <> wanted.run, graded, notes, arrival"
         " FROM wanted, results JOIN submissions ON submissions.id = results.submission"
         " LEFT JOIN works ON works.digest = submissions.digest"
@@ -45,12 +45,12 @@ def runs(db: sqlite3.Connection) -> Iterator[Run]:
         "WITH has (run, graded, final, fresh) AS (SELECT run, graded, final, 1 FROM results UNION ALL"
         " SELECT reused.run, '', final, 0 FROM reused JOIN results ON results.id = reused.result)"
         " SELECT runs.id, name, hash, seed, started, finished, coalesce(max(graded), ''), expected,"
-        " count(has.run), coalesce(sum(fresh), 0), coalesce(sum(NOT final), 0), process, host"
+        " count(has.run), coalesce(sum(fresh), 0), coalesce(sum(NOT final), 0), process, host, trial"
         " FROM runs JOIN courses ON courses.id = runs.course LEFT JOIN has ON has.run = runs.id"
         " GROUP BY runs.id ORDER BY runs.id"
     )
     for row in found:
-        yield Run(**dict(zip(Run.__struct_fields__, row, strict=True)))
+        yield Run(**dict(zip(Run.__struct_fields__, (*row[:-1], bool(row[-1])), strict=True)))
 
 
 def decoded(text: str) -> SubmissionResult | None:
@@ -79,7 +79,7 @@ def _overrides(db: sqlite3.Connection, course: str, student: str, digest: str) -
 def _course_and_policy(db: sqlite3.Connection, run: int | None) -> tuple[str, LatePolicy]:
     row = db.execute(
         "SELECT name, due, late_penalty FROM runs JOIN courses ON courses.id = runs.course"
-        " WHERE runs.id = coalesce(?, (SELECT max(id) FROM runs))",
+        " WHERE runs.id = coalesce(?, (SELECT max(id) FROM runs WHERE NOT trial))",
         (run,),
     ).fetchone()
     if row is None:

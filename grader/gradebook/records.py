@@ -84,6 +84,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         last: ISO time of its last result; empty: none yet.
         finished: ISO time; empty: at work or interrupted.
         process: its process number on ``host``.
+        trial: made to be compared only.
     """
 
     id: int
@@ -99,6 +100,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     failed: int
     process: int = 0
     host: str = ""
+    trial: bool = False
 
     @property
     def left(self) -> int:

@@ -30,6 +30,9 @@ class Arrival(msgspec.Struct, frozen=True, kw_only=True):
     lms: str = ""
 
 
+UNKNOWN = Arrival()
+
+
 class Submission(msgspec.Struct, frozen=True):
     """What one student handed in.
 
@@ -43,7 +46,7 @@ class Submission(msgspec.Struct, frozen=True):
     name: str
     files: dict[str, bytes]
     notes: tuple[str, ...] = ()
-    arrival: Arrival = Arrival()
+    arrival: Arrival = UNKNOWN
 
     def notes_on(self, path: str) -> Iterator[str]:
         """The notes about one file, e.g. why ``tensor_ops.py`` is not among the files."""
