@@ -71,10 +71,10 @@ def safe_path(name: str) -> tuple[str, str | None]:
     """The path inside an archive as a plain relative one, and the reason why it cannot be used, if there is one."""
     plain = name.replace("\\", "/")
     if plain.startswith("/") or _DRIVE.match(plain):
-        return name, "an absolute path in an archive: left out"
+        return plain, "an absolute path in an archive: left out"
     parts = PurePosixPath(plain).parts
     if ".." in parts:
-        return name, "a path with .. in an archive: left out"
+        return plain, "a path with .. in an archive: left out"
     return "/".join(parts), None
 
 

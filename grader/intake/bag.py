@@ -108,7 +108,7 @@ def is_foreign_archive(path: str) -> bool:
 
 def is_clutter(path: str) -> bool:
     """Whether a path lies in what is no work of the student's: hidden, caches, packages, the course's own folders."""
-    return any(part.startswith(".") or part in NOT_WORK for part in PurePosixPath(path).parts)
+    return any((part.startswith(".") and part != "..") or part in NOT_WORK for part in PurePosixPath(path).parts)
 
 
 def read_file(file: Path) -> Callable[[int], Content]:

@@ -117,8 +117,9 @@ def lms_sources(download: Archive, at: Path, topics: Topics, tell: Callable[[str
     pieces, others = pieces_of(path for path in download.paths if not is_clutter(path))
     if not pieces:
         return []
-    troubled, foreign = pieces_of(path for path, _ in download.problems)
-    reasons = dict(download.problems)
+    # Of an entry that climbs out of the archive the rest of the path may still say whose it is.
+    reasons = {path.lstrip("./") or path: reason for path, reason in download.problems}
+    troubled, foreign = pieces_of(reasons)
     for path in [*others, *foreign, *(() if troubled else reasons)]:
         tell(f"{as_text(at.name)}: {path}: {reasons.get(path, 'no submission, by its name: left out')}")
     return _grouped(download, at, topics, pieces, [(piece, reasons[piece.path]) for piece in troubled])

@@ -137,8 +137,9 @@ def _source(path: Path, topics: Topics) -> PathSource:
     if path.is_dir():
         return FolderSource(name, path, topics)
     if is_archive(name) or is_foreign_archive(name):
-        bare = name.removesuffix(".gz").removesuffix(".GZ")
-        return (ArchiveSource if is_archive(name) else ForeignSource)(bare.rpartition(".")[0] or name, path, topics)
+        stem = Path(name).stem
+        bare = stem[:-4] if stem.lower().endswith(".tar") else stem
+        return (ArchiveSource if is_archive(name) else ForeignSource)(bare, path, topics)
     return FileSource(as_text(path.stem), path, topics)
 
 
