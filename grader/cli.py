@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from grader import __version__, class_commands
+from grader import __version__, class_commands, report_commands
 from grader.errors import UserError
 from grader.options import (
     CheckSeconds,
@@ -28,6 +28,7 @@ from grader.options import (
 
 app = typer.Typer(name="grader", add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 class_commands.add_to(app)
+report_commands.add_to(app)
 
 
 @app.callback(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from grader.errors import UserError
 from grader.gradebook import Gradebook, Row
-from grader.results import SubmissionResult
+from grader.results import ExerciseResult, SubmissionResult
 
 
 def _no_files(digest: str) -> Mapping[str, bytes]:
@@ -26,6 +26,11 @@ class Entry:
     def result(self) -> SubmissionResult:
         """The automatic result."""
         return self.row.result
+
+    def points_of(self, exercise: ExerciseResult) -> tuple[float, float]:
+        """Points and maximum of an exercise: those given by hand, else the automatic ones."""
+        given = next((one for one in self.row.overrides if one.exercise == exercise.name), None)
+        return (exercise.score, exercise.max) if given is None else (given.points or 0.0, given.max)
 
     def files(self) -> Mapping[str, bytes]:
         """The files that were graded, by path."""
@@ -52,5 +57,5 @@ def open_gradebook(folder: Path) -> Gradebook:
     """
     path = folder / "gradebook.sqlite" if folder.is_dir() or not folder.exists() else folder
     if not path.is_file():
-        raise UserError(f"no gradebook at {path}", fix="grade first (grader grade), or name its folder: --grades DIR")
+        raise UserError(f"no gradebook at {path}", fix="grade first (grader grade), or name its folder: --out DIR")
     return Gradebook.open(path)

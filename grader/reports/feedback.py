@@ -6,7 +6,9 @@ Decides nothing and prints nothing: terminal, pages and exports share it, so tha
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import re
+import unicodedata
 from collections.abc import Sequence
 
 from grader.course import Course, misconceptions_of
@@ -76,6 +78,13 @@ def one_line(text: str, width: int = 120) -> str:
     """Text from outside, such as a submission's name, made harmless, on one line and bounded."""
     text = clean(text[: 4 * width]).replace("\n", "\ufffd")
     return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def file_stem(submission: str) -> str:
+    """A file name for a submission, without extension: always the same, safe on every file system, unique."""
+    plain = unicodedata.normalize("NFKD", submission[:60]).encode("ascii", "ignore").decode().lower()
+    slug = re.sub(r"[^a-z0-9]+", "-", plain)[:60].strip("-")
+    return f"{slug or 'submission'}-{hashlib.sha256(submission.encode('utf-8', 'replace')).hexdigest()[:10]}"
 
 
 def bounded(message: str, lines: int = 60, width: int = 2000) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from grader.course import Course
 from grader.errors import UserError
 from grader.reports import clean, points
 from grader.reports.entries import Entry
-from grader.reports.feedback import SYMBOLS, one_line
+from grader.reports.feedback import SYMBOLS, file_stem, one_line
 from grader.reports.files import write_atomically
 from grader.reports.html_class import class_page
 from grader.reports.html_feedback import Pages
@@ -58,10 +57,8 @@ def write_report(entries: Sequence[Entry], course: Course, out: Path) -> Path:
 
 
 def page_name(submission: str) -> str:
-    """The file name of a submission's page: the same in every report, safe on every file system, unique."""
-    plain = unicodedata.normalize("NFKD", submission[:60]).encode("ascii", "ignore").decode().lower()
-    slug = re.sub(r"[^a-z0-9]+", "-", plain)[:60].strip("-")
-    return f"{slug or 'submission'}-{hashlib.sha256(submission.encode('utf-8', 'replace')).hexdigest()[:10]}.html"
+    """The file name of a submission's page."""
+    return f"{file_stem(submission)}.html"
 
 
 def _write(path: Path, text: str) -> None:
