@@ -118,3 +118,11 @@ def test_command_prints_the_workflow() -> None:
         [sys.executable, "-m", "grader", "ci", "gitlab"], cwd=root, capture_output=True, text=True, check=True
     )
     assert told.stdout == workflow("gitlab")
+
+
+@pytest.mark.parametrize("name", ["report", "export", "package", "ci"])
+def test_commands_have_help_with_an_example(name: str) -> None:
+    root = Path(__file__).resolve().parent.parent
+    command = [sys.executable, "-m", "grader", name, "--help"]
+    told = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+    assert f"grader {name}" in told.stdout.partition("Example")[2]

@@ -36,7 +36,7 @@ class Excerpt(msgspec.Struct, frozen=True):
     @property
     def size(self) -> int:
         """Characters, roughly as many as a page grows by."""
-        return sum(len(line.text) + 12 for line in self.lines)
+        return 100 + sum(len(line.text) + 35 for line in self.lines)
 
 
 def excerpt(

@@ -79,7 +79,7 @@ class ClassPage:
     trouble: tuple[tuple[TableRow, str], ...]
     rows: tuple[TableRow, ...]
     sandboxes: tuple[tuple[str, int], ...]
-    anyone_late: bool
+    penalties: bool
 
 
 def class_page(entries: Sequence[Entry], course: Course, pages: Mapping[str, str]) -> ClassPage:
@@ -102,7 +102,7 @@ def class_page(entries: Sequence[Entry], course: Course, pages: Mapping[str, str
         trouble=tuple((row, what) for row, what in trouble if what),
         rows=rows,
         sandboxes=tuple(sandboxes.most_common()),
-        anyone_late=any(entry.row.late for entry in entries),
+        penalties=any(entry.row.late and entry.row.late.penalty for entry in entries),
     )
 
 
@@ -191,7 +191,9 @@ def _row(entry: Entry, index: Mapping[str, int], pages: Mapping[str, str]) -> Ta
     named = sum(exercise.misconception is not None for exercise in result.exercises)
     notable += [f"{named} misconception{'s'[: named != 1]}"] if named else []
     notable += [f"{len(entry.row.overrides)} by hand"] if entry.row.overrides else []
-    notable += [f"late, {entry.row.late.penalty:.0%} off"] if entry.row.late else []
+    notable += (
+        [f"late, {entry.row.late.penalty:.0%} off" if entry.row.late.penalty else "late"] if entry.row.late else []
+    )
     return TableRow(
         name=one_line(result.submission),
         page=pages[result.submission],

@@ -16,6 +16,9 @@ from grader.reports.excerpts import Excerpt, excerpt
 from grader.reports.feedback import VERDICT_WORDS, alike, bounded, lines_of, one_cause, one_line, tell, worst
 from grader.results import CheckResult, ExerciseResult, SubmissionResult, VerdictKind
 
+_LINES = 60
+_FEW_LINES = 12
+
 
 @dataclass(frozen=True)
 class Told:
@@ -81,12 +84,14 @@ class Pages:
         self._page_bytes = page_bytes
         self._exercises = {exercise.full_name: exercise for exercise in course.exercises}
         self._titles = {topic.name: topic.title for topic in course.topics}
+        self._lines = _LINES
         self._tells: dict[tuple[str, str | None], str | None] = {}
 
     def page(self, entry: Entry) -> FeedbackPage:
         """The page of one submission."""
         result, row, files = entry.result, entry.row, entry.files()
         left = [self._page_bytes - _size_without_code(result)]
+        self._lines = _LINES if left[0] > 0 else _FEW_LINES
         topics: dict[str, list[ExerciseResult]] = {}
         for exercise in result.exercises:
             topics.setdefault(exercise.name.partition(".")[0], []).append(exercise)
@@ -98,7 +103,7 @@ class Pages:
             final=points(row.final, row.max),
             overrides=tuple(_override(one) for one in row.overrides),
             fault="error" in result.verdicts,
-            not_assessed=self._not_assessed(result),
+            not_assessed=self._not_assessed(result, {one.exercise for one in row.overrides}),
             notes=tuple(one_line(note, 400) for note in row.notes),
             sandbox=result.sandbox,
             topics=tuple(self._topic(name, exercises, files, left) for name, exercises in topics.items()),
@@ -129,7 +134,11 @@ class Pages:
             return ExercisePart(name or topic, verdict, score)
         cause = one_cause(exercise)
         not_passed = [check for check in exercise.checks if check.verdict != "passed"]
-        groups = [_told([cause], "")] if cause else [_told(group, group[0].name) for group in alike(not_passed)]
+        groups = (
+            [_told([cause], "", self._lines)]
+            if cause
+            else [_told(group, group[0].name, self._lines) for group in alike(not_passed)]
+        )
         helps = cause is None and bool({"failed", "timeout", "crashed"} & {check.verdict for check in not_passed})
         known = self._exercises.get(exercise.name)
         tells = self._tell(exercise) if helps else None
@@ -138,7 +147,7 @@ class Pages:
             marks = {mark for check in not_passed for mark in lines_of(check.message)}
             code = excerpt(files, topic, name, marks)
         size = sum(part.size for part in code)
-        fits = size <= left[0]
+        fits = not code or size <= left[0]
         left[0] -= size if fits else 0
         return ExercisePart(
             name=name or topic,
@@ -158,8 +167,9 @@ class Pages:
             self._tells[key] = tell(self._course, exercise)
         return self._tells[key]
 
-    def _not_assessed(self, result: SubmissionResult) -> float:
-        missing = (self._exercises.get(e.name) for e in result.exercises if not e.max and e.checks)
+    def _not_assessed(self, result: SubmissionResult, by_hand: set[str]) -> float:
+        left_out = (e.name for e in result.exercises if not e.max and e.checks and e.name not in by_hand)
+        missing = (self._exercises.get(name) for name in left_out)
         return sum(exercise.points for exercise in missing if exercise)
 
 
@@ -170,10 +180,10 @@ def _override(one: Override) -> str:
 
 def _size_without_code(result: SubmissionResult) -> int:
     """Roughly the bytes of a page."""
-    size = 7_000
+    size = 5_000
     for exercise in result.exercises:
-        messages = {check.message for check in exercise.checks}
-        size += 90 if messages == {""} else 700 + sum(150 + len(message) for message in messages)
+        messages = {check.message for check in exercise.checks} - {""}
+        size += 420 + sum(80 + int(1.1 * len(message)) for message in messages) if messages else 90
     return size
 
 
@@ -185,10 +195,10 @@ def _shared_cause(exercises: Sequence[ExerciseResult]) -> Told | None:
     return None
 
 
-def _told(group: Sequence[CheckResult], name: str) -> Told:
+def _told(group: Sequence[CheckResult], name: str, lines: int = _LINES) -> Told:
     first = group[0]
     heading = one_line(name).replace("_", " ")
-    return Told(heading, first.verdict, VERDICT_WORDS[first.verdict], bounded(first.message), len(group) - 1)
+    return Told(heading, first.verdict, VERDICT_WORDS[first.verdict], bounded(first.message, lines), len(group) - 1)
 
 
 def _unwritten(cause: CheckResult | None) -> bool:
