@@ -127,7 +127,7 @@ def _report(book: Gradebook, run: int, told: ClassSettings, settings: Settings) 
         except OSError as problem:
             raise UserError(f"{table}: {problem.strerror}", fix="the results are safe in the gradebook") from problem
     tally = Tally(settings.fail_under)
-    asides = Asides()
+    asides = Asides("; all of them: grader status --notes")
     show_class(_noting(tally.over(book.results(run)), asides), make_console())
     sys.stdout.flush()
     asides.end()
@@ -146,7 +146,7 @@ def _report(book: Gradebook, run: int, told: ClassSettings, settings: Settings) 
 def _noting(rows: Iterable[Row], asides: Asides) -> Iterator[Row]:
     for row in rows:
         for note in row.notes:
-            asides.say(f"{row.result.submission}: {note}")
+            asides.say(f"{row.result.submission}: {note}", urgent=row.result.score == 0)
         if row.late is not None:
             marks = f"{points(row.score, row.max)} before, {points(round(row.final, 4), row.max)} after"
             asides.say(f"{row.result.submission}: {row.late}; {marks}")
@@ -154,27 +154,28 @@ def _noting(rows: Iterable[Row], asides: Asides) -> Iterator[Row]:
 
 
 class Asides:
-    """Lines for stderr: some at once, of the rest only the number."""
+    """Lines for stderr: the urgent ones first, then as many as there is room for, of the rest only the number."""
 
-    def __init__(self, lines: int = _LINES) -> None:
-        self._left = lines
-        self._lines: list[str] = []
-        self._more = 0
+    def __init__(self, rest: str = "") -> None:
+        self._rest = rest
+        self._urgent: list[str] = []
+        self._others: list[str] = []
+        self._count = 0
 
-    def say(self, line: str) -> None:
+    def say(self, line: str, urgent: bool = False) -> None:
         """Keeps a line until the end."""
-        if self._left:
-            self._left -= 1
-            self._lines.append(line)
-        else:
-            self._more += 1
+        self._count += 1
+        kept = self._urgent if urgent else self._others
+        if len(kept) < _LINES:
+            kept.append(line)
 
     def end(self) -> None:
         """Prints them."""
-        for line in self._lines:
+        shown = [*self._urgent, *self._others][:_LINES]
+        for line in shown:
             _warn(line)
-        if self._more:
-            _warn(f"{self._more} more like these; all of them: grader status --notes")
+        if self._count > len(shown):
+            _warn(f"{self._count - len(shown)} more like these{self._rest}")
 
 
 def _warn(line: str) -> None:

@@ -73,6 +73,12 @@ def test_old_format_and_sources_as_one_text_are_read() -> None:
     assert module_of(b"\xef\xbb\xbf" + json.dumps(new).encode())[0] == b"# cell 1\na = 1\n"
 
 
+def test_endless_code_is_bounded() -> None:
+    module, notes = module_of(notebook("a = 1", *["#" * 300_000] * 9))
+    assert module is not None and len(module) < 1_100_000
+    assert notes == ["cell 6: more than 1 MiB of code: the rest was left out"]
+
+
 @pytest.mark.parametrize(
     "content",
     [

@@ -11,13 +11,14 @@ from collections.abc import Iterator
 
 import msgspec
 
+from grader.intake.bag import FILE_BYTES
 from grader.intake.topics import check_compiles, parse
 
 _MAGIC = re.compile(r"^(?P<indent>\s*)(?:[\w., ]+=\s*)?(?:%{1,2}[A-Za-z]|!|\?{1,2}\w)|^(?P<help>\s*)[\w.]+\?{1,2}\s*$")
 _PYTHON_CELLS = frozenset({"%%time", "%%timeit", "%%capture", "%%prun"})
 _KEPT = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
 _MAX_CELLS = 5_000
-_MAX_FIXES = 50
+_MAX_FIXES = 20
 
 
 class _Output(msgspec.Struct):
@@ -55,9 +56,14 @@ def module_of(content: bytes) -> tuple[bytes | None, list[str]]:
     notes: list[str] = []
     if len(cells) > _MAX_CELLS:
         notes.append(f"more than {_MAX_CELLS:,} cells: the rest was left out")
-    parts = []
+    parts: list[str] = []
+    room = FILE_BYTES
     for number, cell in enumerate(cells[:_MAX_CELLS], start=1):
         if cell.cell_type == "code":
+            room -= sum(map(len, cell.source or cell.input))
+            if room < 0:
+                notes.append(f"cell {number}: more than {FILE_BYTES >> 20} MiB of code: the rest was left out")
+                break
             source, told = _python(cell)
             notes += [f"cell {number}: {note}" for note in told]
             parts.append(f"# cell {number}\n{source}\n")

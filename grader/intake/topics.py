@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 _DEFINITION = re.compile(r"^(?:async\s+)?(?:def|class)\s+(\w+)", re.MULTILINE)
+_COMPILED = 64 * 1024
 _COMPILING = threading.Lock()  # `catch_warnings` changes the filters of all threads.
 
 
@@ -69,11 +70,14 @@ def parse(content: bytes | str) -> ast.Module:
 
 
 def check_compiles(source: str) -> None:
-    """Compiles, and throws away, a part of a module.
+    """Compiles, and throws away, a part of a module; a long one is only parsed, as compiling may take minutes.
 
     Raises:
         SyntaxError: a module cannot hold it, as with ``await`` or ``return`` outside of functions.
     """
+    if len(source) > _COMPILED:
+        parse(source)
+        return
     with _COMPILING, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
