@@ -169,9 +169,11 @@ def add_archive(bag: Bag, name: str, place: Place, topics: Topics) -> None:
             bag.note(name, f"more than {MAX_ENTRIES:,} files inside: the rest was left out")
         wanted: dict[str, str] = {}
         for path in inside[:MAX_ENTRIES]:
-            if is_clutter(path) or path.count("/") > MAX_DEPTH:
+            if is_clutter(path):
                 continue
-            if is_archive(path) or is_foreign_archive(path):
+            if path.count("/") > MAX_DEPTH:
+                bag.note(f"{name}/{path}", f"nested more than {MAX_DEPTH} folders deep: left out")
+            elif is_archive(path) or is_foreign_archive(path):
                 bag.note(f"{name}/{path}", "an archive inside an archive is not opened")
             elif is_code(path) and path in bag.files:
                 bag.note(path, f"handed in twice; the file counts, not the one in {name}")
