@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from grader import __version__
+from grader import __version__, class_commands, report_commands
 from grader.errors import UserError
 from grader.options import (
     CheckSeconds,
@@ -27,6 +27,8 @@ from grader.options import (
 )
 
 app = typer.Typer(name="grader", add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+class_commands.add_to(app)
+report_commands.add_to(app)
 
 
 @app.callback(
@@ -79,37 +81,6 @@ def check(
         return check_one(worker, submission, settings, as_json=json)
     finally:
         worker.end()
-
-
-@app.command(
-    epilog="\b\nExamples:\n  grader grade submissions/\n  grader grade alice/ bob/ carol_autograd.py --jobs 4\n"
-    "  grader grade submissions/ --out week1 --only tensor_ops --fail-under 50"
-)
-def grade(
-    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Submissions, or folders of them.")],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where gradebook and results go.")] = Path("grades"),
-    jobs: Annotated[int, typer.Option("--jobs", min=0, help="Submissions at a time; 0: one per core.")] = 0,
-    again: Annotated[bool, typer.Option("--again", help="Grade also what the gradebook has already.")] = False,
-    only: Annotated[
-        list[str] | None, typer.Option("--only", metavar="NAME", help="A topic or exercise; may be repeated.")
-    ] = None,
-    course: CourseOption = None,
-    seed: SeedOption = 0,
-    fail_under: FailUnder = None,
-    check_seconds: CheckSeconds = 10.0,
-    topic_seconds: TopicSeconds = 60.0,
-    memory: Memory = "2GiB",
-    processes: Processes = 64,
-    files: Files = "16MiB",
-    prints: Prints = "64KiB",
-) -> int:
-    """Grade many submissions: a table, results.jsonl, and a gradebook that an interrupted run goes on from."""
-    limits = limits_from(check_seconds, topic_seconds, memory, processes, files, prints)
-    from grader.doctor import cores
-    from grader.grading import Settings, grade_class
-
-    settings = Settings(names=tuple(only or ()), course=course, seed=seed, fail_under=fail_under, limits=limits)
-    return grade_class(paths, out, jobs or cores(), again, settings)
 
 
 @app.command("list", epilog="\b\nExample:\n  grader list")

@@ -12,7 +12,8 @@ from pathlib import Path
 import msgspec
 
 from grader.errors import CourseError, UnknownName, UserError, did_you_mean
-from grader.manifest import Manifest, full_name
+from grader.late import NOT_DUE, LatePolicy
+from grader.manifest import Manifest, full_name, timeless
 from grader.scan import CheckInfo, Misconception, checks_of, misconceptions_of
 
 __all__ = [
@@ -70,6 +71,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     exercises_dir: Path
     solutions_dir: Path
     checks_dir: Path
+    late: LatePolicy = NOT_DUE
 
     @classmethod
     def load(cls, path: Path | str | None = None, *, complete: bool = True) -> Course:
@@ -94,6 +96,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
             exercises_dir=root / "exercises",
             solutions_dir=root / "solutions",
             checks_dir=checks_dir,
+            late=manifest.late,
         )
         if complete:
             _require_files(course, manifest)
@@ -178,7 +181,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
 def content_hash(course: Course) -> str:
     """SHA-256 (hex) over manifest, stubs, solutions and checks: paths within the course, and bytes.
 
-    The same course gives the same hash wherever it is installed.
+    The same course gives the same hash wherever it is installed, and whenever its work is due.
     """
     files = [("course.toml", course.manifest)]
     files += [(f"exercises/{topic.name}.py", course.stub_file(topic.name)) for topic in course.topics]
@@ -190,7 +193,7 @@ def content_hash(course: Course) -> str:
     digest = hashlib.sha256()
     for label, file in sorted(files):
         if file.is_file():
-            data = file.read_bytes()
+            data = timeless(file.read_bytes()) if file == course.manifest else file.read_bytes()
             digest.update(f"{label}\0{len(data)}\0".encode())
             digest.update(data)
     return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""What `grader check` and `grader grade` do: read, have it graded, record, report, and say how it went as an exit code.
+"""What `grader check` does, and what it shares with `grader grade`: settings, and how it went as an exit code.
 
 Decides nothing about a submission: every verdict comes from a worker.
 """
@@ -6,26 +6,20 @@ Decides nothing about a submission: every verdict comes from a worker.
 from __future__ import annotations
 
 import contextlib
-import importlib.metadata
-import platform
-import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from types import FrameType
 
 import msgspec
 
-from grader.course import Course, content_hash
-from grader.errors import UserError
-from grader.gradebook import Gradebook, Row, selection_key
-from grader.intake.folder import FileSource, find_submissions, open_submission
-from grader.intake.submission import Source, digest
+from grader.course import Course
+from grader.gradebook import Row
+from grader.intake.find import open_submission
+from grader.intake.folder import FileSource
 from grader.isolation.protocol import WorkerOptions
 from grader.isolation.sandbox import _full_set as full_set
-from grader.pool import Crew, Graded, grade_all
+from grader.pool import Crew, Graded
 from grader.reports import clean
-from grader.reports.jsonl import write_jsonl
 from grader.results import SubmissionResult, to_json
 from grader.workers import Worker
 
@@ -49,11 +43,11 @@ def check_one(worker: Worker, path: Path, settings: Settings, as_json: bool) -> 
         UserError: no such course, names or submission.
     """
     course = Course.load(settings.course)
-    source = open_submission(path, [topic.name for topic in course.topics])
+    source = open_submission(path, exercises_of(course))
     names = settings.names
     if isinstance(source, FileSource) and not names and source.topic:
         names = (source.topic,)
-    crew = Crew(course, _options(course, settings, names), first=worker)
+    crew = Crew(course, worker_options(course, settings, names), first=worker)
     try:
         if as_json:
             graded = crew.grade(source)
@@ -72,65 +66,15 @@ def check_one(worker: Worker, path: Path, settings: Settings, as_json: bool) -> 
     return exit_code([graded.result], settings.fail_under)
 
 
-def grade_class(paths: Sequence[Path], out: Path, jobs: int, again: bool, settings: Settings) -> int:
-    """Grades every submission at `paths` into the gradebook under `out`, prints the table, returns the exit code.
-
-    Raises:
-        UserError: no such course, names or submissions, or an unusable gradebook.
-    """
-    from grader.reports.progress import progress
-    from grader.reports.terminal import make_console, show_class
-
-    course = Course.load(settings.course)
-    options = _options(course, settings, settings.names)
-    sources = find_submissions(paths, [topic.name for topic in course.topics], skip=out)
-    hashed = content_hash(course)
-    key = selection_key(options.exercises, {"limits": options.limits})
-    with Gradebook.open(out / "gradebook.sqlite") as book:
-        run = book.start_run(course.name, hashed, options.seed, key, _versions())
-        crew = Crew(course, options)
-
-        def unknown() -> Iterator[Source]:
-            for source in sources:
-                if not again:
-                    submission = source.read()
-                    if book.lookup(source.name, digest(submission), hashed, options.seed, key, reuse_in=run):
-                        advance()
-                        continue
-                yield source
-
-        with _interruptible(crew.stop) as interrupted, progress(len(sources)) as advance:
-            for graded in grade_all(unknown(), crew, min(jobs, len(sources))):
-                book.record(run, graded.result, graded.digest, graded.seconds)
-                advance()
-        if interrupted():
-            done = sum(1 for _ in book.results(run))
-            print(
-                f"interrupted: {done} of {len(sources)} are graded and kept; the same command goes on", file=sys.stderr
-            )
-            return INTERRUPTED
-        table = out / "results.jsonl"
-        try:
-            write_jsonl((row.result for row in book.results(run)), table)
-        except OSError as problem:
-            raise UserError(f"{table}: {problem.strerror}", fix="the results are safe in the gradebook") from problem
-        verdict = _Tally(settings.fail_under)
-        show_class(verdict.over(book.results(run)), make_console())
-    if verdict.missing_layers:
-        print(f"sandbox without: {', '.join(sorted(verdict.missing_layers))} (see: grader doctor)")
-    print(f"gradebook: {book.path}\nresults:   {table}")
-    return verdict.code
-
-
 def exit_code(results: Iterable[SubmissionResult], fail_under: float | None) -> int:
     """0 all passed, 1 some failed (`fail_under`: only if a score is below that percentage), 3 a fault of the grader."""
-    tally = _Tally(fail_under)
+    tally = Tally(fail_under)
     for result in results:
         tally.add(result)
     return tally.code
 
 
-class _Tally:
+class Tally:
     """The exit code of results that pass by one after another."""
 
     def __init__(self, fail_under: float | None) -> None:
@@ -158,7 +102,17 @@ class _Tally:
         return result.max <= 0 or 100 * result.score < self._fail_under * result.max - 1e-9
 
 
-def _options(course: Course, settings: Settings, names: Sequence[str]) -> WorkerOptions:
+def exercises_of(course: Course) -> dict[str, list[str]]:
+    """The names of the exercises by topic, as intake wants them."""
+    return {topic.name: [exercise.name for exercise in topic.exercises] for topic in course.topics}
+
+
+def worker_options(course: Course, settings: Settings, names: Sequence[str]) -> WorkerOptions:
+    """What the workers are told.
+
+    Raises:
+        UnknownName: the course has no such topic or exercise.
+    """
     exercises = _with_needs(course, course.select(names)) if names else ()
     topics = dict.fromkeys(name.partition(".")[0] for name in exercises)
     return WorkerOptions(
@@ -203,32 +157,3 @@ def _importing_meanwhile() -> Iterator[None]:
     thread.start()
     yield
     thread.join()
-
-
-@contextlib.contextmanager
-def _interruptible(stop: Callable[[], None]) -> Iterator[Callable[[], bool]]:
-    """Ctrl-C or SIGTERM calls `stop`, so that what is done is kept; a second one interrupts at once."""
-    seen: list[int] = []
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        seen.append(number)
-        for again in before:
-            signal.signal(again, signal.default_int_handler)
-        stop()
-
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    for number in before:
-        signal.signal(number, handle)
-    try:
-        yield lambda: bool(seen)
-    finally:
-        for number, previous in before.items():
-            signal.signal(number, previous)
-
-
-def _versions() -> dict[str, str]:
-    versions = {"python": platform.python_version()}
-    for name in ("torchkata", "torch", "hypothesis", "pytest"):
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            versions[name] = importlib.metadata.version(name)
-    return versions

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from grader.errors import CourseError, did_you_mean
+from grader.late import LatePolicy, read_due, read_penalty
 
 Key = tuple[str | int, ...]
 """Where something stands: ``("topics", 0, "exercises", 2, "points")``."""
@@ -23,6 +24,7 @@ _HEADER = re.compile(r"^\s*(\[\[?)\s*([\w.\s-]+?)\s*\]\]?\s*(#.*)?$")
 _ENTRY = re.compile(r"""^\s*["']?([\w-]+)["']?\s*=""")
 _SYNTAX_LINE = re.compile(r"\s*\(at line (\d+), column \d+\)")
 _UNKNOWN = re.compile(r"^Object contains unknown field `(.+?)`")
+_DUE = re.compile(rb"^[ \t]*(?:due|late_penalty_per_day)[ \t]*=.*\n?", re.MULTILINE)
 
 
 class CourseEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -30,6 +32,8 @@ class CourseEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     name: str
     title: str
+    due: Any = None
+    late_penalty_per_day: Any = 0.0
 
 
 class ExerciseEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -87,6 +91,7 @@ class Manifest:
             raise self._wrong_entry(str(error)) from None
         self._require_topics()
         self._require_needs()
+        self.late = self._late()
 
     def line(self, *key: str | int) -> int:
         """The line of `key`, or of the nearest table above it (1 when nothing of it is written)."""
@@ -146,6 +151,15 @@ class Manifest:
                     reached.add(need)
                     frontier.extend(needs.get(need, ()))
 
+    def _late(self) -> LatePolicy:
+        key = "due"
+        try:
+            due = None if self.entry.course.due is None else read_due(self.entry.course.due)
+            key = "late_penalty_per_day"
+            return LatePolicy(due, read_penalty(self.entry.course.late_penalty_per_day))
+        except ValueError as problem:
+            raise self.error(f"{key}: {problem}", "course", key) from None
+
     def _syntax_error(self, message: str, text: str) -> CourseError:
         found = _SYNTAX_LINE.search(message)
         line = int(found.group(1)) if found else max(1, len(text.splitlines()))
@@ -160,6 +174,11 @@ class Manifest:
             name = unknown.group(1)
             return self.error(f"unknown key `{name}`", *key, name)
         return self.error(message.replace("Object missing required field", "missing key"), *key)
+
+
+def timeless(manifest: bytes) -> bytes:
+    """A manifest without what says when work is due: that changes no result."""
+    return _DUE.sub(b"", manifest)
 
 
 def full_name(topic: str, exercise: str) -> str:

@@ -43,6 +43,7 @@ def _percentage(value: float | None) -> float | None:
     return value
 
 
+_LATE = "Late work (shown beside the score)"
 _LIMITS = "Limits of a submission"
 CourseOption = Annotated[
     Path | None, typer.Option("--course", metavar="DIR", help="An instructor's own course.  [default: the shipped one]")
@@ -58,6 +59,23 @@ FailUnder = Annotated[
         callback=_percentage,
         help="Exit code 1 only when a score is below this percentage of the points (else: when any check fails).",
     ),
+]
+OutOption = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where gradebook and results are.")]
+RosterOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--roster", metavar="CSV", help="Names for ids: columns id and name, perhaps submitted; or an LMS export."
+    ),
+]
+Due = Annotated[
+    str | None,
+    typer.Option(
+        "--due", metavar="TIME", rich_help_panel=_LATE, help="2026-10-31, or 2026-10-31T23:59.  [course.toml]"
+    ),
+]
+LatePenalty = Annotated[
+    float | None,
+    typer.Option("--late-penalty", metavar="FRACTION", rich_help_panel=_LATE, help="Lost a day.  [course.toml]"),
 ]
 CheckSeconds = Annotated[
     float, typer.Option("--check-seconds", callback=_seconds, rich_help_panel=_LIMITS, help="Wall time of a check.")

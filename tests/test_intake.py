@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from grader.errors import UserError
-from grader.intake.folder import FILE_BYTES, MAX_FILES, TOTAL_BYTES, find_submissions, open_submission
+from grader.intake.bag import FILE_BYTES, MAX_FILES, TOTAL_BYTES
+from grader.intake.find import find_submissions, open_submission
 from grader.intake.submission import Submission, digest
 
 TOPICS = ["tensor_ops", "autograd"]

@@ -1,6 +1,6 @@
 """One student's files as plain data, and its digest.
 
-Never touches the disk: readers (`grader.intake.folder`) make submissions, the worker receives them.
+Never touches the disk: readers (`grader.intake`) make submissions, the worker receives them.
 """
 
 from __future__ import annotations
@@ -12,6 +12,27 @@ from typing import Protocol
 import msgspec
 
 
+class Arrival(msgspec.Struct, frozen=True, kw_only=True):
+    """Whose it is and when it came, as far as that is known; no part of the work itself.
+
+    Attributes:
+        student: the id that the LMS knows the student by.
+        submitted: ISO time with offset.
+        by: what tells that time: ``roster`` or ``file time``.
+        late: whether the LMS marks it late.
+        lms: ``canvas`` or ``moodle`` when it came from such a download.
+    """
+
+    student: str = ""
+    submitted: str = ""
+    by: str = ""
+    late: bool = False
+    lms: str = ""
+
+
+UNKNOWN = Arrival()
+
+
 class Submission(msgspec.Struct, frozen=True):
     """What one student handed in.
 
@@ -19,11 +40,13 @@ class Submission(msgspec.Struct, frozen=True):
         name: the row's name in every report.
         files: POSIX paths below the submission's root, to their bytes; only ``*.py`` files.
         notes: what was left out and why; a note about a file begins with its path and ``": "``.
+        arrival: whose it is and when it came.
     """
 
     name: str
     files: dict[str, bytes]
     notes: tuple[str, ...] = ()
+    arrival: Arrival = UNKNOWN
 
     def notes_on(self, path: str) -> Iterator[str]:
         """The notes about one file, e.g. why ``tensor_ops.py`` is not among the files."""
@@ -41,8 +64,20 @@ class Source(Protocol):
         """Its files, read now."""
 
 
+class Ready:
+    """A source whose submission was read already."""
+
+    def __init__(self, submission: Submission) -> None:
+        self.name = submission.name
+        self._submission = submission
+
+    def read(self) -> Submission:
+        """The submission."""
+        return self._submission
+
+
 def digest(submission: Submission) -> str:
-    """SHA-256 of what was handed in, independent of its name: same digest, same work."""
+    """SHA-256 of what was handed in, independent of its name and arrival: same digest, same work."""
     total = hashlib.sha256()
     for path in sorted(submission.files):
         content = submission.files[path]

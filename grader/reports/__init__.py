@@ -16,17 +16,20 @@ _ESCAPES = re.compile(
 _CONTROL = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 but tab and newline, DEL, C1
     "\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"  # invisible, and those that turn the writing direction
-    "\ud800-\udfff]"  # halves of surrogate pairs cannot be encoded
+    "\ud800-\udfff\ufffe\uffff]"  # halves of surrogate pairs cannot be encoded, and XML has no U+FFFE
 )
+_COMMAND = re.compile(r"##(\w*)\[")
+_COMMAND_LINE = re.compile(r"^(\s*):(?=:)", re.MULTILINE)
 
 
 def clean(text: str) -> str:
     """The text without escape sequences and control characters (newlines stay), each of those as ``\\ufffd``.
 
-    GitHub's ``##[command]`` form, which it reads in the middle of a line too, is broken up.
+    Commands of CI systems are broken up: ``::command::`` at the start of a line, ``##[command]`` anywhere in one.
     """
     text = text.replace("\r\n", "\n").expandtabs(4)
-    return _CONTROL.sub("\ufffd", _ESCAPES.sub("", text)).replace("##[", "## [")
+    text = _CONTROL.sub("\ufffd", _ESCAPES.sub("", text))
+    return _COMMAND_LINE.sub(r"\1: ", _COMMAND.sub(r"## \1[", text))
 
 
 def percent(score: float, maximum: float) -> float | None:

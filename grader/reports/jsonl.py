@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from grader.reports.files import write_atomically
 from grader.results import SubmissionResult, to_json
 
 
@@ -17,20 +16,12 @@ def write_jsonl(results: Iterable[SubmissionResult], path: Path) -> int:
         OSError: it cannot be written.
     """
     lines = 0
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as stream:
-        try:
-            for result in results:
-                stream.write(to_json(result) + b"\n")
-                lines += 1
-            stream.flush()
-            os.fsync(stream.fileno())
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(stream.name, 0o666 & ~mask)
-            stream.close()
-            os.replace(stream.name, path)
-        except BaseException:
-            stream.close()
-            os.unlink(stream.name)
-            raise
+
+    def encoded() -> Iterator[bytes]:
+        nonlocal lines
+        for result in results:
+            lines += 1
+            yield to_json(result) + b"\n"
+
+    write_atomically(path, encoded())
     return lines

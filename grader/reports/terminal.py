@@ -6,7 +6,6 @@ print of a student's can pass for a line of the grader's or a command of the CI 
 
 from __future__ import annotations
 
-import contextlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -14,29 +13,22 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from grader.course import Course, Exercise, misconceptions_of
-from grader.errors import UserError
+from grader.course import Course, Exercise
 from grader.gradebook import Row
 from grader.reports import clean, percent, points
+from grader.reports.feedback import SYMBOLS, VERDICT_WORDS, alike, one_cause, tell, worst
 from grader.results import CheckResult, ExerciseResult, SubmissionResult
 
 WIDTH = 100
 _MESSAGE_LINES = 60
-_MARKS = {
-    "passed": ("✓", "green"),
-    "failed": ("✗", "red"),
-    "timeout": ("✗", "red"),
-    "crashed": ("✗", "red"),
-    "blocked": ("○", "yellow"),
-    "skipped": ("–", "dim"),
-    "error": ("!", "bold magenta"),
-}
-_WORST_FIRST = ("error", "crashed", "timeout", "failed", "blocked", "skipped", "passed")
-_VERDICT_WORDS = {
-    "failed": "failed",
-    "timeout": "took too long",
-    "crashed": "crashed",
-    "error": "the grader's own fault, no points are lost",
+_STYLES = {
+    "passed": "green",
+    "failed": "red",
+    "timeout": "red",
+    "crashed": "red",
+    "blocked": "yellow",
+    "skipped": "dim",
+    "error": "bold magenta",
 }
 
 
@@ -119,21 +111,19 @@ class _Student:
 
     def _exercise(self, exercise: ExerciseResult) -> None:
         kinds = {check.verdict for check in exercise.checks}
-        worst = next((kind for kind in _WORST_FIRST if kind in kinds), "skipped")
-        if worst == "skipped" and "passed" in kinds:
-            worst = "passed"
-        mark, style = _MARKS[worst]
+        shown = worst(exercise)
+        mark, style = SYMBOLS[shown], _STYLES[shown]
         score = "not assessed" if exercise.max == 0 else points(exercise.score, exercise.max)
         name = exercise.name.partition(".")[2] or exercise.name
         self.console.print(Text.assemble("  ", (mark, style), f" {name:<40} {score:>12}"))
         not_passed = [check for check in exercise.checks if check.verdict != "passed"]
         if not not_passed:
             return
-        groups = _alike(not_passed)
-        if len(groups) == 1 and len(not_passed) == len(exercise.checks) > 1:
-            self._cause(not_passed[0])
+        cause = one_cause(exercise)
+        if cause is not None:
+            self._cause(cause)
             return
-        for group in groups:
+        for group in alike(not_passed):
             self._check(group)
         if kinds & {"failed", "timeout", "crashed"}:
             self._help(exercise)
@@ -146,22 +136,22 @@ class _Student:
         elif "\n" not in check.message and check.verdict == "failed":
             self._line(f"      {clean(check.message)}", "dim")
         elif told == self._told:
-            self._line(f"      {_VERDICT_WORDS[check.verdict]}: the same as above", _MARKS[check.verdict][1])
+            self._line(f"      {VERDICT_WORDS[check.verdict]}: the same as above", _STYLES[check.verdict])
         else:
             self._told = told
-            self._line(f"      {_VERDICT_WORDS[check.verdict]}", _MARKS[check.verdict][1])
+            self._line(f"      {VERDICT_WORDS[check.verdict]}", _STYLES[check.verdict])
             self._message(check.message)
 
-    def _check(self, alike: list[CheckResult]) -> None:
-        first = alike[0]
+    def _check(self, group: list[CheckResult]) -> None:
+        first = group[0]
         if first.verdict in ("blocked", "skipped"):
             self._line(f"      {first.verdict}: {clean(first.message)}", "dim")
             return
         name = clean(first.name).replace("_", " ")
-        self._line(f"      {name}: {_VERDICT_WORDS[first.verdict]}", _MARKS[first.verdict][1])
+        self._line(f"      {name}: {VERDICT_WORDS[first.verdict]}", _STYLES[first.verdict])
         self._message(first.message)
-        if len(alike) > 1:
-            self._line(f"      and {len(alike) - 1} more check{'s'[: len(alike) != 2]}: the same", "dim")
+        if len(group) > 1:
+            self._line(f"      and {len(group) - 1} more check{'s'[: len(group) != 2]}: the same", "dim")
 
     def _message(self, message: str) -> None:
         lines = clean(message).rstrip().split("\n")
@@ -172,22 +162,13 @@ class _Student:
 
     def _help(self, exercise: ExerciseResult) -> None:
         known = self._exercises.get(exercise.name)
-        tell = self._tell(exercise)
-        if tell:
-            self._line(f"      what happened: {tell}", "cyan")
+        told = tell(self.course, exercise)
+        if told:
+            self._line(f"      what happened: {told}", "cyan")
         elif known and known.hints:
             self._line(f"      hint: {known.hints[0]}", "cyan")
-        if known and len(known.hints) > (0 if tell else 1):
-            self._line(f"      more: grader hint {known.full_name}{'' if tell else ' --level 2'}", "dim")
-
-    def _tell(self, exercise: ExerciseResult) -> str | None:
-        if exercise.misconception is None:
-            return None
-        with contextlib.suppress(UserError):
-            for misconception in misconceptions_of(self.course, exercise.name.partition(".")[0]):
-                if (misconception.exercise, misconception.name) == (exercise.name, exercise.misconception):
-                    return " ".join(misconception.tell.split())
-        return exercise.misconception.replace("_", " ")
+        if known and len(known.hints) > (0 if told else 1):
+            self._line(f"      more: grader hint {known.full_name}{'' if told else ' --level 2'}", "dim")
 
     def _total(self, result: SubmissionResult) -> None:
         share = percent(result.score, result.max)
@@ -201,7 +182,7 @@ class _Student:
             self._line(f"{skipped:g} points could not be assessed here and are not in the total", "yellow")
         if "error" in result.verdicts:
             text = "THE GRADER FAILED on the exercises marked `!`: tell your instructor; no points are lost"
-            self._line(text, _MARKS["error"][1])
+            self._line(text, _STYLES["error"])
 
     def _points(self, exercise: ExerciseResult) -> float:
         known: Exercise | None = self._exercises.get(exercise.name)
@@ -213,10 +194,3 @@ class _Student:
         body = text if bar else text.lstrip(" ")
         for piece in Text(body, style).wrap(self.console, self.console.width - len(lead), overflow="fold"):
             self.console.print(Text.assemble((lead, "dim"), piece), soft_wrap=True)
-
-
-def _alike(checks: Sequence[CheckResult]) -> list[list[CheckResult]]:
-    groups: dict[tuple[str, str], list[CheckResult]] = {}
-    for check in checks:
-        groups.setdefault((check.verdict, check.message), []).append(check)
-    return list(groups.values())

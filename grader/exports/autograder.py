@@ -1,0 +1,56 @@
+"""What runs on Gradescope: grades the one submission there and writes results.json, also when grading fails.
+
+Runs no submitted code itself: it calls ``grader grade`` and reads the gradebook.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+
+from grader.course import Course
+from grader.exports.gradescope import failure, results
+from grader.reports import clean
+from grader.reports.entries import entries_of, open_gradebook
+from grader.reports.files import write_atomically
+
+_FAULT = "The grader failed. This says nothing about your work: tell your instructor."
+
+
+def run(root: Path) -> bytes:
+    """Grades ``submission`` under Gradescope's folder, and returns results.json."""
+    own = root / "source" / "course"
+    course = own if own.is_dir() else None
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "grader", "grade", str(root / "submission"), "--out", folder, "--jobs", "1"]
+        command += ["--course", str(course)] if course else []
+        told = subprocess.run(command, capture_output=True, check=False)
+        said = clean(told.stderr.decode("utf-8", "replace"))
+        print(clean(told.stdout.decode("utf-8", "replace")), said, sep="\n", flush=True)
+        if told.returncode == 4:
+            return failure(said.replace(str(root / "submission"), "your submission").removeprefix("error: "))
+        with contextlib.closing(open_gradebook(Path(folder))) as book:
+            entries = entries_of(book)
+            if len(entries) > 1:
+                names = ", ".join(entry.result.submission for entry in entries[:5])
+                return failure(f"There are several submissions in this upload: {names}. Hand in one set of files.")
+            return results(entries[0], Course.load(course))
+
+
+def main(root: Path) -> None:
+    """Writes results.json; a fault of the grader's own is in it too, and on stdout, which instructors see."""
+    try:
+        document = run(root)
+    except Exception:
+        traceback.print_exc(file=sys.stdout)
+        document = failure(_FAULT)
+    (root / "results").mkdir(exist_ok=True)
+    write_atomically(root / "results" / "results.json", [document])
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,89 @@
+"""The Canvas gradebook: one column of the file that the instructor exported is filled, nothing else is touched."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from grader.errors import UserError
+from grader.exports.matching import Person, mark, match, number
+from grader.exports.sheet import Sheet
+from grader.reports.entries import Entry
+from grader.reports.feedback import one_line
+
+_ASSIGNMENT = re.compile(r".*\((\d+)\)\s*$", re.DOTALL)
+_TOTALS = re.compile(r"\b(Current|Final|Unposted \w+) (Score|Points|Grade)\s*$")
+_IDS = ("id", "sis user id", "sis login id", "integration id")
+
+
+def fill(path: Path, entries: Sequence[Entry], column: str | None = None) -> tuple[bytes, list[str]]:
+    """The file with marks in the assignment's column, and notes on what was left out.
+
+    Args:
+        column: the assignment's title or id; needed where the file has several assignments.
+
+    Raises:
+        UserError: it is no such file, or the column is not clear.
+    """
+    sheet = Sheet.read(path)
+    if not sheet.rows or len(sheet.rows[0]) < 2:
+        raise UserError(f"{path} is no Canvas gradebook", fix="export it in Canvas: Grades, Export")
+    head = [cell.value.strip() for cell in sheet.rows[0]]
+    target = _column(path, head, column)
+    possible_row = next((r for r, row in enumerate(sheet.rows) if row[0].value.strip() == "Points Possible"), None)
+    first = 1 if possible_row is None else possible_row + 1
+    given = "" if possible_row is None else sheet.value(possible_row, target)
+    if "read only" in given.lower():
+        raise UserError(
+            f"Canvas does not let column `{one_line(head[target])}` be changed", fix="name another: --column"
+        )
+    possible = number(given)
+    ids = [c for c, name in enumerate(head) if name.lower() in _IDS] or [1]
+    people = [
+        Person(row, name, tuple(sheet.value(row, c) for c in ids), _forms(name))
+        for row in range(first, len(sheet.rows))
+        if any(sheet.value(row, c).strip() for c in ids) and (name := sheet.value(row, 0))
+    ]
+    matched, notes = match(people, entries, "canvas")
+    comma = sheet.delimiter == ";" and "," in given
+    notes += _scale(entries, possible)
+    for row, entry in matched.items():
+        text = mark(entry, possible, comma)
+        name = one_line(entry.result.submission)
+        if sheet.value(row, target).strip().upper() == "EX":
+            notes.append(f"not filled in: {name}: excused (EX)")
+        elif text is None:
+            notes.append(f"not filled in: {name}: nothing could be assessed")
+        elif not sheet.replace(row, target, text):
+            notes.append(f"not filled in: {name}: its row ends before the column")
+    return sheet.content(), notes
+
+
+def _column(path: Path, head: list[str], wanted: str | None) -> int:
+    known = {
+        c: found[1] for c, name in enumerate(head) if (found := _ASSIGNMENT.match(name)) and not _TOTALS.search(name)
+    }
+    if wanted is None:
+        fits = list(known)
+    else:
+        fits = [c for c, number in known.items() if wanted in (number, head[c])]
+        fits = fits or [c for c in known if wanted.lower() in head[c].lower()]
+    if len(fits) == 1:
+        return fits[0]
+    names = "; ".join(one_line(head[c]) for c in (fits or known)) or "none"
+    what = "several assignments" if fits else "no such assignment"
+    raise UserError(f"{path} has {what}: {names}", fix="name one by its title or number: --column NAME")
+
+
+def _forms(name: str) -> tuple[str, ...]:
+    """``Doe, Jane`` is also ``Jane Doe``."""
+    last, _, first = name.partition(",")
+    return name, f"{first} {last}"
+
+
+def _scale(entries: Sequence[Entry], possible: float | None) -> list[str]:
+    totals = sorted({entry.row.max for entry in entries if entry.row.max > 0})
+    if not possible or totals == [possible]:
+        return []
+    return [f"marks are scaled from {', '.join(f'{total:g}' for total in totals)} to {possible:g} points"]

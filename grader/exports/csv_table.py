@@ -1,0 +1,43 @@
+"""A CSV table of the class: a row per submission, a column per exercise. No cell of it can act as a formula."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+
+from grader.course import Course
+from grader.exports.sheet import neutral
+from grader.reports import percent
+from grader.reports.entries import Entry
+
+_HEAD = ["submission", "id", "points", "max", "percent", "automatic", "days late", "penalty", "final", "verdicts"]
+
+
+def table(entries: Sequence[Entry], course: Course) -> Iterator[bytes]:
+    """The file, piece by piece; exercises' points are those with overrides, empty when not assessed."""
+    names = list(dict.fromkeys(exercise.name for entry in entries for exercise in entry.result.exercises))
+    order = {exercise.full_name: number for number, exercise in enumerate(course.exercises)}
+    names.sort(key=lambda name: order.get(name, len(order)))
+    yield b"\xef\xbb\xbf" + _line([*_HEAD, *names])
+    for entry in entries:
+        row = entry.row
+        share = percent(row.score, row.max)
+        scores = {e.name: f"{e.score:g}" for e in entry.result.exercises if e.max > 0}
+        scores |= {one.exercise: f"{one.points or 0.0:g}" for one in row.overrides}
+        kinds = sorted(entry.result.verdicts - {"passed", "failed"})
+        cells = [entry.result.submission, row.arrival.student, f"{row.score:g}", f"{row.max:g}"]
+        cells += ["" if share is None else f"{share:.1f}", f"{entry.result.score:g}"]
+        cells += [_days(entry), f"{row.late.penalty:g}" if row.late else "0", f"{row.final:g}", " ".join(kinds)]
+        yield _line([*cells, *(scores.get(name, "") for name in names)])
+
+
+def _days(entry: Entry) -> str:
+    late = entry.row.late
+    return "0" if late is None else "unknown" if late.days is None else str(late.days)
+
+
+def _line(cells: Sequence[str]) -> bytes:
+    stream = io.StringIO()
+    csv.writer(stream).writerow([neutral(cell) for cell in cells])
+    return stream.getvalue().encode("utf-8", "replace")

@@ -1,0 +1,135 @@
+"""What GitHub shows: annotated lines, the step's summary, and the result that GitHub Classroom reads.
+
+Every command in the output is one that this module made: text from submissions is escaped into its data.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from grader.course import Course
+from grader.exports.places import in_repository, place
+from grader.reports import clean, percent, points
+from grader.reports.entries import Entry
+from grader.reports.feedback import SYMBOLS, VERDICT_WORDS, alike, bounded, one_line, tell, worst
+from grader.results import CheckResult, ExerciseResult
+
+_ANNOTATIONS = 10
+_SUMMARY_BYTES = 1_000_000
+
+
+def commands(entries: Sequence[Entry], root: Path) -> Iterator[str]:
+    """Workflow commands, a line each: at most ten errors, as GitHub shows no more of a step."""
+    found = [item for entry in entries for item in _problems(entry)]
+    for entry, exercise, check in found[:_ANNOTATIONS]:
+        file, line = place(exercise, check, entry.files(), root)
+        who = f"{one_line(entry.result.submission)}: " if len(entries) > 1 else ""
+        title = f"{who}{exercise.name}: {VERDICT_WORDS[check.verdict]}"
+        yield _command("error", bounded(check.message, 30, 300), file=file, line=str(line), title=title)
+    if len(found) > _ANNOTATIONS:
+        yield _command("notice", f"{len(found) - _ANNOTATIONS} more failures are in the step's summary")
+
+
+def summary(entries: Sequence[Entry], course: Course) -> str:
+    """Markdown for ``GITHUB_STEP_SUMMARY``, below its limit of 1 MiB."""
+    parts = [f"## {_plain(course.title)}\n"]
+    size = 0
+    for part in (text for entry in entries for text in _markdown(entry, course)):
+        size += len(part.encode("utf-8", "replace"))
+        if size > _SUMMARY_BYTES:
+            parts.append("\nThere is more than GitHub shows here: see the job's files.\n")
+            break
+        parts.append(part)
+    return "".join(parts)
+
+
+def classroom(entry: Entry, root: Path) -> str:
+    """The output ``result`` of a GitHub Classroom grading step: base64 of JSON."""
+    tests = []
+    for exercise in entry.result.exercises:
+        verdict = worst(exercise)
+        status = "pass" if verdict == "passed" else "error" if verdict == "error" else "fail"
+        messages = [check.message for check in exercise.checks if check.verdict != "passed"]
+        first = next((check for check in exercise.checks if check.verdict != "passed"), None)
+        topic = exercise.name.partition(".")[0]
+        file, line = place(exercise, first, entry.files(), root) if first else (in_repository(f"{topic}.py", root), 1)
+        tests.append(
+            {
+                "name": exercise.name,
+                "status": status,
+                "message": bounded("\n\n".join(dict.fromkeys(messages)), 40, 300),
+                "test_code": f"grader check {exercise.name}",
+                "filename": file,
+                "line_no": line,
+                "duration": 0,
+                "score": entry.points_of(exercise)[0],
+            }
+        )
+    statuses = {test["status"] for test in tests}
+    status = "error" if "error" in statuses or not tests else "fail" if "fail" in statuses else "pass"
+    document = {"version": 1, "status": status, "max_score": entry.row.max, "tests": tests}
+    return base64.b64encode(msgspec.json.encode(document)).decode()
+
+
+def _problems(entry: Entry) -> Iterator[tuple[Entry, ExerciseResult, CheckResult]]:
+    """The first check of each exercise that went wrong; a cause that several exercises share comes once."""
+    seen = set()
+    for exercise in entry.result.exercises:
+        for check in exercise.checks:
+            if check.verdict in ("failed", "timeout", "crashed", "error"):
+                if check.message not in seen:
+                    yield entry, exercise, check
+                seen.add(check.message)
+                break
+
+
+def _markdown(entry: Entry, course: Course) -> Iterator[str]:
+    row = entry.row
+    share = percent(row.score, row.max)
+    yield f"\n### {_plain(entry.result.submission)}: {points(row.score, row.max)} points"
+    yield ("" if share is None else f", {share:.1f}%") + "\n\n| | exercise | points |\n|---|---|---:|\n"
+    for exercise in entry.result.exercises:
+        earned, most = entry.points_of(exercise)
+        score = points(earned, most) if most else "not assessed"
+        yield f"| {SYMBOLS[worst(exercise)]} | `{exercise.name}` | {score} |\n"
+    for exercise in entry.result.exercises:
+        if worst(exercise) in ("failed", "timeout", "crashed", "error"):
+            yield _details(exercise, course)
+
+
+def _details(exercise: ExerciseResult, course: Course) -> str:
+    text = f"\n<details><summary><code>{exercise.name}</code></summary>\n"
+    for group in alike([check for check in exercise.checks if check.verdict != "passed"]):
+        text += f"\n{VERDICT_WORDS[group[0].verdict]}:\n\n{_fenced(bounded(group[0].message))}\n"
+    told = tell(course, exercise)
+    return text + (f"\n**What happened:** {_plain(told)}\n" if told else "") + "\n</details>\n"
+
+
+def _fenced(text: str) -> str:
+    """The text as a code block that nothing in it can end."""
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}text\n{text}\n{fence}"
+
+
+def _plain(text: str) -> str:
+    """Text that is no Markdown and no HTML."""
+    return re.sub(r"([\\`*_{}\[\]()<>#+!|&~@:$-])", r"\\\1", one_line(text, 500))
+
+
+def _command(name: str, message: str, **properties: str) -> str:
+    listed = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
+    return f"::{name}{' ' if listed else ''}{listed}::{_data(message)}"
+
+
+def _data(text: str) -> str:
+    return clean(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

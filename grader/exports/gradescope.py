@@ -1,0 +1,68 @@
+"""Gradescope's results.json of one submission. Always something that Gradescope can read, also when grading failed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from grader.course import Course
+from grader.reports import clean, percent, points
+from grader.reports.entries import Entry
+from grader.reports.feedback import VERDICT_WORDS, alike, bounded, one_cause, tell, worst
+from grader.results import ExerciseResult
+
+
+def results(entry: Entry, course: Course) -> bytes:
+    """The file: a test for each exercise, all of them visible, as one hidden test would hide the total."""
+    row, result = entry.row, entry.result
+    share = percent(row.score, row.max)
+    lines = [f"{points(row.score, row.max)} points" + ("" if share is None else f", {share:.1f}%")]
+    lines += [clean(note) for note in row.notes]
+    if "error" in result.verdicts:
+        lines.append("THE GRADER FAILED on some exercises: tell your instructor; no points are lost.")
+    if result.sandbox:
+        lines.append(f"sandbox: {', '.join(result.sandbox)}")
+    document = {
+        "score": row.score,
+        "execution_time": round(row.seconds, 3),
+        "output": "\n".join(lines),
+        "output_format": "text",
+        "test_output_format": "text",
+        "test_name_format": "text",
+        "visibility": "visible",
+        "stdout_visibility": "hidden",
+        "tests": [_test(entry, exercise, f"{n}", course) for n, exercise in enumerate(result.exercises, start=1)],
+    }
+    return msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
+
+
+def failure(message: str) -> bytes:
+    """The file when there is no result: what went wrong, and no points."""
+    document = {"score": 0.0, "output": clean(message), "output_format": "text", "visibility": "visible", "tests": []}
+    return msgspec.json.encode(document) + b"\n"
+
+
+def _test(entry: Entry, exercise: ExerciseResult, number: str, course: Course) -> dict[str, Any]:
+    score, most = entry.points_of(exercise)
+    test: dict[str, Any] = {"name": clean(exercise.name), "number": number, "visibility": "visible"}
+    test |= {"score": score, "max_score": most, "output": _output(exercise, course)}
+    if most > 0:
+        test["status"] = "passed" if score >= most else "failed"
+    return test
+
+
+def _output(exercise: ExerciseResult, course: Course) -> str:
+    verdict = worst(exercise)
+    if verdict == "passed":
+        return ""
+    cause = one_cause(exercise)
+    if cause is not None:
+        return f"{VERDICT_WORDS[cause.verdict]}\n{bounded(cause.message)}"
+    parts = []
+    for group in alike([check for check in exercise.checks if check.verdict != "passed"]):
+        name = clean(group[0].name).replace("_", " ")
+        more = f"\nand {len(group) - 1} more: the same" if group[1:] else ""
+        parts.append(f"{name}: {VERDICT_WORDS[group[0].verdict]}\n{bounded(group[0].message)}{more}")
+    told = tell(course, exercise)
+    return "\n\n".join([*parts, *([f"what happened: {told}"] if told else [])])

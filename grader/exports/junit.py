@@ -1,0 +1,74 @@
+"""JUnit XML, as GitLab, Jenkins and test reporters of GitHub read it. Text from submissions is never markup in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from xml.sax.saxutils import escape, quoteattr
+
+from grader.reports import clean
+from grader.reports.entries import Entry
+from grader.reports.feedback import bounded, worst
+from grader.results import ExerciseResult, VerdictKind
+
+_MOST = 25_000_000
+"""Bytes after which messages are left out: GitLab reads 30 MB."""
+_ELEMENT: dict[VerdictKind, str] = {
+    "failed": "failure",
+    "timeout": "failure",
+    "crashed": "failure",
+    "error": "error",
+    "blocked": "skipped",
+    "skipped": "skipped",
+}
+
+
+def document(entries: Sequence[Entry]) -> Iterator[bytes]:
+    """The document, piece by piece: a test case for each check of one submission, for each exercise of a class."""
+    total = sum(entry.row.seconds for entry in entries)
+    yield f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="grader" time="{total:.3f}">\n'.encode()
+    size = 0
+    for entry in entries:
+        for line in _suite(entry, single=len(entries) == 1, brief=size > _MOST):
+            data = line.encode("utf-8", "replace")
+            size += len(data)
+            yield data
+    yield b"</testsuites>\n"
+
+
+def _suite(entry: Entry, *, single: bool, brief: bool) -> Iterator[str]:
+    result = entry.result
+    cases = [case for e in result.exercises for case in (_checks(e) if single else [_exercise(e)])]
+    kinds = [_ELEMENT.get(verdict, "") for _, _, verdict, _ in cases]
+    counts = " ".join(
+        f'{name}="{kinds.count(k)}"'
+        for name, k in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped"))
+    )
+    name = quoteattr(clean(result.submission))
+    yield f'<testsuite name={name} tests="{len(cases)}" {counts} time="{entry.row.seconds:.3f}">\n'
+    for exercise, check, verdict, message in cases:
+        prefix = "" if single else f"{result.submission}."
+        topic = exercise.partition(".")[0]
+        head = f"<testcase classname={quoteattr(clean(prefix + exercise))} name={quoteattr(clean(check))}"
+        head += f' file={quoteattr(clean(topic) + ".py")} time="0"'  # Only a whole submission is timed.
+        element = _ELEMENT.get(verdict)
+        if element is None:
+            yield head + "/>\n"
+        else:
+            text = "" if brief else escape(bounded(message))
+            first = quoteattr(clean(message.partition("\n")[0])[:300])
+            yield f'{head}><{element} type="{verdict}" message={first}>{text}</{element}></testcase>\n'
+    yield "</testsuite>\n"
+
+
+def _checks(exercise: ExerciseResult) -> Iterator[tuple[str, str, VerdictKind, str]]:
+    seen: dict[str, int] = {}
+    for check in exercise.checks:
+        seen[check.name] = seen.get(check.name, 0) + 1
+        name = check.name if seen[check.name] == 1 else f"{check.name} ({seen[check.name]})"
+        yield exercise.name, name, check.verdict, check.message
+
+
+def _exercise(exercise: ExerciseResult) -> tuple[str, str, VerdictKind, str]:
+    verdict = worst(exercise)
+    messages = dict.fromkeys(check.message for check in exercise.checks if check.verdict != "passed")
+    return exercise.name, exercise.name.partition(".")[2] or exercise.name, verdict, "\n\n".join(messages)

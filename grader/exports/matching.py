@@ -1,0 +1,91 @@
+"""Which row of an LMS's file is whose: by id, else by a name that only one row and one submission have.
+
+Never guesses: what is in doubt is not matched, and said.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from grader.reports.entries import Entry
+from grader.reports.feedback import one_line
+
+
+@dataclass(frozen=True)
+class Person:
+    """A row of the file: its ids, column by column, and its names in the forms that a submission may be called by."""
+
+    row: int
+    label: str
+    ids: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+
+
+def match(people: Sequence[Person], entries: Iterable[Entry], lms: str) -> tuple[dict[int, Entry], list[str]]:
+    """The submission of each row that has one, and a note for each submission or row without the other."""
+    columns = max((len(person.ids) for person in people), default=0)
+    by_id = [_index((_id(p.ids[c]), p) for p in people if p.ids[c:] and _id(p.ids[c])) for c in range(columns)]
+    by_name = _index((key, person) for person in people for key in {_name(name) for name in person.names} if key)
+    found: list[tuple[Entry, Person | None, str]] = []
+    for entry in entries:
+        arrival, name = entry.row.arrival, entry.result.submission
+        ids = [_id(arrival.student)] if arrival.student and arrival.lms in ("", lms) else []
+        rows = _first(by_id, ids) or _first(by_id, [_id(name)]) or by_name.get(_name(name), [])
+        found.append((entry, rows[0] if len(rows) == 1 else None, "several rows" if rows else "no row"))
+    taken = Counter(person.row for _, person, _ in found if person)
+    matched: dict[int, Entry] = {}
+    notes = []
+    for entry, person, why in found:
+        if person is not None and taken[person.row] == 1:
+            matched[person.row] = entry
+        else:
+            why = f"{why} for it" if person is None else f"not the only one for {one_line(person.label)}"
+            notes.append(f"not filled in: {one_line(entry.result.submission)}: {why} in the file")
+    without = [one_line(person.label) for person in people if person.row not in matched]
+    if without:
+        more = f" and {len(without) - 10} more" if without[10:] else ""
+        notes.append(f"left as they are, {len(without)} rows without a submission: {', '.join(without[:10])}{more}")
+    return matched, notes
+
+
+def mark(entry: Entry, possible: float | None, comma: bool = False) -> str | None:
+    """The points with overrides and less lateness, on the scale of `possible`; None when nothing was assessed."""
+    if entry.row.max <= 0:
+        return None
+    points = entry.row.final if not possible else entry.row.final / entry.row.max * possible
+    text = f"{points:.2f}".rstrip("0").rstrip(".")
+    return text.replace(".", ",") if comma else text
+
+
+def number(text: str) -> float | None:
+    """The number that a cell means, with a decimal point or comma; None if it means none."""
+    try:
+        return float(text.strip().replace(",", "."))
+    except ValueError:
+        return None
+
+
+def _index(pairs: Iterable[tuple[str, Person]]) -> dict[str, list[Person]]:
+    found: dict[str, list[Person]] = {}
+    for key, person in pairs:
+        if person not in found.setdefault(key, []):
+            found[key].append(person)
+    return found
+
+
+def _first(indexes: Sequence[Mapping[str, list[Person]]], keys: Iterable[str]) -> list[Person]:
+    """Those of the first key in the first column that has it."""
+    return next((index[key] for key in keys for index in indexes if key in index), [])
+
+
+def _id(text: str) -> str:
+    return re.sub(r"^participant[ _]", "", text.strip().lower())
+
+
+def _name(text: str) -> str:
+    """Letters and digits only, in one case and form: ``Doe, Jane`` is Canvas's ``doejane``."""
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).casefold()))

@@ -1,0 +1,77 @@
+"""Moodle's offline grading worksheet: Grade and Feedback comments are filled, nothing else is touched."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from pathlib import Path
+
+from grader.course import Course
+from grader.errors import UserError
+from grader.exports.matching import Person, mark, match, number
+from grader.exports.sheet import Sheet, neutral
+from grader.reports import points
+from grader.reports.entries import Entry
+from grader.reports.feedback import one_line, tell
+
+_IDS = ("identifier", "id number", "email address", "username")
+_OURS = "Automatic feedback"
+
+
+def fill(path: Path, entries: Sequence[Entry], course: Course) -> tuple[bytes, list[str]]:
+    """The worksheet with grades and feedback, and notes on what was left out. Feedback of a person's stays.
+
+    Raises:
+        UserError: it is no such file.
+    """
+    sheet = Sheet.read(path)
+    head = {cell.value.strip().lower(): c for c, cell in enumerate(sheet.rows[0])} if sheet.rows else {}
+    if "grade" not in head or not ({"identifier", "full name"} & head.keys()):
+        raise UserError(
+            f"{path} is no Moodle grading worksheet",
+            fix="download it: in the assignment's submissions, Download grading worksheet (offline grading must be on)",
+        )
+    ids = [head[name] for name in _IDS if name in head]
+    full_name = head.get("full name")
+    people = []
+    for row in range(1, len(sheet.rows)):
+        keys = tuple(sheet.value(row, c).strip() for c in ids)
+        name = "" if full_name is None else sheet.value(row, full_name)
+        if any(keys) or name:
+            people.append(Person(row, name or " ".join(keys), keys, (name,)))
+    matched, notes = match(people, entries, "moodle")
+    feedback = head.get("feedback comments")
+    for row, entry in matched.items():
+        name = one_line(entry.result.submission)
+        most = sheet.value(row, head["maximum grade"]) if "maximum grade" in head else ""
+        text = mark(entry, number(most), "," in most)
+        if text is None:
+            notes.append(f"not filled in: {name}: nothing could be assessed")
+            continue
+        if not sheet.replace(row, head["grade"], text):
+            notes.append(f"not filled in: {name}: its row ends before the column")
+        if feedback is not None:
+            before = sheet.value(row, feedback).strip()
+            if before and _OURS not in before:
+                notes.append(f"feedback kept as it is: {name}")
+            else:
+                sheet.replace(row, feedback, neutral(comment(entry, course)))
+    return sheet.content(), notes
+
+
+def comment(entry: Entry, course: Course) -> str:
+    """What the student reads in Moodle: points, and what did not pass. Holds no text of the student's; safe as HTML."""
+    row = entry.row
+    parts = [f"{_OURS}: {points(row.score, row.max)} points."]
+    if row.late is not None:
+        parts.append(f"{row.late}.")
+    for one in row.overrides:
+        parts.append(f"{one.exercise}: {points(one.points or 0.0, one.max)} given by hand ({one.why}).")
+    by_hand = {one.exercise for one in row.overrides}
+    missed = [e for e in entry.result.exercises if e.score < e.max and e.name not in by_hand]
+    if missed:
+        parts.append(f"Not passed: {', '.join(exercise.name for exercise in missed)}.")
+    for exercise in missed:
+        told = tell(course, exercise)
+        parts += [f"{exercise.name}: {told}"] if told else []
+    return html.escape(one_line(" ".join(parts), 2000), quote=False)

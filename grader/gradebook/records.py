@@ -1,0 +1,108 @@
+"""What the gradebook gives back: plain, frozen data. Never holds a connection, never decides a verdict."""
+
+from __future__ import annotations
+
+import msgspec
+
+from grader.intake.submission import Arrival
+from grader.late import Late
+from grader.results import SubmissionResult
+
+
+class Override(msgspec.Struct, frozen=True, kw_only=True):
+    """Points that a person gave for an exercise, beside the automatic ones.
+
+    Attributes:
+        points: None withdraws the overrides before it.
+        max: what the exercise is worth.
+        made: ISO time.
+        stale: it was given for other work than the work at hand.
+    """
+
+    student: str
+    exercise: str
+    points: float | None
+    max: float
+    why: str
+    who: str
+    made: str
+    stale: bool = False
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A result as the gradebook holds it, with what belongs beside it.
+
+    Attributes:
+        result: the automatic result; nothing below changes it.
+        digest: of the work; `Gradebook.files` gives the files.
+        seconds: wall time of grading.
+        reused: an earlier run made it.
+        graded: ISO time.
+        notes: what intake left out and why.
+        arrival: whose it is and when it came.
+        late: how late it came under the run's policy; None: in time.
+        overrides: in force now, one an exercise at most.
+    """
+
+    result: SubmissionResult
+    digest: str
+    seconds: float
+    reused: bool = False
+    graded: str = ""
+    notes: tuple[str, ...] = ()
+    arrival: Arrival = Arrival()
+    late: Late | None = None
+    overrides: tuple[Override, ...] = ()
+
+    @property
+    def score(self) -> float:
+        """Points with overrides, before lateness."""
+        given = {override.exercise: override.points or 0.0 for override in self.overrides}
+        automatic = {exercise.name: exercise.score for exercise in self.result.exercises}
+        return sum((automatic | given).values()) if given else self.result.score
+
+    @property
+    def max(self) -> float:
+        """What could be earned: exercises that were assessed, by the grader or by a person."""
+        worth = {override.exercise: override.max for override in self.overrides}
+        automatic = {exercise.name: exercise.max for exercise in self.result.exercises}
+        return sum((automatic | worth).values()) if worth else self.result.max
+
+    @property
+    def final(self) -> float:
+        """Points with overrides, less what lateness costs."""
+        return self.score * (1.0 - self.late.penalty) if self.late else self.score
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of the grader and how far it has come.
+
+    Attributes:
+        expected: submissions it found; 0: not known (made by an older grader).
+        done: graded or reused; ``failed`` of them have an ``error`` verdict: the grader's own fault.
+        fresh: graded by this run itself.
+        last: ISO time of its last result; empty: none yet.
+        finished: ISO time; empty: at work or interrupted.
+        process: its process number on ``host``.
+        trial: made to be compared only.
+    """
+
+    id: int
+    course: str
+    course_hash: str
+    seed: int
+    started: str
+    finished: str
+    last: str
+    expected: int
+    done: int
+    fresh: int
+    failed: int
+    process: int = 0
+    host: str = ""
+    trial: bool = False
+
+    @property
+    def left(self) -> int:
+        """Submissions that it has not come to yet."""
+        return max(0, self.expected - self.done)

@@ -1,0 +1,228 @@
+"""Zip and tar archives, read in memory and within bounds.
+
+Never writes a file, never trusts a size, a name or a count that an archive tells, never opens an archive inside one.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import re
+import stat
+import struct
+import tarfile
+import time
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path, PurePosixPath
+from typing import IO, Protocol, cast
+
+from grader.intake.bag import Content, as_text
+
+Place = Path | bytes
+"""A file on disk, or the bytes of an archive that lay inside an LMS's."""
+
+TABLE_BYTES = 8 << 20
+UNPACKED_BYTES = 256 << 20
+_DRIVE = re.compile(r"^[A-Za-z]:")
+_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError)
+
+
+class BrokenArchive(Exception):
+    """It cannot be opened at all; its text is the reason."""
+
+
+class Taker(Protocol):
+    """What files are given to: a `Bag`, for example."""
+
+    def add(self, path: str, read: Callable[[int], Content], time: float | None = None) -> None:
+        """Takes a file; `read` gives at most as many bytes as it is told, or a reason."""
+
+
+class Archive(Protocol):
+    """Files that are not unpacked: what `open_archive` gives, or a folder."""
+
+    paths: dict[str, float | None]
+    """Safe paths of the files inside, with their times."""
+    problems: list[tuple[str, str]]
+    """Entries that are left out, and why."""
+
+    def fill(self, bag: Taker, wanted: dict[str, str]) -> None:
+        """Puts files into the bag; `wanted` maps their paths here to those there."""
+
+
+def open_archive(name: str, place: Place) -> Archive:
+    """The archive, with its table of contents read.
+
+    Raises:
+        BrokenArchive: it is damaged, or its table of contents is too long.
+    """
+    try:
+        return Zip(place) if name.lower().endswith(".zip") else Tar(place)
+    except (*_DAMAGED, tarfile.TarError, RecursionError) as problem:
+        if isinstance(problem, OSError) and problem.strerror:
+            raise BrokenArchive(f"cannot be read ({problem.strerror})") from problem
+        raise BrokenArchive(f"damaged, or no archive of this kind ({problem}): nothing was read") from problem
+
+
+def safe_path(name: str) -> tuple[str, str | None]:
+    """The path inside an archive as a plain relative one, and the reason why it cannot be used, if there is one."""
+    plain = name.replace("\\", "/")
+    if plain.startswith("/") or _DRIVE.match(plain):
+        return plain, "an absolute path in an archive: left out"
+    parts = PurePosixPath(plain).parts
+    if ".." in parts:
+        return plain, "a path with .. in an archive: left out"
+    return "/".join(parts), None
+
+
+class Zip:
+    """A zip; may be read by several threads at once."""
+
+    def __init__(self, place: Place) -> None:
+        if _table_bytes(place) > TABLE_BYTES:
+            raise BrokenArchive("its table of contents is too long: nothing was read")
+        self._zip = zipfile.ZipFile(io.BytesIO(place) if isinstance(place, bytes) else place)
+        self.paths: dict[str, float | None] = {}
+        self.problems: list[tuple[str, str]] = []
+        self._members: dict[str, zipfile.ZipInfo] = {}
+        for member in self._zip.infolist():
+            if member.is_dir():
+                continue
+            path, reason = safe_path(_name(member))
+            reason = reason or _unreadable(member)
+            if reason is None and path in self._members:
+                self.problems.append((path, "more than once in the archive: the last one counts"))
+            if reason is None:
+                self._members[path] = member
+                self.paths[path] = _time(member)
+            else:
+                self.problems.append((path, reason))
+
+    def fill(self, bag: Taker, wanted: dict[str, str]) -> None:
+        """Puts files into the bag; `wanted` maps their paths here to those there."""
+        for path, target in wanted.items():
+            bag.add(target, self._reader(self._members[path]), self.paths[path])
+
+    def _reader(self, member: zipfile.ZipInfo) -> Callable[[int], Content]:
+        def read(size: int) -> Content:
+            try:
+                with self._zip.open(member) as stream:
+                    return stream.read(size)
+            except _DAMAGED as problem:
+                return f"damaged in the archive ({problem}): left out"
+
+        return read
+
+
+class Tar:
+    """A tar or tar.gz, read as a stream: once for its table of contents, once for its files."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self.paths: dict[str, float | None] = {}
+        self.problems: list[tuple[str, str]] = []
+        self._index: dict[str, int] = {}
+        for index, (member, _) in enumerate(self._members()):
+            path, reason = safe_path(as_text(member.name))
+            if member.isdir():
+                continue
+            if not member.isreg():
+                reason = reason or "a link or a device in an archive: left out"
+            if reason is not None:
+                self.problems.append((path, reason))
+                continue
+            if path in self._index:
+                self.problems.append((path, "more than once in the archive: the last one counts"))
+            self._index[path] = index
+            self.paths[path] = float(member.mtime) if 0 < member.mtime < 1 << 40 else None
+
+    def fill(self, bag: Taker, wanted: dict[str, str]) -> None:
+        """Puts files into the bag; `wanted` maps their paths here to those there."""
+        at = {self._index[path]: path for path in wanted}
+        for index, (member, tar) in enumerate(self._members()):
+            if index in at:
+                bag.add(wanted[at[index]], _tar_reader(tar, member), self.paths[at[index]])
+
+    def _members(self) -> Iterator[tuple[tarfile.TarInfo, tarfile.TarFile]]:
+        raw: IO[bytes] = io.BytesIO(self._place) if isinstance(self._place, bytes) else self._place.open("rb")
+        with raw:
+            head = raw.read(2)
+            raw.seek(0)
+            stream = cast("IO[bytes]", gzip.GzipFile(fileobj=raw)) if head == b"\x1f\x8b" else raw
+            with tarfile.open(fileobj=cast("IO[bytes]", _Bounded(stream)), mode="r|") as tar:
+                for member in tar:
+                    yield member, tar
+                    tar.members.clear()  # type: ignore[attr-defined]  # Else it remembers every one of them.
+
+
+class _Bounded:
+    """A stream that ends with an error when more was unpacked than a submission may have."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._left = UNPACKED_BYTES
+
+    def read(self, size: int) -> bytes:
+        data = self._stream.read(min(size, self._left + 1))
+        self._left -= len(data)
+        if self._left < 0:
+            raise BrokenArchive(f"unpacks to more than {UNPACKED_BYTES >> 20} MiB: nothing was read")
+        return data
+
+
+def _tar_reader(tar: tarfile.TarFile, member: tarfile.TarInfo) -> Callable[[int], Content]:
+    def read(size: int) -> Content:
+        try:
+            stream = tar.extractfile(member)
+            return b"" if stream is None else stream.read(size)
+        except (*_DAMAGED, tarfile.TarError) as problem:
+            return f"damaged in the archive ({problem}): left out"
+
+    return read
+
+
+def _name(member: zipfile.ZipInfo) -> str:
+    """The name; where its encoding is not told, zipfile takes CP437 for what today is UTF-8."""
+    if not member.flag_bits & 0x800:
+        try:
+            return member.orig_filename.encode("cp437").decode("utf-8")
+        except UnicodeError:
+            pass
+    return as_text(member.filename)
+
+
+def _unreadable(member: zipfile.ZipInfo) -> str | None:
+    mode = member.external_attr >> 16
+    if mode and not stat.S_ISREG(mode) and stat.S_IFMT(mode):
+        return "a link or a device in an archive: left out"
+    if member.flag_bits & 0x1:
+        return "encrypted: it cannot be read without its password"
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        return "packed by a method that is not read; pack it again as a plain zip"
+    return None
+
+
+def _time(member: zipfile.ZipInfo) -> float | None:
+    try:
+        return time.mktime((*member.date_time, 0, 1, -1)) if member.date_time > (1980, 1, 2) else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def _table_bytes(place: Place) -> int:
+    """How long the table of contents is, from the record at the end; 0 when there is none."""
+    with io.BytesIO(place) if isinstance(place, bytes) else place.open("rb") as stream:
+        size = stream.seek(0, os.SEEK_END)
+        stream.seek(max(0, size - 66_000))
+        tail = stream.read()
+    at = tail.rfind(b"PK\x05\x06")
+    if at < 0 or len(tail) < at + 22:
+        return 0
+    length = int(struct.unpack_from("<I", tail, at + 12)[0])
+    wide = tail.rfind(b"PK\x06\x06", 0, at)
+    if length == 0xFFFFFFFF:
+        return int(struct.unpack_from("<Q", tail, wide + 40)[0]) if 0 <= wide <= len(tail) - 48 else TABLE_BYTES + 1
+    return length

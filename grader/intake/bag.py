@@ -1,0 +1,141 @@
+"""What was found of one submission, within bounds: files by path, and a note for everything that was left out.
+
+Never takes more than the bounds, never follows a symbolic link, never opens anything but a regular file.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+
+FILE_BYTES = 1024 * 1024
+NOTEBOOK_BYTES = 8 * FILE_BYTES
+ARCHIVE_BYTES = 64 * FILE_BYTES
+TOTAL_BYTES = 16 * FILE_BYTES
+MAX_FILES = 2_000
+MAX_ENTRIES = 20_000
+MAX_DEPTH = 12
+MAX_NOTES = 50
+STUBS = "exercises"
+NOT_WORK = frozenset({"__pycache__", "__MACOSX", "solutions", "checks", "node_modules", "site-packages"})
+CODE = (".py", ".ipynb")
+ARCHIVES = (".zip", ".tar.gz", ".tgz", ".tar")
+OTHER_ARCHIVES = (".rar", ".7z", ".gz", ".bz2", ".xz", ".zst")
+NO_ARCHIVE = f"not a kind of archive that is read ({', '.join(ARCHIVES)}): left out"
+LINK = "a symbolic link is not followed"
+
+Content = bytes | str
+"""The bytes of a file, or the reason why there are none."""
+
+
+class Bag:
+    """Files and notes of one submission; ``newest`` is the latest time of a file in it, in seconds since 1970."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+        self.notes: list[tuple[str, str]] = []
+        self.newest: float | None = None
+        self.full = False
+        self._bytes = 0
+        self._unsaid = 0
+
+    def add(self, path: str, read: Callable[[int], Content], time: float | None = None) -> None:
+        """Takes a file if there is room; `read` gives at most as many bytes as it is told, or a reason."""
+        if self.full:
+            return
+        limit = limit_of(path)
+        content = read(limit + 1)
+        if isinstance(content, str):
+            self.note(path, content)
+        elif len(content) > limit:
+            self.note(path, too_large(path))
+        elif len(self.files) >= MAX_FILES:
+            self.stop(f"more than {MAX_FILES:,} Python files")
+        elif self._bytes + len(content) > TOTAL_BYTES:
+            self.stop(f"more than {TOTAL_BYTES >> 20} MiB of Python files")
+        else:
+            self._bytes += len(content)
+            self.files[path] = content
+            if time is not None:
+                self.newest = max(time, self.newest or time)
+
+    def note(self, path: str, reason: str) -> None:
+        """Says why something was left out; beyond a bound only how much more there is to say."""
+        if len(self.notes) < MAX_NOTES:
+            self.notes.append((path, reason))
+        else:
+            self._unsaid += 1
+
+    def stop(self, reason: str) -> None:
+        """Takes no more."""
+        if not self.full:
+            self.full = True
+            self.notes.append(("./", f"{reason}: the rest was left out"))
+
+    def all_notes(self) -> list[tuple[str, str]]:
+        """The notes, with the number of those that found no room."""
+        more = [("./", f"{self._unsaid:,} more notes like these")] if self._unsaid else []
+        return [*self.notes, *more]
+
+
+def limit_of(path: str) -> int:
+    """How many bytes a file of that name may have."""
+    return NOTEBOOK_BYTES if path.lower().endswith(".ipynb") else ARCHIVE_BYTES if is_archive(path) else FILE_BYTES
+
+
+def too_large(path: str) -> str:
+    """The reason why a file above its limit is left out."""
+    fix = "; clear its outputs" if path.lower().endswith(".ipynb") else ""
+    return f"larger than {limit_of(path) >> 20} MiB: not read{fix}"
+
+
+def is_code(path: str) -> bool:
+    """Whether that is a Python file or a notebook, by its name."""
+    return path.lower().endswith(CODE)
+
+
+def is_archive(path: str) -> bool:
+    """Whether that is an archive which is read, by its name."""
+    return path.lower().endswith(ARCHIVES)
+
+
+def is_foreign_archive(path: str) -> bool:
+    """Whether that is an archive which is not read."""
+    return path.lower().endswith(OTHER_ARCHIVES) and not is_archive(path)
+
+
+def is_clutter(path: str) -> bool:
+    """Whether a path lies in what is no work of the student's: hidden, caches, packages, the course's own folders."""
+    return any((part.startswith(".") and part != "..") or part in NOT_WORK for part in PurePosixPath(path).parts)
+
+
+def read_file(file: Path) -> Callable[[int], Content]:
+    """A reader of one regular file."""
+
+    def read(size: int) -> Content:
+        try:
+            # Not blocking: opening a named pipe must not wait for a writer.
+            flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+            with os.fdopen(os.open(file, flags | getattr(os, "O_NOFOLLOW", 0)), "rb") as stream:
+                if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                    return "not a regular file: left out"
+                return stream.read(size)
+        except OSError as problem:
+            return LINK if file.is_symlink() else f"cannot be read ({problem.strerror}): left out"
+
+    return read
+
+
+def time_of(file: Path) -> float | None:
+    """When the file was last written to."""
+    try:
+        return file.lstat().st_mtime
+    except OSError:
+        return None
+
+
+def as_text(name: str) -> str:
+    """A file name as text that every format can hold: bytes that are not UTF-8 become replacement characters."""
+    return os.fsencode(name).decode("utf-8", "replace")

@@ -1,0 +1,188 @@
+"""Submissions inside one download or one archive of a whole class, read from it one by one without unpacking it.
+
+Never writes a file, and never shows one student's files to another's submission.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.intake.archive import Archive, Taker
+from grader.intake.assemble import assemble
+from grader.intake.bag import (
+    LINK,
+    NO_ARCHIVE,
+    STUBS,
+    Bag,
+    Content,
+    as_text,
+    is_archive,
+    is_clutter,
+    is_code,
+    is_foreign_archive,
+    limit_of,
+    read_file,
+    time_of,
+)
+from grader.intake.folder import add_archive, first_of_all, with_file_time
+from grader.intake.lms import Piece, last_ones, pieces_of
+from grader.intake.submission import UNKNOWN, Arrival, Submission
+from grader.intake.topics import Topics
+
+_MAX_PATHS = 500_000
+
+
+@dataclass(frozen=True)
+class DownloadSource:
+    """One student's part of a download."""
+
+    name: str
+    path: Path
+    topics: Topics
+    download: Archive
+    pieces: tuple[Piece, ...]
+    problems: tuple[tuple[str, str], ...] = ()
+    arrival: Arrival = UNKNOWN
+
+    def read(self) -> Submission:
+        """The student's files."""
+        bag = Bag()
+        last, notes = last_ones(self.pieces, self.topics)
+        for path, reason in (*self.problems, *notes):
+            bag.note(path, reason)
+        archives = []
+        wanted = {}
+        for piece in sorted(last, key=lambda piece: first_of_all(piece.file, self.topics)):
+            if is_clutter(piece.file):
+                continue
+            if piece.text:
+                bag.note(piece.file or "text entry", "text typed into a form, not a file: left out")
+            elif is_code(piece.file):
+                wanted[piece.path] = piece.file
+            elif is_archive(piece.file):
+                archives.append(piece)
+            elif is_foreign_archive(piece.file):
+                bag.note(piece.file, NO_ARCHIVE)
+            else:
+                bag.note(piece.file, "neither a Python file nor a notebook: left out")
+        self.download.fill(bag, wanted)
+        for piece in archives:
+            caught = _Catch()
+            self.download.fill(caught, {piece.path: piece.file})
+            if isinstance(caught.content, str):
+                bag.note(piece.file, caught.content)
+            else:
+                add_archive(bag, piece.file, caught.content, self.topics)
+        return assemble(self.name, bag, self.topics, with_file_time(self.arrival, bag))
+
+    @property
+    def told_apart(self) -> str:
+        """A longer name, for when another submission has the same."""
+        of = self.arrival.student
+        return f"{self.name} ({of})" if of else f"{as_text(self.path.stem)}/{self.name}"
+
+
+class Folder:
+    """A downloaded and unpacked folder, behind the same face as an archive."""
+
+    def __init__(self, root: Path) -> None:
+        self.paths: dict[str, float | None] = {}
+        self.problems: list[tuple[str, str]] = []
+        self._files: dict[str, Path] = {}
+        for folder, folders, files in os.walk(root):
+            here = Path(folder)
+            folders[:] = sorted(name for name in folders if not is_clutter(name))
+            for name in sorted(files):
+                path = as_text((here / name).relative_to(root).as_posix())
+                if (here / name).is_symlink():
+                    self.problems.append((path, LINK))
+                else:
+                    self._files[path] = here / name
+                    self.paths[path] = None
+            if len(self.paths) > _MAX_PATHS:
+                self.problems.append(("./", f"more than {_MAX_PATHS:,} files: the rest was left out"))
+                return
+
+    def fill(self, bag: Taker, wanted: dict[str, str]) -> None:
+        """Puts files into the bag; `wanted` maps their paths here to those there."""
+        for path, target in wanted.items():
+            bag.add(target, read_file(self._files[path]), time_of(self._files[path]))
+
+
+def lms_sources(download: Archive, at: Path, topics: Topics, tell: Callable[[str], None]) -> list[DownloadSource]:
+    """The students of a Canvas or Moodle download; none if it is no such download. `tell` hears what is nobody's."""
+    pieces, others = pieces_of(path for path in download.paths if not is_clutter(path))
+    if not pieces:
+        return []
+    # Of an entry that climbs out of the archive the rest of the path may still say whose it is.
+    reasons = {path.lstrip("./") or path: reason for path, reason in download.problems}
+    troubled, foreign = pieces_of(reasons)
+    for path in [*others, *foreign, *(() if troubled else reasons)]:
+        tell(f"{as_text(at.name)}: {path}: {reasons.get(path, 'no submission, by its name: left out')}")
+    return _grouped(download, at, topics, pieces, [(piece, reasons[piece.path]) for piece in troubled])
+
+
+def class_sources(download: Archive, at: Path, topics: Topics, tell: Callable[[str], None]) -> list[DownloadSource]:
+    """The students of an archive that holds a folder or file for each; none if it is one submission."""
+    paths = [path for path in download.paths if not is_clutter(path) and (is_code(path) or is_archive(path))]
+    root = ""
+    while True:
+        inside = [path.removeprefix(root) for path in paths]
+        tops = {path.partition("/")[0] for path in inside}
+        if STUBS in tops or any(_is_topic(path, topics) for path in inside):
+            return []
+        if len(tops) != 1 or any("/" not in path for path in inside):
+            break
+        root += f"{tops.pop()}/"
+    if len(tops) < 2:
+        return []
+    for path, reason in download.problems:
+        tell(f"{as_text(at.name)}: {path}: {reason}")
+    pieces = []
+    for path, name in zip(paths, inside, strict=True):
+        top, _, rest = name.partition("/")
+        who = top if rest else top.partition(".")[0]
+        pieces.append(Piece(path, rest or top, who, ""))
+    return _grouped(download, at, topics, pieces, [])
+
+
+def _grouped(
+    download: Archive, at: Path, topics: Topics, pieces: Iterable[Piece], troubled: Iterable[tuple[Piece, str]]
+) -> list[DownloadSource]:
+    students: dict[tuple[str, str], list[Piece]] = {}
+    problems: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for piece in pieces:
+        students.setdefault(_who(piece), []).append(piece)
+    for piece, reason in troubled:
+        students.setdefault(_who(piece), [])
+        problems.setdefault(_who(piece), []).append((piece.file, reason))
+    return [
+        DownloadSource(
+            *(name, at, topics, download, tuple(of), tuple(problems.get((student, name), ()))),
+            arrival=Arrival(
+                student=student, late=any(piece.late for piece in of), lms=next((piece.lms for piece in of), "")
+            ),
+        )
+        for (student, name), of in students.items()
+    ]
+
+
+class _Catch:
+    """Takes one file, within its own bound."""
+
+    def __init__(self) -> None:
+        self.content: Content = "not there any more: left out"
+
+    def add(self, path: str, read: Callable[[int], Content], time: float | None = None) -> None:
+        self.content = read(limit_of(path) + 1)
+
+
+def _who(piece: Piece) -> tuple[str, str]:
+    return piece.student, piece.name
+
+
+def _is_topic(path: str, topics: Topics) -> bool:
+    return "/" not in path and path.rpartition(".")[0] in topics.names

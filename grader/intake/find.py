@@ -1,0 +1,181 @@
+"""Finds the submissions at the paths that the command line was given; reads none of them yet.
+
+Never takes two students' work for one, and never passes over a file that could be a submission.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+from grader.errors import UserError
+from grader.intake.archive import BrokenArchive, open_archive
+from grader.intake.bag import CODE, NOT_WORK, STUBS, as_text, is_archive, is_code, is_foreign_archive
+from grader.intake.download import DownloadSource, Folder, class_sources, lms_sources
+from grader.intake.folder import ArchiveSource, FileSource, FolderSource, ForeignSource, PathSource
+from grader.intake.lms import pieces_of
+from grader.intake.roster import Roster
+from grader.intake.submission import Source
+from grader.intake.topics import Topics
+
+Found = PathSource | DownloadSource
+_FIX = "give a folder with topic modules, a folder of such folders, a .py file, a notebook, a .zip or a .tar.gz"
+
+
+def _ignore(line: str) -> None:
+    pass
+
+
+def find_submissions(
+    paths: Iterable[Path],
+    topics: Iterable[str] | Mapping[str, Iterable[str]],
+    skip: Path | None = None,
+    roster: Roster | None = None,
+    tell: Callable[[str], None] = _ignore,
+) -> list[Source]:
+    """The submissions at the paths: each is a submission, or a folder or archive of them; sorted, with unique names.
+
+    Args:
+        topics: names, or names and their exercises, so that a file can be told by what it defines.
+        skip: the one folder inside them that is none: where the results go.
+        roster: gives names to ids, and times.
+        tell: hears a line for each thing that belongs to nobody, and for each student who has handed in nothing.
+
+    Raises:
+        UserError: a path is not there, or holds no submission.
+    """
+    known = Topics.of(topics)
+    left_out = None if skip is None else skip.resolve()
+    found = [source for path in paths for source in _sources(path, known, left_out, tell)]
+    if roster is not None:
+        found = _enrolled(found, roster, tell)
+    return sorted(_unique(found), key=lambda source: source.name)
+
+
+def open_submission(path: Path, topics: Iterable[str] | Mapping[str, Iterable[str]]) -> PathSource:
+    """The one submission at a path.
+
+    Raises:
+        UserError: there is none, or the path is a folder of submissions.
+    """
+    known = Topics.of(topics)
+    _require(path)
+    if path.is_file() or _is_submission(path, known):
+        return _source(path, known)
+    modules = ", ".join(f"{topic}.py" for topic in sorted(known.names)[:3])
+    raise UserError(
+        f"no topic module ({modules}, …) in {path} or its {STUBS} folder",
+        fix="go to the folder with your work, name it with --submission DIR, or make one with: grader init DIR",
+    )
+
+
+def _sources(path: Path, topics: Topics, skip: Path | None, tell: Callable[[str], None]) -> Iterator[Found]:
+    _require(path)
+    if path.is_file():
+        yield from _in_archive(path, topics, tell) if is_archive(path.name) else [_source(path, topics)]
+        return
+    if _is_submission(path, topics):
+        yield _source(path, topics)
+        return
+    children = [
+        child
+        for child in sorted(path.iterdir())
+        if not child.name.startswith(".") and child.name not in NOT_WORK | {STUBS} and child.resolve() != skip
+    ]
+    if _is_download(children):
+        download = lms_sources(Folder(path), path, topics, tell)
+        if download:
+            yield from download
+            return
+    empty = True
+    for child in children:
+        kind = is_code(child.name) or is_archive(child.name) or is_foreign_archive(child.name)
+        if child.is_dir() or kind:
+            empty = False
+            yield replace(_source(child, topics), link=child.is_symlink())
+    if empty:
+        raise UserError(f"no submission in {path}", fix=_FIX)
+
+
+def _is_download(children: Sequence[Path]) -> bool:
+    """Whether it looks like an unpacked LMS download, before all its folders are walked through."""
+    return bool(pieces_of(f"{as_text(child.name)}{'/file' if child.is_dir() else ''}" for child in children)[0])
+
+
+def _in_archive(path: Path, topics: Topics, tell: Callable[[str], None]) -> Sequence[Found]:
+    try:
+        archive = open_archive(path.name, path)
+    except BrokenArchive:
+        return [_source(path, topics)]  # Its row will say so.
+    return (
+        lms_sources(archive, path, topics, tell)
+        or class_sources(archive, path, topics, tell)
+        or [_source(path, topics)]
+    )
+
+
+def _require(path: Path) -> None:
+    try:
+        if path.is_dir() or (path.is_file() and (is_code(path.name) or is_archive(path.name))):
+            return
+        kinds = f"{', '.join(CODE)}, .zip or .tar.gz"
+        reason = f"is neither a folder nor a {kinds} file" if path.exists() else "is not there"
+    except OSError as problem:
+        reason = f"cannot be read ({problem.strerror})"
+    raise UserError(f"{path} {reason}", fix=_FIX)
+
+
+def _source(path: Path, topics: Topics) -> PathSource:
+    whole = path if path.name not in ("", "..") else path.resolve()
+    name = as_text(whole.name) or "submission"
+    if path.is_dir():
+        return FolderSource(name, path, topics)
+    if is_archive(name) or is_foreign_archive(name):
+        stem = Path(name).stem
+        bare = stem[:-4] if stem.lower().endswith(".tar") else stem
+        return (ArchiveSource if is_archive(name) else ForeignSource)(bare, path, topics)
+    return FileSource(as_text(path.stem), path, topics)
+
+
+def _is_submission(folder: Path, topics: Topics) -> bool:
+    places = (folder, folder / STUBS)
+    return any(os.path.lexists(place / f"{topic}{end}") for topic in topics.names for place in places for end in CODE)
+
+
+def _enrolled(found: Iterable[Found], roster: Roster, tell: Callable[[str], None]) -> list[Found]:
+    """The submissions under the names of the class list, with its times."""
+    named: list[Found] = []
+    seen = set()
+    for source in found:
+        student = roster.find(source.arrival.student) or roster.find(source.name)
+        if student is None:
+            tell(f"{source.name}: not in the roster")
+        else:
+            seen.add(student)
+            times = {"submitted": student.submitted, "by": "roster"} if student.submitted else {}
+            key = source.arrival.student or student.ids[0]
+            arrival = msgspec.structs.replace(source.arrival, student=key, **times)
+            source = replace(source, name=student.name, arrival=arrival)
+        named.append(source)
+    for student in roster.students:
+        if student not in seen:
+            tell(f"{student.name}: in the roster, but has handed in nothing")
+    return named
+
+
+def _unique(found: Sequence[Found]) -> Iterator[Source]:
+    """Tells equal names apart by what else is known of them, then by a number."""
+    count = Counter(source.name for source in found)
+    taken = {name for name, times in count.items() if times == 1}
+    for source in found:
+        if count[source.name] > 1:
+            names = itertools.chain([full := source.told_apart], (f"{full} ({n})" for n in itertools.count(2)))
+            source = replace(source, name=next(name for name in names if name not in taken))
+            taken.add(source.name)
+        yield source

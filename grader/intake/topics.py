@@ -1,0 +1,90 @@
+"""Which file is which topic: by its name, else by what it defines. Never runs a line of it."""
+
+from __future__ import annotations
+
+import ast
+import re
+import threading
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+_DEFINITION = re.compile(r"^(?:async\s+)?(?:def|class)\s+(\w+)", re.MULTILINE)
+_COMPILED = 64 * 1024
+_COMPILING = threading.Lock()  # `catch_warnings` changes the filters of all threads.
+
+
+@dataclass(frozen=True)
+class Topics:
+    """The topics of a course and the names of their exercises."""
+
+    names: frozenset[str]
+    exercises: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, topics: Iterable[str] | Mapping[str, Iterable[str]]) -> Topics:
+        """From names alone, or from names and their exercises."""
+        if isinstance(topics, Mapping):
+            return cls(frozenset(topics), {name: frozenset(inside) for name, inside in topics.items()})
+        return cls(frozenset(topics))
+
+    def named(self, stem: str) -> str | None:
+        """The topic that a file's name means: the longest that it contains, whatever stands between its words."""
+        plain = _plain(stem)
+        found = [topic for topic in self.names if _plain(topic) in plain]
+        longest = max(map(len, found), default=0)
+        best = [topic for topic in found if len(topic) == longest]
+        return best[0] if len(best) == 1 else None
+
+    def defined(self, content: bytes) -> dict[str, list[str]]:
+        """The exercises that a module defines at its top level, by topic; names that two topics have tell nothing."""
+        count = Counter(name for inside in self.exercises.values() for name in inside)
+        here = [name for name in definitions(content) if count[name] == 1]
+        found = {topic: [name for name in here if name in inside] for topic, inside in self.exercises.items()}
+        return {topic: names for topic, names in found.items() if names}
+
+
+def definitions(content: bytes) -> list[str]:
+    """Names of the functions and classes at the top level, also where the file cannot be parsed."""
+    try:
+        tree = parse(content)
+    except SyntaxError:
+        return list(dict.fromkeys(_DEFINITION.findall(content.decode("utf-8", "replace"))))
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    return list(dict.fromkeys(node.name for node in tree.body if isinstance(node, kinds)))
+
+
+def parse(content: bytes | str) -> ast.Module:
+    """The syntax tree, without a warning.
+
+    Raises:
+        SyntaxError: it is no module that can be compiled, for whatever reason.
+    """
+    with _COMPILING, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return ast.parse(content)
+        except (ValueError, RecursionError, MemoryError) as problem:
+            raise SyntaxError(str(problem) or type(problem).__name__) from None
+
+
+def check_compiles(source: str) -> None:
+    """Compiles, and throws away, a part of a module; a long one is only parsed, as compiling may take minutes.
+
+    Raises:
+        SyntaxError: a module cannot hold it, as with ``await`` or ``return`` outside of functions.
+    """
+    if len(source) > _COMPILED:
+        parse(source)
+        return
+    with _COMPILING, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            compile(source, "cell", "exec", dont_inherit=True)
+        except (ValueError, RecursionError, MemoryError, OverflowError) as problem:
+            raise SyntaxError(str(problem) or type(problem).__name__) from None
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[\W_]+", "", text.lower())

@@ -1,0 +1,61 @@
+"""The rows of a gradebook together with the files that were graded, as reports and exports need them. Reads only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.errors import UserError
+from grader.gradebook import Gradebook, Row
+from grader.results import ExerciseResult, SubmissionResult
+
+
+def _no_files(digest: str) -> Mapping[str, bytes]:
+    return {}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One submission of a class; its files are read when asked for, as those of a class need not fit in memory."""
+
+    row: Row
+    files_of: Callable[[str], Mapping[str, bytes]] = _no_files
+
+    @property
+    def result(self) -> SubmissionResult:
+        """The automatic result."""
+        return self.row.result
+
+    def points_of(self, exercise: ExerciseResult) -> tuple[float, float]:
+        """Points and maximum of an exercise: those given by hand, else the automatic ones."""
+        given = next((one for one in self.row.overrides if one.exercise == exercise.name), None)
+        return (exercise.score, exercise.max) if given is None else (given.points or 0.0, given.max)
+
+    def files(self) -> Mapping[str, bytes]:
+        """The files that were graded, by path."""
+        return self.files_of(self.row.digest)
+
+
+def entries_of(book: Gradebook, run: int | None = None) -> list[Entry]:
+    """The submissions of a run (None: the last one) in order of their names.
+
+    Raises:
+        UserError: it has none.
+    """
+    entries = [Entry(row, book.files) for row in book.results(run)]
+    if not entries:
+        raise UserError(f"{book.path} has no results", fix="grade first: grader grade SUBMISSIONS")
+    return entries
+
+
+def open_gradebook(folder: Path) -> Gradebook:
+    """The gradebook in a folder of grades, or the file itself.
+
+    Raises:
+        UserError: there is none.
+    """
+    path = folder / "gradebook.sqlite" if folder.is_dir() or not folder.exists() else folder
+    if not path.is_file():
+        raise UserError(f"no gradebook at {path}", fix="grade first (grader grade), or name its folder: --out DIR")
+    return Gradebook.open(path)

@@ -1,0 +1,99 @@
+"""``grader report``: a folder of pages that a browser shows from the disk, without a network.
+
+Everything from submissions is escaped by the templates after `clean`; a page forbids itself all scripts but the one it
+carries and all connections. Shows what results say and decides nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import jinja2
+
+from grader import __version__
+from grader.course import Course
+from grader.errors import UserError
+from grader.reports import clean, points
+from grader.reports.entries import Entry
+from grader.reports.feedback import SYMBOLS, file_stem, one_line
+from grader.reports.files import write_atomically
+from grader.reports.html_class import class_page
+from grader.reports.html_feedback import Pages
+
+_OURS = re.compile(r"[a-z0-9-]*-[0-9a-f]{10}\.html")
+_ALL_BYTES = 9_000_000
+"""What the pages of a class of up to 300 may come to: code is shown as long as there is room for it."""
+
+
+def write_report(entries: Sequence[Entry], course: Course, out: Path) -> Path:
+    """Writes the class page and a feedback page for each submission; returns the class page's path.
+
+    Raises:
+        UserError: the folder cannot be written.
+    """
+    pages = {page_name(entry.result.submission): entry for entry in entries}
+    environment = _environment()
+    feedback = Pages(course, page_bytes=_ALL_BYTES // min(max(len(entries), 30), 300))
+    template = environment.get_template("feedback.html")
+    students = out / "students"
+    try:
+        students.mkdir(parents=True, exist_ok=True)
+        for name, entry in pages.items():
+            _write(students / name, template.render(page=feedback.page(entry), course=course))
+        page = class_page(
+            entries, course, {entry.result.submission: f"students/{name}" for name, entry in pages.items()}
+        )
+        _write(out / "index.html", environment.get_template("class.html").render(page=page, course=course))
+        _remove_old(students, pages)
+    except OSError as problem:
+        raise UserError(
+            f"{problem.filename or out}: {problem.strerror}", fix="name another folder: --out DIR"
+        ) from problem
+    return out / "index.html"
+
+
+def page_name(submission: str) -> str:
+    """The file name of a submission's page."""
+    return f"{file_stem(submission)}.html"
+
+
+def _write(path: Path, text: str) -> None:
+    write_atomically(path, [text.encode("utf-8", "replace")], durable=False)
+
+
+def _remove_old(students: Path, kept: Iterable[str]) -> None:
+    """Pages of an earlier report whose submissions this one does not have."""
+    names = set(kept)
+    for file in students.iterdir():
+        if _OURS.fullmatch(file.name) and file.name not in names and file.is_file() and not file.is_symlink():
+            file.unlink()
+
+
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("grader.reports"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    loader = environment.loader
+    assert loader is not None
+    script = loader.get_source(environment, "table.js")[0].strip()
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    environment.globals.update(
+        style=loader.get_source(environment, "style.css")[0].strip(),
+        class_style=loader.get_source(environment, "class.css")[0].strip(),
+        script=script,
+        policy="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
+        f"script-src 'sha256-{digest}'",
+        version=__version__,
+        symbols=SYMBOLS,
+        points=points,
+    )
+    environment.filters.update(clean=clean, one_line=one_line)
+    return environment

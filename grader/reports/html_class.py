@@ -1,0 +1,224 @@
+"""What the class page shows: how the class did as a whole, where it had trouble, and a table of everybody.
+
+Makes data for the template; escapes nothing and forms no HTML.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from grader.course import Course
+from grader.reports import percent, points
+from grader.reports.entries import Entry
+from grader.reports.feedback import one_cause, one_line, tell, worst
+from grader.results import ExerciseResult, SubmissionResult, VerdictKind
+
+_MOST = 10
+_FAILING = ("failed", "timeout", "crashed")
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One bar of the score distribution."""
+
+    label: str
+    count: int
+    share: float
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One exercise of the heat map; ``rate`` is a percentage of those that could be assessed, None for nobody."""
+
+    index: int
+    name: str
+    passed: int
+    assessed: int
+    rate: int | None
+    level: int
+
+
+@dataclass(frozen=True)
+class Common:
+    """Something that happened to several submissions."""
+
+    exercise: str
+    what: str
+    count: int
+    share: float
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """One submission in the table; ``missed`` are indexes of exercises that were not passed."""
+
+    name: str
+    page: str
+    score: str
+    value: float
+    share: float | None
+    final: float
+    notable: str
+    seconds: float
+    missed: str
+
+
+@dataclass(frozen=True)
+class ClassPage:
+    """All that the page shows."""
+
+    facts: tuple[tuple[str, str], ...]
+    bars: tuple[Bar, ...]
+    topics: tuple[tuple[str, str, tuple[Cell, ...]], ...]
+    misconceptions: tuple[Common, ...]
+    failures: tuple[Common, ...]
+    slowest: tuple[TableRow, ...]
+    trouble: tuple[tuple[TableRow, str], ...]
+    rows: tuple[TableRow, ...]
+    sandboxes: tuple[tuple[str, int], ...]
+    penalties: bool
+
+
+def class_page(entries: Sequence[Entry], course: Course, pages: Mapping[str, str]) -> ClassPage:
+    """The page's data; `pages` are the links to the feedback pages by submission."""
+    names = [exercise.full_name for exercise in course.exercises]
+    known = set(names)
+    names += dict.fromkeys(e.name for entry in entries for e in entry.result.exercises if e.name not in known)
+    index = {name: number for number, name in enumerate(names)}
+    rows = tuple(_row(entry, index, pages) for entry in entries)
+    shares = [row.share for row in rows if row.share is not None]
+    trouble = ((row, _trouble(entry.result)) for row, entry in zip(rows, entries, strict=True))
+    sandboxes = Counter(", ".join(entry.result.sandbox) or "none" for entry in entries)
+    return ClassPage(
+        facts=tuple(_facts(entries, shares)),
+        bars=tuple(_bars(shares)),
+        topics=tuple(_heat(entries, course, index)),
+        misconceptions=tuple(_misconceptions(entries, course)),
+        failures=tuple(_failures(entries)),
+        slowest=tuple(sorted(rows, key=lambda row: -row.seconds)[:5]),
+        trouble=tuple((row, what) for row, what in trouble if what),
+        rows=rows,
+        sandboxes=tuple(sandboxes.most_common()),
+        penalties=any(entry.row.late and entry.row.late.penalty for entry in entries),
+    )
+
+
+def _facts(entries: Sequence[Entry], shares: Sequence[float]) -> Iterator[tuple[str, str]]:
+    yield "submissions", str(len(entries))
+    if shares:
+        yield "mean", f"{statistics.fmean(shares):.1f}%"
+        yield "median", f"{statistics.median(shares):.1f}%"
+        yield "full marks", str(sum(share >= 100 for share in shares))
+    yield "crashed or too slow", str(sum(bool({"crashed", "timeout"} & entry.result.verdicts) for entry in entries))
+    faults = sum("error" in entry.result.verdicts for entry in entries)
+    if faults:
+        yield "faults of the grader", str(faults)
+
+
+def _bars(shares: Sequence[float]) -> Iterator[Bar]:
+    counts = Counter(min(int(share // 10), 9) for share in shares)
+    highest = max(counts.values(), default=1)
+    for number in range(10):
+        label = f"{10 * number}–{10 * number + (9 if number < 9 else 10)}"
+        yield Bar(label, counts[number], counts[number] / highest)
+
+
+def _heat(
+    entries: Sequence[Entry], course: Course, index: Mapping[str, int]
+) -> Iterator[tuple[str, str, tuple[Cell, ...]]]:
+    passed: Counter[str] = Counter()
+    assessed: Counter[str] = Counter()
+    for entry in entries:
+        for exercise in entry.result.exercises:
+            assessed[exercise.name] += exercise.max > 0
+            passed[exercise.name] += exercise.max > 0 and exercise.score == exercise.max
+    titles = {topic.name: topic.title for topic in course.topics}
+    topics: dict[str, list[Cell]] = {}
+    seen = {exercise.name for entry in entries for exercise in entry.result.exercises}
+    for name, number in index.items():
+        if name in seen:
+            rate = int(100 * passed[name] / assessed[name]) if assessed[name] else None
+            cell = Cell(number, name.partition(".")[2], passed[name], assessed[name], rate, (rate or 0) // 20)
+            topics.setdefault(name.partition(".")[0], []).append(cell)
+    for name, cells in topics.items():
+        yield name, titles.get(name, ""), tuple(cells)
+
+
+def _misconceptions(entries: Sequence[Entry], course: Course) -> Iterator[Common]:
+    found: Counter[tuple[str, str]] = Counter()
+    example: dict[tuple[str, str], ExerciseResult] = {}
+    for entry in entries:
+        for exercise in entry.result.exercises:
+            if exercise.misconception is not None:
+                key = (exercise.name, exercise.misconception)
+                found[key] += 1
+                example[key] = exercise
+    for key, count in found.most_common(_MOST):
+        yield Common(key[0], tell(course, example[key]) or "", count, count / len(entries))
+
+
+def _failures(entries: Sequence[Entry]) -> Iterator[Common]:
+    found: Counter[tuple[str, str]] = Counter()
+    for entry in entries:
+        found.update({key for exercise in entry.result.exercises for key in _failed(exercise)})
+    for (where, what), count in found.most_common(_MOST):
+        yield Common(where, what, count, count / len(entries))
+
+
+def _failed(exercise: ExerciseResult) -> Iterator[tuple[str, str]]:
+    """Where and what, in words: the check's sentence, or the one cause that stopped all of them."""
+    cause = one_cause(exercise)
+    if cause is not None:
+        if cause.verdict in _FAILING:
+            topic = exercise.name.partition(".")[0]
+            first = one_line(cause.message.partition("\n")[0], 160)
+            yield (topic if first.startswith((f"{topic}.py", f"importing {topic}.py")) else exercise.name), first
+        return
+    for check in exercise.checks:
+        if check.verdict in _FAILING:
+            yield exercise.name, one_line(check.message.partition("\n")[0] or check.name.replace("_", " "), 160)
+
+
+def _row(entry: Entry, index: Mapping[str, int], pages: Mapping[str, str]) -> TableRow:
+    result = entry.result
+    missed = (str(index[e.name]) for e in result.exercises if e.max > 0 and e.score < e.max)
+    kinds = Counter(worst(exercise) for exercise in result.exercises)
+    notable = ["fault of the grader"] if kinds["error"] else []
+    notable += [f"{kinds[kind]} {word}" for kind, word in _WORDS.items() if kinds[kind]]
+    named = sum(exercise.misconception is not None for exercise in result.exercises)
+    notable += [f"{named} misconception{'s'[: named != 1]}"] if named else []
+    notable += [f"{len(entry.row.overrides)} by hand"] if entry.row.overrides else []
+    notable += (
+        [f"late, {entry.row.late.penalty:.0%} off" if entry.row.late.penalty else "late"] if entry.row.late else []
+    )
+    return TableRow(
+        name=one_line(result.submission),
+        page=pages[result.submission],
+        score=points(entry.row.score, entry.row.max),
+        value=entry.row.score,
+        share=percent(entry.row.score, entry.row.max),
+        final=entry.row.final,
+        notable=", ".join(notable),
+        seconds=entry.row.seconds,
+        missed=" ".join(missed),
+    )
+
+
+_WORDS: dict[VerdictKind, str] = {"crashed": "crashed", "timeout": "too slow", "skipped": "not assessed"}
+
+
+def _trouble(result: SubmissionResult) -> str:
+    """Which exercises crashed, took too long or could not be graded."""
+    found = [(worst(e), e.name) for e in result.exercises if worst(e) in ("crashed", "timeout", "error")]
+    words = {"crashed": "crashed", "timeout": "took too long", "error": "fault of the grader"}
+    texts = []
+    for kind in words:
+        names = [name for verdict, name in found if verdict == kind]
+        if names:
+            texts.append(
+                f"{words[kind]}: {', '.join(names[:3])}" + (f" and {len(names) - 3} more" if names[3:] else "")
+            )
+    return "; ".join(texts)

@@ -1,0 +1,160 @@
+"""Canvas and Moodle downloads: whose file it is, the last of several, what is late, and names from a class list."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+from make_class_zips import SIZE, SOLUTION, canvas_csv, canvas_zip, moodle_csv, moodle_zip, roster, the_class, zipped
+
+from grader.errors import UserError
+from grader.intake.find import find_submissions
+from grader.intake.lms import Piece, last_ones, pieces_of
+from grader.intake.roster import Roster
+from grader.intake.submission import Source
+from grader.intake.topics import Topics
+
+TOPICS = {"vectors": ["normalize", "cosine"]}
+
+
+def unpacked(archive: Path) -> Path:
+    folder = archive.with_suffix("")
+    with zipfile.ZipFile(archive) as opened:
+        opened.extractall(folder)
+    return folder
+
+
+def by_id(found: list[Source]) -> dict[int, Source]:
+    return {int(source.read().arrival.student): source for source in found}
+
+
+def downloads(folder: Path) -> list[Path]:
+    shapes = [
+        canvas_zip(folder / "canvas.zip"),
+        moodle_zip(folder / "moodle.zip"),
+        moodle_zip(folder / "moodle_bare.zip", ending=""),
+        moodle_zip(folder / "moodle_flat.zip", flat=True),
+        moodle_zip(folder / "moodle_blind.zip", blind=True),
+        moodle_zip(folder / "moodle_blind_flat.zip", blind=True, flat=True),
+    ]
+    return [*shapes, *map(unpacked, shapes)]
+
+
+def test_every_shape_of_download_gives_the_same_sixty(tmp_path: Path) -> None:
+    for download in downloads(tmp_path):
+        told: list[str] = []
+        found = find_submissions([download], TOPICS, tell=told.append)
+        assert len({source.name for source in found}) == SIZE and told == [], download
+        students = by_id(found)
+        for student in the_class():
+            submission = students[student.id].read()
+            assert (b"cosine" in submission.files.get("vectors.py", b"")) == (student.solved or student.kind == "stub")
+            assert submission.files or submission.notes, student.kind
+            if student.kind in ("solved", "renamed", "zip", "tar", "resubmitted"):
+                assert submission.files["vectors.py"] == SOLUTION, (download, student.kind)
+
+
+def test_names_are_the_lms_own_until_a_class_list_tells_better(tmp_path: Path) -> None:
+    archive = canvas_zip(tmp_path / "canvas.zip")
+    assert "jürgenmüller" in {source.name for source in find_submissions([archive], TOPICS)}
+    wanted = {student.id: student.name for student in the_class()}
+    for make in (roster, canvas_csv, moodle_csv):
+        named = by_id(find_submissions([archive], TOPICS, roster=Roster.read(make(tmp_path / "list.csv"))))
+        for number, name in wanted.items():
+            assert named[number].name in (name, f"{name} ({number})")
+
+
+def test_moodle_names_are_full_names_and_blind_ones_participants(tmp_path: Path) -> None:
+    names = {source.name for source in find_submissions([moodle_zip(tmp_path / "m.zip")], TOPICS)}
+    assert {'Robert "Bobby" Tables', "=SUM(A1:A9)", "Max Schmidt (1011)", "Max Schmidt (1012)", "Émile_Zola"} <= names
+    blind = find_submissions([moodle_zip(tmp_path / "b.zip", blind=True)], TOPICS)
+    assert blind[0].name == "Participant 1000"
+
+
+def test_canvas_marks_lateness_and_a_roster_tells_the_time(tmp_path: Path) -> None:
+    archive = canvas_zip(tmp_path / "canvas.zip")
+    marked = by_id(find_submissions([archive], TOPICS))
+    timed = by_id(find_submissions([archive], TOPICS, roster=Roster.read(roster(tmp_path / "r.csv"))))
+    for student in the_class():
+        arrival = marked[student.id].read().arrival
+        assert (arrival.late, arrival.submitted) == (student.late, ""), "file times are the download's"
+        assert timed[student.id].read().arrival.submitted.startswith("2026-10-03" if student.late else "2026-09-30")
+
+
+def test_moodle_files_bring_their_time(tmp_path: Path) -> None:
+    arrival = by_id(find_submissions([moodle_zip(tmp_path / "m.zip")], TOPICS))[1059].read().arrival
+    assert arrival.submitted.startswith("2026-10-01T12:00:00") and arrival.by == "file time"
+
+
+def test_last_resubmission_counts_and_the_others_are_named() -> None:
+    files = [("vectors.py", 7), ("vectors-1.py", 8), ("vectors-2.py", 9), ("hw-1.py", 1), ("hw-2.py", 2)]
+    pieces = [Piece(file, file, "ann", "1", order) for file, order in files]
+    last, notes = last_ones(pieces, Topics.of(TOPICS))
+    assert {piece.file: piece.path for piece in last} == {
+        "vectors.py": "vectors-2.py",
+        "hw-1.py": "hw-1.py",
+        "hw-2.py": "hw-2.py",
+    }
+    assert notes == [("vectors.py", "handed in 3 times; the last counts (vectors-2.py), not vectors.py, vectors-1.py")]
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("smithann_12_34_a_1_2.py", ("smithann", "12", "a_1_2.py", False)),
+        ("smithann_LATE_12_34_a.py", ("smithann", "12", "a.py", True)),
+        ("anon_Xy9zQ_34_a.py", ("anon_Xy9zQ", "Xy9zQ", "a.py", False)),
+        ("anon_LATE_Xy9zQ_34_a.py", ("anon_Xy9zQ", "Xy9zQ", "a.py", True)),
+        ("smithann_12_text.html", ("smithann", "12", "text.html", False)),
+    ],
+)
+def test_canvas_names(name: str, wanted: tuple[str, str, str, bool]) -> None:
+    (piece,) = pieces_of([name])[0]
+    assert (piece.name, piece.student, piece.file, piece.late) == wanted
+
+
+def test_ordinary_folder_is_no_download() -> None:
+    assert pieces_of(["ann/tensor_ops.py", "bob_hw.py", "cleo_1.py", "readme.txt"])[0] == []
+
+
+def test_slip_and_strangers_in_a_download_are_told(tmp_path: Path) -> None:
+    archive = tmp_path / "canvas.zip"
+    archive.write_bytes(
+        zipped(
+            {"ann_1_2_vectors.py": SOLUTION, "../bob_2_3_vectors.py": SOLUTION, "index.html": b"", "cy_3_4_v.py": b""}
+        )
+    )
+    told: list[str] = []
+    ann, bob, cy = find_submissions([archive], TOPICS, tell=told.append)
+    assert [source.name for source in (ann, bob, cy)] == ["ann", "bob", "cy"]
+    assert bob.read().notes == ("vectors.py: a path with .. in an archive: left out",)
+    assert told == ["canvas.zip: index.html: no submission, by its name: left out"]
+
+
+def test_roster_tells_who_is_missing_and_who_is_not_in_it(tmp_path: Path) -> None:
+    (tmp_path / "list.csv").write_text("ID;Name\ns1;Müller, Ann\ns2;Bob\n", encoding="utf-8-sig")
+    for name in ("s1", "s9"):
+        (tmp_path / "class" / name).mkdir(parents=True)
+        (tmp_path / "class" / name / "vectors.py").touch()
+    told: list[str] = []
+    found = find_submissions([tmp_path / "class"], TOPICS, roster=Roster.read(tmp_path / "list.csv"), tell=told.append)
+    assert [source.name for source in found] == ["Müller, Ann", "s9"]
+    assert told == ["s9: not in the roster", "Bob: in the roster, but has handed in nothing"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a,b\n1,2\n", "no column for ids"),
+        ("id,b\n1,2\n", "no column for names"),
+        ("id,name\n1,Ann\n1,Bob\n", "`1` is the id of Ann and of Bob"),
+        ("id,name,submitted\n1,Ann,yesterday\n", "yesterday"),
+        ("", "no column"),
+        ('id,name\n1,"Ann\n', "CSV"),
+    ],
+)
+def test_roster_that_cannot_be_used_is_refused_with_the_reason(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "list.csv").write_text(text)
+    with pytest.raises(UserError, match=words):
+        Roster.read(tmp_path / "list.csv")

@@ -1,0 +1,97 @@
+"""Notebooks: code cells in order become a module; what is left out is told with the number of its cell."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from make_class_zips import notebook
+
+from grader.intake.notebook import module_of
+
+
+def namespace(*cells: str, error: bool = False) -> tuple[dict[str, object], list[str]]:
+    module, notes = module_of(notebook(*cells, error=error))
+    assert module is not None
+    result: dict[str, object] = {}
+    exec(compile(module, "notebook", "exec"), result)
+    return result, notes
+
+
+def test_code_cells_run_in_order_and_say_their_number() -> None:
+    module, notes = module_of(notebook("a = 1", "b = a + 1"))
+    assert module == b"# cell 2\na = 1\n\n# cell 3\nb = a + 1\n" and notes == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "%matplotlib inline",
+        "!pip install 'torch",
+        "?print",
+        "print?",
+        "files = !ls",
+        "x = %timeit 1",
+        "%cd /tmp",
+        "!!ls",
+    ],
+)
+def test_magic_and_shell_lines_are_left_out_and_mentioned(line: str) -> None:
+    names, notes = namespace(f"a = 1\n{line}\nif a:\n    {line}\nb = 2")
+    assert (names["a"], names["b"]) == (1, 2)
+    assert len(notes) == 1 and notes[0].startswith(f"cell 2: left out: {line}")
+
+
+def test_python_that_looks_like_magic_stays() -> None:
+    names, notes = namespace('text = """\n%time\n!ls\n"""\nrest = (7\n  % 4)')
+    assert names["text"] == "\n%time\n!ls\n" and names["rest"] == 3 and notes == []
+
+
+def test_cell_of_another_language_is_left_out_and_timed_cells_stay() -> None:
+    names, notes = namespace("%%bash\nrm -rf /", "%%time\na = 1")
+    assert names["a"] == 1
+    assert notes == ["cell 2: begins with %%bash: left out", "cell 3: left out: %%time"]
+
+
+@pytest.mark.parametrize("broken", ["def f(:\n  pass", "return 1", "await x", "\0", "(" * 500, "x = 1\n  y = 2"])
+def test_cell_that_cannot_be_parsed_is_told_with_its_number_and_the_others_stay(broken: str) -> None:
+    names, notes = namespace("a = 1", broken, "b = 2")
+    assert (names["a"], names["b"]) == (1, 2)
+    assert len(notes) == 1 and notes[0].startswith("cell 3: cannot be parsed (")
+
+
+def test_cell_that_ended_in_an_error_keeps_its_definitions() -> None:
+    names, notes = namespace("import math\ndef f():\n    return 1\nx = f(1, 2)\nraise ValueError", error=True)
+    assert callable(names["f"]) and "x" not in names and "math" in names
+    assert notes == ["cell 2: ended in an error when it was run: only its definitions were taken"]
+
+
+def test_old_format_and_sources_as_one_text_are_read() -> None:
+    old = {"nbformat": 3, "worksheets": [{"cells": [{"cell_type": "code", "input": ["a = 1\n", "b = 2"]}]}]}
+    assert module_of(json.dumps(old).encode())[0] == b"# cell 1\na = 1\nb = 2\n"
+    new = {"cells": [{"cell_type": "code", "source": "a = 1"}]}
+    assert module_of(b"\xef\xbb\xbf" + json.dumps(new).encode())[0] == b"# cell 1\na = 1\n"
+
+
+def test_endless_code_is_bounded() -> None:
+    module, notes = module_of(notebook("a = 1", *["#" * 300_000] * 9))
+    assert module is not None and len(module) < 1_100_000
+    assert notes == ["cell 6: more than 1 MiB of code: the rest was left out"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"not json",
+        b"[1]",
+        b'{"cells": 3}',
+        b'{"cells": []}',
+        b"{}",
+        b"\xff\xfe{\0}\0",
+        b'{"cells":' + b"[" * 99_999,
+    ],
+)
+def test_what_is_no_notebook_is_one_line(content: bytes) -> None:
+    module, notes = module_of(content)
+    assert module is None and len(notes) == 1 and "notebook" in notes[0]
