@@ -7,7 +7,7 @@ import importlib.util
 from pathlib import Path
 
 import pytest
-from conftest import OWN_COURSE, REPO
+from shared import OWN_COURSE, REPO
 
 SOLUTIONS = [*sorted((REPO / "solutions").glob("*.py")), *sorted((OWN_COURSE / "solutions").glob("*.py"))]
 

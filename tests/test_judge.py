@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import REPO, Warm, WarmUp, check_of, exercise_of
 from odd_course import RIGHT, with_own, write_odd_course
+from shared import REPO, Warm, WarmUp, check_of, exercise_of
 
 from grader.results import SubmissionResult
 

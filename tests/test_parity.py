@@ -9,8 +9,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from conftest import REPO, Warm
 from sessions import plain_pytest
+from shared import REPO, Warm
 
 from grader.course import Course, misconceptions_of
 from grader.intake.folder import open_submission

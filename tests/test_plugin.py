@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
-from conftest import OWN_COURSE
 from sessions import Outcome, plain_pytest
+from shared import OWN_COURSE
 
 SOLUTION = (OWN_COURSE / "solutions" / "vectors.py").read_text()
 

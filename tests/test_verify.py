@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import OWN_COURSE, REPO
+from shared import OWN_COURSE, REPO
 
 STUB, SOLUTION = "exercises/vectors.py", "solutions/vectors.py"
 WRONG, CHECKS = "solutions/misconceptions/vectors.py", "checks/test_vectors.py"
