@@ -18,7 +18,7 @@ from pathlib import Path
 from common import PYTHON, finish
 
 from grader.course import Course
-from grader.intake.folder import open_submission
+from grader.intake.find import open_submission
 from grader.isolation.protocol import WorkerOptions
 from grader.workers import Worker
 

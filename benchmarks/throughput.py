@@ -92,7 +92,7 @@ def floor_worker(submissions: list[str]) -> None:
 
 def memory_over(count: int) -> dict[str, float]:
     """A worker's own memory (judge and host, MB) after 20 and after `count` submissions."""
-    from grader.intake.folder import open_submission
+    from grader.intake.find import open_submission
     from grader.isolation.proctree import descendants
     from grader.isolation.protocol import WorkerOptions
     from grader.workers import Worker

@@ -13,7 +13,7 @@ from sessions import plain_pytest
 from shared import REPO, Warm
 
 from grader.course import Course, misconceptions_of
-from grader.intake.folder import open_submission
+from grader.intake.find import open_submission
 
 TOPICS = ("tensor_ops", "autograd", "parameters")
 HARMLESS = ("chloe", "elif", "hana")

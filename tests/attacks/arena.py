@@ -12,7 +12,7 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
-from grader.intake.folder import open_submission
+from grader.intake.find import open_submission
 from grader.intake.submission import Submission
 from grader.isolation import proctree
 from grader.isolation.protocol import DEFAULT_LIMITS, WorkerOptions

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from arena import EXERCISES, PROJECT, Arena, submission
 
-from grader.intake.folder import open_submission
+from grader.intake.find import open_submission
 from grader.intake.submission import Submission
 
 

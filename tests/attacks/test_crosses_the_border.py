@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from arena import HERE, LIMITS, Arena, kinds_of
 
-from grader.intake.folder import open_submission
+from grader.intake.find import open_submission
 from grader.intake.submission import Submission
 from grader.isolation.protocol import WorkerOptions
 
