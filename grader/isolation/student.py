@@ -6,10 +6,12 @@ the import on it runs submitted code, so nobody relies on anything that it says;
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import importlib
 import importlib.util
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -82,6 +84,7 @@ def serve_topic(control: socket.socket) -> None:
         return
     _flush()
     send_with_fds(control, ["ok", None], [])
+    imported = set(os.listdir(folder))
     while True:
         order, fds = receive_with_fds(control)
         if order is None or len(fds) != 2:
@@ -93,7 +96,9 @@ def serve_topic(control: socket.socket) -> None:
             _serve_exercise(socket.socket(fileno=fds[0]), fds[1], Service(module, frozenset(names), overlay))
         for fd in fds:
             os.close(fd)
-        send_with_fds(control, ["ended", _wait_for(process)], [])
+        status = _wait_for(process)
+        _clear(folder, imported)
+        send_with_fds(control, ["ended", status], [])
 
 
 def _serve_exercise(calls: socket.socket, output: int, service: Service) -> None:
@@ -143,6 +148,18 @@ def _wait_for(process: int) -> int:
         except (ProcessLookupError, ChildProcessError):
             pass
     return os.waitstatus_to_exitcode(status)
+
+
+def _clear(folder: Path, keep: set[str]) -> None:
+    """Removes what an exercise left in the work folder: the next one finds the disk as empty as the first."""
+    for entry in os.scandir(folder):
+        if entry.name in keep:
+            continue
+        if entry.is_dir(follow_symlinks=False):
+            shutil.rmtree(entry.path, ignore_errors=True)
+        else:
+            with contextlib.suppress(OSError):
+                os.unlink(entry.path)
 
 
 def _use_output(fd: int) -> None:
