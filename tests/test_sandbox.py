@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import errno
 import json
+import mmap
 import os
 import select
 import signal
@@ -703,8 +704,11 @@ def test_the_host_sees_measures_and_ends_what_runs_below_a_child(box: Sandbox) -
         if os.fork() == 0:
             os.setsid()
             if os.fork() == 0:
-                held = b"x" * (48 << 20)
-                os.write(writer, b"up" if held else b"")
+                # Not malloc: it may give memory that this process was given long ago.
+                held = mmap.mmap(-1, 48 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+                for page in range(0, len(held), mmap.PAGESIZE):
+                    held[page] = 1
+                os.write(writer, b"up")
             signal.pause()
         signal.pause()
 
