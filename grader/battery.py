@@ -7,6 +7,7 @@ seed and replays the same ones for every submission. Must never time anything: a
 from __future__ import annotations
 
 import contextlib
+import inspect
 import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, Final
@@ -76,9 +77,11 @@ def _run(test: Any, seed: int, name: str, inner: Callable[[dict[str, Any]], None
     handle = test.hypothesis
     body, own = handle.inner_test, test._hypothesis_internal_use_settings
     own_seed = test._hypothesis_internal_use_seed
+    not_drawn = list(inspect.signature(test).parameters)  # the submission, pytest's parameters and fixtures
 
-    def replacement(*args: Any, **kwargs: Any) -> None:
-        kwargs.pop("submission", None)
+    def replacement(**kwargs: Any) -> None:
+        for name in not_drawn:
+            kwargs.pop(name, None)
         inner(kwargs)
 
     try:
@@ -95,7 +98,7 @@ def _run(test: Any, seed: int, name: str, inner: Callable[[dict[str, Any]], None
         )
         test._hypothesis_internal_use_seed = zlib.crc32(f"{seed}/{name}".encode())
         with _nothing_of_the_place():
-            test(submission=None)
+            test(**dict.fromkeys(not_drawn))
     finally:
         handle.inner_test = body
         test._hypothesis_internal_use_settings = own

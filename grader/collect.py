@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,6 +22,7 @@ from grader.errors import UserError
 from grader.messages import fault
 from grader.results import CheckResult
 
+_AUTOLOAD = "PYTEST_DISABLE_PLUGIN_AUTOLOAD"
 _QUIET = ("terminal", "cacheprovider", "capture", "logging", "warnings", "faulthandler", "junitxml", "doctest",
           "unittest", "debugging", "recwarn", "stepwise", "pastebin", "setuponly", "setupplan", "threadexception",
           "unraisableexception", "xdist", "xdist.looponfail", "hypothesispytest", "torchkata", "pytester")  # fmt: skip
@@ -55,9 +56,9 @@ class CollectedChecks:
             arguments += ["-p", f"no:{name}"]
         self._desk: Desk | None = None
         output = io.StringIO()
-        os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
         with contextlib.redirect_stdout(output):
-            self._config: Config = _prepareconfig([*arguments, *map(str, files)], [plugin])
+            with _no_plugins_of_the_place():
+                self._config: Config = _prepareconfig([*arguments, *map(str, files)], [plugin])
             self._config.stash[plugin.DeskFor] = cast("Callable[[Check], Desk]", lambda check: self._desk)
             self._session = pytest.Session.from_config(self._config)
             self._config._do_configure()
@@ -111,6 +112,19 @@ class CollectedChecks:
             return bench.run(check, desk, dict(callspec.params) if callspec else {})
         except pytest.skip.Exception as skipped:
             return CheckResult(name=check.name, verdict="skipped", message=str(skipped)), Trace("skipped")
+
+
+@contextlib.contextmanager
+def _no_plugins_of_the_place() -> Iterator[None]:
+    before = os.environ.get(_AUTOLOAD)
+    os.environ[_AUTOLOAD] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_AUTOLOAD]
+        else:
+            os.environ[_AUTOLOAD] = before
 
 
 def _is_plain(item: pytest.Function) -> bool:

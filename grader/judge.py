@@ -6,8 +6,9 @@ beyond its data.
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from grader import messages
@@ -23,15 +24,14 @@ from grader.isolation.remote import TopicProcess
 from grader.local import reference_raises
 from grader.loops import endless
 from grader.results import NOT_ASSESSED, CheckResult, ExerciseResult, SubmissionResult, VerdictKind
-from grader.wrong import WrongAnswers
-
-Bind = tuple[tuple[str, str], ...]
+from grader.wrong import Bind, Recorder, WrongAnswers, wrong_files
 
 
 class TopicDesk:
     """Where the checks of one topic meet one submission: a `Desk` over sandboxed processes."""
 
     explains = True
+    only_records = False
 
     def __init__(self, host: HostClient, course: Course, topic: str, files: dict[str, bytes], bind: Bind = ()) -> None:
         self._host = host
@@ -57,6 +57,10 @@ class TopicDesk:
     def out_of_time(self) -> bool:
         """Whether the topic's time is used up."""
         return time.monotonic() >= self._until
+
+    def restart_clock(self) -> None:
+        """Gives the topic its whole time again."""
+        self._until = time.monotonic() + self._host.limits.topic_seconds
 
     def give_time(self, seconds: float) -> None:
         """Moves the topic's limit: what the grader does for itself is not the submission's time."""
@@ -153,7 +157,8 @@ class Judge:
         ]
         files = [course.checks_dir / f"test_{topic.name}.py" for topic, _ in self._topics]
         self.checks = CollectedChecks(files, course.checks_dir, seed)
-        self._wrong = WrongAnswers(course, self.run_wrong) if wrong else None
+        self._names = wrong
+        self.wrong = WrongAnswers(course, self._recorder)
 
     def grade(self, submission: Submission) -> SubmissionResult:
         """All verdicts of one submission.
@@ -204,14 +209,14 @@ class Judge:
     def _grade_exercise(self, exercise: Exercise, desk: TopicDesk) -> ExerciseResult:
         found, traces = self.run_checks(exercise.full_name, desk)
         name = None
-        if self._wrong is not None and any(check.verdict in ("failed", "timeout", "crashed") for check in found):
+        if self._names and any(check.verdict in ("failed", "timeout", "crashed") for check in found):
             started = time.monotonic()
-            name = self._wrong.name_of(exercise, traces)
+            name = self.wrong.name_of(exercise, traces)
             desk.give_time(time.monotonic() - started)
         return score(exercise, found, name)
 
     def run_checks(self, exercise: str, desk: TopicDesk) -> tuple[list[CheckResult], dict[str, Trace]]:
-        """Runs the checks of one exercise; the traces of those that went wrong come along."""
+        """Runs the checks of one exercise; the traces of those that were run come along."""
         results: list[CheckResult] = []
         traces: dict[str, Trace] = {}
         stop: CheckResult | None = None
@@ -221,32 +226,39 @@ class Judge:
                 stop = CheckResult(name="", verdict="timeout", message=f"the topic's {limit:g} s are used up")
             if stop is not None:
                 results.append(CheckResult(name=check.name, verdict=stop.verdict, message=stop.message))
-                traces[check.name] = Trace(stop.verdict)
                 continue
-            result, trace = self.checks.run(check, desk)
+            result, traces[check.name] = self.checks.run(check, desk)
             results.append(result)
-            if result.verdict not in ("passed", *NOT_ASSESSED):
-                traces[check.name] = trace
             if result.verdict == "timeout":
                 stop = CheckResult(name="", verdict="timeout", message=result.message)
         desk.leave()
         return results, traces
 
-    def run_wrong(self, topic: str, files: dict[str, bytes], answers: list[tuple[str, Bind]]) -> list[dict[str, Trace]]:
-        """The traces of some of the course's own wrong answers: pairs of exercise and what to bind."""
-        desk = TopicDesk(self.host, self.course, topic, files)
-        desk.explains = False
-        try:
+    @contextlib.contextmanager
+    def wrong_desk(self, topic: str) -> Iterator[TopicDesk]:
+        """The solutions with a topic's misconceptions beside them, as a submission.
+
+        Raises:
+            CourseError: if they cannot be imported.
+        """
+        with contextlib.closing(TopicDesk(self.host, self.course, topic, wrong_files(self.course, topic))) as desk:
             if desk.failure is not None:
                 text = messages.import_failed(topic, desk.failure, "").removeprefix(f"{topic}.py ")
                 raise CourseError(self.course.misconceptions_file(topic), None, " | ".join(text.splitlines()))
-            found = []
-            for exercise, bind in answers:
+            yield desk
+
+    @contextlib.contextmanager
+    def _recorder(self, topic: str) -> Iterator[Recorder]:
+        with self.wrong_desk(topic) as desk:
+            desk.only_records = True
+
+            def record(exercise: str, name: str, bind: Bind) -> Trace:
+                desk.restart_clock()
                 desk.bind(bind)
-                found.append(self.run_checks(exercise, desk)[1])
-            return found
-        finally:
-            desk.close()
+                (check,) = (check for check in self.checks.of(exercise) if check.name == name)
+                return self.checks.run(check, desk)[1]
+
+            yield record
 
     def _all(self, exercise: Exercise, verdict: VerdictKind, message: str) -> ExerciseResult:
         checks = [

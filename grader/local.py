@@ -28,6 +28,7 @@ class LocalDesk:
     """One exercise of a folder of modules; every fresh channel imports the topic anew."""
 
     explains = True
+    only_records = False
 
     def __init__(self, folder: Path, topic: str) -> None:
         self._folder = folder

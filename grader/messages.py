@@ -5,6 +5,7 @@ Shows the student's own lines only, never the grader's frames, and never an expe
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -106,7 +107,7 @@ def import_failed(topic: str, reply: object, prints: str) -> str:
 def _call(call: Call | None) -> list[str]:
     if call is None:
         return []
-    name = call.name if not call.name.startswith("<") else call.name.strip("<>").lower()
+    name = re.sub(r"^<(\w+)>", lambda handle: handle[1].lower(), call.name)
     if name.endswith(".__getitem__"):
         return [f"{name.removesuffix('.__getitem__')}[{show(call.args[0])}]"]
     return [show_call(name, call.args, call.kwargs)] if call.args or call.kwargs else [name]

@@ -123,29 +123,32 @@ def _graded(course: Course, topic: Topic, judge: object) -> Iterator[Defect]:
 
 
 def _misconceptions(course: Course, exercise: Exercise, judge: object, faulty: set[str]) -> Iterator[Defect]:
+    """Grades each misconception as a submission, and looks for its name as for a student's."""
     from grader.judge import Judge
-    from grader.wrong import WrongAnswers
 
     assert isinstance(judge, Judge)
-    file = course.solutions_dir / "misconceptions" / f"{exercise.topic}.py"
-    lines = {m.name: m.line for m in misconceptions_of(course, exercise.topic) if m.exercise == exercise.full_name}
-    wrong = WrongAnswers(course, judge.run_wrong)
-    for name, traces in wrong.records(exercise):
-        if not traces:
-            yield Defect(
-                file, lines[name], f"misconception `{name}` of `{exercise.full_name}` is not caught by any check"
-            )
-        elif any(trace.verdict == "error" and check not in faulty for check, trace in traces.items()):
-            yield Defect(
-                file, lines[name], f"misconception `{name}` of `{exercise.full_name}` makes a check end in error"
-            )
-        elif (other := wrong.name_of(exercise, traces)) != name:
-            told = (
-                f"cannot be told apart from `{other}`"
-                if other
-                else "is caught but not named: its checks see no answer of it"
-            )
-            yield Defect(file, lines[name], f"misconception `{name}` of `{exercise.full_name}` {told}")
+    found = [m for m in misconceptions_of(course, exercise.topic) if m.exercise == exercise.full_name]
+    if not found:
+        return
+    file = course.misconceptions_file(exercise.topic)
+    with judge.wrong_desk(exercise.topic) as desk:
+        desk.explains = False
+        for m in found:
+            desk.restart_clock()
+            desk.bind(((m.part, m.function),))
+            traces = judge.run_checks(exercise.full_name, desk)[1]
+            about = f"misconception `{m.name}` of `{exercise.full_name}`"
+            if all(trace.verdict in ("passed", *NOT_ASSESSED) for trace in traces.values()):
+                yield Defect(file, m.line, f"{about} is not caught by any check")
+            elif any(trace.verdict == "error" and check not in faulty for check, trace in traces.items()):
+                yield Defect(file, m.line, f"{about} makes a check end in error")
+            elif (other := judge.wrong.name_of(exercise, traces)) != m.name:
+                told = (
+                    f"cannot be told apart from `{other}`"
+                    if other
+                    else "is caught but not named: its checks see no answer of it"
+                )
+                yield Defect(file, m.line, f"{about} {told}")
 
 
 def _line(message: str) -> str:

@@ -1,12 +1,13 @@
 """Names the misconception behind a failing exercise, by comparing records of calls and results.
 
-Each of the course's wrong answers is run once, in a student process like any other; a student whose record is the
-same made that mistake. Nothing is guessed: no equal record, no name.
+The course's wrong answers run in a student process like any other, check by check and only until one differs; a
+student whose record is the same made that mistake. Nothing is guessed: no equal record, no name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 from grader.bench import Trace
@@ -14,6 +15,7 @@ from grader.course import Course, Exercise, Misconception, misconceptions_of
 from grader.isolation import wire
 from grader.isolation.proxies import Exchange
 from grader.isolation.student import WRONG_ANSWERS
+from grader.results import NOT_ASSESSED
 from grader.testkit.compare import Mismatch, assert_close
 from grader.testkit.observation import watch, without_spelling
 
@@ -22,61 +24,77 @@ _WATCH = wire.pack(["r", watch.__module__, watch.__qualname__])
 
 Traces = dict[str, Trace]
 Bind = tuple[tuple[str, str], ...]
-Runner = Callable[[str, dict[str, bytes], list[tuple[str, Bind]]], list[Traces]]
+Recorder = Callable[[str, str, Bind], Trace]
+"""Gives the trace of one check (exercise, check) with names of the module bound to other functions."""
+Opener = Callable[[str], AbstractContextManager[Recorder]]
+"""Imports a topic's wrong answers in a student process and gives a recorder over it."""
 
 
 class WrongAnswers:
-    """The misconceptions of a course and their records, made when first needed."""
+    """The misconceptions of a course and their records, each made when it is first needed."""
 
-    def __init__(self, course: Course, run: Runner) -> None:
+    def __init__(self, course: Course, open_recorder: Opener) -> None:
         self._course = course
-        self._run = run
-        self._records: dict[str, list[tuple[str, Traces]]] = {}
+        self._open = open_recorder
+        self._records: dict[tuple[str, str, str], Trace] = {}
 
     def name_of(self, exercise: Exercise, traces: Traces) -> str | None:
-        """The first misconception of the exercise with the same record, else None."""
-        if not any(
-            exchange.reply for trace in traces.values() for example in trace.examples for exchange in example
-        ) and all(trace.verdict == "failed" for trace in traces.values()):
+        """The first misconception of the exercise with the same record, else None.
+
+        Args:
+            traces: of every check that was run, in order.
+        """
+        wrong = {name: trace for name, trace in traces.items() if trace.verdict not in ("passed", *NOT_ASSESSED)}
+        if not any(exchange.reply for trace in wrong.values() for example in trace.examples for exchange in example):
             return None
-        for name, wrong in self.records(exercise):
-            if alike(wrong, traces):
-                return name
+        # Those that failed first: their records differ most.
+        ordered = {**wrong, **{name: trace for name, trace in traces.items() if trace.verdict == "passed"}}
+        with ExitStack() as stack:
+            recorder: Recorder | None = None
+
+            def record(m: Misconception, check: str) -> Trace:
+                nonlocal recorder
+                key = (exercise.full_name, m.name, check)
+                if key not in self._records:
+                    if recorder is None:
+                        recorder = stack.enter_context(self._open(exercise.topic))
+                    self._records[key] = recorder(exercise.full_name, check, ((m.part, m.function),))
+                return self._records[key]
+
+            for m in misconceptions_of(self._course, exercise.topic):
+                if m.exercise == exercise.full_name and all(
+                    alike(record(m, check), trace) for check, trace in ordered.items()
+                ):
+                    return m.name
         return None
 
-    def records(self, exercise: Exercise) -> list[tuple[str, Traces]]:
-        """Name and record of each misconception of an exercise."""
-        if exercise.full_name not in self._records:
-            found = [m for m in misconceptions_of(self._course, exercise.topic) if m.exercise == exercise.full_name]
-            answers: list[tuple[str, Bind]] = [(exercise.full_name, ((m.part, m.function),)) for m in found]
-            records = self._run(exercise.topic, self._files(exercise.topic), answers) if found else []
-            self._records[exercise.full_name] = [(m.name, record) for m, record in zip(found, records, strict=True)]
-        return self._records[exercise.full_name]
 
-    def _files(self, topic: str) -> dict[str, bytes]:
-        solutions = self._course.solutions_dir
-        files = {path.name: path.read_bytes() for path in sorted(solutions.glob("*.py"))}
-        files[f"{WRONG_ANSWERS}.py"] = (solutions / "misconceptions" / f"{topic}.py").read_bytes()
-        return files
+def wrong_files(course: Course, topic: str) -> dict[str, bytes]:
+    """The solutions, and beside them the topic's misconceptions under the name that student processes know."""
+    solutions = course.solutions_dir
+    files = {path.name: path.read_bytes() for path in sorted(solutions.glob("*.py"))}
+    files[f"{WRONG_ANSWERS}.py"] = (solutions / "misconceptions" / f"{topic}.py").read_bytes()
+    return files
 
 
-def alike(one: Traces, other: Traces) -> bool:
-    """Whether two records are equal: the same checks failed, with the same calls and results in each.
+def alike(one: Trace, other: Trace) -> bool:
+    """Whether two records of a check are equal: the same verdict, the same calls, and the same results of each.
 
-    Results are equal when they are alike in type, dtype and shape, and their numbers within rounding.
+    Results are equal when they are alike in type, dtype and shape, and their numbers within rounding. A check that
+    could not be assessed is like one that passed.
     """
-    return one.keys() == other.keys() and all(_alike_traces(one[name], other[name]) for name in one)
-
-
-def _alike_traces(one: Trace, other: Trace) -> bool:
     return (
-        one.verdict == other.verdict
+        _outcome(one) == _outcome(other)
         and len(one.examples) == len(other.examples)
         and all(
             len(a) == len(b) and all(map(_alike_exchanges, a, b))
             for a, b in zip(one.examples, other.examples, strict=True)
         )
     )
+
+
+def _outcome(trace: Trace) -> str:
+    return "passed" if trace.verdict in NOT_ASSESSED else trace.verdict
 
 
 def _alike_exchanges(one: Exchange, other: Exchange) -> bool:
@@ -102,4 +120,4 @@ def _opaque(tree: list[Any]) -> object:
     return ("handle", tree[1]) if tree and tree[0] == "h" and len(tree) == 3 else tuple(map(str, tree))
 
 
-__all__ = ["Misconception", "WrongAnswers", "alike"]
+__all__ = ["WrongAnswers", "alike", "wrong_files"]

@@ -105,6 +105,14 @@ def test_calls_depend_on_answers(submission, number):
     """What is asked next depends on the answer."""
     answer = submission.depends(number)
     assert_equal(submission.depends(answer), answer + 1)
+
+
+@exercise("odd.scaled")
+@pytest.mark.parametrize("factor", [2, 3])
+@given(number=st.integers(0, 9))
+def test_scaled(submission, factor, number):
+    """A number, so many times."""
+    assert_equal(submission.scaled(number, factor), factor * number)
 '''
 
 SOLUTION = '''
@@ -173,10 +181,18 @@ def depends(x):
     # solution:
     return x + 1
     # end
+
+
+def scaled(x, factor):
+    """x, so many times."""
+    # solution:
+    return factor * x
+    # end
 '''
 
 MISCONCEPTIONS = '''
 """Wrong answers of odd."""
+import time
 from grader.testkit import misconception
 
 
@@ -188,11 +204,23 @@ def squares(x):
 @misconception("double", tell="You left it as it was.")
 def leaves_it(x):
     return x
+
+
+@misconception("scaled", tell="You always double.")
+def always_doubles(x, factor):
+    time.sleep(0.05)
+    return 2 * x
+
+
+@misconception("scaled", tell="You triple.")
+def triples(x, factor):
+    time.sleep(0.05)
+    return 3 * x
 '''
 
 RIGHT = SOLUTION.replace("# solution:", "").replace("# end", "")
 EXERCISES = {"double": "", "secret": "", "after": 'needs = ["double"]', "gpu": "", "partly": "", "buggy": "",
-             "fixture": "", "drawn": "", "depends": ""}  # fmt: skip
+             "fixture": "", "drawn": "", "depends": "", "scaled": ""}  # fmt: skip
 
 
 def write_odd_course(root: Path) -> Path:

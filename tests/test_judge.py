@@ -33,11 +33,12 @@ def test_right_answers_pass_and_what_cannot_be_assessed_leaves_the_total(odd: Wa
     result = odd.grade(odd=RIGHT)
     assert verdicts(result, "double") == ["passed", "passed"]
     assert verdicts(result, "drawn") == verdicts(result, "depends") == verdicts(result, "after") == ["passed"]
+    assert verdicts(result, "scaled") == ["passed", "passed"]
     assert verdicts(result, "gpu") == ["skipped"]
     assert exercise_of(result, "gpu").max == 0
     assert check_of(result, "on_a_gpu").message == "there is no GPU here"
     assert verdicts(result, "partly") == ["skipped", "passed"]
-    assert (result.score, result.max) == (14.0, 14.0)
+    assert (result.score, result.max) == (16.0, 16.0)
 
 
 def test_the_same_submission_gets_the_same_result(odd: Warm) -> None:
@@ -98,7 +99,7 @@ def test_an_endless_loop_costs_its_exercise_alone_and_its_line_is_named(odd: War
     assert verdicts(result, "secret") == ["timeout"]
     line = next(i for i, line in enumerate(text.splitlines(), 1) if "while n < x" in line)
     assert f"it was in line {line} of odd.py, in secret: while n < x:" in check_of(result, "secret").message
-    assert (result.score, result.max) == (12, 14)
+    assert (result.score, result.max) == (14, 16)
 
 
 def test_after_a_timeout_the_exercise_is_over(odd: Warm) -> None:
@@ -120,7 +121,7 @@ def test_a_crash_says_how_it_ended_and_costs_its_exercise_alone(odd: Warm, body:
     result = odd.grade(odd=with_own(secret=body))
     assert verdicts(result, "secret") == ["crashed"]
     assert words in check_of(result, "secret").message
-    assert (result.score, result.max) == (12, 14)
+    assert (result.score, result.max) == (14, 16)
 
 
 def test_a_check_with_a_bug_costs_nobody_points(odd: Warm) -> None:
@@ -156,6 +157,48 @@ def test_what_is_merely_similar_is_not_named(odd: Warm, body: str) -> None:
     found = exercise_of(odd.grade(odd=with_own(double=body)), "double")
     assert found.score == 0
     assert found.misconception is None
+
+
+def test_a_parameter_of_pytest_goes_with_generated_values(odd: Warm) -> None:
+    result = odd.grade(odd=with_own(scaled="return factor + factor * x if factor == 3 else 2 * x"))
+    assert verdicts(result, "scaled") == ["passed", "failed"]
+    assert check_of(result, "scaled[3]").message.splitlines()[1] == "scaled(0, 3)"
+
+
+def test_a_misconception_passes_where_the_answer_passed_and_fails_where_it_failed(odd: Warm) -> None:
+    assert exercise_of(odd.grade(odd=with_own(scaled="return x + x")), "scaled").misconception == "always_doubles"
+    assert exercise_of(odd.grade(odd=with_own(scaled="return x + x + x")), "scaled").misconception == "triples"
+    mixed = "return 2 * x if factor == 3 else 5 * x"  # like `always_doubles` in one check, unlike it in the other
+    assert exercise_of(odd.grade(odd=with_own(scaled=mixed)), "scaled").misconception is None
+
+
+def test_looking_for_a_name_is_not_the_submissions_time(odd_course: Path, tmp_path: Path) -> None:
+    course = write_odd_course(tmp_path)
+    manifest = course / "course.toml"
+    text = manifest.read_text()
+    last = text.index(EXERCISE_HEAD.format("scaled"))
+    first = text.index(EXERCISE_HEAD.format("double"))
+    manifest.write_text(text[:first] + text[last:] + "\n" + text[first:last])  # so that others come after it
+    warm = Warm(course, {"topic_seconds": 6.0})
+    try:
+        # Three wrong answers, 25 calls each of 0.05 s or more: over a second for each check that is recorded.
+        slow = (course / "solutions" / "misconceptions" / "odd.py").read_text().replace("0.05", "0.3")
+        (course / "solutions" / "misconceptions" / "odd.py").write_text(slow)
+        result = warm.grade(odd=with_own(scaled="return x + x"))
+    finally:
+        warm.worker.end()
+    assert exercise_of(result, "scaled").misconception == "always_doubles"
+    assert verdicts(result, "double") == ["passed", "passed"]
+    assert verdicts(result, "depends") == ["passed"]
+
+
+EXERCISE_HEAD = '[[topics.exercises]]\nname = "{}"'
+
+
+def test_an_error_of_torch_is_no_untouched_stub(odd: Warm) -> None:
+    message = check_of(odd.grade(odd=with_own(after="return torch.nn.Module()(x)")), "after").message
+    assert "is not written yet" not in message
+    assert "raised    NotImplementedError: Module [Module] is missing the required" in message
 
 
 def test_answers_that_depend_on_earlier_calls_fail_and_say_so(odd: Warm) -> None:

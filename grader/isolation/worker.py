@@ -48,6 +48,8 @@ def main() -> int:
                 host.settle()
             graded += 1
             write_frame(answers, judge.grade(submission))
+        except UserError as error:  # a course with a fault that shows only now
+            write_frame(answers, Fault(str(error)))
         except HostGone as error:
             write_frame(answers, Fault(f"the warm host has ended: {error}"))
             return 3
