@@ -12,6 +12,8 @@ import pytest
 from odd_course import RIGHT, with_own, write_odd_course
 from shared import REPO, Warm, WarmUp, check_of, exercise_of
 
+from grader.intake.submission import Submission
+from grader.isolation.protocol import Fault
 from grader.results import SubmissionResult
 
 
@@ -190,6 +192,22 @@ def test_looking_for_a_name_is_not_the_submissions_time(odd_course: Path, tmp_pa
     assert exercise_of(result, "scaled").misconception == "always_doubles"
     assert verdicts(result, "double") == ["passed", "passed"]
     assert verdicts(result, "depends") == ["passed"]
+
+
+def test_wrong_answers_that_cannot_be_imported_are_told_with_their_file(tmp_path: Path) -> None:
+    course = write_odd_course(tmp_path)
+    file = course / "solutions" / "misconceptions" / "odd.py"
+    file.write_text(f"{file.read_text()}\nimport no_such_module\n")
+    warm = Warm(course, {})
+    try:
+        right = warm.grade(odd=RIGHT)
+        told = warm.worker.grade(Submission("somebody", {"odd.py": with_own(scaled="return 0").encode()}), 120)
+    finally:
+        warm.worker.end()
+    assert right.score == right.max  # no name is looked for where nothing failed
+    assert isinstance(told, Fault)
+    assert told.fault.startswith(str(file)) and "No module named 'no_such_module'" in told.fault
+    assert "Traceback" not in told.fault
 
 
 EXERCISE_HEAD = '[[topics.exercises]]\nname = "{}"'
