@@ -88,7 +88,9 @@ def fit(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[fl
 
     Example:
         >>> data = [(torch.tensor([1.0]), 0), (torch.tensor([-1.0]), 1)]
-        >>> losses = fit(nn.Linear(1, 2), DataLoader(data, batch_size=1), epochs=3, lr=0.5)
+        >>> model = nn.Linear(1, 2, bias=False)
+        >>> _ = nn.init.zeros_(model.weight)
+        >>> losses = fit(model, DataLoader(data, batch_size=1), epochs=3, lr=0.5)
         >>> len(losses), losses[0] > losses[-1]
         (6, True)
 

@@ -17,6 +17,7 @@ from grader.workers import Worker
 
 REPO = Path(__file__).resolve().parent.parent
 OWN_COURSE = REPO / "examples" / "own_course"
+DEVICES_AND_RANKS = REPO / "examples" / "devices_and_ranks_course"
 
 
 class Warm:

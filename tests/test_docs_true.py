@@ -1,15 +1,21 @@
-"""What students read is true: every example in a docstring of a solution gives just what it says."""
+"""What people read is true: examples in docstrings of solutions give what they say, pages name what is there."""
 
 from __future__ import annotations
 
 import doctest
 import importlib.util
+import re
 from pathlib import Path
 
 import pytest
-from shared import OWN_COURSE, REPO
+from shared import DEVICES_AND_RANKS, OWN_COURSE, REPO
 
-SOLUTIONS = [*sorted((REPO / "solutions").glob("*.py")), *sorted((OWN_COURSE / "solutions").glob("*.py"))]
+SOLUTIONS = [
+    *sorted((REPO / "solutions").glob("*.py")),
+    *sorted((OWN_COURSE / "solutions").glob("*.py")),
+    DEVICES_AND_RANKS / "solutions" / "gpus.py",
+]
+PAGES = [REPO / "README.md", *sorted((REPO / "docs").glob("*.md"))]
 
 
 @pytest.mark.parametrize("file", SOLUTIONS, ids=lambda file: f"{file.parent.parent.name}/{file.stem}")
@@ -24,3 +30,17 @@ def test_examples_in_docstrings_are_true(file: Path) -> None:
         runner.run(test, out=told.append)
     assert runner.summarize(verbose=False).attempted > 0
     assert not told, "".join(told)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_examples_that_a_page_names_are_there(page: Path) -> None:
+    named = re.findall(r"\bexamples/[\w/]+", page.read_text())
+    assert [name for name in named if not (REPO / name).exists()] == []
+
+
+@pytest.mark.parametrize(("page", "topic"), [("devices.md", "gpus"), ("ranks.md", "team")])
+def test_pages_of_the_testkit_name_a_topic_that_uses_it(page: str, topic: str) -> None:
+    text = (REPO / "docs" / page).read_text()
+    assert f"The topic `{topic}` of the course `examples/{DEVICES_AND_RANKS.name}`" in text
+    facility = page.removesuffix(".md")
+    assert re.search(rf"\b{facility}\.\w+", (DEVICES_AND_RANKS / "checks" / f"test_{topic}.py").read_text())

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from shared import OWN_COURSE, REPO
+from shared import DEVICES_AND_RANKS, OWN_COURSE, REPO
 
 STUB, SOLUTION = "exercises/vectors.py", "solutions/vectors.py"
 WRONG, CHECKS = "solutions/misconceptions/vectors.py", "checks/test_vectors.py"
@@ -197,7 +197,8 @@ def test_the_command_prints_each_defect_and_exits_1(tmp_path: Path) -> None:
     assert done.stdout.splitlines() == [f"{course / file}:{line}: {words}", "1 defect"]
 
 
-def test_the_command_exits_0_for_a_sound_course() -> None:
-    done = run("-m", "grader", "verify", "--course", str(OWN_COURSE))
+@pytest.mark.parametrize("course", [OWN_COURSE, DEVICES_AND_RANKS], ids=lambda course: course.name)
+def test_the_command_exits_0_for_a_sound_course(course: Path) -> None:
+    done = run("-m", "grader", "verify", "--course", str(course))
     assert done.returncode == 0, done.stdout
     assert done.stdout.splitlines() == ["the course is sound"]

@@ -369,6 +369,14 @@ def meets_on_cuda(x: Tensor, y: Tensor) -> Tensor:
 
 @misconception(
     "add_across",
+    tell="'cuda' is hard-coded: both tensors go there, wherever they were. The sum belongs on x's device.",
+)
+def always_meets_on_cuda(x: Tensor, y: Tensor) -> Tensor:
+    return x.cuda() + y.cuda()
+
+
+@misconception(
+    "add_across",
     tell="x.device.type has no index: from cuda:1 it leads to the current GPU. Use the whole device.",
 )
 def forgets_the_index(x: Tensor, y: Tensor) -> Tensor:

@@ -33,9 +33,12 @@ cache = []
 
 
 def memory_bytes(model):
-    for size in range(1, 1 << 20):
-        cache.append(torch.ones(1 << 24))
-    return sum(t.nbytes for t in cache)
+    total = 0
+    for t in [*model.parameters(), *model.buffers()]:
+        while t.element_size() < 4:  # count everything in float32
+            cache.append(torch.ones(1 << 24))
+        total += t.nbytes
+    return total
 
 
 def freeze(model, prefix):

@@ -1,0 +1,80 @@
+import copy
+from contextlib import contextmanager
+
+import torch
+import torch.nn.functional as F
+
+
+@contextmanager
+def evaluating(model):
+    """Eval mode and no gradients, and every flag back afterwards."""
+    modes = [(m, m.training) for m in model.modules()]
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        for m, training in modes:
+            m.training = training
+
+
+def train_step(model, features, labels, optimizer):
+    optimizer.zero_grad()
+    loss = F.cross_entropy(model(features), labels)
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+def train_epoch(model, loader, optimizer):
+    model.train()
+    total, seen = 0.0, 0
+    for features, labels in loader:
+        total += len(labels) * train_step(model, features, labels, optimizer)
+        seen += len(labels)
+    return total / seen
+
+
+def fit(model, loader, epochs, lr):
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr)
+    return [train_step(model, x, y, optimizer) for _ in range(epochs) for x, y in loader]
+
+
+def evaluate(model, loader):
+    loss = right = seen = 0
+    with evaluating(model):
+        for x, y in loader:
+            logits = model(x)
+            loss += F.cross_entropy(logits, y, reduction="sum").item()
+            right += (logits.argmax(1) == y).sum().item()
+            seen += len(y)
+    return loss / seen, right / seen
+
+
+def predict_proba(model, x):
+    with evaluating(model):
+        return model(x).softmax(dim=-1)
+
+
+def predict_labels(model, x):
+    with evaluating(model):
+        return model(x).argmax(dim=-1)
+
+
+def fit_best(model, train_loader, val_loader, epochs, lr):
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr)
+    best = float("inf")
+    for _ in range(epochs):
+        train_epoch(model, train_loader, optimizer)
+        loss, _ = evaluate(model, val_loader)
+        if loss < best:
+            best, weights = loss, copy.deepcopy(model.state_dict())
+    model.load_state_dict(weights)
+    return best
+
+
+def clip_and_step(model, loss, optimizer, max_norm):
+    loss.backward()
+    norm = torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+    optimizer.step()
+    return norm.item()

@@ -1,0 +1,94 @@
+import io
+
+import torch
+from torch import nn
+from torch.nn.functional import log_softmax, nll_loss
+
+
+def train_step(model, features, labels, optimizer):
+    for group in optimizer.param_groups:
+        for p in group["params"]:
+            p.grad = None
+    loss = nll_loss(log_softmax(model(features), dim=1), labels)
+    loss.backward()
+    optimizer.step()
+    return float(loss)
+
+
+def train_epoch(model, loader, optimizer):
+    for module in model.modules():
+        module.training = True
+    losses = []
+    for x, y in loader:
+        losses += [train_step(model, x, y, optimizer)] * len(y)
+    return sum(losses) / len(losses)
+
+
+def fit(model, loader, epochs, lr):
+    losses = []
+    for _ in range(epochs):
+        for x, y in loader:
+            model.zero_grad()
+            loss = nll_loss(log_softmax(model(x), dim=1), y)
+            loss.backward()
+            with torch.no_grad():
+                for p in model.parameters():
+                    if p.grad is not None:
+                        p -= lr * p.grad
+            losses.append(float(loss))
+    return losses
+
+
+def all_logits(model, batches):
+    """What the model says in eval mode, all batches in one tensor."""
+    before = {name: module.training for name, module in model.named_modules()}
+    model.eval()
+    with torch.inference_mode():
+        out = torch.cat([model(x) for x in batches])
+    for name, module in model.named_modules():
+        module.training = before[name]
+    return out.clone()
+
+
+def evaluate(model, loader):
+    batches = list(loader)
+    logits = all_logits(model, [x for x, _ in batches])
+    labels = torch.cat([y for _, y in batches])
+    loss = nn.CrossEntropyLoss()(logits, labels)
+    right = [row.index(max(row)) == label for row, label in zip(logits.tolist(), labels.tolist())]
+    return float(loss), sum(right) / len(right)
+
+
+def predict_proba(model, x):
+    e = log_softmax(all_logits(model, [x]), dim=1).exp()
+    return e
+
+
+def predict_labels(model, x):
+    return torch.max(all_logits(model, [x]), dim=1).indices
+
+
+def fit_best(model, train_loader, val_loader, epochs, lr):
+    optimizer = torch.optim.SGD(model.parameters(), lr)
+    history = []
+    for _ in range(epochs):
+        train_epoch(model, train_loader, optimizer)
+        file = io.BytesIO()
+        torch.save(model.state_dict(), file)
+        history.append((evaluate(model, val_loader)[0], file))
+    losses = [loss for loss, _ in history]
+    best = losses.index(min(losses))
+    history[best][1].seek(0)
+    model.load_state_dict(torch.load(history[best][1]))
+    return losses[best]
+
+
+def clip_and_step(model, loss, optimizer, max_norm):
+    loss.backward()
+    grads = [p.grad for p in model.parameters() if p.grad is not None]
+    norm = torch.cat([g.flatten() for g in grads]).norm()
+    if norm > max_norm:
+        for g in grads:
+            g *= max_norm / norm
+    optimizer.step()
+    return float(norm)

@@ -1,0 +1,304 @@
+"""DistributedDataParallel: many processes train one model.
+
+Every process, a *rank*, runs the same program with a copy of the model and its own share of the rows. After each
+backward the ranks average their gradients, so that all copies take the same step and stay equal. What they say to
+each other are *collectives* (all_reduce, broadcast, barrier ...): a collective ends only when every rank has called it.
+A rank that does not call it leaves all others waiting for ever.
+
+``torchrun --nproc-per-node=2 ddp.py`` starts two ranks and tells each, by environment variables, which one it is.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, Dataset, DistributedSampler, TensorDataset
+
+
+def read_env(environ: Mapping[str, str]) -> tuple[int, int, int]:
+    """Who this process is, from the variables that torchrun sets.
+
+    Args:
+        environ: the environment, ``os.environ`` or a dict like it. It is only read.
+
+    Returns:
+        ``(rank, local_rank, world_size)`` as ints: the number of this process among all (``RANK``), its number among
+        those on the same machine (``LOCAL_RANK``), and how many there are in all (``WORLD_SIZE``). A process that
+        nobody started by torchrun finds none of them: it is alone, ``(0, 0, 1)``.
+
+    Example:
+        >>> read_env({"RANK": "5", "LOCAL_RANK": "1", "WORLD_SIZE": "8"})
+        (5, 1, 8)
+        >>> read_env({})
+        (0, 0, 1)
+
+    Read: PyTorch docs, "torchrun (Elastic Launch)", the section on environment variables; "Deep Learning with GPU",
+    DistributedDataParallel.
+    """
+    # environment variables are strings
+    raise NotImplementedError("write `read_env` here")
+
+
+def choose_backend(device_type: str, system: str) -> str:
+    """The library by which the ranks talk.
+
+    Args:
+        device_type: ``"cuda"``, ``"cpu"``, ``"mps"`` ...: the ``type`` of a ``torch.device``.
+        system: the operating system as ``platform.system()`` says it: ``"Linux"``, ``"Windows"``, ``"Darwin"``.
+
+    Returns:
+        ``"nccl"`` for CUDA, but not on Windows, where there is none; ``"gloo"`` for everything else.
+
+    Example:
+        >>> choose_backend("cuda", "Linux"), choose_backend("cuda", "Windows"), choose_backend("cpu", "Linux")
+        ('nccl', 'gloo', 'gloo')
+
+    Read: PyTorch docs, "Distributed communication package", the section on backends; Raschka, "Build a Large Language
+    Model (From Scratch)", appendix A.9.3 "Training with multiple GPUs".
+    """
+    # one condition
+    raise NotImplementedError("write `choose_backend` here")
+
+
+def ddp_setup(rank: int, world_size: int) -> None:
+    """Joins the process group; every rank calls it once, and it returns when all are there.
+
+    The ranks meet at ``MASTER_ADDR``:``MASTER_PORT``. torchrun has set both; then they must stay as they are. Where
+    one is not set, this function sets it in ``os.environ``: one machine, any free port that all ranks agree on.
+    The backend follows the rule of `choose_backend`. If there is CUDA, the current device becomes the one with the
+    number ``LOCAL_RANK``, or, where that is not set, the rank modulo the number of devices.
+
+    Args:
+        rank: the number of this process, from 0. (It need not be in the environment.)
+        world_size: how many ranks there are.
+
+    Example:
+        ::
+
+            rank, _, world_size = read_env(os.environ)
+            ddp_setup(rank, world_size)
+
+    Read: PyTorch docs, `torch.distributed.init_process_group` and "Initialization"; Raschka, appendix A.9.3 "Training
+    with multiple GPUs".
+    """
+    # setdefault leaves what is there
+    raise NotImplementedError("write `ddp_setup` here")
+
+
+def ddp_cleanup() -> None:
+    """Leaves the process group; does nothing where there is none.
+
+    A program that ends without it may hang, or leave the other ranks waiting.
+
+    Example:
+        >>> ddp_cleanup()
+
+    Read: PyTorch docs, "Distributed communication package", the section on shutdown.
+    """
+    # ask before you destroy
+    raise NotImplementedError("write `ddp_cleanup` here")
+
+
+def sharded_loader(dataset: Dataset, batch_size: int, rank: int, world_size: int, seed: int) -> DataLoader:
+    """This rank's share of a dataset, in batches.
+
+    In every epoch the rows are shuffled and dealt out: no row goes to two ranks. All ranks get equally many; the rows
+    that are left over when ``world_size`` does not divide the dataset are dropped for that epoch. Every rank has
+    the same number of batches: a rank with one more would wait for the others for ever.
+
+    Args:
+        dataset: has a length, the same on all ranks.
+        batch_size: rows per batch *of this rank*; its last batch may be shorter.
+        rank: whose share; world_size: how many shares.
+        seed: decides the shuffles; the same on all ranks.
+
+    Returns:
+        A loader whose ``.sampler`` has ``set_epoch(epoch)``: called before an epoch, with another number each time,
+        it makes another shuffle. The same seed and epoch give the same one again.
+
+    Example:
+        >>> rows = TensorDataset(torch.arange(7))
+        >>> loaders = [sharded_loader(rows, batch_size=2, rank=r, world_size=2, seed=0) for r in range(2)]
+        >>> [len(loader) for loader in loaders]
+        [2, 2]
+        >>> len({int(x) for loader in loaders for (batch,) in loader for x in batch})
+        6
+
+    Read: PyTorch docs, `torch.utils.data.distributed.DistributedSampler` (mind ``drop_last``); Raschka, appendix A.9.3.
+    """
+    # the sampler shuffles and deals; drop_last is its own, or rows come twice to make the shares equal
+    raise NotImplementedError("write `sharded_loader` here")
+
+
+def average_gradients(model: nn.Module) -> None:
+    """Makes the gradients of all ranks equal: each becomes their mean. This is what DDP does behind your back.
+
+    Every rank calls it after its own ``backward()``. Afterwards ``p.grad`` of every parameter is the mean over all
+    ranks of what it was there. A parameter without a gradient (then it has none on any rank) stays without.
+
+    Args:
+        model: a plain module, the same on every rank, but for its gradients.
+
+    Example:
+        ::
+
+            loss.backward()
+            average_gradients(model)
+            optimizer.step()
+
+    Read: PyTorch docs, `torch.distributed.all_reduce`, and the tutorial "Writing Distributed Applications with
+    PyTorch", section "Distributed Training".
+    """
+    # a sum over the ranks, then one division
+    raise NotImplementedError("write `average_gradients` here")
+
+
+def wrap(model: nn.Module, device: torch.device) -> DDP:
+    """The model on its device, inside DistributedDataParallel.
+
+    DDP looks at the parameters when it is made: where they are then is where they must stay. On a CUDA device it is
+    told so with ``device_ids=[that device]``; for any other device ``device_ids`` is left out.
+
+    Args:
+        model: a plain module.
+        device: where it shall be; of type ``"cuda"``, with an index, or ``"cpu"``.
+
+    Returns:
+        The DDP module. Calling it and then ``backward()`` averages the gradients over the ranks.
+
+    Example:
+        ::
+
+            net = wrap(model, torch.device("cuda", local_rank))
+            loss = F.cross_entropy(net(x), y)    # not net.module(x): that one averages nothing
+
+    Read: PyTorch docs, `torch.nn.parallel.DistributedDataParallel`; "Deep Learning with GPU",
+    DistributedDataParallel.
+    """
+    # first the device, then the wrap
+    raise NotImplementedError("write `wrap` here")
+
+
+def train(
+    rank: int,
+    world_size: int,
+    model: nn.Module,
+    dataset: Dataset,
+    epochs: int,
+    lr: float,
+    batch_size: int,
+    seed: int = 0,
+) -> dict[str, Tensor]:
+    """Trains one model on all ranks together: plain SGD on the cross-entropy of logits.
+
+    The group is set up already, and stays so. Each epoch goes over the rows that `sharded_loader` deals to this rank,
+    with a new shuffle. Each step uses the mean gradient over all ranks: where ``world_size * batch_size`` divides
+    the rows, the result is that of one process which takes the ranks' batches joined together.
+
+    Args:
+        rank, world_size: which rank this is, of how many.
+        model: on every rank of the same shape, but perhaps with other numbers: rank 0's count.
+        dataset: pairs ``(features, label)``, the same on all ranks.
+        epochs: how often to go over the rows.
+        lr: the learning rate.
+        batch_size: rows per rank and step.
+        seed: for `sharded_loader`.
+
+    Returns:
+        The trained ``state_dict``: the names of the plain model (no ``module.`` in front), CPU tensors, the same
+        numbers on every rank.
+
+    Example:
+        ::
+
+            ddp_setup(rank, world_size)
+            state = train(rank, world_size, model, dataset, epochs=3, lr=0.1, batch_size=16)
+            ddp_cleanup()
+
+    Read: Raschka, appendix A.9.3 "Training with multiple GPUs"; "Deep Learning with GPU", DistributedDataParallel;
+    PyTorch tutorial "Getting Started with Distributed Data Parallel".
+    """
+    # one training loop as ever, with a wrapped model, a dealt loader, and set_epoch
+    raise NotImplementedError("write `train` here")
+
+
+def global_accuracy(model: nn.Module, loader: DataLoader) -> float:
+    """How many of all ranks' rows the model gets right: one number, the same on every rank.
+
+    Every rank calls it with a loader of its own rows. The loaders may have different numbers of rows, and of batches;
+    a rank may even have none.
+
+    Args:
+        model: the same on every rank; gives logits ``(n, classes)``.
+        loader: batches ``(features, labels)``.
+
+    Returns:
+        A Python float in [0, 1]: right rows of all ranks, divided by rows of all ranks.
+
+    Example:
+        ::
+
+            # rank 0: 3 of 3 right, rank 1: 1 of 5 right
+            global_accuracy(model, loader)    # 0.5 on both
+
+    Read: PyTorch docs, `torch.distributed.all_reduce`; Raschka, appendix A.9.3.
+    """
+    # count here, add over the ranks, divide once
+    raise NotImplementedError("write `global_accuracy` here")
+
+
+def save_on_rank0(model: nn.Module, path: str | Path) -> None:
+    """Saves the weights once, for all ranks.
+
+    All ranks call it. Rank 0 alone writes; the others wait, so that when it returns, on any rank, the file is there
+    and complete.
+
+    Args:
+        model: inside DistributedDataParallel, or a plain module.
+        path: the file, the same on all ranks.
+
+    The file holds what ``torch.save`` makes of a ``state_dict`` with the plain model's names, so that a program without
+    DDP can load it.
+
+    Example:
+        ::
+
+            save_on_rank0(net, "weights.pt")
+            state = torch.load("weights.pt", weights_only=True)    # works on every rank
+
+    Read: PyTorch tutorial "Getting Started with Distributed Data Parallel", the section on checkpoints;
+    `torch.distributed.barrier`.
+    """
+    # the barrier is for all ranks, also for those that have nothing to do before it
+    raise NotImplementedError("write `save_on_rank0` here")
+
+
+def main() -> None:
+    """A whole program: sets up, trains a small model on toy data, says how it went, and cleans up.
+
+    It runs under ``torchrun --nproc-per-node=2 ddp.py``, where each worker finds its number in the environment, and
+    alone, by ``python ddp.py``, where there is nothing in the environment. It takes no arguments, prints one line, on
+    rank 0 only, and ends with exit code 0, out of the process group.
+
+    Example:
+        .. code-block:: text
+
+            $ torchrun --nproc-per-node=2 ddp.py
+            2 ranks, loss 0.12
+
+    Read: PyTorch docs, "torchrun (Elastic Launch)"; Raschka, appendix A.9.3 "Training with multiple GPUs".
+    """
+    # everything is there already
+    raise NotImplementedError("write `main` here")
+
+
+if __name__ == "__main__":
+    main()

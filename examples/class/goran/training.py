@@ -1,0 +1,239 @@
+"""The training loop: forward, loss, backward, step; and measuring how well it went without disturbing it.
+
+The loop is five lines that everybody knows, and each can be wrong in a way that still trains, a little worse.
+What helps: know in which mode the model is, what is in ``.grad``, and over how many examples a mean is taken.
+"""
+
+from __future__ import annotations
+
+import copy
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.optim import Optimizer
+from torch.utils.data import DataLoader
+
+
+def train_step(model: nn.Module, features: Tensor, labels: Tensor, optimizer: Optimizer) -> float:
+    """One step of training on one batch.
+
+    The loss is the cross-entropy of the model's output (logits, no probabilities), mean over the batch.
+
+    Args:
+        model: in training mode; gives logits of shape ``(n, C)``.
+        features: shape ``(n, ...)``, the model's input.
+        labels: shape ``(n,)``, class indices.
+        optimizer: holds the model's parameters. Use this one: it may remember earlier steps (momentum).
+
+    Returns:
+        The loss of this batch **before** the step, a Python float. Gradients left over from earlier must not
+        make a difference to the step.
+
+    Example:
+        >>> model = nn.Linear(1, 2, bias=False)
+        >>> _ = nn.init.zeros_(model.weight)
+        >>> optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+        >>> round(train_step(model, torch.tensor([[2.0]]), torch.tensor([1]), optimizer), 4)
+        0.6931
+        >>> model.weight.detach()
+        tensor([[-1.],
+                [ 1.]])
+
+    Read: Raschka, "Build a Large Language Model (From Scratch)", appendix A.7 "A typical training loop"; PyTorch
+    docs, `F.cross_entropy` (what does it expect as input?) and "Optimizing Model Parameters".
+    """
+    # clear, loss, backward, step
+    raise NotImplementedError("write `train_step` here")
+
+
+def train_epoch(model: nn.Module, loader: DataLoader, optimizer: Optimizer) -> float:
+    """One pass through the training data: a step per batch, in the loader's order.
+
+    Args:
+        model: in any mode. The whole model is in training mode while it learns, and when this function returns.
+        loader: gives ``(features, labels)``; at least one batch. The last batch may be shorter than the others, or
+            the loader may leave it out (so ``len(loader.dataset)`` need not be the number of examples seen).
+        optimizer: holds the model's parameters.
+
+    Returns:
+        The mean loss per example over the epoch, a Python float: each example counts as much as any other, whatever
+        batch it was in. The loss of an example is the one its batch had before its step.
+
+    Example:
+        >>> model = nn.Linear(1, 2)
+        >>> data = [(torch.tensor([1.0]), 0), (torch.tensor([-1.0]), 1), (torch.tensor([2.0]), 0)]
+        >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+        >>> first = train_epoch(model, DataLoader(data, batch_size=2), optimizer)
+        >>> train_epoch(model, DataLoader(data, batch_size=2), optimizer) < first
+        True
+
+    Read: Raschka, appendix A.7 "A typical training loop"; PyTorch docs, `nn.Module.train`.
+    """
+    # train_step does the work; keep sums, and divide once
+    raise NotImplementedError("write `train_epoch` here")
+
+
+def fit(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
+    """Train a model with plain SGD (no momentum) on the cross-entropy of its logits.
+
+    Args:
+        model: in training mode; gives logits.
+        loader: gives ``(features, labels)``. Go through it once per epoch, from beginning to end.
+        epochs: how many times, 0 or more.
+        lr: the learning rate.
+
+    Returns:
+        The loss of every batch before its step, in order, as Python floats: ``epochs * len(loader)`` of them.
+
+    Example:
+        >>> data = [(torch.tensor([1.0]), 0), (torch.tensor([-1.0]), 1)]
+        >>> model = nn.Linear(1, 2, bias=False)
+        >>> _ = nn.init.zeros_(model.weight)
+        >>> losses = fit(model, DataLoader(data, batch_size=1), epochs=3, lr=0.5)
+        >>> len(losses), losses[0] > losses[-1]
+        (6, True)
+
+    Read: Raschka, appendix A.7 "A typical training loop", which gets 0.75, 0.65, 0.44, 0.13, 0.03, 0.00 on its toy
+    data; PyTorch docs, `torch.optim.SGD`.
+    """
+    # one optimizer, two loops
+    raise NotImplementedError("write `fit` here")
+
+
+def evaluate(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
+    """Measure a model without leaving a trace.
+
+    Args:
+        model: in any mode; some of its submodules may be in training mode and others not. It runs in eval
+            mode and records no gradients (call the model itself, so that its hooks run). Afterwards
+            parameters, buffers and every submodule's ``training`` flag are what they were.
+        loader: gives ``(features, labels)``; at least one batch, perhaps of different sizes.
+
+    Returns:
+        ``(loss, accuracy)``, two Python floats: the mean cross-entropy per example, and the fraction of examples, from
+        0 to 1, whose largest logit is that of their label. Each example counts the same, whatever batch it is in.
+
+    Example:
+        >>> model = nn.Linear(2, 2, bias=False)
+        >>> _ = nn.init.eye_(model.weight)
+        >>> data = [(torch.tensor([1.0, 0.0]), 0), (torch.tensor([0.0, 1.0]), 1), (torch.tensor([1.0, 0.0]), 1)]
+        >>> loss, accuracy = evaluate(model, DataLoader(data, batch_size=2))
+        >>> round(loss, 4), round(accuracy, 4), model.training
+        (0.6466, 0.6667, True)
+
+    Read: Raschka, appendix A.7 "A typical training loop"; PyTorch docs, `nn.Module.eval`, `torch.no_grad`.
+    """
+    # note the flags; add up; put the flags back whatever happens
+    raise NotImplementedError("write `evaluate` here")
+
+
+def predict_proba(model: nn.Module, x: Tensor) -> Tensor:
+    """The probability of each class.
+
+    Args:
+        model: in any mode; gives logits. It runs in eval mode and records no gradients meanwhile; afterwards the
+            ``training`` flag of the model and of every submodule is what it was.
+        x: shape ``(n, ...)``, the model's input.
+
+    Returns:
+        Shape ``(n, C)``: each row is the softmax of the example's logits, so it sums to 1.
+
+    Example:
+        >>> model = nn.Linear(2, 2, bias=False)
+        >>> _ = nn.init.eye_(model.weight)
+        >>> predict_proba(model, torch.tensor([[0.0, 0.0], [1.0, 0.0]]))
+        tensor([[0.5000, 0.5000],
+                [0.7311, 0.2689]])
+
+    Read: Raschka, appendix A.5 "Implementing multilayer neural networks" (its end: predictions) and A.7; PyTorch
+    docs, `torch.softmax` (which dim?).
+    """
+    # the flags as in evaluate
+    raise NotImplementedError("write `predict_proba` here")
+
+
+def predict_labels(model: nn.Module, x: Tensor) -> Tensor:
+    """The most probable class of each example.
+
+    Args:
+        model: in any mode; gives logits. It runs in eval mode and records no gradients meanwhile; afterwards the
+            ``training`` flag of the model and of every submodule is what it was.
+        x: shape ``(n, ...)``, the model's input.
+
+    Returns:
+        Shape ``(n,)``, int64: the class indices.
+
+    Example:
+        >>> model = nn.Linear(2, 2, bias=False)
+        >>> _ = nn.init.eye_(model.weight)
+        >>> predict_labels(model, torch.tensor([[0.0, 3.0], [1.0, 0.0]]))
+        tensor([1, 0])
+
+    Read: Raschka, appendix A.7 "A typical training loop" (its end: predictions); PyTorch docs, `torch.argmax`.
+    """
+    # the largest probability is where the largest logit is
+    raise NotImplementedError("write `predict_labels` here")
+
+
+def fit_best(model: nn.Module, train_loader: DataLoader, val_loader: DataLoader, epochs: int, lr: float) -> float:
+    """Train, and keep the model of the best epoch rather than the last one.
+
+    Every epoch trains once through ``train_loader`` (plain SGD without momentum, cross-entropy of the logits, the
+    model in training mode), then measures the validation loss (mean per example, the model in eval mode).
+
+    Args:
+        model: gives logits.
+        train_loader: gives ``(features, labels)``.
+        val_loader: the same; its last batch may be short. Nothing is learnt from it: it moves neither
+            parameters nor buffers.
+        epochs: at least 1.
+        lr: the learning rate.
+
+    Returns:
+        The lowest validation loss that was measured after an epoch, a Python float. The model has the parameters
+        **and buffers** that it had then; if two epochs have the same loss, those of the first. The
+        model as it was before the first epoch does not take part.
+
+    Example:
+        >>> data = [(torch.tensor([1.0]), 0), (torch.tensor([-1.0]), 1)]
+        >>> model, loader = nn.Linear(1, 2), DataLoader(data, batch_size=2)
+        >>> best = fit_best(model, loader, loader, epochs=3, lr=0.1)
+        >>> best == evaluate(model, loader)[0]
+        True
+
+    Read: PyTorch docs, `nn.Module.state_dict` (what does it hand out: copies, or the tensors themselves?) and
+    `copy.deepcopy`; *Deep Learning with GPU*, training checklist.
+    """
+    # a copy at each new best, and load it in the end
+    raise NotImplementedError("write `fit_best` here")
+
+
+def clip_and_step(model: nn.Module, loss: Tensor, optimizer: Optimizer, max_norm: float) -> float:
+    """One step with a bound on its length: gradients that are too large as a whole are scaled down.
+
+    Args:
+        model: its parameters get their gradients here; a parameter may be frozen.
+        loss: a scalar with a graph, from the model. There are no gradients left over from before:
+            clearing them is the caller's business.
+        optimizer: holds the model's parameters.
+        max_norm: if the norm of **all** gradients together, as one long vector, is larger than this, then all are
+            multiplied by the one factor that makes it this large; otherwise they stay.
+
+    Returns:
+        That norm before clipping, a Python float.
+
+    Example:
+        >>> model = nn.Linear(2, 1, bias=False)
+        >>> _ = nn.init.zeros_(model.weight)
+        >>> optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+        >>> clip_and_step(model, model(torch.tensor([3.0, 4.0])).sum(), optimizer, max_norm=1.0)
+        5.0
+        >>> model.weight.detach()
+        tensor([[-0.6000, -0.8000]])
+
+    Read: PyTorch docs, `torch.nn.utils.clip_grad_norm_` (what does it return?); Raschka, appendix D.3 "Gradient
+    clipping".
+    """
+    # backward makes the gradients, then they can be clipped, then used
+    raise NotImplementedError("write `clip_and_step` here")

@@ -1,0 +1,32 @@
+"""On a device: numbers come from the CPU, the work is done elsewhere."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+
+def mean_on(batches: Sequence[Tensor], device: torch.device) -> Tensor:
+    """The mean over the numbers of all batches, computed on a device.
+
+    Each batch moves to the device once, if it is not there. No value is read back: Python need not wait for the GPU.
+
+    Args:
+        batches: at least one, of shapes ``(n,)`` with another n each, float32, on any devices.
+        device: where to compute.
+
+    Returns:
+        A tensor with no dimensions, on ``device``.
+
+    Example:
+        >>> mean_on([torch.tensor([6.0]), torch.tensor([1.0, 2.0])], torch.device("cpu"))
+        tensor(3.)
+
+    Read: PyTorch docs, `Tensor.to`, and 'CUDA semantics', section 'Asynchronous execution'.
+    """
+    # solution: the total lives on the device, the count is known anyway
+    total = torch.zeros((), device=device)
+    for batch in batches:
+        total += batch.to(device).sum()
+    return total / sum(len(batch) for batch in batches)
+    # end
