@@ -22,7 +22,7 @@ from make_class_zips import SIZE, canvas_zip
 from shared import OWN_COURSE, REPO
 
 KILLS = 30
-SMALL = 20
+SMALL = 12
 PROGRAM = """
 import os, sys
 from pathlib import Path
@@ -35,17 +35,16 @@ from grader.results import CheckResult, ExerciseResult, SubmissionResult
 
 archive, out = map(Path, sys.argv[1:3])
 
-class Quick(Crew):
-    def grade(self, source):
-        submission = source.read()
-        content = digest(submission)
-        score = float(int(content, 16) % 3)
-        checks = (CheckResult(name="c", verdict="passed"),)
-        exercise = ExerciseResult(name="vectors.cosine", score=score, max=2.0, checks=checks)
-        result = SubmissionResult(submission=source.name, score=score, max=2.0, exercises=(exercise,))
-        return Graded(result, content, 0.0)
+def grade(crew, source):
+    submission = source.read()
+    content = digest(submission)
+    score = float(int(content, 16) % 3)
+    checks = (CheckResult(name="c", verdict="passed"),)
+    exercise = ExerciseResult(name="vectors.cosine", score=score, max=2.0, checks=checks)
+    result = SubmissionResult(submission=source.name, score=score, max=2.0, exercises=(exercise,))
+    return Graded(result, content, 0.0)
 
-class_grading.Crew = Quick
+Crew.grade = grade
 told = class_grading.ClassSettings(paths=(archive,), out=out, jobs=2)
 settings = Settings(course=Path("examples/own_course"), limits=DEFAULT_LIMITS)
 sys.exit(class_grading.grade_class(told, settings))
@@ -53,7 +52,7 @@ sys.exit(class_grading.grade_class(told, settings))
 
 
 def real(work: Path, out: Path) -> list[str]:
-    arguments = ["grade", str(work), "--course", str(OWN_COURSE), "--out", str(out), "--jobs", "2"]
+    arguments = ["grade", str(work), "--course", str(OWN_COURSE), "--out", str(out), "--jobs", "1"]
     return [sys.executable, "-m", "grader", *arguments]
 
 
@@ -117,7 +116,7 @@ def test_killed_at_thirty_random_moments_and_run_again(small_class: Path, tmp_pa
         began = time.monotonic()
         with running(real(small_class, out)) as process:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(moments.uniform(0.3, 1.0) * whole)
+                process.wait(moments.uniform(0.0, 1.0) * whole)
             process.kill()
             died = process.wait(30) == -signal.SIGKILL
         killed += died
