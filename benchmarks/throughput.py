@@ -107,7 +107,9 @@ def memory_over(count: int) -> dict[str, float]:
         for number in range(count):
             worker.grade(open_submission(submissions[number % 20], topics).read(), 600)
             if number + 1 in (20, count):
-                seen[number + 1] = pss(worker.pid) + sum(pss(process) for process in descendants(worker.pid))
+                seen[number + 1] = pss(worker.process.pid) + sum(
+                    pss(process) for process in descendants(worker.process.pid)
+                )
         worker.end()
     return {"worker_mb_after_20": seen[20], f"worker_mb_after_{count}": seen[count]}
 

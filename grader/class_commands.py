@@ -33,7 +33,8 @@ def add_to(app: typer.Typer) -> None:
     app.command(
         epilog="\b\nExamples:\n  grader grade submissions/\n  grader grade alice/ bob/ carol_autograd.py --jobs 4\n"
         "  grader grade submissions/ --out week1 --only tensor_ops --fail-under 50\n"
-        "  grader grade canvas.zip --roster class.csv --due 2026-10-31 --late-penalty 0.1"
+        "  grader grade canvas.zip --roster class.csv --due 2026-10-31 --late-penalty 0.1\n"
+        "  grader grade submissions/ --dask tcp://10.0.0.1:8786"
     )(grade)
     app.command(epilog="\b\nExamples:\n  grader status\n  grader status --out week1 --notes")(status)
     app.command(
@@ -52,6 +53,10 @@ def grade(
     ],
     out: OutOption = _OUT,
     jobs: Annotated[int, typer.Option("--jobs", min=0, help="Submissions at a time; 0: one per core.")] = 0,
+    dask: Annotated[
+        str | None,
+        typer.Option("--dask", metavar="ADDRESS", help="Grade on this Dask cluster (pip install 'torchkata[dask]')."),
+    ] = None,
     again: Annotated[bool, typer.Option("--again", help="Grade also what the gradebook has already.")] = False,
     only: Annotated[
         list[str] | None, typer.Option("--only", metavar="NAME", help="A topic or exercise; may be repeated.")
@@ -71,6 +76,8 @@ def grade(
     prints: Prints = "64KiB",
 ) -> int:
     """Grade many submissions: a table, results.jsonl, and a gradebook that an interrupted run goes on from."""
+    if dask is not None and jobs:
+        raise typer.BadParameter("with --dask, the cluster's threads tell how many at a time", param_hint="--jobs")
     limits = limits_from(check_seconds, topic_seconds, memory, processes, files, prints)
     from grader.class_grading import ClassSettings, grade_class
     from grader.doctor import cores
@@ -81,6 +88,7 @@ def grade(
         paths=tuple(paths),
         out=out,
         jobs=jobs or cores(),
+        dask=dask,
         again=again,
         trial=trial,
         roster=roster,

@@ -6,25 +6,26 @@ Decides nothing about a submission: every verdict comes from a worker. Never gra
 from __future__ import annotations
 
 import contextlib
-import importlib.metadata
-import platform
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import FrameType
+from typing import Protocol
 
 import msgspec
 
 from grader.course import Course, content_hash
+from grader.doctor import versions
 from grader.errors import UserError
 from grader.gradebook import Gradebook, Row, selection_key
 from grader.grading import INTERRUPTED, Settings, Tally, exercises_of, worker_options
 from grader.intake.find import find_submissions
 from grader.intake.roster import Roster
 from grader.intake.submission import Ready, Source, digest
+from grader.isolation.protocol import WorkerOptions
 from grader.late import LatePolicy, read_due, read_penalty
-from grader.pool import Crew, grade_all
+from grader.pool import Crew, Graded, grade_all
 from grader.reports import clean, points
 from grader.reports.jsonl import write_jsonl
 
@@ -32,11 +33,17 @@ _LINES = 20
 
 
 class ClassSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What `grader grade` was told besides; `trial` keeps the results as a run that no report shows."""
+    """What `grader grade` was told besides.
+
+    Attributes:
+        dask: address of a Dask scheduler; then `jobs` does not count.
+        trial: the results are kept as a run that no report shows.
+    """
 
     paths: tuple[Path, ...]
     out: Path
     jobs: int
+    dask: str | None = None
     again: bool = False
     trial: bool = False
     roster: Path | None = None
@@ -48,7 +55,7 @@ def grade_class(told: ClassSettings, settings: Settings) -> int:
     """Grades every submission at the paths into the gradebook under `out`, prints the table, returns the exit code.
 
     Raises:
-        UserError: no such course, names or submissions, or an unusable gradebook or roster.
+        UserError: no such course, names or submissions, or an unusable gradebook, roster or cluster.
     """
     from grader.reports.progress import progress
 
@@ -61,22 +68,23 @@ def grade_class(told: ClassSettings, settings: Settings) -> int:
     asides.end()
     hashed = content_hash(course)
     key = selection_key(options.exercises, {"limits": options.limits})
-    with Gradebook.open(told.out / "gradebook.sqlite", keep_damaged_aside=True) as book:
+    with contextlib.ExitStack() as ending:
+        graders = ending.enter_context(_graders(told, course, hashed, options))
+        book = ending.enter_context(Gradebook.open(told.out / "gradebook.sqlite", keep_damaged_aside=True))
         if book.set_aside is not None:
             _warn(
                 f"the gradebook was damaged; it is kept as {book.set_aside}, and a new one begins: all is graded again"
             )
         run = book.start_run(
-            *(course.name, hashed, options.seed, key, _versions()),
+            *(course.name, hashed, options.seed, key, versions()),
             expected=len(sources),
             late=policy,
             trial=told.trial,
         )
-        crew = Crew(course, options)
 
         def unknown() -> Iterator[Source]:
             for source in sources:
-                if crew.stopped:
+                if graders.stopped:
                     return
                 try:
                     submission = source.read()
@@ -90,8 +98,8 @@ def grade_class(told: ClassSettings, settings: Settings) -> int:
                     continue
                 yield Ready(submission)
 
-        with _interruptible(crew.stop) as interrupted, progress(len(sources)) as advance:
-            for graded in grade_all(unknown(), crew, min(told.jobs, len(sources))):
+        with _interruptible(graders.stop) as interrupted, progress(len(sources)) as advance:
+            for graded in graders.grade_all(unknown()):
                 book.record(run, graded.result, graded.digest, graded.seconds)
                 advance()
         if interrupted():
@@ -100,6 +108,36 @@ def grade_class(told: ClassSettings, settings: Settings) -> int:
             return INTERRUPTED
         book.finish_run(run)
         return _report(book, run, told, settings)
+
+
+class _Graders(Protocol):
+    """Who grades: processes of this machine, or a cluster."""
+
+    stopped: bool
+
+    def stop(self) -> None: ...
+
+    def grade_all(self, sources: Iterable[Source]) -> Iterator[Graded]: ...
+
+
+class _Local(Crew):
+    def __init__(self, course: Course, options: WorkerOptions, jobs: int) -> None:
+        super().__init__(course, options)
+        self._jobs = jobs
+
+    def grade_all(self, sources: Iterable[Source]) -> Iterator[Graded]:
+        return grade_all(sources, self, self._jobs)
+
+
+@contextlib.contextmanager
+def _graders(told: ClassSettings, course: Course, hashed: str, options: WorkerOptions) -> Iterator[_Graders]:
+    if told.dask is None:
+        yield _Local(course, options, told.jobs)
+        return
+    from grader.cluster import Cluster
+
+    with Cluster(told.dask, course, hashed, options, _warn) as cluster:
+        yield cluster
 
 
 def late_policy(course: Course, due: str | None, penalty: float | None) -> LatePolicy:
@@ -201,11 +239,3 @@ def _interruptible(stop: Callable[[], None]) -> Iterator[Callable[[], bool]]:
     finally:
         for number, previous in before.items():
             signal.signal(number, previous)
-
-
-def _versions() -> dict[str, str]:
-    versions = {"python": platform.python_version()}
-    for name in ("torchkata", "torch", "hypothesis", "pytest"):
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            versions[name] = importlib.metadata.version(name)
-    return versions

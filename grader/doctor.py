@@ -39,6 +39,15 @@ def report() -> Iterator[str]:
         yield "Work of people you do not know is best graded where all layers are active."
 
 
+def versions() -> dict[str, str]:
+    """Versions of what results depend on, of those that are installed."""
+    found = {"python": platform.python_version()}
+    for name in ("torchkata", "torch", "hypothesis", "pytest"):
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = importlib.metadata.version(name)
+    return found
+
+
 def cores() -> int:
     """Cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):

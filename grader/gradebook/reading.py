@@ -24,7 +24,7 @@ def rows(db: sqlite3.Connection, run: int | None) -> Iterator[Row]:
         " LEFT JOIN works ON works.digest = submissions.digest"
         " LEFT JOIN arrivals ON arrivals.run = wanted.run AND arrivals.submission = submissions.id"
         " WHERE results.run = wanted.run"
-        " OR results.id IN (SELECT result FROM reused WHERE reused.run = wanted.run)"
+        " OR EXISTS (SELECT 1 FROM reused WHERE reused.run = wanted.run AND reused.result = results.id)"
         " ORDER BY submissions.name, results.id",
         (run,),
     )
