@@ -78,6 +78,8 @@ class Trace(msgspec.Struct, frozen=True):
 
     verdict: str
     examples: tuple[tuple[Exchange, ...], ...] = ()
+    ending: str = ""
+    """How the process ended, if it did."""
 
 
 class Check:
@@ -148,7 +150,7 @@ def run(check: Check, desk: Desk, fixtures: dict[str, Any]) -> tuple[CheckResult
     except SubmissionCrashed as error:
         text = messages.crashed(check, desk.last_call(), str(error), desk.prints())
         desk.discard()
-        return _result(check, "crashed", text), Trace("crashed", error.examples)
+        return _result(check, "crashed", text), Trace("crashed", error.examples, str(error))
     except CheckFault as error:
         desk.discard()
         return _result(check, "error", messages.fault(check, error.__cause__ or error)), Trace("error")

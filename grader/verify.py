@@ -123,7 +123,10 @@ def _graded(course: Course, topic: Topic, judge: object) -> Iterator[Defect]:
 
 
 def _misconceptions(course: Course, exercise: Exercise, judge: object, faulty: set[str]) -> Iterator[Defect]:
-    """Grades each misconception as a submission, and looks for its name as for a student's."""
+    """Grades each misconception as a submission, and looks for its name as for a student's.
+
+    Each is noted before the next is graded, so that one that an earlier one hides is found.
+    """
     from grader.judge import Judge
 
     assert isinstance(judge, Judge)
@@ -132,11 +135,12 @@ def _misconceptions(course: Course, exercise: Exercise, judge: object, faulty: s
         return
     file = course.misconceptions_file(exercise.topic)
     with judge.wrong_desk(exercise.topic) as desk:
-        desk.explains = False
+        desk.only_records = True
         for m in found:
             desk.restart_clock()
             desk.bind(((m.part, m.function),))
             traces = judge.run_checks(exercise.full_name, desk)[1]
+            judge.wrong.note(exercise, m.name, traces)
             about = f"misconception `{m.name}` of `{exercise.full_name}`"
             if all(trace.verdict in ("passed", *NOT_ASSESSED) for trace in traces.values()):
                 yield Defect(file, m.line, f"{about} is not caught by any check")

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 from grader.bench import Trace
-from grader.course import Course, Exercise, Misconception, misconceptions_of
+from grader.course import Course, Exercise, misconceptions_of
 from grader.isolation import wire
 from grader.isolation.proxies import Exchange
 from grader.isolation.student import WRONG_ANSWERS
@@ -45,28 +45,30 @@ class WrongAnswers:
             traces: of every check that was run, in order.
         """
         wrong = {name: trace for name, trace in traces.items() if trace.verdict not in ("passed", *NOT_ASSESSED)}
-        if not any(exchange.reply for trace in wrong.values() for example in trace.examples for exchange in example):
+        if not any(trace.ending or any(map(_replied, trace.examples)) for trace in wrong.values()):
             return None
         # Those that failed first: their records differ most.
         ordered = {**wrong, **{name: trace for name, trace in traces.items() if trace.verdict == "passed"}}
         with ExitStack() as stack:
             recorder: Recorder | None = None
-
-            def record(m: Misconception, check: str) -> Trace:
-                nonlocal recorder
-                key = (exercise.full_name, m.name, check)
-                if key not in self._records:
-                    if recorder is None:
-                        recorder = stack.enter_context(self._open(exercise.topic))
-                    self._records[key] = recorder(exercise.full_name, check, ((m.part, m.function),))
-                return self._records[key]
-
             for m in misconceptions_of(self._course, exercise.topic):
-                if m.exercise == exercise.full_name and all(
-                    alike(record(m, check), trace) for check, trace in ordered.items()
-                ):
+                if m.exercise != exercise.full_name:
+                    continue
+                for check, trace in ordered.items():
+                    key = (exercise.full_name, m.name, check)
+                    if key not in self._records:
+                        recorder = recorder or stack.enter_context(self._open(exercise.topic))
+                        self._records[key] = recorder(exercise.full_name, check, ((m.part, m.function),))
+                    if not alike(self._records[key], trace):
+                        break
+                else:
                     return m.name
         return None
+
+    def note(self, exercise: Exercise, name: str, traces: Traces) -> None:
+        """Keeps the records of a misconception that was run by itself."""
+        for check, trace in traces.items():
+            self._records[exercise.full_name, name, check] = trace
 
 
 def wrong_files(course: Course, topic: str) -> dict[str, bytes]:
@@ -85,12 +87,17 @@ def alike(one: Trace, other: Trace) -> bool:
     """
     return (
         _outcome(one) == _outcome(other)
+        and one.ending == other.ending
         and len(one.examples) == len(other.examples)
         and all(
             len(a) == len(b) and all(map(_alike_exchanges, a, b))
             for a, b in zip(one.examples, other.examples, strict=True)
         )
     )
+
+
+def _replied(example: tuple[Exchange, ...]) -> bool:
+    return any(exchange.reply for exchange in example)
 
 
 def _outcome(trace: Trace) -> str:
