@@ -23,6 +23,7 @@ from grader.grading import INTERRUPTED, Settings, Tally, exercises_of, worker_op
 from grader.intake.find import find_submissions
 from grader.intake.roster import Roster
 from grader.intake.submission import Ready, Source, digest
+from grader.isolation.protocol import WorkerOptions
 from grader.late import LatePolicy, read_due, read_penalty
 from grader.pool import Crew, grade_all
 from grader.reports import clean, points
@@ -60,7 +61,7 @@ def grade_class(told: ClassSettings, settings: Settings) -> int:
     sources = find_submissions(told.paths, exercises_of(course), skip=told.out, roster=roster, tell=asides.say)
     asides.end()
     hashed = content_hash(course)
-    key = selection_key(options.exercises, {"limits": options.limits})
+    key = selection_key(options.exercises, _told_apart(options))
     with Gradebook.open(told.out / "gradebook.sqlite", keep_damaged_aside=True) as book:
         if book.set_aside is not None:
             _warn(
@@ -100,6 +101,12 @@ def grade_class(told: ClassSettings, settings: Settings) -> int:
             return INTERRUPTED
         book.finish_run(run)
         return _report(book, run, told, settings)
+
+
+def _told_apart(options: WorkerOptions) -> dict[str, object]:
+    """The settings that make it another grading; simulated devices are not named, as in older gradebooks."""
+    devices = {} if options.devices == "simulated" else {"devices": options.devices}
+    return {"limits": options.limits, **devices}
 
 
 def late_policy(course: Course, due: str | None, penalty: float | None) -> LatePolicy:
