@@ -28,6 +28,7 @@ from grader.late import LatePolicy, read_due, read_penalty
 from grader.pool import Crew, grade_all
 from grader.reports import clean, points
 from grader.reports.jsonl import write_jsonl
+from grader.results import UNASSESSED
 
 _LINES = 20
 
@@ -154,6 +155,11 @@ def _noting(rows: Iterable[Row], asides: Asides) -> Iterator[Row]:
     for row in rows:
         for note in row.notes:
             asides.say(f"{row.result.submission}: {note}", urgent=row.result.score == 0)
+        for exercise in row.result.exercises:
+            # It takes the points from the total, and a submission can bring it about: somebody has to look at it.
+            if any(c.verdict == "skipped" and c.message.startswith(UNASSESSED) for c in exercise.checks):
+                line = f"{row.result.submission}: {exercise.name} was skipped for what it uses: have a look at the code"
+                asides.say(f"{line}, or grade it where there is a GPU", urgent=True)
         if row.late is not None:
             marks = f"{points(row.score, row.max)} before, {points(round(row.final, 4), row.max)} after"
             asides.say(f"{row.result.submission}: {row.late}; {marks}")
