@@ -11,6 +11,7 @@ import typer
 from grader.options import (
     CheckSeconds,
     CourseOption,
+    DevicesOption,
     Due,
     FailUnder,
     Files,
@@ -67,6 +68,7 @@ def grade(
     late_penalty: LatePenalty = None,
     course: CourseOption = None,
     seed: SeedOption = 0,
+    devices: DevicesOption = "auto",
     fail_under: FailUnder = None,
     check_seconds: CheckSeconds = 10.0,
     topic_seconds: TopicSeconds = 60.0,
@@ -83,7 +85,9 @@ def grade(
     from grader.doctor import cores
     from grader.grading import Settings
 
-    settings = Settings(names=tuple(only or ()), course=course, seed=seed, fail_under=fail_under, limits=limits)
+    settings = Settings(
+        names=tuple(only or ()), course=course, seed=seed, fail_under=fail_under, limits=limits, devices=devices
+    )
     told = ClassSettings(
         paths=tuple(paths),
         out=out,

@@ -28,6 +28,7 @@ from grader.late import LatePolicy, read_due, read_penalty
 from grader.pool import Crew, Graded, grade_all
 from grader.reports import clean, points
 from grader.reports.jsonl import write_jsonl
+from grader.results import UNASSESSED
 
 _LINES = 20
 
@@ -67,7 +68,7 @@ def grade_class(told: ClassSettings, settings: Settings) -> int:
     sources = find_submissions(told.paths, exercises_of(course), skip=told.out, roster=roster, tell=asides.say)
     asides.end()
     hashed = content_hash(course)
-    key = selection_key(options.exercises, {"limits": options.limits})
+    key = selection_key(options.exercises, _told_apart(options))
     with contextlib.ExitStack() as ending:
         graders = ending.enter_context(_graders(told, course, hashed, options))
         book = ending.enter_context(Gradebook.open(told.out / "gradebook.sqlite", keep_damaged_aside=True))
@@ -108,6 +109,12 @@ def grade_class(told: ClassSettings, settings: Settings) -> int:
             return INTERRUPTED
         book.finish_run(run)
         return _report(book, run, told, settings)
+
+
+def _told_apart(options: WorkerOptions) -> dict[str, object]:
+    """The settings that make it another grading; simulated devices are not named, as in older gradebooks."""
+    devices = {} if options.devices == "simulated" else {"devices": options.devices}
+    return {"limits": options.limits, **devices}
 
 
 class _Graders(Protocol):
@@ -185,6 +192,11 @@ def _noting(rows: Iterable[Row], asides: Asides) -> Iterator[Row]:
     for row in rows:
         for note in row.notes:
             asides.say(f"{row.result.submission}: {note}", urgent=row.result.score == 0)
+        for exercise in row.result.exercises:
+            # It takes the points from the total, and a submission can bring it about: somebody has to look at it.
+            if any(c.verdict == "skipped" and c.message.startswith(UNASSESSED) for c in exercise.checks):
+                line = f"{row.result.submission}: {exercise.name} was skipped for what it uses: have a look at the code"
+                asides.say(f"{line}, or grade it where there is a GPU", urgent=True)
         if row.late is not None:
             marks = f"{points(row.score, row.max)} before, {points(round(row.final, 4), row.max)} after"
             asides.say(f"{row.result.submission}: {row.late}; {marks}")

@@ -16,6 +16,7 @@ from grader.errors import UserError
 from grader.options import (
     CheckSeconds,
     CourseOption,
+    DevicesOption,
     FailUnder,
     Files,
     Memory,
@@ -58,6 +59,7 @@ def check(
     json: Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")] = False,
     course: CourseOption = None,
     seed: SeedOption = 0,
+    devices: DevicesOption = "auto",
     fail_under: FailUnder = None,
     check_seconds: CheckSeconds = 10.0,
     topic_seconds: TopicSeconds = 60.0,
@@ -71,13 +73,17 @@ def check(
     With names, only these exercises and what they need are checked.
     """
     limits = limits_from(check_seconds, topic_seconds, memory, processes, files, prints)
+    from grader.isolation.gpus import resolve
     from grader.workers import Worker
 
+    resolve(devices)  # refused before anything is started
     worker = Worker()  # First of all: it has to import torch, which takes longer than everything below.
     try:
         from grader.grading import Settings, check_one
 
-        settings = Settings(names=tuple(names or ()), course=course, seed=seed, fail_under=fail_under, limits=limits)
+        settings = Settings(
+            names=tuple(names or ()), course=course, seed=seed, fail_under=fail_under, limits=limits, devices=devices
+        )
         return check_one(worker, submission, settings, as_json=json)
     finally:
         worker.end()
@@ -153,12 +159,14 @@ def release(
 
 
 @app.command(epilog="\b\nExamples:\n  grader verify\n  grader verify --course my-course")
-def verify(course: CourseOption = None) -> int:
+def verify(course: CourseOption = None, devices: DevicesOption = "auto") -> int:
     """Prove a course: solutions earn everything, stubs nothing, every misconception is caught and named."""
     from grader.course import Course
+    from grader.isolation.gpus import resolve
     from grader.verify import verify_course
 
-    defects = verify_course(Course.load(course), lambda text: typer.echo(text, err=True))
+    meant = resolve(devices)
+    defects = verify_course(Course.load(course), lambda text: typer.echo(text, err=True), meant)
     for defect in defects:
         typer.echo(str(defect))
     typer.echo(f"{len(defects)} defect{'s'[: len(defects) != 1]}" if defects else "the course is sound")

@@ -9,6 +9,7 @@ import platform
 import sys
 from collections.abc import Iterator
 
+from grader.isolation import gpus
 from grader.isolation.sandbox import probe_layers
 
 _PACKAGES = ("torchkata", "torch", "pytest", "hypothesis", "msgspec", "typer", "rich")
@@ -26,6 +27,10 @@ def report() -> Iterator[str]:
     yield f"cores       {cores()}"
     with contextlib.suppress(ValueError, OSError, AttributeError):
         yield f"memory      {os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.1f} GiB"
+    reason = gpus.why_none()
+    count = sum(path.name != "nvidiactl" and path.name[6:].isdigit() for path in gpus.nodes())
+    real = f"real ones ({count}) where enough, else simulated" if reason is None else f"simulated ({reason})"
+    yield f"devices     --devices auto means {real}"
     layers = probe_layers()
     yield ""
     if not layers:

@@ -16,6 +16,7 @@ from grader.course import Course
 from grader.gradebook import Row
 from grader.intake.find import open_submission
 from grader.intake.folder import FileSource
+from grader.isolation.gpus import Devices, resolve
 from grader.isolation.protocol import WorkerOptions
 from grader.isolation.sandbox import _full_set as full_set
 from grader.pool import Crew, Graded
@@ -34,6 +35,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 0
     fail_under: float | None = None
     limits: dict[str, float]
+    devices: Devices = "simulated"
 
 
 def check_one(worker: Worker, path: Path, settings: Settings, as_json: bool) -> int:
@@ -112,6 +114,7 @@ def worker_options(course: Course, settings: Settings, names: Sequence[str]) -> 
 
     Raises:
         UnknownName: the course has no such topic or exercise.
+        UserError: real devices are wanted and there are none.
     """
     exercises = _with_needs(course, course.select(names)) if names else ()
     topics = dict.fromkeys(name.partition(".")[0] for name in exercises)
@@ -121,6 +124,7 @@ def worker_options(course: Course, settings: Settings, names: Sequence[str]) -> 
         seed=settings.seed,
         limits=settings.limits,
         topics=tuple(topics),
+        devices=resolve(settings.devices),
     )
 
 

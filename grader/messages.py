@@ -19,6 +19,7 @@ from grader.isolation.proxies import (
     one_line,
     source_lines,
 )
+from grader.results import UNASSESSED
 from grader.testkit.compare import Mismatch
 from grader.testkit.show import show, show_call
 
@@ -59,7 +60,8 @@ def unwritten(check: Check, failure: BaseException) -> str:
 
 def not_simulated(failure: SubmissionRaised) -> str:
     """Why a check on simulated devices could not be assessed, and the student's line."""
-    return _join([f"cannot be assessed without a GPU: {failure.message[:300]}", *_frames(failure.frames)], "")
+    told = f"{UNASSESSED} {failure.message[:300]} (a machine that has one: --devices real)"
+    return _join([told, *_frames(failure.frames)], "")
 
 
 def timeout(check: Check, call: Call | None, where: Sequence[SourceLine], prints: str, reason: str = "") -> str:

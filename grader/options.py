@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -43,6 +43,10 @@ def _percentage(value: float | None) -> float | None:
     return value
 
 
+DevicesOption = Annotated[
+    Literal["auto", "simulated", "real"],
+    typer.Option("--devices", help="GPUs that checks get; auto: real ones where there are enough, else simulated."),
+]
 _LATE = "Late work (shown beside the score)"
 _LIMITS = "Limits of a submission"
 CourseOption = Annotated[

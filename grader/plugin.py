@@ -26,6 +26,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("torchkata", "grading PyTorch exercises in-process (no isolation)")
     group.addoption("--submission", metavar="DIR", help="folder with the topic modules to check")
     group.addoption("--course", metavar="DIR", help="course folder (default: the shipped course)")
+    group.addoption("--devices", choices=["auto", "simulated", "real"], default="auto", help="GPUs that checks get")
     group.addoption("--grader-seed", type=int, default=0, metavar="N", help="seed of the generated inputs")
 
 
@@ -62,8 +63,15 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
         checks[item.nodeid] = Check(item, mark.args[0], bool(mark.kwargs.get("hidden")), seed)
     if DeskFor not in config.stash:
         from grader.course import Course
+        from grader.errors import UserError
+        from grader.isolation.gpus import resolve
         from grader.local import LocalDesks
+        from grader.testkit import devices
 
+        try:
+            devices.choose(resolve(config.getoption("--devices")))
+        except UserError as error:
+            raise pytest.UsageError(str(error)) from None
         folder = config.getoption("--submission")
         course = config.getoption("--course")
         config.stash[DeskFor] = LocalDesks(

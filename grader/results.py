@@ -13,6 +13,8 @@ SCHEMA = 1
 
 VerdictKind = Literal["passed", "failed", "blocked", "skipped", "timeout", "crashed", "error"]
 NOT_ASSESSED: frozenset[str] = frozenset({"skipped", "error"})
+UNASSESSED = "cannot be assessed without a GPU:"
+"""Begins the message of a check that was skipped for what the submission itself used."""
 """Verdicts that take their check out of the total: they say nothing about the student."""
 
 

@@ -13,6 +13,7 @@ import msgspec
 
 from grader.course import Course, Exercise, Topic, checks_of, misconceptions_of
 from grader.errors import CourseError
+from grader.isolation.gpus import Devices
 from grader.release import stub_of
 from grader.results import NOT_ASSESSED
 
@@ -29,11 +30,14 @@ class Defect(msgspec.Struct, frozen=True):
         return f"{place}: {self.message}"
 
 
-def verify_course(course: Course, tell: Callable[[str], None] = lambda text: None) -> list[Defect]:
+def verify_course(
+    course: Course, tell: Callable[[str], None] = lambda text: None, devices: Devices = "simulated"
+) -> list[Defect]:
     """Every defect of a course, in its order.
 
     Args:
         tell: called with a line about what is being verified, for progress.
+        devices: what checks that want GPUs get.
     """
     import grader.testkit.probes
     import grader.testkit.recipes  # noqa: F401 - before the fork
@@ -42,12 +46,14 @@ def verify_course(course: Course, tell: Callable[[str], None] = lambda text: Non
     from grader.isolation.limits import Limits
     from grader.isolation.worker import hidden_paths
     from grader.judge import Judge
+    from grader.testkit import devices as devices_kit
 
     control, process = start_host()
     host = HostClient(control, process, Limits())
     defects: list[Defect] = []
     try:
-        host.prepare(hidden_paths(course), course.preload(topic.name for topic in course.topics))
+        host.prepare(hidden_paths(course), course.preload(topic.name for topic in course.topics), devices)
+        devices_kit.choose(devices)
         judge = Judge(course, host)
         host.finish_preparing()
         for topic in course.topics:

@@ -33,6 +33,9 @@ def model(): return nn.Linear(2, 1)
 def add_(x, y=None, eps=0):
     x.add_(1)
     return x
+def hidden_softmax(x):
+    with torch._C.DisableTorchFunction():
+        return torch.softmax(x, 0)
 def cube(x, w): return x**3 * w
 def no_graph(x): return x.detach()
 def draws(): return torch.rand(1)

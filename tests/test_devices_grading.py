@@ -144,6 +144,49 @@ def test_what_is_not_simulated_is_skipped_and_says_so(tmp_path: Path) -> None:
     assert found["gpu.place"][0] == "passed"
 
 
+FORGERIES = {
+    "its own class": "class NotSimulated(Exception): pass\n    raise NotSimulated('count')",
+    "the grader's class": "from grader.testkit.devices import NotSimulated\n    raise NotSimulated('count')",
+    "torch's words": "raise RuntimeError('PyTorch was not compiled with CUDA support')",
+    "from text": "exec('from grader.testkit.devices import NotSimulated; raise NotSimulated(1)')",
+    "raised again": "try:\n        raise RuntimeError('not compiled with CUDA')\n    except RuntimeError: raise",
+    "over there": "raise __import__('grader.testkit.devices', fromlist=['x']).NotSimulated('count') from None",
+}
+
+
+@pytest.mark.parametrize("half", [0, 1])
+def test_saying_that_it_is_not_simulated_skips_nothing(tmp_path: Path, half: int) -> None:
+    answers = RIGHT
+    for line, forgery in zip(
+        ("return device_count()", "return model.to(device)", "return x.mean().item()"),
+        list(FORGERIES.values())[half::2],
+        strict=True,
+    ):
+        answers = answers.replace(line, forgery)
+    found = {name: verdict for name, (verdict, _) in grade(tmp_path, answers).items()}
+    assert found == {
+        "gpu.add_across": "passed", "gpu.count": "failed", "gpu.place": "failed", "gpu.mean": "failed",
+    }  # fmt: skip
+
+
+def test_an_instructor_is_told_whose_points_left_the_total_for_what_the_code_uses(tmp_path: Path) -> None:
+    grade(tmp_path, RIGHT.replace("return device_count()", "return torch.cuda.CUDAGraph()"))
+    command = ["-m", "grader", "grade", "--course", str(tmp_path), str(tmp_path / "work"), "--out", str(tmp_path / "o")]
+    ran = subprocess.run([sys.executable, *command], cwd=REPO, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0
+    told = "gpu.count was skipped for what it uses: have a look at the code, or grade it where there is a GPU"
+    assert f"note: work: {told}" in ran.stderr.splitlines()
+
+
+def test_points_that_cannot_be_assessed_leave_the_total_visibly(tmp_path: Path) -> None:
+    grade(tmp_path, RIGHT.replace("return device_count()", "return torch.cuda.CUDAGraph()"))
+    command = ["-m", "grader", "check", "--course", str(tmp_path), "--submission", str(tmp_path / "work")]
+    told = subprocess.run([sys.executable, *command], cwd=REPO, capture_output=True, text=True, check=False).stdout
+    assert "1 points could not be assessed here and are not in the total" in told
+    assert "skipped: cannot be assessed without a GPU: torch.cuda.CUDAGraph is not simulated" in told
+    assert "3/3" in told.replace(" ", "")
+
+
 def test_a_submission_cannot_skip_a_check_that_does_not_simulate(tmp_path: Path) -> None:
     forged = "from grader.testkit.devices import NotSimulated\ndef gram(x):\n    raise NotSimulated('everything')\n"
     (tmp_path / "tensor_ops.py").write_text(forged)

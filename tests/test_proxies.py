@@ -161,6 +161,11 @@ def test_observe_reports_what_a_value_cannot_carry(submission: Submission) -> No
     assert (seen.requires_grad, seen.is_leaf, seen.rng_used) == (False, True, False)
 
 
+def test_a_torch_function_cannot_be_hidden_from_an_observation(submission: Submission) -> None:
+    seen = observe(submission.hidden_softmax, torch.ones(3))
+    assert seen.called == ("softmax",)
+
+
 def test_observe_sees_the_global_generator_move(submission: Submission) -> None:
     with torch.random.fork_rng(devices=[]):
         assert observe(submission.draws).rng_used

@@ -690,7 +690,16 @@ sandbox.close()
 """
     environment = {**os.environ, "CI_TOKEN": "hunter2"}
     ran = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
-    names = ["GLOO_SOCKET_IFNAME", "HOME", "LANG", "OMP_NUM_THREADS", "PATH", "PYTHONDONTWRITEBYTECODE", "TMPDIR"]
+    names = [
+        "CUDA_VISIBLE_DEVICES",
+        "GLOO_SOCKET_IFNAME",
+        "HOME",
+        "LANG",
+        "OMP_NUM_THREADS",
+        "PATH",
+        "PYTHONDONTWRITEBYTECODE",
+        "TMPDIR",
+    ]
     assert ran.stdout.strip() == repr([False, None, names, True])
 
 

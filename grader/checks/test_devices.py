@@ -462,7 +462,7 @@ def test_on_the_cpu_by_the_real_clock(submission: Submission) -> None:
 @exercise("devices.time_matmul")
 def test_on_a_real_gpu(submission: Submission) -> None:
     """On a real GPU the time is one that the product can take: launching alone is a hundred times faster."""
-    if not torch.cuda.is_available():
+    if not devices.real(1):
         pytest.skip("needs a CUDA device")
     n = 8192
     seconds = submission.time_matmul(n, torch.device("cuda", 0))

@@ -115,7 +115,7 @@ def test_the_type_of_the_device_counts(submission: Submission) -> None:
 
 def cuda(gpus: int) -> AbstractContextManager[object]:
     """A machine with GPUs, for what the check itself computes."""
-    return devices.simulated(gpus) if devices.DEVICES == "simulated" else nullcontext()
+    return nullcontext() if devices.real(gpus) else devices.simulated(gpus)
 
 
 # ---------------------------------------------------------------- accumulate_step

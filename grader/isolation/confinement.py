@@ -36,6 +36,10 @@ class Plan(msgspec.Struct, frozen=True):
     landlock_abi: int
     system_calls: bytes
     """The seccomp filter."""
+    environment: dict[str, str]
+    """What a clean environment has besides."""
+    gpus: bool = False
+    """Whether the child may use the machine's GPUs."""
 
 
 @contextlib.contextmanager
@@ -65,10 +69,10 @@ def confine(plan: Plan, keep_fds: Sequence[int], *, host: int, helper: int) -> N
     null = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
     if has("clean-env"):
         with layer("clean-env"):
-            _clean_environment(plan.place.work)
+            _clean_environment(plan.place.work, plan.environment)
     if has("rlimits"):
         with layer("rlimits"):
-            limits.apply(plan.limits)
+            limits.apply(plan.limits, gpus=plan.gpus)
     _enter_namespaces(plan)
     ruleset = -1
     if has("landlock"):
@@ -122,7 +126,7 @@ def _calm() -> None:
     os.umask(0o022)
 
 
-def _clean_environment(work: str) -> None:
+def _clean_environment(work: str, besides: dict[str, str]) -> None:
     os.environ.clear()
     kernel.wipe_initial_environment()
     os.environ.update(
@@ -133,6 +137,7 @@ def _clean_environment(work: str) -> None:
         PYTHONDONTWRITEBYTECODE="1",
         OMP_NUM_THREADS="1",
         GLOO_SOCKET_IFNAME="lo",
+        **besides,
     )
     sys.dont_write_bytecode = True
     tempfile.tempdir = None

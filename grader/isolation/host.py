@@ -18,8 +18,8 @@ from typing import Final
 
 import torch
 
-from grader.isolation import hugepages, proctree
-from grader.isolation.limits import Limits
+from grader.isolation import gpus, hugepages, proctree
+from grader.isolation.limits import CUDA_BYTES, Limits
 from grader.isolation.sandbox import Sandbox
 from grader.isolation.service import TESTKIT_MODULES
 from grader.isolation.student import DUMP_SIGNAL, receive_with_fds, send_with_fds, serve_topic
@@ -41,6 +41,7 @@ class Host:
         self._limits = Limits()
         self._sandbox: Sandbox | None = None
         self._baseline = 0
+        self._extra = 0
 
     def run(self) -> None:
         """The loop; returns when the judge has gone, with every student process ended."""
@@ -62,8 +63,9 @@ class Host:
 
     def _obey(self, order: list[object], fds: list[int]) -> object:
         match order:
-            case ["prepare", dict(limits), list(hidden), list(preload)]:
-                return self._prepare(Limits(**limits), [Path(str(path)) for path in hidden], [str(m) for m in preload])
+            case ["prepare", dict(limits), list(hidden), list(preload), "simulated" | "real" | "auto" as devices]:
+                folders = [Path(str(path)) for path in hidden]
+                return self._prepare(Limits(**limits), folders, [str(m) for m in preload], devices)
             case ["spawn", int(topic)]:
                 return self._spawn(topic, fds[0])
             case ["end", int(topic)]:
@@ -80,7 +82,9 @@ class Host:
                 return ["why", self._over_memory.pop(topic, 0)]
         return ["done"]
 
-    def _prepare(self, limits: Limits, hidden: list[Path], preload: list[str]) -> object:
+    def _prepare(self, limits: Limits, hidden: list[Path], preload: list[str], devices: gpus.Devices) -> object:
+        real = devices != "simulated"
+        os.environ.update(gpus.environment(devices))  # before anything asks for a GPU
         for module in PRELOADED:
             importlib.import_module(module)
         before = _threads()
@@ -91,9 +95,11 @@ class Host:
                 return ["refused", f"`preload = [{module!r}]`: {error}"]
             if _threads() > before:
                 return ["refused", f"`preload = [{module!r}]` starts threads: a process with threads cannot be forked"]
-        _warm_up()
+        importlib.import_module("grader.testkit.devices").choose(devices)
+        _warm_up(backward=not real)
         self._limits = limits
-        self._sandbox = Sandbox(limits=limits, hidden=hidden)
+        self._extra = CUDA_BYTES if real else 0
+        self._sandbox = Sandbox(limits=limits, hidden=hidden, gpus=real)
         gc.collect()
         gc.freeze()
         self._baseline = proctree.memory_of([os.getpid()], 0)
@@ -126,12 +132,13 @@ class Host:
             os.waitpid(process, 0)
 
     def _watch(self) -> None:
+        most = self._limits.memory_bytes + self._extra
         for topic, process in self._topics.items():
             below = proctree.descendants(process)
-            if proctree.memory_of([process, *below], self._baseline) > self._limits.memory_bytes:
+            if proctree.memory_of([process, *below], self._baseline) > most:
                 self._over_memory[topic] = 1
                 proctree.kill_tree_below(process)
-                if proctree.memory_of([process], self._baseline) > self._limits.memory_bytes:
+                if proctree.memory_of([process], self._baseline) > most:
                     os.kill(process, signal.SIGKILL)
 
 
@@ -142,10 +149,16 @@ def _threads() -> int:
         return 0
 
 
-def _warm_up() -> None:
-    """Runs once what torch sets up on first use, so that no student process pays for it."""
+def _warm_up(backward: bool) -> None:
+    """Runs once what torch sets up on first use, so that no student process pays for it.
+
+    Args:
+        backward: whether autograd's engine may start: where it sees a GPU it starts threads, and forbids forks.
+    """
     x = torch.ones(2, 2, requires_grad=True)
-    torch.autograd.grad((x @ x).sum(), x)
+    y = (x @ x).sum()
+    if backward:
+        torch.autograd.grad(y, x)
     torch.random.get_rng_state()
 
 

@@ -8,6 +8,7 @@ import socket
 from collections.abc import Sequence
 
 from grader.errors import UserError
+from grader.isolation.gpus import Devices
 from grader.isolation.limits import Limits
 from grader.isolation.student import receive_with_fds, send_with_fds
 from grader.isolation.wire import WireError
@@ -28,11 +29,11 @@ class HostClient:
         self._preparing = False
         self._count = 0
 
-    def prepare(self, hidden: Sequence[str], preload: Sequence[str]) -> None:
+    def prepare(self, hidden: Sequence[str], preload: Sequence[str], devices: Devices = "simulated") -> None:
         """Sets limits, hides folders and loads modules, before the first submission; does not wait until it is done."""
         import msgspec
 
-        self._tell(["prepare", msgspec.to_builtins(self.limits), [*hidden], [*preload]])
+        self._tell(["prepare", msgspec.to_builtins(self.limits), [*hidden], [*preload], devices])
         self._preparing = True
 
     @property

@@ -34,10 +34,15 @@ class Limits(msgspec.Struct, frozen=True):
 OPEN_FILES = 256
 CPU_GRACE_SECONDS = 5
 ADDRESS_SPACE_SLACK_BYTES = 4 << 30
+CUDA_BYTES = 4 << 30
+"""What CUDA's own libraries and buffers may take in a process that uses a GPU (bytes)."""
 
 
-def apply(limits: Limits) -> None:
+def apply(limits: Limits, *, gpus: bool = False) -> None:
     """Lower this process's rlimits, soft and hard, to `limits`; everything forked from here inherits them.
+
+    Args:
+        gpus: whether real GPUs are used: CUDA reserves more addresses than there is memory, so they go unlimited.
 
     Raises:
         OSError, ValueError: the system refused a limit.
@@ -45,7 +50,7 @@ def apply(limits: Limits) -> None:
     data, size = _own_sizes()
     cpu = math.ceil(limits.topic_seconds) + CPU_GRACE_SECONDS
     wanted = {
-        "RLIMIT_DATA": data + limits.memory_bytes,
+        "RLIMIT_DATA": data + limits.memory_bytes + (CUDA_BYTES if gpus else 0),
         "RLIMIT_AS": size + 2 * limits.memory_bytes + ADDRESS_SPACE_SLACK_BYTES,
         "RLIMIT_NPROC": limits.processes,
         "RLIMIT_FSIZE": limits.file_bytes,
@@ -54,6 +59,8 @@ def apply(limits: Limits) -> None:
         "RLIMIT_CPU": cpu,
         "RLIMIT_MSGQUEUE": 0,
     }
+    if gpus:
+        del wanted["RLIMIT_AS"]
     for name, value in wanted.items():
         kind = getattr(resource, name, None)
         if kind is None:

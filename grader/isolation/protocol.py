@@ -9,6 +9,7 @@ from typing import IO, TypeVar
 
 import msgspec
 
+from grader.isolation.gpus import Devices
 from grader.results import SubmissionResult
 
 T = TypeVar("T")
@@ -34,6 +35,7 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
         limits: as in ``DEFAULT_LIMITS``, each key present.
         misconceptions: whether to compare with the records of the misconceptions.
         topics: the topics to preload; empty means those of the exercises.
+        devices: what checks that want GPUs get; resolved for this machine.
     """
 
     course: str | None = None
@@ -42,6 +44,7 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     limits: dict[str, float] = msgspec.field(default_factory=lambda: dict(DEFAULT_LIMITS))
     misconceptions: bool = True
     topics: tuple[str, ...] = ()
+    devices: Devices = "simulated"
 
 
 class Fault(msgspec.Struct, frozen=True):

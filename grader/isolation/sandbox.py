@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from grader.isolation import confinement, kernel, landlock, namespaces, seccomp, view
+from grader.isolation import gpus as gpu_files
 from grader.isolation.confinement import Plan
 from grader.isolation.limits import Limits
 from grader.isolation.namespaces import LayerFailed
@@ -57,6 +58,7 @@ class Sandbox:
         hidden: Sequence[Path] = (),
         readable: Sequence[Path] = (),
         without: Collection[str] = (),
+        gpus: bool = False,
     ) -> None:
         """Try which layers work here, and prepare what every child needs.
 
@@ -66,12 +68,15 @@ class Sandbox:
             readable: more to be readable than the system, Python and its packages. Of a hidden and a readable
                 path within each other the inner one counts. Files in /dev may be written as well.
             without: layers not to use (to test or measure the others).
+            gpus: whether children may use the machine's NVIDIA GPUs.
         """
         self.limits = limits
         self._space = Workspace()
         self.work = self._space.work
         """The child's current and only writable folder; same path inside and outside."""
-        self._shown = view.python_view(hidden=hidden, readable=readable)
+        self._gpus = gpus
+        more = gpu_files.readable() if gpus else []
+        self._shown = view.python_view(hidden=hidden, readable=[*readable, *more])
         self._links = view.links()
         self._pid_namespace = namespaces.own_pid_namespace() if kernel.SUPPORTED else -1
         self._fresh_proc = True
@@ -184,6 +189,8 @@ class Sandbox:
             reading=rules,
             landlock_abi=abi,
             system_calls=seccomp.build(families=families),
+            environment=gpu_files.environment("auto" if self._gpus else "simulated"),
+            gpus=self._gpus,
         )
 
     def _try(self, plan: Plan) -> None:

@@ -63,7 +63,11 @@ def _judge(host: Any, options: WorkerOptions) -> Any:
 
     course = Course.load(Path(options.course) if options.course else None)
     topics = {name.partition(".")[0] for name in with_needs(course, options.exercises)}
-    host.prepare(hidden_paths(course), course.preload(topics))
+    host.prepare(hidden_paths(course), course.preload(topics), options.devices)
+    if options.devices != "simulated":
+        from grader.testkit import devices
+
+        devices.choose(options.devices)  # the reference solution runs in this process
     judge = Judge(course, host, exercises=options.exercises, seed=options.seed, wrong=options.misconceptions)
     host.finish_preparing()
     return judge

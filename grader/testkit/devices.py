@@ -12,7 +12,6 @@ Must never give a wrong verdict: what cannot be simulated raises `NotSimulated`,
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -20,6 +19,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor, nn
 
+from grader.isolation import gpus as gpus_here
 from grader.isolation import labels
 from grader.isolation.labels import surroundings
 from grader.testkit._devices.simulation import Simulation, translated
@@ -32,6 +32,7 @@ __all__ = [
     "device_of",
     "events",
     "on",
+    "real",
     "simulated",
     "start",
     "stop",
@@ -39,12 +40,18 @@ __all__ = [
     "transfers",
 ]
 
-DEVICES: Final = os.environ.get("TORCHKATA_DEVICES", "simulated")
-"""What `start` gives: ``simulated``, ``real``, or ``auto`` (real where there are enough). From ``--devices``."""
-
 MAX_GPUS: Final = 8
 
 _running: list[Simulation] = []
+_chosen: list[gpus_here.Devices] = ["simulated"]
+
+
+def choose(devices: gpus_here.Devices) -> None:
+    """What `start` gives from now on: ``simulated``, ``real``, or ``auto`` (real where there are enough).
+
+    The grader's ``--devices``; not for checks.
+    """
+    _chosen[:] = [devices]
 
 
 @contextmanager
@@ -79,16 +86,21 @@ def start(gpus: int = 4, mps: bool = False, recording: bool = False) -> None:
     """
     stop()
     simulation = _new(gpus, mps)
-    if gpus and not mps and not recording and DEVICES != "simulated":
-        if torch.cuda.device_count() >= gpus:
+    if not mps and not recording:
+        if real(gpus):
             surroundings.real = True
             return
-        if DEVICES == "real":
+        if gpus and _chosen == ["real"]:
             raise NotSimulated(f"a machine with {gpus} CUDA devices (--devices real)")
     _running.append(simulation)
     surroundings.enter = simulation.active
     surroundings.close = _forget
     surroundings.translate = translated
+
+
+def real(gpus: int) -> bool:
+    """Whether `start` with so many GPUs, and without `recording`, gives this machine's own."""
+    return bool(gpus) and _chosen != ["simulated"] and torch.cuda.device_count() >= gpus
 
 
 def stop() -> None:

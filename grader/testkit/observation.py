@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import torch
 from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
 if TYPE_CHECKING:
     from grader.isolation.proxies import RemoteFunction
@@ -26,7 +27,7 @@ class Observation(msgspec.Struct, frozen=True):
         returned: the path of the argument that the result *is*, else None.
         shares: tensor arguments whose storage the result shares.
         torch_calls: how many torch functions ran.
-        called: their names, sorted, each once.
+        called: their names and those of the operations that they come to, sorted, each once.
         requires_grad: whether the result is a tensor that requires grad.
         is_leaf: whether the result is a leaf tensor.
         rng_used: whether torch's global CPU generator moved.
@@ -113,12 +114,24 @@ class _Calls(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
+class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Names the operations below the torch functions: these run also where torch functions go unseen."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.names: set[str] = set()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.names.add(func.overloadpacket.__name__.removeprefix("_"))
+        return func(*args, **(kwargs or {}))
+
+
 def watch(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     """Runs in the student process: one call, and the fields of an `Observation`."""
     tensors = dict(_tensors(args, kwargs))
     before = {path: tensor.detach().clone() for path, tensor in tensors.items()}
     generator = torch.random.get_rng_state()
-    with _Calls() as calls:
+    with _Calls() as calls, _Operations() as operations:
         result = function(*args, **kwargs)
     rng_used = not torch.equal(generator, torch.random.get_rng_state())
     changed = tuple(path for path, tensor in tensors.items() if not _same(before[path], tensor.detach()))
@@ -128,7 +141,8 @@ def watch(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any])
     shares = tuple(path for path, tensor in tensors.items() if is_tensor and _overlap(tensor, result))
     grad = is_tensor and bool(result.requires_grad)
     leaf = is_tensor and bool(result.is_leaf)
-    return result, changed, returned, shares, calls.count, tuple(sorted(calls.names)), grad, leaf, rng_used
+    called = tuple(sorted(calls.names | operations.names))
+    return result, changed, returned, shares, calls.count, called, grad, leaf, rng_used
 
 
 def without_spelling(fields: tuple[Any, ...]) -> tuple[Any, ...]:

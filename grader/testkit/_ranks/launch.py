@@ -1,7 +1,8 @@
 """Runs a script under torch's own launcher, ``torchrun --standalone``, and reports how that ended.
 
-It runs in the student process. The launcher itself is forked, as torch is loaded here already; the workers are new
-Python processes, as everywhere. Must never wait without a limit, and never leave a process behind.
+It runs in the student process. The launcher is forked, as torch is loaded here already, and so are its workers
+(``--start-method=fork --run-path``): two new Pythons would import torch for seconds on end. Must never wait without a
+limit, and never leave a process behind.
 """
 
 from __future__ import annotations
@@ -26,10 +27,12 @@ SHOWN_BYTES: Final = 4_000
 """How much of what each worker printed is passed on."""
 MOST_LINES: Final = 1_000
 _RUNNER: Final = """\
-import os, runpy, sys, traceback
+import contextlib, ctypes, os, runpy, signal, sys, traceback
 import torch.nn.parallel
 from torch.distributed import distributed_c10d as c10d
 
+for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+    signal.signal(number, signal.SIG_DFL)  # the launcher's handlers would run late, or never amid a collective
 kept, make, wrap = [], c10d._new_process_group_helper, torch.nn.parallel.DistributedDataParallel.__init__
 
 def keeping(*args, **kwargs):
@@ -40,23 +43,41 @@ def keeping_module(self, *args, **kwargs):
     wrap(self, *args, **kwargs)
     kept.append(self)
 
+def run():
+    code = 0
+    try:
+        runpy.run_path(sys.argv[0], run_name="__main__")
+    except SystemExit as end:
+        code = end.code if type(end.code) is int else int(end.code is not None)
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
 c10d._new_process_group_helper = keeping
 torch.nn.parallel.DistributedDataParallel.__init__ = keeping_module
 sys.argv = sys.argv[1:]
-sys.path[0] = os.path.dirname(sys.argv[0])
-code = 0
-try:
-    runpy.run_path(sys.argv[0], run_name="__main__")
-except SystemExit as end:
-    code = end.code if type(end.code) is int else int(end.code is not None)
-except BaseException:
-    traceback.print_exc()
-    code = 1
-sys.stdout.flush()
-sys.stderr.flush()
-os._exit(code)
+sys.path.insert(0, os.path.dirname(sys.argv[0]))
+worker = os.getpid()
+script = os.fork()
+if not script:
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
+    if os.getppid() != worker:
+        os._exit(1)
+    run()
+code = os.waitstatus_to_exitcode(os.waitpid(script, 0)[1])
+if code < 0:
+    os.kill(worker, -code)
+if code:
+    os._exit(code)
 """
-"""Runs a script as ``python SCRIPT`` does, but for torch's own end: taking process groups apart can hang or abort."""
+"""Runs a script as ``python SCRIPT`` does, but for torch's own end: taking process groups apart can hang or abort.
+
+The script has a process of its own, which may end in any way: torchrun's worker has to return when all went well.
+"""
 
 
 def launch(function: Callable[..., Any], folder: str, script: str, workers: int, seconds: float) -> dict[str, Any]:
@@ -77,6 +98,8 @@ def launch(function: Callable[..., Any], folder: str, script: str, workers: int,
         arguments = [
             "--standalone",
             f"--nproc-per-node={workers}",
+            "--start-method=fork",
+            "--run-path",
             "--redirects=3",
             f"--log-dir={logs}",
             str(runner),
@@ -123,6 +146,8 @@ def _be_torchrun(arguments: list[str], scratch: str, writer: int) -> NoReturn:
         null = os.open(os.devnull, os.O_RDWR)
         for target in (0, 1, 2):
             os.dup2(null, target)
+        sys.stdout = open(1, "w", encoding="utf-8", errors="replace", closefd=False)  # noqa: SIM115
+        sys.stderr = open(2, "w", encoding="utf-8", errors="replace", closefd=False)  # noqa: SIM115
         for low, high in ((2, writer), (writer, 4096)):
             os.closerange(low + 1, high)
         os.chdir(scratch)

@@ -1,0 +1,98 @@
+"""Scripts under the real ``torchrun``, graded in the sandbox: how each ends, and that nothing of it stays behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from shared import Warm
+
+MANIFEST = """\
+[course]
+name = "script"
+title = "Script"
+
+[[topics]]
+name = "script"
+title = "Script"
+preload = ["torch._dynamo", "torch.distributed.run"]
+
+[[topics.exercises]]
+name = "main"
+points = 1
+"""
+CHECKS = '''\
+"""Checks of script."""
+from grader.testkit import assert_equal, exercise, ranks
+
+@exercise("script.main")
+def test_main(submission):
+    """One line on each worker."""
+    ran = ranks.torchrun(submission.main, "script.py", seconds=8.0)
+    assert_equal((ran.exit_code, ran.lines), (0, [1, 1]))
+'''
+HEAD = """\
+import os, signal, sys, time
+import torch
+import torch.distributed as dist
+from torch import nn
+
+rank = int(os.environ.get("RANK", "0"))
+
+def main():
+    dist.init_process_group("gloo")
+    x = torch.tensor(dist.get_rank() + 1)
+    dist.all_reduce(x)
+"""
+RIGHT = """\
+    model = nn.parallel.DistributedDataParallel(nn.Linear(2, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    model(torch.ones(3, 2)).sum().backward()
+    optimizer.step()
+    print(f"{int(x)} {dist.get_world_size()} {os.environ['LOCAL_RANK']}")
+"""
+GUARD = 'if __name__ == "__main__":\n    main()\n'
+SCRIPTS = {
+    "leaves the group": (RIGHT + "    dist.destroy_process_group()\n" + GUARD, "passed", ""),
+    "leaves it open": (RIGHT + GUARD, "passed", ""),
+    "exits with 0": (RIGHT + "    sys.exit()\n" + GUARD, "passed", ""),
+    "exits with 3": (RIGHT + "    sys.exit(3)\n" + GUARD, "failed", "[0]: 1 where 0 was expected"),
+    "leaves by os._exit": (RIGHT + "    sys.stdout.flush()\n    os._exit(0)\n" + GUARD, "passed", ""),
+    "fails by os._exit": (RIGHT + "    os._exit(5)\n" + GUARD, "failed", "[0]: 1 where 0 was expected"),
+    "has no guard": (RIGHT, "failed", "at [1][0]: 0 where 1 was expected"),
+    "raises on one rank": (
+        RIGHT + "    assert rank == 0, 'not me'\n    time.sleep(99)\n" + GUARD,
+        "failed",
+        "[0]: 1 where 0 was expected",
+    ),
+    "is killed": (
+        RIGHT + "    rank and os.kill(os.getpid(), signal.SIGKILL)\n    dist.barrier()\n" + GUARD,
+        "failed",
+        "[0]: 1 where 0 was expected",
+    ),
+    "hangs": (RIGHT + "    rank or dist.barrier()\n    time.sleep(99)\n" + GUARD, "timeout", "script.py did not end"),
+}
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warm]:
+    folder = tmp_path_factory.mktemp("script")
+    (folder / "course.toml").write_text(MANIFEST)
+    for name, file, text in (
+        ("checks", "test_script.py", CHECKS),
+        ("solutions", "script.py", HEAD + RIGHT + GUARD),
+        ("exercises", "script.py", "def main(): raise NotImplementedError\n"),
+    ):
+        (folder / name).mkdir()
+        (folder / name / file).write_text(text)
+    warm = Warm(Path(folder), {"check_seconds": 20.0})
+    yield warm
+    warm.worker.end()
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_script_ends_as_it_would_from_the_command_line(graded: Warm, name: str) -> None:
+    body, verdict, words = SCRIPTS[name]
+    (check,) = graded.grade(script=HEAD + body).exercises[0].checks
+    assert check.verdict == verdict and words in check.message, check.message
