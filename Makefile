@@ -29,7 +29,7 @@ lint: venv ## style and types
 	$(BIN)/mypy
 
 test: lint ## style, types and all tests
-	$(BIN)/python -m pytest -q -n $(JOBS) tests
+	$(BIN)/python -m pytest -q -n 3 tests
 
 format: venv ## put the code in the project's format
 	$(BIN)/ruff check --fix .

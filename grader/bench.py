@@ -139,7 +139,7 @@ def run(check: Check, desk: Desk, fixtures: dict[str, Any]) -> tuple[CheckResult
             return CheckResult(name=check.name, verdict="passed"), Trace("passed")
         if isinstance(failure, NotSimulatedHere):
             return _result(check, "skipped", messages.not_simulated(failure)), Trace("skipped")
-        if isinstance(failure, MissingName) or _as_handed_out(failure):
+        if _is_unwritten(failure):
             return _result(check, "failed", messages.unwritten(check, failure)), Trace("failed")
         return _diagnose(check, desk, fixtures, failure)
     except SubmissionTimeout as error:
@@ -268,7 +268,9 @@ def _record(check: Check, desk: Desk, fixtures: dict[str, Any]) -> Trace:
     failures = list(_replay(check, desk, desk.fresh(), fixtures, traces))
     if any(isinstance(failure, NotSimulatedHere) for failure in failures):
         return Trace("skipped")
-    return Trace("failed", tuple(traces)) if failures else Trace("passed")
+    if not failures:
+        return Trace("passed")
+    return Trace("failed", () if _is_unwritten(failures[0]) else tuple(traces))
 
 
 def _diagnose(check: Check, desk: Desk, fixtures: dict[str, Any], quick: Failure) -> tuple[CheckResult, Trace]:
@@ -326,8 +328,13 @@ def _shrink(check: Check, attempt: battery.Attempt) -> None:
         raise stop[0]
 
 
-def _as_handed_out(failure: Failure) -> bool:
-    """Whether the student's own line says that it is not written; torch raises the same for what it cannot do."""
+def _is_unwritten(failure: Failure) -> bool:
+    """Whether there is no answer yet: no such name, or a stub as it was handed out.
+
+    For the latter the student's own line must say so: torch raises the same exception for what it cannot do.
+    """
+    if isinstance(failure, MissingName):
+        return True
     if not isinstance(failure, SubmissionRaised) or failure.kind != "NotImplementedError" or not failure.frames:
         return False
     return "NotImplementedError" in failure.frames[-1].text

@@ -22,7 +22,7 @@ from make_class_zips import SIZE, canvas_zip
 from shared import OWN_COURSE, REPO
 
 KILLS = 30
-SMALL = 12
+SMALL = 6
 PROGRAM = """
 import os, sys
 from pathlib import Path
@@ -120,8 +120,8 @@ def test_killed_at_thirty_random_moments_and_run_again(small_class: Path, tmp_pa
             process.kill()
             died = process.wait(30) == -signal.SIGKILL
         killed += died
-        if not died and not before:
-            whole = time.monotonic() - began  # It was faster than the first one: the machine is shared.
+        if not died:
+            whole = min(whole, time.monotonic() - began)  # Faster than the first one: the machine is shared.
         now = recorded(out)
         assert before.items() <= now.items(), "a result was lost"
         on_the_way += died and before != now

@@ -20,7 +20,8 @@ def as_float32(x):
 
 
 def seek():
-    names = ("HOME", "LANG", "PATH", "TMPDIR", "OMP_NUM_THREADS", "PYTHONDONTWRITEBYTECODE", "GLOO_SOCKET_IFNAME")
+    for_torch = ("OMP_NUM_THREADS", "GLOO_SOCKET_IFNAME", "CUDA_VISIBLE_DEVICES")
+    names = ("HOME", "LANG", "PATH", "TMPDIR", "PYTHONDONTWRITEBYTECODE", *for_torch)
     found = [name for name in os.environ if name not in names]
     try:
         found += [part for part in pathlib.Path("/proc/self/environ").read_bytes().split(b"\0") if part]
