@@ -13,9 +13,9 @@ SCHEMA = 1
 
 VerdictKind = Literal["passed", "failed", "blocked", "skipped", "timeout", "crashed", "error"]
 NOT_ASSESSED: frozenset[str] = frozenset({"skipped", "error"})
+"""Verdicts that take their check out of the total: they say nothing about the student."""
 UNASSESSED = "cannot be assessed without a GPU:"
 """Begins the message of a check that was skipped for what the submission itself used."""
-"""Verdicts that take their check out of the total: they say nothing about the student."""
 
 
 class CheckResult(msgspec.Struct, frozen=True, kw_only=True):

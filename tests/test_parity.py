@@ -15,6 +15,8 @@ from shared import REPO, Warm
 from grader.course import Course, misconceptions_of
 from grader.intake.find import open_submission
 
+pytestmark = pytest.mark.slow
+
 TOPICS = ("tensor_ops", "autograd", "parameters")
 HARMLESS = ("chloe", "elif")
 TURNS = 4

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,6 +25,10 @@ from grader.isolation.service import Service
 from grader.isolation.transport import LocalTransport
 from grader.local import load_module
 from grader.testkit import distributed, probes, ranks, recipes
+from grader.testkit._ranks import rank as rank_process
+from grader.testkit._ranks.activity import AFTERMATH_SECONDS, LONGEST_AFTERMATH, Aftermath
+from grader.testkit._ranks.handle import Rank, own_lines
+from grader.testkit._ranks.job import Job
 
 HEAD = """\
 import os, sys, time
@@ -167,7 +174,7 @@ HANGS = {
         f"rank 0, line {LINE + 1} of work.py, in f waited for it in vain",
     ),
     "a busy rank": (
-        "def f(rank):\n    while rank == 1:\n        pass\n    dist.barrier()\n",
+        "def f(rank):\n    while rank == 1: pass\n    dist.barrier()\n",
         f"rank 1 never reached barrier: rank 1 was in line {LINE}",
     ),
     "different collectives": (
@@ -218,6 +225,63 @@ def test_a_rank_killed_by_a_signal_is_named(written: Written) -> None:
     )
     with pytest.raises(SubmissionCrashed, match=r"ended the process of rank 0 with signal 11 \(SIGSEGV\)"):
         ranks.run(submission.f, ranks.RANK)
+
+
+def test_ranks_that_die_at_once_are_all_named_however_late_one_joins(
+    written: Written, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    join = rank_process._join
+
+    def slow_join(rank: int, job: Job) -> None:
+        time.sleep(0.4 * (rank == 1))
+        join(rank, job)
+
+    monkeypatch.setattr(rank_process, "_join", slow_join)
+    submission = written("def f():\n    print('gone')\n    os._exit(3)\n")
+    with pytest.raises(SubmissionCrashed, match="ended the process of ranks 0, 1 and 2 with exit code 3"):
+        ranks.run(submission.f, world_size=3)
+    assert capsys.readouterr().out == ""
+
+
+def test_garbage_in_the_report_is_told_however_soon_the_process_ends(written: Written) -> None:
+    """The same words whether the garbage or the end is noticed first."""
+    submission = written(
+        "def f():\n    for number in range(3, 64):\n        try:\n            os.write(number, b'[\"PASSED\"]' * 9)\n"
+        "        except OSError:\n            pass\n    os._exit(0)\n"
+    )
+    for _ in range(5):
+        with pytest.raises(SubmissionCrashed, match="of ranks 0 and 1 with a report that is no data"):
+            ranks.run(submission.f)
+
+
+def test_the_aftermath_lasts_while_the_others_have_not_had_their_turn() -> None:
+    """A stopped process stands for one that a busy machine keeps waiting."""
+    sleeper = subprocess.Popen(["sleep", "60"])
+    worker = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        time.sleep(0.3)
+        now = time.monotonic()
+        resting, working = Rank(0, sleeper.pid, {}), Rank(1, worker.pid, {})
+        both = [Aftermath([resting], now), Aftermath([working], now)]
+        assert not any(one.is_over(now) for one in both)
+        while not all(one.is_over(time.monotonic()) for one in both):
+            assert time.monotonic() - now < LONGEST_AFTERMATH
+            time.sleep(0.01)
+        os.kill(worker.pid, signal.SIGSTOP)
+        now = time.monotonic()
+        kept_waiting = Aftermath([working], now)
+        time.sleep(3 * AFTERMATH_SECONDS)
+        assert not kept_waiting.is_over(time.monotonic())
+        assert kept_waiting.is_over(now + LONGEST_AFTERMATH + 0.1)
+    finally:
+        for process in (sleeper, worker):
+            process.kill()
+            process.wait()
+
+
+def test_lines_that_torch_writes_are_not_the_students() -> None:
+    torchs = "[E1121 09:15:42.791549905 ProcessGroupGloo.cpp:67] Gloo connectFullMesh failed with [/x/pair.cc:553]\n"
+    assert own_lines(f"{torchs}mine\n[Gloo] Rank 1 is connected\n".encode()) == "mine\n"
 
 
 def test_sys_exit_counts_as_an_end_unless_allowed(written: Written) -> None:

@@ -13,6 +13,8 @@ from sample_class import EARNED, MISCONCEPTIONS
 
 from grader.results import CheckResult, SubmissionResult, from_json
 
+pytestmark = pytest.mark.slow
+
 REPO = Path(__file__).resolve().parent.parent
 CLASS = REPO / "examples" / "class"
 

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from shared import DEVICES_AND_RANKS, OWN_COURSE, REPO
 
+pytestmark = pytest.mark.slow
+
 STUB, SOLUTION = "exercises/vectors.py", "solutions/vectors.py"
 WRONG, CHECKS = "solutions/misconceptions/vectors.py", "checks/test_vectors.py"
 Edit = tuple[str, str, str]

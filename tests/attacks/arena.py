@@ -35,7 +35,7 @@ PORT = 47123
 """Where attacks listen that would outlive their submission."""
 MARK = "attack-was-here"
 """The name of every file that an attack would leave behind."""
-MOST_GROWTH = 256 << 20
+MOST_GROWTH = 192 << 20
 """Memory that the judge may need at most for one submission, whatever that sends (bytes)."""
 LONGEST_MESSAGE = 8_000
 
@@ -65,7 +65,8 @@ class Arena:
         """The result of a hostile submission, after which everything is as it was before."""
         resting = self._start_memory()
         result = self.grade(submission)
-        assert self._peak_memory() - resting < MOST_GROWTH
+        growth = self._peak_memory() - resting
+        assert growth < MOST_GROWTH, f"the judge grew by {growth >> 20} MiB"
         assert self.worker.process.poll() is None
         assert proctree.descendants(self._pid) == self.host, "a process is left"
         assert self._open_descriptors() == self._descriptors, "a descriptor is left"

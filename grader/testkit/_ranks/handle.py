@@ -15,7 +15,7 @@ from grader.isolation import wire
 
 PRINT_BYTES: Final = 16 << 10
 DUMP_BYTES: Final = 20_000
-_TORCHS: Final = re.compile(r"\[Gloo\] Rank |\[[WI]\d{4} [\d:.]+ \w+\.cpp:\d+\]|\[rank\d+\]:\[[WI]\d{4} ")
+_TORCHS: Final = re.compile(r"\[Gloo\] Rank |\[[EFIW]\d{4} [\d:.]+ \w+\.cpp:\d+\]|\[rank\d+\]:\[[EFIW]\d{4} ")
 
 
 class Rank:
@@ -75,7 +75,7 @@ class Rank:
             if process:
                 for which in list(self.fds):
                     self.read(which)
-                self.ended = _ending(os.waitstatus_to_exitcode(status))
+                self.ended = self.ended or _ending(os.waitstatus_to_exitcode(status))
 
     def end(self) -> None:
         """Kills it and all that it started in its process group."""

@@ -79,7 +79,7 @@ def live(rank: int, job: Job, ends: Ends) -> NoReturn:
     """The whole life of a rank."""
     try:
         _settle(rank, job, ends)
-        report = _work(rank, job)
+        report = _work(rank, job, ends)
         with contextlib.suppress(BaseException):
             sys.stdout.flush()
             sys.stderr.flush()
@@ -100,7 +100,7 @@ def _settle(rank: int, job: Job, ends: Ends) -> None:
     _die_with_parent()
     os.dup2(ends.prints, 1)
     os.dup2(ends.errors, 2)
-    keep = {0, 1, 2, ends.report, ends.dumps, ends.hold, ends.bell_in, ends.bell_out}
+    keep = {0, 1, 2, ends.ready, ends.gate, ends.report, ends.dumps, ends.hold, ends.bell_in, ends.bell_out}
     for low, high in zip(sorted(keep), [*sorted(keep)[1:], 4096], strict=True):
         os.closerange(low + 1, high)
     sys.stdout = open(1, "w", encoding="utf-8", errors="replace", closefd=False)  # noqa: SIM115
@@ -121,13 +121,14 @@ def _settle(rank: int, job: Job, ends: Ends) -> None:
     _keep_what_deadlocks()
 
 
-def _work(rank: int, job: Job) -> wire.Tree:
+def _work(rank: int, job: Job, ends: Ends) -> wire.Tree:
     """``["returned", value, kind, looks]`` or ``["raised", stage, …]``."""
     stage = "make"
     scene: dict[Any, Any] = {"rank": rank, "world_size": job.size}
     try:
         if job.group:
             _join(rank, job)
+        _start_together(ends)
         if job.before is not None:
             _made(job.before, scene)
         args = [_made(spec, scene) for spec in job.args]
@@ -147,6 +148,14 @@ def _work(rank: int, job: Job) -> wire.Tree:
     except BaseException as error:
         files = frozenset(str(path) for path in _files(job.folder))
         return ["raised", stage, *Service(ModuleType("ranks"), files).describe(error)[1:]]
+
+
+def _start_together(ends: Ends) -> None:
+    """Waits for the others: a rank whose function dies at once must not meet one that has yet to join the group."""
+    os.write(ends.ready, b"!")
+    os.read(ends.gate, 1)
+    os.close(ends.ready)
+    os.close(ends.gate)
 
 
 def _call(job: Job, args: list[Any], kwargs: dict[str, Any]) -> object:

@@ -109,7 +109,8 @@ def _at(state: State, before: str = ", ") -> str:
 
 
 def _ranks(ranks: Sequence[int]) -> str:
-    return _rank(ranks[0]) if len(ranks) == 1 else "ranks " + " and ".join(map(str, ranks))
+    *most, last = map(str, ranks)
+    return f"ranks {', '.join(most)} and {last}" if most else f"rank {last}"
 
 
 def _rank(rank: int) -> str:

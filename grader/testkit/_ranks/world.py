@@ -15,20 +15,19 @@ import tempfile
 import time
 import warnings
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from grader.isolation import wire
 from grader.testkit._ranks import rank as rank_process
+from grader.testkit._ranks.activity import Aftermath, Quiet
 from grader.testkit._ranks.handle import Rank, own_lines
 from grader.testkit._ranks.job import DUMP_SIGNAL, Ends, Job
 from grader.testkit._ranks.states import Frame, Raised, State, Trouble
 from grader.testkit._ranks.where import is_joining, state_of
 
 TURN_SECONDS: Final = 0.02
-AFTERMATH_SECONDS: Final = 0.15
-"""How long the others may still report once a rank has raised or died: so that the same mistake tells the same."""
 QUIET_SECONDS: Final = 0.4
 """Ranks of which none did anything for so long are looked at: if all wait in a collective, they wait for ever."""
 PIPES: Final = ("report", "prints", "errors", "dumps")
@@ -52,19 +51,19 @@ def run(job: Job) -> list[Told]:
         env = {"MASTER_PORT": str(free_port()), **job.env}
         job = msgspec.structs.replace(job, env=env, scratch=scratch)
         ranks: list[Rank] = []
-        bell = os.pipe()
-        hold = os.pipe()
+        shared = Shared(Pipe(), Pipe(), Pipe(), Pipe())
         try:
             for number in range(job.size):
-                ranks.append(_fork(number, job, bell, hold))
-            os.close(hold[0])
-            _follow(ranks, job)
+                ranks.append(_fork(number, job, shared))
+            for end in (shared.hold.reader, shared.ready.writer, shared.gate.reader):
+                end.close()
+            _follow(ranks, job, shared)
             return _told(ranks, job)
         finally:
             for one in ranks:
                 one.end()
-            for fd in (*bell, hold[1]):
-                os.close(fd)
+            for pipe in shared:
+                pipe.close()
             _print(ranks)
 
 
@@ -89,16 +88,38 @@ def free_port() -> int:
         return int(any_socket.getsockname()[1])
 
 
-def _fork(number: int, job: Job, bell: tuple[int, int], hold: tuple[int, int]) -> Rank:
+class Pipe:
+    """A pipe whose ends close once."""
+
+    def __init__(self) -> None:
+        reader, writer = os.pipe()
+        self.reader, self.writer = os.fdopen(reader, "rb", buffering=0), os.fdopen(writer, "wb", buffering=0)
+
+    def close(self) -> None:
+        self.reader.close()
+        self.writer.close()
+
+
+class Shared(NamedTuple):
+    """The pipes that all ranks share; `Ends` says what for."""
+
+    bell: Pipe
+    hold: Pipe
+    ready: Pipe
+    gate: Pipe
+
+
+def _fork(number: int, job: Job, shared: Shared) -> Rank:
     pipes = {name: os.pipe() for name in PIPES}
     sys.stdout.flush()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons warn where a thread of the caller's runs
         process = os.fork()
     if not process:
-        os.close(hold[1])
-        writers = {name: writer for name, (_, writer) in pipes.items()}
-        rank_process.live(number, job, Ends(**writers, hold=hold[0], bell_in=bell[0], bell_out=bell[1]))
+        own = {name: writer for name, (_, writer) in pipes.items()}
+        bell = {"bell_in": shared.bell.reader.fileno(), "bell_out": shared.bell.writer.fileno()}
+        start = {"ready": shared.ready.writer.fileno(), "gate": shared.gate.reader.fileno()}
+        rank_process.live(number, job, Ends(**own, **bell, **start, hold=shared.hold.reader.fileno()))
     with contextlib.suppress(OSError):
         os.setpgid(process, process)
     for reader, writer in pipes.values():
@@ -107,59 +128,38 @@ def _fork(number: int, job: Job, bell: tuple[int, int], hold: tuple[int, int]) -
     return Rank(number, process, {name: reader for name, (reader, _) in pipes.items()})
 
 
-def _follow(ranks: list[Rank], job: Job) -> None:
+def _follow(ranks: list[Rank], job: Job, shared: Shared) -> None:
     """Listens until all have reported, one has failed, or nothing more can come."""
     until = time.monotonic() + job.seconds
     quiet = Quiet(ranks)
+    aftermath: Aftermath | None = None
+    ready, not_ready = shared.ready.reader.fileno(), len(ranks)
     while not all(rank.done for rank in ranks):
         fds = {fd: (rank, which) for rank in ranks for which, fd in rank.fds.items()}
-        for fd in select.select(list(fds), [], [], TURN_SECONDS)[0]:
-            one, which = fds[fd]
-            one.read(which)
+        listened = list(fds) if shared.gate.writer.closed else [*fds, ready]
+        for fd in select.select(listened, [], [], TURN_SECONDS)[0]:
+            if fd == ready:
+                not_ready -= len(os.read(ready, not_ready))
+            else:
+                one, which = fds[fd]
+                one.read(which)
         for rank in ranks:
             if rank.report is None:
                 rank.look_if_alive()
+        failed = any(rank.ended or (rank.report or [""])[0] == "raised" for rank in ranks)
+        if failed or not not_ready:
+            shared.gate.writer.close()
         now = time.monotonic()
-        if any(rank.ended or (rank.report or [""])[0] == "raised" for rank in ranks):
-            until = min(until, now + AFTERMATH_SECONDS)
+        if failed:
+            aftermath = aftermath or Aftermath(ranks, now)
         elif quiet.since(now) >= QUIET_SECONDS:
             states = _locate(ranks, job)
             if all(state.what == "waits" and not is_joining(state) for state in states):
                 return
             quiet.restart(now)
-        if now >= until:
+        if now >= until or (aftermath is not None and aftermath.is_over(now)):
             _locate(ranks, job)
             return
-
-
-class Quiet:
-    """Measures for how long no unfinished rank has done anything."""
-
-    def __init__(self, ranks: list[Rank]) -> None:
-        self._ranks = ranks
-        self._seen: list[tuple[str, str]] | None = None
-        self._from = 0.0
-
-    def since(self, now: float) -> float:
-        """Seconds of quiet up to now; 0 where the system does not tell."""
-        seen = [_activity(rank.process) for rank in self._ranks if rank.report is None]
-        if seen != self._seen or any(state != "S" for state, _ in seen):
-            self._seen, self._from = seen, now
-        return now - self._from
-
-    def restart(self, now: float) -> None:
-        self._from = now
-
-
-def _activity(process: int) -> tuple[str, str]:
-    """State of a process's first thread, and the time that it has run."""
-    try:
-        with open(f"/proc/{process}/task/{process}/stat", encoding="utf-8", errors="replace") as stat:
-            state = stat.read().rpartition(")")[2].split()[0]
-        with open(f"/proc/{process}/task/{process}/schedstat", encoding="utf-8") as ran:
-            return state, ran.read().split()[0]
-    except (OSError, IndexError):
-        return "?", ""
 
 
 def _locate(ranks: list[Rank], job: Job) -> list[State]:
