@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from types import ModuleType
 from typing import Any
 
@@ -164,6 +166,15 @@ def test_observe_reports_what_a_value_cannot_carry(submission: Submission) -> No
 def test_a_torch_function_cannot_be_hidden_from_an_observation(submission: Submission) -> None:
     seen = observe(submission.hidden_softmax, torch.ones(3))
     assert seen.called == ("softmax",)
+
+
+def test_observing_imports_nothing_that_every_student_process_would_pay_for() -> None:
+    code = (
+        "import sys, torch; from grader.testkit import observation; before = set(sys.modules); "
+        "observation.watch(torch.exp, [torch.ones(2)], {}); print(sorted(set(sys.modules) - before))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 def test_observe_sees_the_global_generator_move(submission: Submission) -> None:

@@ -117,6 +117,11 @@ class _Calls(TorchFunctionMode):
 class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Names the operations below the torch functions: these run also where torch functions go unseen."""
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """No: else torch imports its compiler when the mode is first used, a second in every student process."""
+        return False
+
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.names: set[str] = set()

@@ -1,4 +1,4 @@
-"""Busy daemon threads that outlive the call."""
+"""Daemon threads that outlive the call."""
 
 import threading
 import time
