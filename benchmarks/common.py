@@ -17,8 +17,8 @@ from grader.isolation.proctree import descendants
 PYTHON = sys.executable
 
 
-def make_class(course: Course, folder: Path, count: int) -> list[Path]:
-    """Writes `count` submissions: every third all right, one in five half done, the others with classic mistakes.
+def make_class(course: Course, folder: Path, count: int, topics: list[str]) -> list[Path]:
+    """Writes submissions of some topics: every third all right, one in five half done, the others with classic mistakes.
 
     Deterministic. A wrong one is the solution with one misconception in each of three exercises of every topic.
     """
@@ -26,13 +26,13 @@ def make_class(course: Course, folder: Path, count: int) -> list[Path]:
     for number in range(count):
         target = folder / f"student{number:04d}"
         target.mkdir(parents=True)
-        for topic in course.topics:
-            solution = course.solution_file(topic.name).read_text(encoding="utf-8")
-            if number % 5 == 4 and topic is course.topics[-1]:
-                solution = course.stub_file(topic.name).read_text(encoding="utf-8")
+        for topic in topics:
+            solution = course.solution_file(topic).read_text(encoding="utf-8")
+            if number % 5 == 4 and topic is topics[-1]:
+                solution = course.stub_file(topic).read_text(encoding="utf-8")
             elif number % 3:
-                solution += _mistakes(course, topic.name, number)
-            (target / f"{topic.name}.py").write_text(solution, encoding="utf-8")
+                solution += _mistakes(course, topic, number)
+            (target / f"{topic}.py").write_text(solution, encoding="utf-8")
         made.append(target)
     return made
 

@@ -1,9 +1,10 @@
 """Submissions per minute: ``grader grade``, plain pytest, and the floor without isolation, side by side in one run.
 
-    python benchmarks/throughput.py [--submissions 20] [--rounds 1] [--flat 300]
+    python benchmarks/throughput.py [--submissions 20] [--topics TOPIC ...] [--flat 300]
 
 The floor is one process per core that has imported torch and collected the checks once, and runs them in-process with
-Hypothesis afresh for each submission. ``--flat N`` also grades N submissions and reports a worker's memory on the way.
+Hypothesis afresh for each submission. All three grade the first three topics if not told others. ``--flat N`` also
+grades N submissions and reports a worker's memory on the way.
 """
 
 from __future__ import annotations
@@ -22,23 +23,26 @@ from common import PYTHON, finish, make_class, peak_memory, pss
 from grader.course import Course
 
 JOBS = 2
+TOPICS = ["tensor_ops", "autograd", "parameters"]
 
 
-def graded(folder: Path, out: Path) -> float:
+def graded(folder: Path, out: Path, topics: list[str]) -> float:
     """Seconds of ``grader grade`` over a class, start-up included."""
     start = time.perf_counter()
     command = [PYTHON, "-m", "grader", "grade", str(folder), "--out", str(out), "--jobs", str(JOBS)]
+    command += [part for topic in topics for part in ("--only", topic)]
     done = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
     assert done.returncode in (0, 1), done.returncode
     return time.perf_counter() - start
 
 
-def plain_pytest(submissions: list[Path], checks: Path) -> float:
+def plain_pytest(submissions: list[Path], course: Course, topics: list[str]) -> float:
     """Seconds of one pytest process per submission, two at a time."""
 
     def one(submission: Path) -> None:
-        command = [PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir", str(checks)]
-        command += ["--submission", str(submission), str(checks)]
+        command = [PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null"]
+        command += ["--rootdir", str(course.checks_dir), "--submission", str(submission)]
+        command += [str(course.check_file(topic)) for topic in topics]
         done = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
         assert done.returncode in (0, 1), done.returncode
 
@@ -48,18 +52,17 @@ def plain_pytest(submissions: list[Path], checks: Path) -> float:
     return time.perf_counter() - start
 
 
-def floor(submissions: list[Path]) -> float:
+def floor(submissions: list[Path], topics: list[str]) -> float:
     """Seconds of the checks alone: the slower of two processes that share the class, start-up left out."""
+    command = [PYTHON, __file__, "--topics", *topics, "--floor-worker"]
     workers = [
-        subprocess.Popen(
-            [PYTHON, __file__, "--floor-worker", *map(str, submissions[part::JOBS])], stdout=subprocess.PIPE, text=True
-        )
+        subprocess.Popen([*command, *map(str, submissions[part::JOBS])], stdout=subprocess.PIPE, text=True)
         for part in range(JOBS)
     ]
     return max(float(worker.communicate()[0].split()[-1]) for worker in workers)
 
 
-def floor_worker(submissions: list[str]) -> None:
+def floor_worker(submissions: list[str], names: list[str]) -> None:
     """Runs every check on each submission in this process, Hypothesis and shrinking as in plain pytest."""
     import torch
     from hypothesis import settings
@@ -70,10 +73,11 @@ def floor_worker(submissions: list[str]) -> None:
 
     torch.set_num_threads(1)
     course = Course.load(None)
-    collected = CollectedChecks([course.check_file(t.name) for t in course.topics], course.checks_dir, 0)
+    topics = [course.topic(name) for name in names]
+    collected = CollectedChecks([course.check_file(name) for name in names], course.checks_dir, 0)
     start = time.perf_counter()
     for folder in submissions:
-        for topic in course.topics:
+        for topic in topics:
             for exercise in topic.exercises:
                 desk: Any = LocalDesk(Path(folder), topic.name)
                 for check in collected.of(exercise.full_name):
@@ -90,7 +94,7 @@ def floor_worker(submissions: list[str]) -> None:
     print(time.perf_counter() - start)
 
 
-def memory_over(count: int) -> dict[str, float]:
+def memory_over(count: int, topics: list[str]) -> dict[str, float]:
     """A worker's own memory (judge and host, MB) after 20 and after `count` submissions."""
     from grader.intake.find import open_submission
     from grader.isolation.proctree import descendants
@@ -100,10 +104,9 @@ def memory_over(count: int) -> dict[str, float]:
     course = Course.load(None)
     seen = {}
     with tempfile.TemporaryDirectory() as temporary:
-        submissions = make_class(course, Path(temporary), 20)
+        submissions = make_class(course, Path(temporary), 20, topics)
         worker = Worker()
-        worker.configure(WorkerOptions())
-        topics = [topic.name for topic in course.topics]
+        worker.configure(WorkerOptions(exercises=tuple(course.select(topics))))
         for number in range(count):
             worker.grade(open_submission(submissions[number % 20], topics).read(), 600)
             if number + 1 in (20, count):
@@ -117,27 +120,29 @@ def memory_over(count: int) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--submissions", type=int, default=20)
+    parser.add_argument("--topics", nargs="+", default=TOPICS, metavar="TOPIC")
     parser.add_argument("--flat", type=int, default=0, metavar="N")
     parser.add_argument("--floor-worker", nargs="*")
     args = parser.parse_args()
     if args.floor_worker is not None:
-        floor_worker(args.floor_worker)
+        floor_worker(args.floor_worker, args.topics)
         return
     course = Course.load(None)
     with tempfile.TemporaryDirectory() as temporary:
-        submissions = make_class(course, Path(temporary) / "class", args.submissions)
+        submissions = make_class(course, Path(temporary) / "class", args.submissions, args.topics)
         with peak_memory() as memory:
-            grade_seconds = graded(Path(temporary) / "class", Path(temporary) / "out")
+            grade_seconds = graded(Path(temporary) / "class", Path(temporary) / "out", args.topics)
         count = len(submissions)
         print(f"grader grade --jobs {JOBS}: {60 * count / grade_seconds:7.1f} submissions/min", flush=True)
-        twice = graded_again(Path(temporary), course, count * 3)
+        twice = graded_again(Path(temporary), course, count * 3, args.topics)
         marginal = (twice - grade_seconds) / (count * 2)
         print(f"  without start-up:     {60 / marginal:7.1f} submissions/min", flush=True)
-        floor_seconds = floor(submissions)
+        floor_seconds = floor(submissions, args.topics)
         print(f"floor, no isolation:    {60 * count / floor_seconds:7.1f} submissions/min", flush=True)
-        pytest_seconds = plain_pytest(submissions, course.checks_dir)
+        pytest_seconds = plain_pytest(submissions, course, args.topics)
         print(f"plain pytest:           {60 * count / pytest_seconds:7.1f} submissions/min", flush=True)
     figures: dict[str, object] = {
+        "topics": args.topics,
         "submissions": count,
         "grade_per_minute": 60 * count / grade_seconds,
         "grade_per_minute_warm": 60 / marginal,
@@ -150,14 +155,14 @@ def main() -> None:
         "peak_mb": memory["peak"],
     }
     if args.flat:
-        figures |= memory_over(args.flat)
+        figures |= memory_over(args.flat, args.topics)
     finish("throughput", **figures)
 
 
-def graded_again(folder: Path, course: Course, count: int) -> float:
+def graded_again(folder: Path, course: Course, count: int, topics: list[str]) -> float:
     """Seconds for another class, three times as large: the difference leaves out start-up."""
-    make_class(course, folder / "larger", count)
-    return graded(folder / "larger", folder / "out2")
+    make_class(course, folder / "larger", count, topics)
+    return graded(folder / "larger", folder / "out2", topics)
 
 
 if __name__ == "__main__":
