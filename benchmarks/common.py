@@ -18,7 +18,7 @@ PYTHON = sys.executable
 
 
 def make_class(course: Course, folder: Path, count: int, topics: list[str]) -> list[Path]:
-    """Writes submissions of some topics: every third all right, one in five half done, the others with classic mistakes.
+    """Writes submissions of some topics: every third all right, one in five half done, the others with mistakes.
 
     Deterministic. A wrong one is the solution with one misconception in each of three exercises of every topic.
     """
