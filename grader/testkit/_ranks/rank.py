@@ -14,9 +14,10 @@ import resource
 import select
 import signal
 import sys
+import time
 from datetime import timedelta
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 import msgspec
 import torch
@@ -41,6 +42,10 @@ class Here(msgspec.Struct):
     wrapped: list[Any]
     trained_on: list[list[int]]
 
+
+HEAD_START: Final = 0.015
+"""Seconds by which rank 0 begins before the others where the function itself sets up the group: whoever finds nobody
+listening at rank 0's port tries again only after half a second."""
 
 _here: list[Here] = []
 _kept: list[object] = []
@@ -128,7 +133,9 @@ def _work(rank: int, job: Job, ends: Ends) -> wire.Tree:
     try:
         if job.group:
             _join(rank, job)
-        _start_together(ends)
+            _start_together(ends)
+        elif rank:
+            time.sleep(HEAD_START)
         if job.before is not None:
             _made(job.before, scene)
         args = [_made(spec, scene) for spec in job.args]
