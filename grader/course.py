@@ -163,6 +163,14 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         everything = [exercise.full_name for exercise in self.exercises]
         return [name for name in everything if not names or name in wanted]
 
+    def with_needs(self, exercises: Sequence[str]) -> tuple[str, ...]:
+        """The named exercises and all that they need, in course order; every exercise when none is named."""
+        needs = {exercise.full_name: exercise.needs for exercise in self.exercises}
+        wanted = set(exercises) or set(needs)
+        while more := {need for name in wanted for need in needs[name]} - wanted:
+            wanted |= more
+        return tuple(name for name in needs if name in wanted)
+
     def _meant_by(self, name: str) -> list[str]:
         for topic in self.topics:
             if topic.name == name:

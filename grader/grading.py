@@ -116,7 +116,7 @@ def worker_options(course: Course, settings: Settings, names: Sequence[str]) -> 
         UnknownName: the course has no such topic or exercise.
         UserError: real devices are wanted and there are none.
     """
-    exercises = _with_needs(course, course.select(names)) if names else ()
+    exercises = course.with_needs(course.select(names)) if names else ()
     topics = dict.fromkeys(name.partition(".")[0] for name in exercises)
     return WorkerOptions(
         course=None if settings.course is None else str(course.root),
@@ -126,18 +126,6 @@ def worker_options(course: Course, settings: Settings, names: Sequence[str]) -> 
         topics=tuple(topics),
         devices=resolve(settings.devices),
     )
-
-
-def _with_needs(course: Course, wanted: Iterable[str]) -> tuple[str, ...]:
-    """The exercises and all that they need, in course order."""
-    found: set[str] = set()
-    waiting = list(wanted)
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting += course.exercise(name).needs
-    return tuple(exercise.full_name for exercise in course.exercises if exercise.full_name in found)
 
 
 def _show(graded: Graded, course: Course) -> None:

@@ -149,7 +149,7 @@ class Judge:
     ) -> None:
         self.course = course
         self.host = host
-        wanted = with_needs(course, exercises)
+        wanted = set(course.with_needs(exercises))
         self._topics = [
             (topic, [exercise for exercise in topic.exercises if exercise.full_name in wanted])
             for topic in course.topics
@@ -280,15 +280,6 @@ def score(exercise: Exercise, checks: Sequence[CheckResult], misconception: str 
         misconception=misconception,
         checks=tuple(checks),
     )
-
-
-def with_needs(course: Course, exercises: Sequence[str]) -> set[str]:
-    """The named exercises and all that they need; every exercise when none is named."""
-    every = {exercise.full_name: exercise for topic in course.topics for exercise in topic.exercises}
-    wanted = set(exercises) or set(every)
-    while more := {need for name in wanted for need in every[name].needs} - wanted:
-        wanted |= more
-    return wanted
 
 
 def _verdict_of(failure: Any) -> VerdictKind:

@@ -23,7 +23,7 @@ from grader.results import SubmissionResult
 # Not `-m`: that would put the current folder, perhaps a submission with a torch.py in it, before everything else.
 _BOOT = (
     "import sys; sys.path[:] = [p for p in sys.path if p]; root = sys.argv.pop(1); "
-    "root in sys.path or sys.path.insert(0, root); from grader.isolation.worker import main; main()"
+    "root in sys.path or sys.path.insert(0, root); from grader.isolation.worker import run; run()"
 )
 _STDERR_LINES = 20
 _ENDING_SECONDS = 3.0

@@ -185,6 +185,7 @@ def start_host() -> tuple[socket.socket, int]:
         ours.close()
         _close_inherited(theirs.fileno())
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        gc.enable()  # also for the student processes
         Host(theirs).run()
     finally:
         os._exit(0)

@@ -5,10 +5,11 @@ The host is forked off before anything of the course is read: what submitted cod
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 from grader.intake.submission import Submission
 from grader.isolation.protocol import Fault, WorkerOptions, read_frame, write_frame
@@ -20,6 +21,7 @@ def main() -> int:
     os.dup2(2, 1)  # stray prints of a check must not reach the protocol
     requests = sys.stdin.buffer
 
+    gc.disable()  # a tenth of the time that the imports below take; nothing of theirs is garbage
     import torch
 
     from grader.isolation.host import start_host
@@ -41,6 +43,8 @@ def main() -> int:
         judge = _judge(host, options)
     except UserError as error:
         return _give_up(requests, answers, str(error))
+    gc.freeze()
+    gc.enable()
     graded = 0
     while (submission := read_frame(requests, Submission)) is not None:
         try:
@@ -59,11 +63,13 @@ def main() -> int:
 
 def _judge(host: Any, options: WorkerOptions) -> Any:
     from grader.course import Course
-    from grader.judge import Judge, with_needs
 
     course = Course.load(Path(options.course) if options.course else None)
-    topics = {name.partition(".")[0] for name in with_needs(course, options.exercises)}
+    topics = {name.partition(".")[0] for name in course.with_needs(options.exercises)}
     host.prepare(hidden_paths(course), course.preload(topics), options.devices)
+
+    from grader.judge import Judge  # takes a while, in which the host gets ready
+
     if options.devices != "simulated":
         from grader.testkit import devices
 
@@ -86,5 +92,12 @@ def _give_up(requests: IO[bytes], answers: IO[bytes], reason: str) -> int:
     return 3
 
 
+def run() -> NoReturn:
+    """Serves, and ends without taking the interpreter apart, which with torch takes half a second."""
+    code = main()
+    sys.stderr.flush()
+    os._exit(code)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    run()
