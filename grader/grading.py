@@ -18,7 +18,7 @@ from grader.intake.find import open_submission
 from grader.intake.folder import FileSource
 from grader.isolation.gpus import Devices, resolve
 from grader.isolation.protocol import WorkerOptions
-from grader.isolation.sandbox import _full_set as full_set
+from grader.isolation.sandbox import full_set
 from grader.pool import Crew, Graded
 from grader.reports import clean
 from grader.results import SubmissionResult, to_json

@@ -80,7 +80,7 @@ class Sandbox:
         self._links = view.links()
         self._pid_namespace = namespaces.own_pid_namespace() if kernel.SUPPORTED else -1
         self._fresh_proc = True
-        self.reasons: dict[str, str | None] = {n: "left out" if n in without else None for n in _full_set()}
+        self.reasons: dict[str, str | None] = {n: "left out" if n in without else None for n in full_set()}
         """Layer -> None when active, else why not."""
         self._settle()
 
@@ -214,7 +214,7 @@ class Sandbox:
         raise LayerFailed(name, reason or f"the process ended with status {status:#x}")
 
 
-def _full_set() -> tuple[str, ...]:
+def full_set() -> tuple[str, ...]:
     if not kernel.SUPPORTED:
         return ()
     user = "uid" if os.geteuid() == 0 else "user-namespace"
