@@ -26,7 +26,7 @@ from grader.isolation.transport import LocalTransport
 from grader.local import load_module
 from grader.testkit import distributed, probes, ranks, recipes
 from grader.testkit._ranks import rank as rank_process
-from grader.testkit._ranks.activity import AFTERMATH_SECONDS, LONGEST_AFTERMATH, Aftermath
+from grader.testkit._ranks.activity import AFTERMATH_SECONDS, LONGEST_AFTERMATH, Aftermath, activity
 from grader.testkit._ranks.handle import Rank, own_lines
 from grader.testkit._ranks.job import Job
 
@@ -258,21 +258,21 @@ def test_the_aftermath_lasts_while_the_others_have_not_had_their_turn() -> None:
     """A stopped process stands for one that a busy machine keeps waiting."""
     sleeper = subprocess.Popen(["sleep", "60"])
     worker = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    soon, late = 2 * AFTERMATH_SECONDS, LONGEST_AFTERMATH + AFTERMATH_SECONDS
     try:
-        time.sleep(0.3)
+        while not activity(sleeper.pid).at_rest:
+            os.sched_yield()
         now = time.monotonic()
-        resting, working = Rank(0, sleeper.pid, {}), Rank(1, worker.pid, {})
-        both = [Aftermath([resting], now), Aftermath([working], now)]
-        assert not any(one.is_over(now) for one in both)
-        while not all(one.is_over(time.monotonic()) for one in both):
-            assert time.monotonic() - now < LONGEST_AFTERMATH
+        resting, working = Aftermath([Rank(0, sleeper.pid, {})], now), Aftermath([Rank(1, worker.pid, {})], now)
+        assert not resting.is_over(now) and resting.is_over(now + soon)
+        worked = activity(worker.pid).worked
+        while activity(worker.pid).worked < worked + soon:
             time.sleep(0.01)
+        assert working.is_over(now)
         os.kill(worker.pid, signal.SIGSTOP)
-        now = time.monotonic()
-        kept_waiting = Aftermath([working], now)
-        time.sleep(3 * AFTERMATH_SECONDS)
-        assert not kept_waiting.is_over(time.monotonic())
-        assert kept_waiting.is_over(now + LONGEST_AFTERMATH + 0.1)
+        kept_waiting = Aftermath([Rank(1, worker.pid, {})], now)
+        assert not kept_waiting.is_over(now) and not kept_waiting.is_over(now + soon)
+        assert kept_waiting.is_over(now + late)
     finally:
         for process in (sleeper, worker):
             process.kill()
