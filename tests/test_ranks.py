@@ -105,6 +105,16 @@ def test_group_is_set_up_unless_told(written: Written) -> None:
     assert ranks.run(submission.f, group=False).results == [False, False]
 
 
+def test_a_function_finds_no_pipe_of_the_start(written: Written) -> None:
+    """What it could write there would start the others too early."""
+    submission = written(
+        "def f():\n    fds = [f'/proc/self/fd/{fd}' for fd in range(3, 64)]\n"
+        "    return sum(os.readlink(fd).startswith('pipe') for fd in fds if os.path.lexists(fd))\n"
+    )
+    pipes = ["report", "dumps", "hold", "bell_in", "bell_out"]
+    assert ranks.run(submission.f, group=False).results == [len(pipes)] * 2  # a group has pipes of its own
+
+
 def test_prints_are_told_rank_by_rank(written: Written, capsys: pytest.CaptureFixture[str]) -> None:
     submission = written("def f(rank):\n    print('hello from', rank)\n    print(file=sys.stderr)\n    print()\n")
     world = ranks.run(submission.f, ranks.RANK, prints=True, lines=True)

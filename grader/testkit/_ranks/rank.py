@@ -133,9 +133,11 @@ def _work(rank: int, job: Job, ends: Ends) -> wire.Tree:
     try:
         if job.group:
             _join(rank, job)
-            _start_together(ends)
+            _wait_for_start(ends)
         elif rank:
             time.sleep(HEAD_START)
+        os.close(ends.ready)
+        os.close(ends.gate)
         if job.before is not None:
             _made(job.before, scene)
         args = [_made(spec, scene) for spec in job.args]
@@ -157,12 +159,10 @@ def _work(rank: int, job: Job, ends: Ends) -> wire.Tree:
         return ["raised", stage, *Service(ModuleType("ranks"), files).describe(error)[1:]]
 
 
-def _start_together(ends: Ends) -> None:
+def _wait_for_start(ends: Ends) -> None:
     """Waits for the others: a rank whose function dies at once must not meet one that has yet to join the group."""
     os.write(ends.ready, b"!")
     os.read(ends.gate, 1)
-    os.close(ends.ready)
-    os.close(ends.gate)
 
 
 def _call(job: Job, args: list[Any], kwargs: dict[str, Any]) -> object:

@@ -139,7 +139,7 @@ def _follow(ranks: list[Rank], job: Job, shared: Shared) -> None:
         listened = list(fds) if shared.gate.writer.closed else [*fds, ready]
         for fd in select.select(listened, [], [], TURN_SECONDS)[0]:
             if fd == ready:
-                not_ready -= len(os.read(ready, not_ready))
+                not_ready -= len(os.read(ready, not_ready)) or not_ready  # at its end nobody waits
             else:
                 one, which = fds[fd]
                 one.read(which)
