@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from grader.course import Course, misconceptions_of
-from grader.isolation.proctree import descendants
+from grader.sandbox.process_tree import descendants
 
 PYTHON = sys.executable
 

@@ -17,14 +17,14 @@ import time
 from common import PYTHON, finish
 
 from grader.course import Course
+from grader.grading.protocol import WorkerOptions
+from grader.grading.worker import hidden_paths
+from grader.grading.worker_process import Worker
 from grader.intake.find import open_submission
-from grader.isolation.host import start_host
-from grader.isolation.hostclient import HostClient
-from grader.isolation.limits import Limits
-from grader.isolation.protocol import WorkerOptions
-from grader.isolation.worker import hidden_paths
-from grader.judge import Judge, TopicDesk
-from grader.workers import Worker
+from grader.judge.judge import Judge, TopicDesk
+from grader.sandbox.limits import Limits
+from grader.student.client import HostClient
+from grader.student.host import start_host
 
 
 def cold(course: Course) -> float:

@@ -18,9 +18,9 @@ from pathlib import Path
 from common import PYTHON, finish
 
 from grader.course import Course
+from grader.grading.protocol import WorkerOptions
+from grader.grading.worker_process import Worker
 from grader.intake.find import open_submission
-from grader.isolation.protocol import WorkerOptions
-from grader.workers import Worker
 
 
 def seconds(command: list[str]) -> float:

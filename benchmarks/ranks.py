@@ -19,11 +19,11 @@ import torch
 REPO = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(REPO))
 
-from grader.isolation.host import start_host  # noqa: E402
-from grader.isolation.hostclient import HostClient  # noqa: E402
-from grader.isolation.limits import Limits  # noqa: E402
-from grader.isolation.proxies import Submission  # noqa: E402
-from grader.isolation.remote import TopicProcess  # noqa: E402
+from grader.border.proxies import Submission  # noqa: E402
+from grader.sandbox.limits import Limits  # noqa: E402
+from grader.student.client import HostClient  # noqa: E402
+from grader.student.host import start_host  # noqa: E402
+from grader.student.topic import TopicProcess  # noqa: E402
 
 PRELOAD = ["torch._dynamo", "torch.distributed.run"]
 
@@ -32,7 +32,7 @@ def main(runs: int) -> int:
     """Runs and prints; the exit code."""
     torch.set_num_threads(1)
     control, process = start_host()
-    from grader.isolation.proxies import Channel
+    from grader.border.proxies import Channel
     from grader.testkit import distributed, ranks
 
     host = HostClient(control, process, Limits(topic_seconds=3600))

@@ -16,10 +16,10 @@ from collections import Counter
 from common import finish
 
 from grader.course import Course
+from grader.grading.protocol import WorkerOptions
+from grader.grading.worker_process import Worker
 from grader.intake.find import open_submission
-from grader.isolation.protocol import WorkerOptions
 from grader.results import SubmissionResult, to_json
-from grader.workers import Worker
 
 
 def main() -> int:

@@ -67,9 +67,9 @@ def floor_worker(submissions: list[str], names: list[str]) -> None:
     import torch
     from hypothesis import settings
 
-    from grader.collect import CollectedChecks
-    from grader.isolation.proxies import Submission
-    from grader.local import LocalDesk
+    from grader.border.proxies import Submission
+    from grader.judge.in_process import LocalDesk
+    from grader.judge.session import CollectedChecks
 
     torch.set_num_threads(1)
     course = Course.load(None)
@@ -96,10 +96,10 @@ def floor_worker(submissions: list[str], names: list[str]) -> None:
 
 def memory_over(count: int, topics: list[str]) -> dict[str, float]:
     """A worker's own memory (judge and host, MB) after 20 and after `count` submissions."""
+    from grader.grading.protocol import WorkerOptions
+    from grader.grading.worker_process import Worker
     from grader.intake.find import open_submission
-    from grader.isolation.proctree import descendants
-    from grader.isolation.protocol import WorkerOptions
-    from grader.workers import Worker
+    from grader.sandbox.process_tree import descendants
 
     course = Course.load(None)
     seen = {}

@@ -10,7 +10,7 @@ _root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 if sys.path and sys.path[0] in ("", os.getcwd()) and os.path.realpath(os.getcwd()) != os.path.realpath(_root):
     del sys.path[0]
 
-from grader.cli import main  # noqa: E402
+from grader.cli.app import main  # noqa: E402
 
 if __name__ == "__main__":
     main()

@@ -10,10 +10,10 @@ from typing import Any, Protocol
 import pytest
 
 from grader.course import Course
+from grader.grading.protocol import DEFAULT_LIMITS, WorkerOptions
+from grader.grading.worker_process import Worker
 from grader.intake.submission import Submission
-from grader.isolation.protocol import DEFAULT_LIMITS, WorkerOptions
 from grader.results import CheckResult, ExerciseResult, SubmissionResult
-from grader.workers import Worker
 
 REPO = Path(__file__).resolve().parent.parent
 OWN_COURSE = REPO / "examples" / "own_course"

@@ -9,8 +9,8 @@ import torch
 from hypothesis import strategies as st
 from torch import Tensor
 
-from grader.isolation import wire
-from grader.isolation.wire import WireError
+from grader.border import wire
+from grader.border.wire import WireError
 
 DTYPES = tuple(wire._DTYPES.values())
 FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex64, torch.complex128]

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from grader.course import Course
 from grader.exports.gradescope import failure, results
-from grader.reports import clean
+from grader.files import write_atomically
 from grader.reports.entries import entries_of, open_gradebook
-from grader.reports.files import write_atomically
+from grader.text import clean
 
 _FAULT = "The grader failed. This says nothing about your work: tell your instructor."
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 
 from grader.course import Course
 from grader.exports.sheet import neutral
-from grader.reports import percent
 from grader.reports.entries import Entry
+from grader.text import percent
 
 _HEAD = ["submission", "id", "points", "max", "percent", "automatic", "days late", "penalty", "final", "verdicts"]
 

@@ -14,10 +14,10 @@ import msgspec
 
 from grader.course import Course
 from grader.exports.places import in_repository, place
-from grader.reports import clean, percent, points
 from grader.reports.entries import Entry
 from grader.reports.feedback import SYMBOLS, VERDICT_WORDS, alike, bounded, one_line, tell, worst
 from grader.results import CheckResult, ExerciseResult
+from grader.text import clean, percent, points
 
 _ANNOTATIONS = 10
 _SUMMARY_BYTES = 1_000_000

@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 
 from grader.course import Course
-from grader.reports import clean, percent, points
 from grader.reports.entries import Entry
 from grader.reports.feedback import VERDICT_WORDS, alike, bounded, one_cause, tell, worst
 from grader.results import ExerciseResult
+from grader.text import clean, percent, points
 
 
 def results(entry: Entry, course: Course) -> bytes:

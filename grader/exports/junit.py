@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
-from grader.reports import clean
 from grader.reports.entries import Entry
 from grader.reports.feedback import bounded, worst
 from grader.results import ExerciseResult, VerdictKind
+from grader.text import clean
 
 _MOST = 25_000_000
 """Bytes after which messages are left out: GitLab reads 30 MB."""

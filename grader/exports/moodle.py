@@ -10,9 +10,9 @@ from grader.course import Course
 from grader.errors import UserError
 from grader.exports.matching import Person, mark, match, number
 from grader.exports.sheet import Sheet, neutral
-from grader.reports import points
 from grader.reports.entries import Entry
 from grader.reports.feedback import one_line, tell
+from grader.text import points
 
 _IDS = ("identifier", "id number", "email address", "username")
 _OURS = "Automatic feedback"

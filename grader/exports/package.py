@@ -19,7 +19,7 @@ import msgspec
 import grader
 from grader.course import Course
 from grader.errors import UserError
-from grader.reports.files import write_atomically
+from grader.files import write_atomically
 
 _LEFT_OUT = frozenset({"__pycache__", "node_modules"})
 

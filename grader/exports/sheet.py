@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.errors import UserError
-from grader.reports import clean
+from grader.text import clean
 
 _BOUND = 64 * 1024 * 1024
 

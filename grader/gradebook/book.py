@@ -19,11 +19,11 @@ from types import TracebackType
 
 import msgspec
 
+from grader.course.due import NOT_DUE, LatePolicy
 from grader.gradebook import reading
 from grader.gradebook.records import Override, Row, Run
 from grader.gradebook.schema import DamagedGradebook, connect, connect_whole, set_aside, told
 from grader.intake.submission import Submission
-from grader.late import NOT_DUE, LatePolicy
 from grader.results import SubmissionResult, to_json
 
 

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 
 import msgspec
 
+from grader.course.due import NOT_DUE, LatePolicy, read_due
+from grader.gradebook.lateness import lateness
 from grader.gradebook.records import Override, Row, Run
 from grader.intake.submission import Arrival
-from grader.late import NOT_DUE, LatePolicy, lateness, read_due
 from grader.results import SCHEMA, SubmissionResult, from_json
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from grader.gradebook.lateness import Late
 from grader.intake.submission import Arrival
-from grader.late import Late
 from grader.results import SubmissionResult
 
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.course.due import moment
 from grader.errors import UserError
-from grader.late import moment
 
 _IDS = (
     *("id", "student id", "user id", "userid", "identifier", "sis user id", "sis login id", "canvas id", "moodle id"),

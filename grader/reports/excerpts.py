@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 
 import msgspec
 
-from grader.reports import clean
+from grader.text import clean
 
 _WIDTH = 160
 _AROUND = 3

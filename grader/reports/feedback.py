@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 from grader.course import Course, misconceptions_of
 from grader.errors import UserError
-from grader.reports import clean
 from grader.results import CheckResult, ExerciseResult, VerdictKind
+from grader.text import clean
 
 WORST_FIRST: tuple[VerdictKind, ...] = ("error", "crashed", "timeout", "failed", "blocked", "skipped", "passed")
 SYMBOLS: dict[VerdictKind, str] = {

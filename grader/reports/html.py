@@ -17,12 +17,12 @@ import jinja2
 from grader import __version__
 from grader.course import Course
 from grader.errors import UserError
-from grader.reports import clean, points
+from grader.files import write_atomically
 from grader.reports.entries import Entry
 from grader.reports.feedback import SYMBOLS, file_stem, one_line
-from grader.reports.files import write_atomically
 from grader.reports.html_class import class_page
 from grader.reports.html_feedback import Pages
+from grader.text import clean, points
 
 _OURS = re.compile(r"[a-z0-9-]*-[0-9a-f]{10}\.html")
 _ALL_BYTES = 9_000_000

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from grader.course import Course
-from grader.reports import percent, points
 from grader.reports.entries import Entry
 from grader.reports.feedback import one_cause, one_line, tell, worst
 from grader.results import ExerciseResult, SubmissionResult, VerdictKind
+from grader.text import percent, points
 
 _MOST = 10
 _FAILING = ("failed", "timeout", "crashed")

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 
 from grader.course import Course, Exercise
 from grader.gradebook import Override
-from grader.reports import percent, points
 from grader.reports.entries import Entry
 from grader.reports.excerpts import Excerpt, excerpt
 from grader.reports.feedback import VERDICT_WORDS, alike, bounded, lines_of, one_cause, one_line, tell, worst
 from grader.results import CheckResult, ExerciseResult, SubmissionResult, VerdictKind
+from grader.text import percent, points
 
 _LINES = 60
 _FEW_LINES = 12

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from grader.reports.files import write_atomically
+from grader.files import write_atomically
 from grader.results import SubmissionResult, to_json
 
 

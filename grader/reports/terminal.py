@@ -15,9 +15,9 @@ from rich.text import Text
 
 from grader.course import Course, Exercise
 from grader.gradebook import Row
-from grader.reports import clean, percent, points
 from grader.reports.feedback import SYMBOLS, VERDICT_WORDS, alike, one_cause, tell, worst
 from grader.results import CheckResult, ExerciseResult, SubmissionResult
+from grader.text import clean, percent, points
 
 WIDTH = 100
 _MESSAGE_LINES = 60

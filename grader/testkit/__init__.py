@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from grader.isolation.proxies import Remote, RemoteFunction, Submission, SubmissionRaised
+    from grader.border.proxies import Remote, RemoteFunction, Submission, SubmissionRaised
     from grader.testkit import data, devices, probes, recipes, reference
     from grader.testkit.compare import Mismatch, assert_close, assert_equal, assert_that, raises
     from grader.testkit.marking import exercise, misconception
@@ -45,10 +45,10 @@ __all__ = [
 _HOME = {
     "Mismatch": "grader.testkit.compare",
     "Observation": "grader.testkit.observation",
-    "Remote": "grader.isolation.proxies",
-    "RemoteFunction": "grader.isolation.proxies",
-    "Submission": "grader.isolation.proxies",
-    "SubmissionRaised": "grader.isolation.proxies",
+    "Remote": "grader.border.proxies",
+    "RemoteFunction": "grader.border.proxies",
+    "Submission": "grader.border.proxies",
+    "SubmissionRaised": "grader.border.proxies",
     "ValueAndGrad": "grader.testkit.observation",
     "assert_close": "grader.testkit.compare",
     "assert_equal": "grader.testkit.compare",

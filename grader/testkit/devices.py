@@ -19,9 +19,9 @@ from typing import Any, Final
 import torch
 from torch import Tensor, nn
 
-from grader.isolation import gpus as gpus_here
-from grader.isolation import labels
-from grader.isolation.labels import surroundings
+from grader import machine
+from grader.border import labels
+from grader.border.labels import surroundings
 from grader.testkit._devices.simulation import Simulation, translated
 from grader.testkit._devices.state import NotSimulated
 
@@ -43,10 +43,10 @@ __all__ = [
 MAX_GPUS: Final = 8
 
 _running: list[Simulation] = []
-_chosen: list[gpus_here.Devices] = ["simulated"]
+_chosen: list[machine.Devices] = ["simulated"]
 
 
-def choose(devices: gpus_here.Devices) -> None:
+def choose(devices: machine.Devices) -> None:
     """What `start` gives from now on: ``simulated``, ``real``, or ``auto`` (real where there are enough).
 
     The grader's ``--devices``; not for checks.

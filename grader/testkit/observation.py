@@ -15,7 +15,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 if TYPE_CHECKING:
-    from grader.isolation.proxies import RemoteFunction
+    from grader.border.proxies import RemoteFunction
 
 
 class Observation(msgspec.Struct, frozen=True):
@@ -58,7 +58,7 @@ def observe(function: RemoteFunction, *args: object, **kwargs: object) -> Observ
     Raises:
         SubmissionRaised: if the call raised.
     """
-    from grader.isolation.proxies import Call, SubmissionCrashed
+    from grader.border.proxies import Call, SubmissionCrashed
 
     shown = Call(function._name, args, kwargs)
     reply = function._channel.request("call", (watch, function, list(args), dict(kwargs)), {}, shown)
@@ -87,7 +87,7 @@ def value_and_grad(
     Args:
         wrt: positions of the tensor arguments that become leaves.
     """
-    from grader.isolation.proxies import Call, SubmissionCrashed
+    from grader.border.proxies import Call, SubmissionCrashed
 
     shown = Call(function._name, args, kwargs)
     reply = function._channel.request("call", (backpropagate, function, list(args), dict(kwargs), wrt), {}, shown)

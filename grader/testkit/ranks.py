@@ -26,7 +26,7 @@ from grader.testkit._ranks import rank as _rank
 from grader.testkit._ranks import world as _world
 
 if TYPE_CHECKING:
-    from grader.isolation.proxies import RemoteFunction
+    from grader.border.proxies import RemoteFunction
 
 SECONDS: Final = 4.0
 """How long the ranks of one run may take, all together; shorter than what a check may take."""
@@ -157,7 +157,7 @@ def run(
         SubmissionCrashed: a rank's process ended.
         AssertionError: what ``look`` looks at is not there.
     """
-    from grader.isolation.proxies import Call
+    from grader.border.proxies import Call
 
     if not 1 <= world_size <= MOST_RANKS:
         raise ValueError(f"world_size must be from 1 to {MOST_RANKS}, not {world_size}")
@@ -209,7 +209,7 @@ def torchrun(function: RemoteFunction, script: str, workers: int = 2, seconds: f
     Raises:
         SubmissionTimeout: when it does not end.
     """
-    from grader.isolation.proxies import Call, SubmissionTimeout
+    from grader.border.proxies import Call, SubmissionTimeout
 
     channel = function._channel
     _answers.require_network(channel)

@@ -13,7 +13,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
-from grader.isolation.labels import label_of
+from grader.border.labels import label_of
 
 MAX_LINE: Final = 400
 MOST_ITEMS: Final = 50

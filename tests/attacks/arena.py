@@ -12,12 +12,12 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
+from grader.grading.protocol import DEFAULT_LIMITS, WorkerOptions
+from grader.grading.worker_process import Worker
 from grader.intake.find import open_submission
 from grader.intake.submission import Submission
-from grader.isolation import proctree
-from grader.isolation.protocol import DEFAULT_LIMITS, WorkerOptions
 from grader.results import ExerciseResult, SubmissionResult, to_json
-from grader.workers import Worker
+from grader.sandbox import process_tree
 
 HERE = Path(__file__).parent
 PROJECT = HERE.parent.parent
@@ -50,7 +50,7 @@ class Arena:
         for _ in range(3):  # The first runs draw examples and record plans.
             self._expected = to_json(self.grade(honest))
         self._pid = self.worker.process.pid
-        self.host = proctree.descendants(self._pid)
+        self.host = process_tree.descendants(self._pid)
         self._descriptors = self._open_descriptors()
 
     def grade(self, submission: Submission) -> SubmissionResult:
@@ -68,7 +68,7 @@ class Arena:
         growth = self._peak_memory() - resting
         assert growth < MOST_GROWTH, f"the judge grew by {growth >> 20} MiB"
         assert self.worker.process.poll() is None
-        assert proctree.descendants(self._pid) == self.host, "a process is left"
+        assert process_tree.descendants(self._pid) == self.host, "a process is left"
         assert self._open_descriptors() == self._descriptors, "a descriptor is left"
         assert left_files() == []
         with socket.socket() as way:

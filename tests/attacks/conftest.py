@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 from arena import EXERCISES, LIMITS, PROJECT, Arena
 
+from grader.grading.protocol import WorkerOptions
 from grader.intake.submission import Submission
-from grader.isolation import kernel
-from grader.isolation.protocol import WorkerOptions
-from grader.isolation.sandbox import probe_layers
+from grader.sandbox import kernel
+from grader.sandbox.sandbox import probe_layers
 
 collect_ignore = ["submissions", "course"]
 

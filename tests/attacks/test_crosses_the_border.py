@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 from arena import HERE, LIMITS, Arena, kinds_of
 
+from grader.grading.protocol import WorkerOptions
 from grader.intake.find import open_submission
 from grader.intake.submission import Submission
-from grader.isolation.protocol import WorkerOptions
 
 COURSE = HERE / "course"
 

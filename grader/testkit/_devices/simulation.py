@@ -16,7 +16,7 @@ import torch
 from torch import autograd, overrides, serialization
 from torch.utils import _device as default_devices
 
-from grader.isolation.labels import KEY
+from grader.border.labels import KEY
 from grader.testkit._devices.cuda import Replacement, replacements
 from grader.testkit._devices.mode import DeviceMode
 from grader.testkit._devices.parallel import parallel

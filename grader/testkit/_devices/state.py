@@ -10,7 +10,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from grader.isolation.labels import KEY
+from grader.border.labels import KEY
 
 MAX_EVENTS: Final = 50_000
 PINNED: Final = "_simulated_pinned"

@@ -12,12 +12,12 @@ import msgspec
 from grader.testkit._ranks import states
 
 if TYPE_CHECKING:
-    from grader.isolation.proxies import Channel
+    from grader.border.proxies import Channel
 
 
 def request(channel: Channel, shown: Any, *args: object) -> Any:
     """One request; a `Trouble` that comes back becomes the exception that says the same to the judge."""
-    from grader.isolation.proxies import SubmissionRaised
+    from grader.border.proxies import SubmissionRaised
 
     try:
         return channel.request("call", args, {}, shown)
@@ -32,7 +32,7 @@ def request(channel: Channel, shown: Any, *args: object) -> Any:
 
 
 def _exception_of(trouble: states.Trouble, channel: Channel) -> BaseException:
-    from grader.isolation.proxies import SubmissionTimeout, _raised
+    from grader.border.proxies import SubmissionTimeout, _raised
 
     if trouble.raised is not None:
         told = trouble.raised
@@ -49,7 +49,7 @@ def _exception_of(trouble: states.Trouble, channel: Channel) -> BaseException:
 
 
 def crash(channel: Channel, reason: str) -> BaseException:
-    from grader.isolation.proxies import SubmissionCrashed
+    from grader.border.proxies import SubmissionCrashed
 
     crash = SubmissionCrashed(reason)
     crash.examples = (tuple(channel.record),)

@@ -11,7 +11,7 @@ import re
 import signal
 from typing import Any, Final
 
-from grader.isolation import wire
+from grader.border import wire
 
 PRINT_BYTES: Final = 16 << 10
 DUMP_BYTES: Final = 20_000

@@ -19,8 +19,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from grader.isolation import proctree
-from grader.isolation.student import WRONG_ANSWERS
+from grader.sandbox import process_tree
+from grader.student.process import WRONG_ANSWERS
 from grader.testkit._ranks.handle import own_lines
 
 SHOWN_BYTES: Final = 4_000
@@ -171,10 +171,10 @@ def _wait(agent: int, reader: int, seconds: float) -> int | None:
     until = time.monotonic() + seconds
     while not select.select([reader], [], [], max(0.0, until - time.monotonic()))[0]:
         if time.monotonic() >= until:
-            _kill([agent, *proctree.descendants(agent)])
+            _kill([agent, *process_tree.descendants(agent)])
             os.waitpid(agent, 0)
             return None
-    left = proctree.descendants(agent)
+    left = process_tree.descendants(agent)
     _, status = os.waitpid(agent, 0)
     _kill(left)
     return os.waitstatus_to_exitcode(status)

@@ -22,8 +22,8 @@ from typing import Any, Final, NoReturn
 import msgspec
 import torch
 
-from grader.isolation import wire
-from grader.isolation.service import Service
+from grader.border import wire
+from grader.border.service import Service
 from grader.testkit._ranks.job import DUMP_SIGNAL, Ends, Job, Spec
 
 

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from grader.isolation import wire
+from grader.border import wire
 from grader.testkit._ranks import rank as rank_process
 from grader.testkit._ranks.activity import Aftermath, Quiet
 from grader.testkit._ranks.handle import Rank, own_lines

@@ -26,8 +26,8 @@ def seek():
         "exercises.tensor_ops",
         "grader.checks",
         "grader.checks.test_tensor_ops",
-        "grader.judge",
-        "grader.course",
+        "grader.judge.judge",
+        "grader.course.model",
         "grader.shipped.solutions.tensor_ops",
         "grader.gradebook",
     ):

@@ -1,0 +1,361 @@
+"""What a check holds in place of submitted code: proxies that turn every use into one message.
+
+Nothing here runs submitted code or believes more of a reply than its plain data.
+"""
+
+from __future__ import annotations
+
+import builtins
+import hashlib
+from collections.abc import Callable, Iterator
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from grader.border import wire
+from grader.border.wire import Tree, WireError
+
+
+class SourceLine(msgspec.Struct, frozen=True):
+    """One line of the student's own code in a traceback."""
+
+    file: str
+    line: int
+    function: str
+    text: str
+
+
+class SubmissionRaised(Exception):
+    """Submitted code raised; also an instance of the same built-in exception type.
+
+    Attributes:
+        kind: the exception's type name.
+        exact: whether that is the built-in type itself, not one that merely has its name.
+        message: the exception's text, at most 2,000 characters.
+        frames: the student's own lines, outermost first.
+    """
+
+    kind: str = "Exception"
+    exact: bool = False
+    message: str = ""
+    frames: tuple[SourceLine, ...] = ()
+
+
+class MissingName(SubmissionRaised):
+    """The submission does not define the name."""
+
+
+class NotSimulatedHere(SubmissionRaised):
+    """Submitted code used something that simulated devices do not have; only ever in a check that simulates them."""
+
+
+class Stopped(BaseException):
+    """Submitted code gave no answer. Not an `Exception`, so that no check swallows it.
+
+    Its text, if any, says to the student what happened.
+
+    Attributes:
+        examples: the exchanges up to there, where the process itself lives on to tell of it.
+    """
+
+    examples: tuple[tuple[Exchange, ...], ...] = ()
+
+
+class SubmissionTimeout(Stopped):
+    """Submitted code did not answer in time."""
+
+
+class SubmissionCrashed(Stopped):
+    """The student process ended, broke the protocol, or went over a limit."""
+
+
+class Transport(Protocol):
+    """Carries one request to wherever submitted code runs, and its reply back."""
+
+    def call(self, request: bytes) -> bytes:
+        """Raises `SubmissionTimeout` or `SubmissionCrashed` when no reply can come."""
+
+    def take_ahead(self) -> list[bytes]:
+        """The replies to all requests that were sent ahead, or none when not all come; `call` gives them again."""
+
+    def drop_ahead(self) -> None:
+        """Counts the replies that were sent ahead as taken."""
+
+
+class Exchange(msgspec.Struct, frozen=True):
+    """One call that crossed the border: kept for messages, plans and misconceptions."""
+
+    request: bytes
+    reply: bytes
+
+
+OUT_OF_MEMORY: Final = "used more memory than it may"
+"""The same words whether the process noticed it first, or the host that watches it."""
+
+MAX_MESSAGE: Final = 2_000
+"""Characters of an exception's text."""
+
+MOST_RECEIVED: Final = 64 << 20
+"""Bytes that one check may receive."""
+MOST_KEPT: Final = 1 << 20
+"""Bytes of the longest reply that a record keeps; of a longer one it keeps the digest."""
+
+
+class Channel:
+    """Sends calls over a transport, keeps their record, and turns replies into values.
+
+    Attributes:
+        record: every exchange since `restart`, in order.
+        calls: the same calls as lines that a person can read and paste.
+    """
+
+    def __init__(self, transport: Transport) -> None:
+        self.transport = transport
+        self.record: list[Exchange] = []
+        self.last: Call | None = None
+        self._received = 0
+
+    def restart(self) -> None:
+        """Starts a new record, with handles numbered from 0 again."""
+        self.transport.call(FORGET)
+        self.record = []
+        self.last = None
+        self._received = 0
+
+    def request(self, operation: str, args: tuple[object, ...], kwargs: dict[str, object], shown: Call | None) -> Any:
+        tree = [
+            operation,
+            [wire.encode(value, self._reference) for value in args],
+            [[name, wire.encode(value, self._reference)] for name, value in kwargs.items()],
+        ]
+        request = wire.pack(tree)
+        if shown is not None:
+            self.last = shown
+        reply = self.transport.call(request)
+        self.record.append(Exchange(request, reply if len(reply) <= MOST_KEPT else hashlib.sha256(reply).digest()))
+        self._received += len(reply)
+        if self._received > MOST_RECEIVED:
+            raise SubmissionCrashed(f"sent more than {MOST_RECEIVED >> 20} MiB in one check")
+        try:
+            return self._value(wire.unpack(reply), shown)
+        except WireError as error:
+            raise SubmissionCrashed(f"sent an answer that is not data ({error})") from None
+
+    def _value(self, reply: Tree, shown: Call | None) -> Any:
+        match reply:
+            case ["ok", tree]:
+                value = wire.decode(tree, self._object)
+                if shown is not None:
+                    shown.result, shown.answered = value, True
+                return value
+            case ["raise", str(kind), bool(built_in), str(message), list(frames)]:
+                error = _raised(kind, built_in, message, frames)
+                if kind == "NotSimulated" and any(_SIMULATING in exchange.request for exchange in self.record):
+                    raise _not_simulated(error)
+                raise error
+            case ["missing", str(name)]:
+                missing = MissingName(one_line(name))
+                missing.kind, missing.message = "missing", one_line(name)
+                raise missing
+            case ["large", str(reason)]:
+                raise SubmissionCrashed(f"returned something too big to look at ({reason})")
+        raise WireError("an unknown reply")
+
+    def _reference(self, value: object) -> Tree:
+        if isinstance(value, Remote):
+            return ["h", value._number]
+        if isinstance(value, RemoteFunction):
+            return ["f", value._name]
+        module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
+        if callable(value) and isinstance(module, str) and module.startswith("grader.testkit."):
+            return ["r", module, name]
+        raise TypeError(
+            f"a check cannot pass a {type(value).__name__} to a submission: use a value, a handle or a recipe"
+        )
+
+    def _object(self, tree: list[Tree]) -> object:
+        match tree:
+            case ["h", int(number), str(kind)]:
+                return Remote(self, number, one_line(kind))
+        raise WireError("an unknown tag")
+
+
+class Call:
+    """One use of the submission, for messages: what was called with what, and what came back."""
+
+    __slots__ = ("answered", "args", "kwargs", "name", "result")
+
+    def __init__(self, name: str, args: tuple[object, ...], kwargs: dict[str, object]) -> None:
+        self.name = name
+        self.args = args
+        self.kwargs = kwargs
+        self.result: object = None
+        self.answered = False
+
+
+class RemoteFunction:
+    """A function or class of the submission, by name; nothing is looked up before it is called."""
+
+    def __init__(self, channel: Channel, name: str) -> None:
+        self._channel = channel
+        self._name = name
+
+    def __call__(self, *args: object, **kwargs: object) -> Any:
+        return self._channel.request("call", (self, *args), kwargs, Call(self._name, args, kwargs))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self._channel.request("getattr", (self, name), {}, Call(f"{self._name}.{name}", (), {}))
+
+    def __repr__(self) -> str:
+        return self._name
+
+
+class Remote:
+    """A handle: an object that stays in the student process. Every use of it is a call over there."""
+
+    __slots__ = ("_channel", "_kind", "_number", "_shown")
+
+    def __init__(self, channel: Channel, number: int, kind: str) -> None:
+        object.__setattr__(self, "_channel", channel)
+        object.__setattr__(self, "_number", number)
+        object.__setattr__(self, "_kind", kind)
+
+    def __call__(self, *args: object, **kwargs: object) -> Any:
+        return self._channel.request("call", (self, *args), kwargs, Call(repr(self), args, kwargs))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self._channel.request("getattr", (self, name), {}, Call(f"{self!r}.{name}", (), {}))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        self._channel.request("setattr", (self, name, value), {}, None)
+
+    def __getitem__(self, key: object) -> Any:
+        return self._channel.request("getitem", (self, key), {}, Call(f"{self!r}.__getitem__", (key,), {}))
+
+    def __len__(self) -> int:
+        length = self._channel.request("len", (self,), {}, Call("len", (self,), {}))
+        if type(length) is not int or length < 0:
+            raise SubmissionCrashed("sent a length that is not a number")
+        return length
+
+    def __iter__(self) -> Iterator[Any]:
+        iterator = self._channel.request("iter", (self,), {}, Call("iter", (self,), {}))
+        while True:
+            try:
+                yield self._channel.request("next", (iterator,), {}, Call("next", (iterator,), {}))
+            except SubmissionRaised as error:
+                if isinstance(error, StopIteration):
+                    return
+                raise
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both are the same handle; never asks the object."""
+        return isinstance(other, Remote) and other._number == self._number
+
+    def __bool__(self) -> bool:
+        raise AssertionError(f"returned a {self._kind} object where a plain value was expected")
+
+    def __repr__(self) -> str:
+        return f"<{self._kind}>"
+
+
+class Submission:
+    """The proxy that a check gets as ``submission``: its attributes are the student's functions and classes."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+
+    def __getattr__(self, name: str) -> RemoteFunction:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return RemoteFunction(self._channel, name)
+
+    def there(self, function: Callable[..., Any], *args: object, **kwargs: object) -> Any:
+        """Runs a testkit function in the student process.
+
+        Args:
+            function: a function of ``grader.testkit.recipes``, ``probes`` or ``observation``.
+            args: values, handles, or functions of the submission.
+        """
+        shown = next((Call(arg._name, (), {}) for arg in args if isinstance(arg, RemoteFunction)), None)
+        if shown is not None:
+            shown.args = tuple(arg for arg in args if not isinstance(arg, RemoteFunction))
+            shown.kwargs = kwargs
+        return self._channel.request("call", (function, *args), kwargs, shown)
+
+
+FORGET: bytes = wire.pack(["forget", [], []])
+
+_OK = wire.pack(["ok", None])[:-1]
+
+
+def answered(reply: bytes) -> bool:
+    """Whether a reply holds a result, not an exception."""
+    return reply.startswith(_OK)
+
+
+def is_out_of_memory(kind: str, message: str) -> bool:
+    """Whether an exception says that Python or torch got no more memory."""
+    return kind == "MemoryError" or "can't allocate memory" in message
+
+
+_SIMULATING = b"grader.testkit.devices"
+
+
+def _not_simulated(error: BaseException) -> NotSimulatedHere:
+    unassessed = NotSimulatedHere(*error.args)
+    unassessed.__dict__.update(vars(error))
+    return unassessed
+
+
+_kinds: dict[str, type[SubmissionRaised]] = {}
+
+
+def _raised(kind: str, built_in: bool, message: str, frames: list[Tree]) -> BaseException:
+    if kind in ("SystemExit", "KeyboardInterrupt", "GeneratorExit") and built_in:
+        return SubmissionCrashed(f"ended the process with {kind}({message[:200]})")
+    if is_out_of_memory(kind, message):
+        return SubmissionCrashed(OUT_OF_MEMORY)
+    lines = source_lines(frames)
+    if lines is None:
+        return SubmissionCrashed("sent an exception that is not data")
+    error = _kind_of(kind if built_in else "")(message[:MAX_MESSAGE])
+    error.kind, error.exact, error.message, error.frames = one_line(kind), built_in, message[:MAX_MESSAGE], lines
+    return error
+
+
+def source_lines(frames: list[Tree]) -> tuple[SourceLine, ...] | None:
+    """The frames of an exception as it was sent, bounded; None if they are not data."""
+    lines = []
+    for item in frames[:16]:
+        match item:
+            case [str(file), int(line), str(function), str(text)]:
+                lines.append(SourceLine(one_line(file), line, one_line(function), one_line(text, 200)))
+            case _:
+                return None
+    return tuple(lines)
+
+
+def one_line(text: str, limit: int = 100) -> str:
+    """A name or a line of source as it was sent: without control characters, and not longer than an honest one."""
+    return "".join(c if c.isprintable() else "�" for c in text[:limit])
+
+
+def _kind_of(name: str) -> type[SubmissionRaised]:
+    """The class that is both a `SubmissionRaised` and the built-in exception of that name."""
+    base = getattr(builtins, name, None) if name else None
+    if not (isinstance(base, type) and issubclass(base, Exception)):
+        return SubmissionRaised
+    if name not in _kinds:
+        try:
+            _kinds[name] = type(f"Submission{name}", (SubmissionRaised, base), {})
+            _kinds[name]("x")
+        except TypeError:  # layouts that do not mix, or constructors that want more than a message
+            _kinds[name] = SubmissionRaised
+    return _kinds[name]

@@ -1,0 +1,182 @@
+"""Answers the judge's calls, in the process that holds the submitted module.
+
+It runs wherever submitted code runs (a student process, or in-process under plain pytest), so it holds no expected
+answer and decides nothing: it calls, and says what came back. Must never import checks, solutions or the judge.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import importlib.util
+import operator
+import os
+import traceback
+from collections.abc import Callable
+from types import ModuleType, TracebackType
+from typing import Any, Final
+
+import torch
+
+import grader
+from grader.border import wire
+from grader.border.labels import surroundings
+from grader.border.wire import Tree, WireError
+
+_PARTS: Final = (
+    "observation",
+    "recipes",
+    "probes",
+    "data",
+    "devices",
+    "ranks",
+    "distributed",
+    "files",
+    "checklist",
+    "moving",
+)
+TESTKIT_MODULES: Final = tuple(
+    name for name in (f"grader.testkit.{part}" for part in _PARTS) if importlib.util.find_spec(name)
+)
+"""Modules whose functions `there` may name."""
+
+_OPERATIONS: Final[dict[str, Callable[..., object]]] = {
+    "call": lambda function, *args, **kwargs: function(*args, **kwargs),
+    "getattr": getattr,
+    "setattr": setattr,
+    "getitem": operator.getitem,
+    "len": len,
+    "iter": iter,
+    "next": next,
+}
+
+MAX_MESSAGE: Final = 2_000
+MAX_FRAMES: Final = 12
+NOT_SIMULATED: Final = "NotSimulated"
+"""The name of the exception that makes a check *skipped*."""
+_RAISING: Final = ("RAISE_VARARGS", "RERAISE")
+_TRUSTED: Final = tuple(
+    os.path.join(os.path.dirname(os.path.abspath(module.__file__ or "")), "") for module in (torch, grader)
+)
+
+
+class Missing(Exception):
+    """The submitted module does not define the name that was asked for."""
+
+
+class Service:
+    """One submitted module and the objects that its calls left here.
+
+    Args:
+        module: the submitted topic module.
+        files: file names whose frames are the student's own.
+        bind: names to take from another attribute of the module: ``{"gram": "columns_with_columns"}``.
+    """
+
+    def __init__(self, module: ModuleType, files: frozenset[str], overlay: dict[str, object] | None = None) -> None:
+        self._module = module
+        self._files = files
+        self._overlay = overlay or {}
+        self._objects: dict[int, object] = {}
+        self._ids: dict[int, int] = {}
+
+    def forget(self) -> None:
+        """Drops all handles; the next one is number 0 again, so that the same check makes the same messages."""
+        self._objects.clear()
+        self._ids.clear()
+        surroundings.clear()
+
+    def answer(self, request: bytes) -> bytes:
+        """Performs one request ``[operation, args, kwargs]`` and gives the reply."""
+        try:
+            operation, args, kwargs = wire.unpack(request)
+            if operation == "forget":
+                self.forget()
+                return wire.pack(["ok", None])
+            function = _OPERATIONS[operation]
+            values = [wire.decode(item, self._resolve) for item in args]
+            named = {name: wire.decode(item, self._resolve) for name, item in kwargs}
+        except Missing as error:
+            return wire.pack(["missing", str(error)])
+        try:
+            with surroundings.around_call():
+                result = function(*values, **named)
+            return wire.pack(["ok", wire.encode(result, self._keep)])
+        except WireError as error:
+            return wire.pack(["large", str(error)])
+        except BaseException as error:
+            return wire.pack(self.describe(error if _raised_outside(error) else surroundings.translate(error)))
+
+    def describe(self, error: BaseException) -> Tree:
+        """``["raise", type name, is built in, message, frames]``; of its own code runs ``__str__`` alone."""
+        kind = type(error)
+        built_in = getattr(builtins, kind.__name__, None) is kind
+        try:
+            message = str(error)[:MAX_MESSAGE]
+        except BaseException:
+            message = "(its message cannot be read)"
+        name = kind.__name__[:100]
+        if name == NOT_SIMULATED and _raised_outside(error):
+            name = "Exception"  # a submission's own word for it skips no check
+        return ["raise", name, built_in, _clean(message), self._frames(error)]
+
+    def _frames(self, error: BaseException) -> list[Tree]:
+        """``[file, line, function, source]`` of the student's own frames, outermost first."""
+        frames: list[Tree] = []
+        if isinstance(error, SyntaxError) and error.filename in self._files:
+            return [[_base(error.filename), error.lineno or 0, "", _clean((error.text or "").strip()[:200])]]
+        for frame, line in _walk(error.__traceback__):
+            filename = frame.f_code.co_filename
+            if filename in self._files:
+                text = traceback.linecache.getline(filename, line).strip()[:200]  # type: ignore[attr-defined]
+                frames.append([_base(filename), line, frame.f_code.co_name[:100], _clean(text)])
+        return frames if len(frames) <= MAX_FRAMES else frames[: MAX_FRAMES // 2] + frames[-MAX_FRAMES // 2 :]
+
+    def _resolve(self, tree: list[Tree]) -> object:
+        match tree:
+            case ["h", int(number)]:
+                return self._objects[number]
+            case ["f", str(name)]:
+                if name in self._overlay:
+                    return self._overlay[name]
+                try:
+                    return getattr(self._module, name)
+                except AttributeError:
+                    raise Missing(name) from None
+            case ["r", str(module), str(name)] if module in TESTKIT_MODULES:
+                return getattr(importlib.import_module(module), name)
+        raise WireError(f"unknown tag {tree[0]!r}")
+
+    def _keep(self, value: object) -> Tree:
+        number = self._ids.get(id(value))
+        if number is None:
+            number = self._ids[id(value)] = len(self._ids)
+            self._objects[number] = value
+        return ["h", number, type(value).__name__[:100]]
+
+
+def _walk(tb: TracebackType | None) -> list[tuple[Any, int]]:
+    found: list[tuple[Any, int]] = []
+    while tb is not None:
+        found.append((tb.tb_frame, tb.tb_lineno))
+        tb = tb.tb_next
+    return found
+
+
+def _raised_outside(error: BaseException) -> bool:
+    """Whether a ``raise`` statement of neither the grader nor torch made the exception: a choice, no failed call."""
+    tb = error.__traceback__
+    while tb is not None and tb.tb_next is not None:
+        tb = tb.tb_next
+    if tb is None or tb.tb_lasti < 0:
+        return True
+    code = tb.tb_frame.f_code
+    return dis.opname[code.co_code[tb.tb_lasti]] in _RAISING and not code.co_filename.startswith(_TRUSTED)
+
+
+def _base(filename: str) -> str:
+    return filename.rsplit("/", 1)[-1][:100]
+
+
+def _clean(text: str) -> str:
+    return text.encode("utf-8", "replace").decode("utf-8")

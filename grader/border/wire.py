@@ -1,0 +1,340 @@
+"""The data-only format that crosses the border between judge and student process.
+
+A value becomes a tree of MessagePack scalars and tagged arrays. Only exact built-in types, tensors, dtypes and
+devices are values; everything else is a *handle*. Must never pickle, evaluate or call anything that a value brings
+along, and must never trust a length, a shape or a tag that it reads.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import re
+import socket
+import struct
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+import msgspec
+import torch
+
+from grader.border import labels
+from grader.border.nodes import has_more_nodes
+
+Tree: TypeAlias = Any
+"""None, bool, int, float, str, bytes, or a list whose first item is a tag."""
+
+MAX_FRAME: Final = 16 << 20
+"""Bytes of one message at most."""
+MAX_ITEMS: Final = 200_000
+MAX_DEPTH: Final = 32
+MAX_KEYS: Final = 4096
+"""Entries of one dict: keys that all have one hash take the square of their number to insert."""
+MAX_NODES: Final = 500_000
+"""MessagePack objects in one message: an empty list is one byte on the way and 64 in memory."""
+
+_DTYPES: Final[dict[str, torch.dtype]] = {
+    name: getattr(torch, name)
+    for name in (
+        "float16", "bfloat16", "float32", "float64", "uint8", "int8", "int16", "int32", "int64",
+        "bool", "complex64", "complex128", "uint16", "uint32", "uint64",
+    )
+}  # fmt: skip
+_DTYPE_NAMES: Final = {dtype: name for name, dtype in _DTYPES.items()}
+_DIFFERENTIABLE: Final = frozenset(d for d in _DTYPES.values() if d.is_floating_point or d.is_complex)
+_ALL_DTYPES: Final[dict[str, torch.dtype]] = {
+    str(value).removeprefix("torch."): value for value in vars(torch).values() if isinstance(value, torch.dtype)
+}
+
+_CUDA: Final = re.compile(r"cuda(:\d{1,3})?")
+
+
+class WireError(Exception):
+    """A message or value that the format does not allow: malformed, too deep, or too large."""
+
+
+class Budget:
+    """Counts what one value may still hold, so that no nesting or repetition gets past the limits."""
+
+    __slots__ = ("bytes", "items")
+
+    def __init__(self) -> None:
+        self.items = MAX_ITEMS
+        self.bytes = MAX_FRAME
+
+    def take(self, items: int, size: int = 0) -> None:
+        self.items -= items
+        self.bytes -= size
+        if self.items < 0 or self.bytes < 0:
+            raise WireError(f"larger than {MAX_ITEMS} items or {MAX_FRAME >> 20} MiB")
+
+
+def encode(value: object, other: Callable[[object], Tree], budget: Budget | None = None, depth: int = 0) -> Tree:
+    """The tree of a value.
+
+    Args:
+        value: what to encode; only exact types count as values.
+        other: gives the tree for anything that is not a value (a handle, a reference).
+
+    Raises:
+        WireError: if the value is nested too deeply or too large.
+    """
+    kind = type(value)
+    if value is None or kind is bool or kind is float:
+        return value
+    if kind is int:
+        assert isinstance(value, int)
+        if -(1 << 63) <= value < 1 << 63:
+            return value
+        if value.bit_length() > 4096:
+            raise WireError("an integer of more than 4096 bits")
+        return ["i", hex(value)]
+    budget = budget or Budget()
+    if depth > MAX_DEPTH:
+        raise WireError(f"nested more than {MAX_DEPTH} levels deep")
+    if kind is str:
+        assert isinstance(value, str)
+        budget.take(1, len(value))
+        return value if value.isascii() else value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    if kind is bytes:
+        assert isinstance(value, bytes)
+        budget.take(1, len(value))
+        return value
+    if kind is torch.Tensor or kind is torch.nn.Parameter:
+        assert isinstance(value, torch.Tensor)
+        if value.layout is torch.strided and value.dtype in _DTYPE_NAMES and value.device.type in ("cpu", "cuda"):
+            return _encode_tensor(value, budget)
+        return other(value)
+    if kind is list or kind is tuple or kind is torch.Size:
+        assert isinstance(value, (list, tuple))
+        budget.take(len(value) + 1)
+        tag = "l" if kind is list else "t" if kind is tuple else "z"
+        return [tag, *[encode(item, other, budget, depth + 1) for item in value]]
+    if kind is dict:
+        assert isinstance(value, dict)
+        if len(value) > MAX_KEYS:
+            raise WireError(f"a dict of more than {MAX_KEYS} entries")
+        budget.take(2 * len(value) + 1)
+        tree: list[Tree] = ["d"]
+        for key, item in value.items():
+            tree.append(encode(key, other, budget, depth + 1))
+            tree.append(encode(item, other, budget, depth + 1))
+        return tree
+    if kind is complex:
+        assert isinstance(value, complex)
+        return ["c", value.real, value.imag]
+    if kind is torch.dtype:
+        return ["y", str(value).removeprefix("torch.")]
+    if kind is torch.device:
+        return ["v", str(value)]
+    return other(value)
+
+
+def decode(tree: Tree, other: Callable[[list[Tree]], object], depth: int = 0) -> object:
+    """The value of a tree; the inverse of `encode`.
+
+    Args:
+        other: gives the object for a tag that this module does not know (handles, references).
+
+    Raises:
+        WireError: if the tree is malformed.
+    """
+    if type(tree) is not list:
+        if type(tree) not in _SCALARS:
+            raise WireError("a type that the format does not have")
+        return tree
+    if not tree or not isinstance(tree[0], str):
+        raise WireError("an array without a tag")
+    if depth > MAX_DEPTH + 2:
+        raise WireError(f"nested more than {MAX_DEPTH} levels deep")
+    tag = tree[0]
+    if tag == "T":
+        return _decode_tensor(tree)
+    if tag == "l":
+        return [decode(item, other, depth + 1) for item in tree[1:]]
+    if tag == "t":
+        return tuple([decode(item, other, depth + 1) for item in tree[1:]])
+    if tag == "d":
+        if len(tree) > 2 * MAX_KEYS + 1:
+            raise WireError(f"a dict of more than {MAX_KEYS} entries")
+        items = [decode(item, other, depth + 1) for item in tree[1:]]
+        try:
+            return dict(zip(items[::2], items[1::2], strict=True))
+        except (TypeError, ValueError) as error:
+            raise WireError("a malformed dict") from error
+    match tree:
+        case ["z", *sizes] if all(type(size) is int and 0 <= size < 1 << 62 for size in sizes):
+            return torch.Size(sizes)
+        case ["i", str(digits)] if len(digits) < 1100:
+            try:
+                return int(digits, 16)
+            except ValueError as error:
+                raise WireError("a malformed integer") from error
+        case ["c", float(real), float(imaginary)]:
+            return complex(real, imaginary)
+        case ["y", str(name)] if name in _ALL_DTYPES:
+            return _ALL_DTYPES[name]
+        case ["v", str(name)] if len(name) < 32:
+            try:
+                return torch.device(name)
+            except RuntimeError as error:
+                raise WireError("an unknown device") from error
+    return other(tree)
+
+
+def pack(tree: Tree) -> bytes:
+    """The bytes of a tree."""
+    data = _packer.encode(tree)
+    if len(data) > MAX_FRAME:
+        raise WireError(f"larger than {MAX_FRAME >> 20} MiB")
+    if has_more_nodes(data, MAX_NODES):
+        raise WireError(f"more than {MAX_NODES} parts")
+    return data
+
+
+def unpack(data: bytes) -> Tree:
+    """The tree of some bytes.
+
+    Raises:
+        WireError: if they are not one message, or one of more than `MAX_NODES` parts.
+    """
+    try:
+        if has_more_nodes(data, MAX_NODES):
+            raise WireError(f"a message of more than {MAX_NODES} parts")
+        return _unpacker.decode(data)
+    except (msgspec.DecodeError, RecursionError, ValueError) as error:
+        raise WireError("not a message") from error
+
+
+def _refuse(code: int, data: memoryview) -> object:
+    raise WireError("a type that the format does not have")
+
+
+_packer = msgspec.msgpack.Encoder()
+_unpacker = msgspec.msgpack.Decoder(ext_hook=_refuse)
+_SCALARS: Final = frozenset({type(None), bool, int, float, str, bytes})
+
+
+def _encode_tensor(tensor: torch.Tensor, budget: Budget) -> Tree:
+    requires_grad = tensor.requires_grad
+    name = labels.name_of(tensor)
+    device = None if name == "cpu" else name
+    kind = 1 if type(tensor) is torch.nn.Parameter else 0
+    plain = tensor.detach()
+    if plain.device.type != "cpu":
+        plain = plain.cpu()
+    if plain.is_conj() or plain.is_neg():
+        plain = plain.resolve_conj().resolve_neg()
+    shape, strides = list(plain.shape), None
+    if plain.is_contiguous():
+        elements = plain.numel()
+    else:
+        strides = list(plain.stride())
+        elements = 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
+    size = elements * plain.element_size()
+    budget.take(1, max(size, plain.numel() * plain.element_size()))
+    data = ctypes.string_at(plain.data_ptr(), size) if size else b""
+    return ["T", _DTYPE_NAMES[plain.dtype], shape, strides, data, requires_grad, kind, device]
+
+
+def _decode_tensor(tree: list[Tree]) -> torch.Tensor:
+    match tree:
+        case ["T", str(name), list(shape), (list() | None) as strides, bytes(data), bool(grad), int(kind), device] if (
+            name in _DTYPES
+            and len(shape) <= 32
+            and (device is None or (type(device) is str and _CUDA.fullmatch(device)))
+        ):
+            pass
+        case _:
+            raise WireError("a malformed tensor")
+    dtype = _DTYPES[name]
+    if any(type(size) is not int or not 0 <= size < 1 << 40 for size in shape):
+        raise WireError("a malformed tensor shape")
+    elements = math.prod(shape)
+    if max(elements, 0) * dtype.itemsize > MAX_FRAME or math.prod(size or 1 for size in shape) >= 1 << 40:
+        raise WireError("a tensor that is larger than a message may be")
+    if strides is not None:
+        if len(strides) != len(shape) or any(type(step) is not int or not 0 <= step < 1 << 40 for step in strides):
+            raise WireError("malformed tensor strides")
+        if elements:
+            elements = 1 + sum((size - 1) * step for size, step in zip(shape, strides, strict=True))
+    if elements * dtype.itemsize != len(data):
+        raise WireError("a tensor whose bytes do not match its shape")
+    if not elements:
+        tensor = torch.empty(shape, dtype=dtype)
+    else:
+        if dtype is torch.bool and data.strip(b"\0\1"):
+            raise WireError("a bool tensor with other bytes than 0 and 1")
+        flat = torch.frombuffer(bytearray(data), dtype=dtype).clone()
+        tensor = flat.view(shape) if strides is None else flat.as_strided(shape, strides)
+    if device is not None:
+        tensor = _on_device(tensor, device)
+    if grad:
+        if dtype not in _DIFFERENTIABLE:
+            raise WireError("an integer tensor that requires grad")
+        tensor.requires_grad_(True)
+    return torch.nn.Parameter(tensor, requires_grad=grad) if kind == 1 else tensor
+
+
+def _on_device(tensor: torch.Tensor, device: str) -> torch.Tensor:
+    try:
+        return labels.place(tensor, device)
+    except ValueError as error:
+        raise WireError(f"a tensor on {device!r}, which is not here") from error
+
+
+_HEADER: Final = struct.Struct("<I")
+
+
+def frame(payload: bytes) -> bytes:
+    """A payload with its length in front, as it travels on a stream socket."""
+    return _HEADER.pack(len(payload)) + payload
+
+
+class Inbox:
+    """Cuts what arrives on a stream into frames; holds at most one incomplete frame."""
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+
+    def feed(self, data: bytes) -> None:
+        self._data += data
+
+    def missing(self) -> int:
+        """Bytes that the frame at hand still needs: reading no more leaves the next frame's descriptors with it."""
+        if len(self._data) < 4:
+            return 4 - len(self._data)
+        return min(4 + int(_HEADER.unpack_from(self._data)[0]) - len(self._data), 1 << 20)
+
+    def next(self) -> bytes | None:
+        """The next whole payload, or None until more arrives.
+
+        Raises:
+            WireError: if the announced length is over the limit.
+        """
+        if len(self._data) < 4:
+            return None
+        (length,) = _HEADER.unpack_from(self._data)
+        if length > MAX_FRAME:
+            raise WireError("a message over the limit was announced")
+        if len(self._data) < 4 + length:
+            return None
+        payload = bytes(self._data[4 : 4 + length])
+        del self._data[: 4 + length]
+        return payload
+
+
+def send_frame(sock: socket.socket, payload: bytes) -> None:
+    """Sends one frame, blocking."""
+    sock.sendall(frame(payload))
+
+
+def receive_frame(sock: socket.socket) -> bytes | None:
+    """Receives one frame, blocking; None at the end of the stream."""
+    inbox = Inbox()
+    while (payload := inbox.next()) is None:
+        data = sock.recv(inbox.missing())
+        if not data:
+            return None
+        inbox.feed(data)
+    return payload

@@ -1,0 +1,44 @@
+"""What `grader doctor` tells: versions, machine, and which layers of the sandbox work here. Never imports torch."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import os
+import platform
+import sys
+from collections.abc import Iterator
+
+from grader import machine
+from grader.sandbox.sandbox import probe_layers
+
+_PACKAGES = ("torchkata", "torch", "pytest", "hypothesis", "msgspec", "typer", "rich")
+
+
+def report() -> Iterator[str]:
+    """The report, line by line."""
+    yield f"python      {platform.python_version()} ({sys.executable})"
+    for name in _PACKAGES:
+        version = "not installed"
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            version = importlib.metadata.version(name)
+        yield f"{name:<11} {version}"
+    yield f"system      {platform.platform()}"
+    yield f"cores       {machine.cores()}"
+    with contextlib.suppress(ValueError, OSError, AttributeError):
+        yield f"memory      {os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.1f} GiB"
+    reason = machine.why_no_gpu()
+    count = sum(path.name != "nvidiactl" and path.name[6:].isdigit() for path in machine.gpu_files())
+    real = f"real ones ({count}) where enough, else simulated" if reason is None else f"simulated ({reason})"
+    yield f"devices     --devices auto means {real}"
+    layers = probe_layers()
+    yield ""
+    if not layers:
+        yield "sandbox     none on this system: submissions run in a process of their own, but can touch your files"
+        return
+    missing = sum(reason is not None for reason in layers.values())
+    yield "sandbox     " + (f"{missing} of {len(layers)} layers are missing" if missing else "all layers are active")
+    for layer, reason in layers.items():
+        yield f"  {'yes' if reason is None else 'NO ':<4} {layer:<16} {reason or ''}".rstrip()
+    if missing:
+        yield "Work of people you do not know is best graded where all layers are active."

@@ -1,0 +1,144 @@
+"""The commands for a class: ``grade``, ``status``, ``diff``, ``override``. Importing it imports nothing slow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from grader.cli.options import (
+    CheckSeconds,
+    CourseOption,
+    DevicesOption,
+    Due,
+    FailUnder,
+    Files,
+    LatePenalty,
+    Memory,
+    OutOption,
+    Prints,
+    Processes,
+    RosterOption,
+    SeedOption,
+    TopicSeconds,
+    limits_from,
+)
+
+_OUT = Path("grades")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Adds the commands to a command line."""
+    app.command(
+        epilog="\b\nExamples:\n  grader grade submissions/\n  grader grade alice/ bob/ carol_autograd.py --jobs 4\n"
+        "  grader grade submissions/ --out week1 --only tensor_ops --fail-under 50\n"
+        "  grader grade canvas.zip --roster class.csv --due 2026-10-31 --late-penalty 0.1\n"
+        "  grader grade submissions/ --dask tcp://10.0.0.1:8786"
+    )(grade)
+    app.command(epilog="\b\nExamples:\n  grader status\n  grader status --out week1 --notes")(status)
+    app.command(
+        epilog="\b\nExamples:\n  grader diff 1 2\n"
+        "  grader grade submissions/ --course new-course --trial && grader diff 1 2"
+    )(diff)
+    app.command(
+        epilog='\b\nExamples:\n  grader override "Zoë Müller" gram 1.5 --why "right idea, a typo"\n'
+        '  grader override 12345 tensor_ops.gram auto --why "was a mistake of mine"'
+    )(override)
+
+
+def grade(
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="PATH...", help="Submissions, folders of them, LMS downloads.")
+    ],
+    out: OutOption = _OUT,
+    jobs: Annotated[int, typer.Option("--jobs", min=0, help="Submissions at a time; 0: one per core.")] = 0,
+    dask: Annotated[
+        str | None,
+        typer.Option("--dask", metavar="ADDRESS", help="Grade on this Dask cluster (pip install 'torchkata[dask]')."),
+    ] = None,
+    again: Annotated[bool, typer.Option("--again", help="Grade also what the gradebook has already.")] = False,
+    only: Annotated[
+        list[str] | None, typer.Option("--only", metavar="NAME", help="A topic or exercise; may be repeated.")
+    ] = None,
+    trial: Annotated[bool, typer.Option("--trial", help="A run to compare (grader diff); nothing shows it.")] = False,
+    roster: RosterOption = None,
+    due: Due = None,
+    late_penalty: LatePenalty = None,
+    course: CourseOption = None,
+    seed: SeedOption = 0,
+    devices: DevicesOption = "auto",
+    fail_under: FailUnder = None,
+    check_seconds: CheckSeconds = 10.0,
+    topic_seconds: TopicSeconds = 60.0,
+    memory: Memory = "2GiB",
+    processes: Processes = 64,
+    files: Files = "16MiB",
+    prints: Prints = "64KiB",
+) -> int:
+    """Grade many submissions: a table, results.jsonl, and a gradebook that an interrupted run goes on from."""
+    if dask is not None and jobs:
+        raise typer.BadParameter("with --dask, the cluster's threads tell how many at a time", param_hint="--jobs")
+    limits = limits_from(check_seconds, topic_seconds, memory, processes, files, prints)
+    from grader.grading.many_submissions import ClassSettings, grade_class
+    from grader.grading.one_submission import Settings
+    from grader.machine import cores
+
+    settings = Settings(
+        names=tuple(only or ()), course=course, seed=seed, fail_under=fail_under, limits=limits, devices=devices
+    )
+    told = ClassSettings(
+        paths=tuple(paths),
+        out=out,
+        jobs=jobs or cores(),
+        dask=dask,
+        again=again,
+        trial=trial,
+        roster=roster,
+        due=due,
+        late_penalty=late_penalty,
+    )
+    return grade_class(told, settings)
+
+
+def status(
+    out: OutOption = _OUT,
+    notes: Annotated[bool, typer.Option("--notes", help="Also all that intake left out or was in doubt of.")] = False,
+) -> None:
+    """Tell how far a class is graded: done, left, failed, time to go; late work and overrides."""
+    from grader.reports.status import status_lines
+
+    _print(status_lines(out, notes=notes))
+
+
+def diff(
+    before: Annotated[int, typer.Argument(metavar="RUN", min=1, help="Number of a run; `grader status` lists them.")],
+    after: Annotated[int, typer.Argument(metavar="RUN", min=1, help="Number of another one.")],
+    out: OutOption = _OUT,
+) -> None:
+    """Show whose marks differ between two runs, as when a course was changed (see: grade --trial)."""
+    from grader.reports.status import diff_lines
+
+    _print(diff_lines(out, before, after))
+
+
+def override(
+    student: Annotated[str, typer.Argument(metavar="STUDENT", help="The submission's name, or the LMS's id.")],
+    exercise: Annotated[str, typer.Argument(metavar="EXERCISE")],
+    points: Annotated[str, typer.Argument(metavar="POINTS", help="A number; `auto`: the automatic mark again.")],
+    why: Annotated[str, typer.Option("--why", metavar="TEXT", help="Kept beside it.")],
+    who: Annotated[str | None, typer.Option("--who", metavar="NAME", help="Who decides.  [your user name]")] = None,
+    out: OutOption = _OUT,
+) -> None:
+    """Give points by hand; they are kept beside the automatic ones with who, when and why."""
+    from grader.reports.status import give_points
+
+    _print(give_points(out, student, exercise, points, why, who))
+
+
+def _print(lines: Iterable[str]) -> None:
+    from grader.text import clean
+
+    for line in lines:
+        typer.echo(clean(line).replace("\n", " "))

@@ -1,0 +1,122 @@
+"""Options that several commands share, and how their text is read. Never imports what is slow: all commands wait."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from grader.grading.protocol import DEFAULT_LIMITS
+
+_UNITS = {"": 1, "b": 1, "k": 1000, "kb": 1000, "m": 10**6, "mb": 10**6, "g": 10**9, "gb": 10**9}
+_UNITS |= {"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
+
+
+def size(text: str) -> int:
+    """Bytes meant by ``2GiB``, ``500 MB`` or ``4096``.
+
+    Raises:
+        typer.BadParameter: it means no size.
+    """
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", text.lower())
+    if match is None or match[2] not in _UNITS or not (amount := int(float(match[1]) * _UNITS[match[2]])):
+        raise typer.BadParameter(f"{text!r} is no size; write for example 512MiB or 2GiB")
+    return amount
+
+
+def _size_option(text: str) -> str:
+    size(text)
+    return text
+
+
+def _seconds(value: float) -> float:
+    if not 0 < value < 1e6:
+        raise typer.BadParameter("must be more than 0 seconds")
+    return value
+
+
+def _percentage(value: float | None) -> float | None:
+    if value is not None and not 0 <= value <= 100:
+        raise typer.BadParameter("must be a percentage from 0 to 100")
+    return value
+
+
+DevicesOption = Annotated[
+    Literal["auto", "simulated", "real"],
+    typer.Option("--devices", help="GPUs that checks get; auto: real ones where there are enough, else simulated."),
+]
+_LATE = "Late work (shown beside the score)"
+_LIMITS = "Limits of a submission"
+CourseOption = Annotated[
+    Path | None, typer.Option("--course", metavar="DIR", help="An instructor's own course.  [default: the shipped one]")
+]
+SeedOption = Annotated[
+    int, typer.Option("--seed", min=0, max=2**31 - 1, help="Varies the inputs that checks generate.")
+]
+FailUnder = Annotated[
+    float | None,
+    typer.Option(
+        "--fail-under",
+        metavar="PERCENT",
+        callback=_percentage,
+        help="Exit code 1 only when a score is below this percentage of the points (else: when any check fails).",
+    ),
+]
+OutOption = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where gradebook and results are.")]
+RosterOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--roster", metavar="CSV", help="Names for ids: columns id and name, perhaps submitted; or an LMS export."
+    ),
+]
+Due = Annotated[
+    str | None,
+    typer.Option(
+        "--due", metavar="TIME", rich_help_panel=_LATE, help="2026-10-31, or 2026-10-31T23:59.  [course.toml]"
+    ),
+]
+LatePenalty = Annotated[
+    float | None,
+    typer.Option("--late-penalty", metavar="FRACTION", rich_help_panel=_LATE, help="Lost a day.  [course.toml]"),
+]
+CheckSeconds = Annotated[
+    float, typer.Option("--check-seconds", callback=_seconds, rich_help_panel=_LIMITS, help="Wall time of a check.")
+]
+TopicSeconds = Annotated[
+    float, typer.Option("--topic-seconds", callback=_seconds, rich_help_panel=_LIMITS, help="Wall time of a topic.")
+]
+Memory = Annotated[
+    str,
+    typer.Option("--memory", metavar="SIZE", callback=_size_option, rich_help_panel=_LIMITS, help="Memory it may add."),
+]
+Processes = Annotated[
+    int, typer.Option("--processes", min=1, rich_help_panel=_LIMITS, help="Processes and threads at a time.")
+]
+Files = Annotated[
+    str,
+    typer.Option("--files", metavar="SIZE", callback=_size_option, rich_help_panel=_LIMITS, help="Files it may write."),
+]
+Prints = Annotated[
+    str,
+    typer.Option(
+        "--prints", metavar="SIZE", callback=_size_option, rich_help_panel=_LIMITS, help="Prints that are kept."
+    ),
+]
+
+
+def limits_from(
+    check_seconds: float, topic_seconds: float, memory: str, processes: int, files: str, prints: str
+) -> dict[str, float]:
+    """The options' values under the names that a worker knows."""
+    limits = {
+        "check_seconds": check_seconds,
+        "topic_seconds": topic_seconds,
+        "memory_bytes": size(memory),
+        "processes": processes,
+        "file_bytes": size(files),
+        "print_bytes": size(prints),
+    }
+    assert limits.keys() == DEFAULT_LIMITS.keys()
+    return limits

@@ -1,0 +1,131 @@
+"""The commands that show results to people and hand them to other programs. Importing it imports nothing slow."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from grader.cli.options import CourseOption, OutOption
+
+_Run = Annotated[int | None, typer.Option("--run", min=1, help="A run of the gradebook.  [default: the last one]")]
+_Requirement = Annotated[
+    str | None,
+    typer.Option("--requirement", metavar="REQ", help="What pip installs.  [default: this version of torchkata]"),
+]
+
+
+class Format(str, Enum):
+    """What `grader export` can make."""
+
+    csv = "csv"
+    json = "json"
+    junit = "junit"
+    canvas = "canvas"
+    moodle = "moodle"
+    gradescope = "gradescope"
+    github = "github"
+    gitlab = "gitlab"
+
+
+class Host(str, Enum):
+    """CI systems that `grader ci` knows."""
+
+    github = "github"
+    gitlab = "gitlab"
+
+
+class Platform(str, Enum):
+    """Where `grader package` makes archives for."""
+
+    gradescope = "gradescope"
+
+
+def add_to(app: typer.Typer) -> None:
+    """Registers the commands."""
+    app.command(epilog="\b\nExamples:\n  grader report\n  grader report --out week1")(report)
+    app.command(
+        epilog="\b\nExamples:\n  grader export csv\n  grader export canvas --into Grades.csv --column 'Week 1'\n"
+        "  grader export moodle --into worksheet.csv --to upload.csv\n  grader export gradescope --submission alice"
+    )(export)
+    app.command(epilog="\b\nExamples:\n  grader package gradescope\n  grader package gradescope --course my-course")(
+        package
+    )
+    app.command(epilog="\b\nExample:\n  grader ci github > .github/workflows/grade.yml")(ci)
+
+
+def report(
+    out: OutOption = Path("grades"),
+    run: _Run = None,
+    course: CourseOption = None,
+) -> None:
+    """Make a page of the class and a feedback page for each submission: report/ beside the gradebook."""
+    from grader.course import Course
+    from grader.reports.entries import entries_of, open_gradebook
+    from grader.reports.html import write_report
+
+    with open_gradebook(out) as book:
+        page = write_report(entries_of(book, run), Course.load(course), book.path.parent / "report")
+    typer.echo(f"class page: {page}")
+
+
+def export(
+    kind: Annotated[Format, typer.Argument(metavar="FORMAT", help="|".join(one.value for one in Format))],
+    to: Annotated[
+        Path | None,
+        typer.Option("--to", metavar="FILE", help="The file to write; -: print it.  [default: beside the gradebook]"),
+    ] = None,
+    into: Annotated[
+        Path | None,
+        typer.Option("--into", metavar="FILE", help="Canvas, Moodle: the file you downloaded; it is not changed."),
+    ] = None,
+    column: Annotated[
+        str | None, typer.Option("--column", metavar="NAME", help="Canvas: the assignment's title or number.")
+    ] = None,
+    submission: Annotated[
+        str | None, typer.Option("--submission", metavar="NAME", help="Only this submission.")
+    ] = None,
+    root: Annotated[
+        Path, typer.Option("--root", metavar="DIR", help="GitHub, GitLab: the repository, to name files in it.")
+    ] = Path(),
+    out: OutOption = Path("grades"),
+    run: _Run = None,
+    course: CourseOption = None,
+) -> None:
+    """Hand results to another program: Canvas and Moodle files are filled, the others are made."""
+    from grader.exports.write import Settings
+    from grader.exports.write import export as write
+
+    settings = Settings(
+        grades=out, course=course, to=to, into=into, column=column, submission=submission, run=run, root=root
+    )
+    write(kind.value, settings)
+
+
+def package(
+    platform: Annotated[Platform, typer.Argument(metavar="PLATFORM", help="gradescope")],
+    to: Annotated[Path, typer.Option("--to", metavar="FILE", help="The archive to write.")] = Path("autograder.zip"),
+    course: CourseOption = None,
+) -> None:
+    """Pack this grader and a course into an archive for an autograder platform."""
+    from grader.course import Course
+    from grader.exports.package import gradescope
+
+    gradescope(Course.load(course), own=course is not None, to=to)
+    typer.echo(to)
+
+
+def ci(
+    host: Annotated[Host, typer.Argument(metavar="HOST", help="github|gitlab")],
+    requirement: _Requirement = None,
+    course_repository: Annotated[
+        str | None,
+        typer.Option("--course-repository", metavar="URL@COMMIT", help="Git repository with your own course."),
+    ] = None,
+) -> None:
+    """Print a workflow that grades every push with this version of the grader."""
+    from grader.exports.ci import workflow
+
+    typer.echo(workflow(host.value, requirement, course_repository), nl=False)

@@ -1,0 +1,54 @@
+"""When work is due and what a day late costs, as a course or a command line says it."""
+
+from __future__ import annotations
+
+import datetime
+
+import msgspec
+
+
+class LatePolicy(msgspec.Struct, frozen=True):
+    """When work is due, and the fraction of its points that each day begun after that takes."""
+
+    due: datetime.datetime | None = None
+    per_day: float = 0.0
+
+
+NOT_DUE = LatePolicy()
+
+
+def read_due(value: object) -> datetime.datetime:
+    """The moment that a TOML date or time or ISO text means; a date alone is the end of that day, here.
+
+    Raises:
+        ValueError: it means none.
+    """
+    if isinstance(value, str):
+        text = value.strip()
+        value = datetime.date.fromisoformat(text) if len(text) == 10 else moment(text)
+    if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
+        value = datetime.datetime.combine(value, datetime.time(23, 59, 59))
+    if not isinstance(value, datetime.datetime):
+        raise ValueError(f"{value!r} is no date")
+    return value.astimezone()
+
+
+def moment(text: str) -> datetime.datetime:
+    """An ISO time; without an offset it is a local one.
+
+    Raises:
+        ValueError: it is none.
+    """
+    text = text.strip()
+    return datetime.datetime.fromisoformat(text[:-1] + "+00:00" if text[-1:] in ("Z", "z") else text).astimezone()
+
+
+def read_penalty(value: object) -> float:
+    """A fraction from 0 to 1.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise ValueError(f"{value!r} is no fraction from 0 to 1; 0.1 takes a tenth for each day")
+    return float(value)

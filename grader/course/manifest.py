@@ -1,0 +1,212 @@
+"""Reads ``course.toml`` strictly: every refusal names the file and the line.
+
+Never looks at any other file and never guesses: an unknown key is an error, not a comment.
+"""
+
+from __future__ import annotations
+
+import keyword
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from grader.course.due import LatePolicy, read_due, read_penalty
+from grader.errors import CourseError, did_you_mean
+
+Key = tuple[str | int, ...]
+"""Where something stands: ``("topics", 0, "exercises", 2, "points")``."""
+
+_HEADER = re.compile(r"^\s*(\[\[?)\s*([\w.\s-]+?)\s*\]\]?\s*(#.*)?$")
+_ENTRY = re.compile(r"""^\s*["']?([\w-]+)["']?\s*=""")
+_SYNTAX_LINE = re.compile(r"\s*\(at line (\d+), column \d+\)")
+_UNKNOWN = re.compile(r"^Object contains unknown field `(.+?)`")
+_DUE = re.compile(rb"^[ \t]*(?:due|late_penalty_per_day)[ \t]*=.*\n?", re.MULTILINE)
+
+
+class CourseEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The ``[course]`` table."""
+
+    name: str
+    title: str
+    due: Any = None
+    late_penalty_per_day: Any = 0.0
+
+
+class ExerciseEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One ``[[topics.exercises]]`` table."""
+
+    name: str
+    points: float
+    hints: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+
+
+class TopicEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One ``[[topics]]`` table."""
+
+    name: str
+    title: str
+    summary: str = ""
+    reading: tuple[str, ...] = ()
+    preload: tuple[str, ...] = ()
+    exercises: tuple[ExerciseEntry, ...] = ()
+
+
+class ManifestEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole of ``course.toml``."""
+
+    course: CourseEntry
+    topics: tuple[TopicEntry, ...] = ()
+
+
+class Manifest:
+    """A manifest as written, and the lines that its entries stand on."""
+
+    def __init__(self, file: Path) -> None:
+        """Read and convert `file`.
+
+        Raises:
+            CourseError: if it is missing or not TOML, has an unknown key or a value of the wrong type, a name that
+                Python or another entry forbids, points that are none, or needs that nobody can meet.
+        """
+        self.file = file
+        try:
+            text = file.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise CourseError(file, None, "there is no such file") from None
+        except (OSError, UnicodeDecodeError) as error:
+            raise CourseError(file, None, f"cannot be read: {error}") from error
+        self._lines = _lines_of(text)
+        try:
+            tables: Any = msgspec.toml.decode(text)
+        except msgspec.DecodeError as error:
+            raise self._syntax_error(str(error), text) from None
+        try:
+            self.entry = msgspec.convert(tables, ManifestEntry)
+        except msgspec.ValidationError as error:
+            raise self._wrong_entry(str(error)) from None
+        self._require_topics()
+        self._require_needs()
+        self.late = self._late()
+
+    def line(self, *key: str | int) -> int:
+        """The line of `key`, or of the nearest table above it (1 when nothing of it is written)."""
+        while key and key not in self._lines:
+            key = key[:-1]
+        return self._lines.get(key, 1)
+
+    def error(self, message: str, *key: str | int) -> CourseError:
+        """A `CourseError` at the line of `key`."""
+        return CourseError(self.file, self.line(*key), message)
+
+    def _exercises(self) -> Iterator[tuple[Key, TopicEntry, ExerciseEntry]]:
+        for t, topic in enumerate(self.entry.topics):
+            for e, exercise in enumerate(topic.exercises):
+                yield ("topics", t, "exercises", e), topic, exercise
+
+    def _require_topics(self) -> None:
+        if not self.entry.topics:
+            raise self.error("a course needs at least one [[topics]]")
+        seen: set[str] = set()
+        for t, topic in enumerate(self.entry.topics):
+            self._require_new_name("topic", topic.name, topic.name, seen, "topics", t, "name")
+            for module in topic.preload:
+                if not all(part.isidentifier() for part in module.split(".")):
+                    raise self.error(f"`{module}` cannot be the name of a module", "topics", t, "preload")
+            if not topic.exercises:
+                raise self.error(f"topic `{topic.name}` has no [[topics.exercises]]", "topics", t)
+        for key, topic, exercise in self._exercises():
+            self._require_new_name("exercise", exercise.name, full_name(topic.name, exercise.name), seen, *key, "name")
+            if not (math.isfinite(exercise.points) and exercise.points > 0):
+                raise self.error(f"points must be a number above 0, not {exercise.points}", *key, "points")
+
+    def _require_new_name(self, what: str, name: str, full: str, seen: set[str], *key: str | int) -> None:
+        if not name.isidentifier() or keyword.iskeyword(name):
+            raise self.error(f"`{name}` cannot be a name in Python", *key)
+        if full in seen:
+            raise self.error(f"duplicate {what} `{full}`", *key)
+        seen.add(full)
+
+    def _require_needs(self) -> None:
+        needs: dict[str, list[str]] = {}
+        for _, topic, exercise in self._exercises():
+            needs[full_name(topic.name, exercise.name)] = [full_name(topic.name, need) for need in exercise.needs]
+        for key, topic, exercise in self._exercises():
+            name = full_name(topic.name, exercise.name)
+            reached: set[str] = set()
+            frontier = list(needs[name])
+            for need in frontier:
+                if need not in needs:
+                    message = f"`{name}` needs `{need}`, which is no exercise of this course"
+                    raise self.error(message + did_you_mean(need, needs), *key, "needs")
+            while frontier:
+                need = frontier.pop()
+                if need == name:
+                    raise self.error(f"`{name}` needs itself, directly or through others", *key, "needs")
+                if need not in reached:
+                    reached.add(need)
+                    frontier.extend(needs.get(need, ()))
+
+    def _late(self) -> LatePolicy:
+        key = "due"
+        try:
+            due = None if self.entry.course.due is None else read_due(self.entry.course.due)
+            key = "late_penalty_per_day"
+            return LatePolicy(due, read_penalty(self.entry.course.late_penalty_per_day))
+        except ValueError as problem:
+            raise self.error(f"{key}: {problem}", "course", key) from None
+
+    def _syntax_error(self, message: str, text: str) -> CourseError:
+        found = _SYNTAX_LINE.search(message)
+        line = int(found.group(1)) if found else max(1, len(text.splitlines()))
+        message = _SYNTAX_LINE.sub("", message).replace(" (at end of document)", " at the end of the file")
+        return CourseError(self.file, line, f"not valid TOML: {message}")
+
+    def _wrong_entry(self, message: str) -> CourseError:
+        message, _, path = message.partition(" - at ")
+        key: Key = tuple(int(part) if part.isdigit() else part for part in re.findall(r"\w+", path))
+        unknown = _UNKNOWN.match(message)
+        if unknown:
+            name = unknown.group(1)
+            return self.error(f"unknown key `{name}`", *key, name)
+        return self.error(message.replace("Object missing required field", "missing key"), *key)
+
+
+def timeless(manifest: bytes) -> bytes:
+    """A manifest without what says when work is due: that changes no result."""
+    return _DUE.sub(b"", manifest)
+
+
+def full_name(topic: str, exercise: str) -> str:
+    """``topic.exercise``; a name that is full already stays as it is."""
+    return exercise if "." in exercise else f"{topic}.{exercise}"
+
+
+def _lines_of(text: str) -> dict[Key, int]:
+    """The line of every table and key; array tables are numbered in order of appearance."""
+    lines: dict[Key, int] = {}
+    count: dict[Key, int] = {}
+    table: Key = ()
+    for number, line in enumerate(text.splitlines(), start=1):
+        header = _HEADER.match(line)
+        if header:
+            *parents, last = (part.strip() for part in header.group(2).split("."))
+            table = ()
+            for name in parents:
+                table = (*table, name)
+                if table in count:
+                    table = (*table, count[table])
+            table = (*table, last)
+            if header.group(1) == "[[":
+                count[table] = count.get(table, -1) + 1
+                table = (*table, count[table])
+            lines.setdefault(table, number)
+            continue
+        entry = _ENTRY.match(line)
+        if entry:
+            lines.setdefault((*table, entry.group(1)), number)
+    return lines

@@ -1,0 +1,266 @@
+"""Course, Topic, Exercise: the manifest as data, and where a course's files are.
+
+Never imports torch or pytest, never runs a course's code, and knows no exercise that the manifest does not list.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from grader.course.due import NOT_DUE, LatePolicy
+from grader.course.manifest import Manifest, full_name, timeless
+from grader.course.source import CheckInfo, Misconception, checks_of, misconceptions_of
+from grader.errors import CourseError, UnknownName, UserError, did_you_mean
+
+__all__ = [
+    "CheckInfo",
+    "Course",
+    "CourseError",
+    "Exercise",
+    "Misconception",
+    "Topic",
+    "UnknownName",
+    "UserError",
+    "checks_of",
+    "content_hash",
+    "misconceptions_of",
+]
+
+
+class Exercise(msgspec.Struct, frozen=True, kw_only=True):
+    """One function or class to write; ``needs`` are full names of exercises that must pass first."""
+
+    topic: str
+    name: str
+    points: float
+    hints: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+
+    @property
+    def full_name(self) -> str:
+        """``topic.name``, unique in the course."""
+        return full_name(self.topic, self.name)
+
+
+class Topic(msgspec.Struct, frozen=True, kw_only=True):
+    """One stub module and its exercises, in order of learning.
+
+    ``preload``: installed modules that are slow to import and that its exercises use: loaded once, before grading.
+    """
+
+    name: str
+    title: str
+    summary: str = ""
+    reading: tuple[str, ...] = ()
+    preload: tuple[str, ...] = ()
+    exercises: tuple[Exercise, ...] = ()
+
+
+class Course(msgspec.Struct, frozen=True, kw_only=True):
+    """A set of topics with one manifest; all paths are absolute."""
+
+    name: str
+    title: str
+    root: Path
+    manifest: Path
+    topics: tuple[Topic, ...]
+    exercises_dir: Path
+    solutions_dir: Path
+    checks_dir: Path
+    late: LatePolicy = NOT_DUE
+
+    @classmethod
+    def load(cls, path: Path | str | None = None, *, complete: bool = True) -> Course:
+        """Read a course strictly.
+
+        Args:
+            path: the course's folder or its ``course.toml``; None for the shipped course.
+            complete: refuse a topic without stub or checks and an exercise without a check
+                (False while a course is being written, and for making its stubs).
+
+        Raises:
+            CourseError: with file and line of the first thing that is wrong.
+        """
+        root, manifest_file, checks_dir = _locate(path)
+        manifest = Manifest(manifest_file)
+        course = cls(
+            name=manifest.entry.course.name,
+            title=manifest.entry.course.title,
+            root=root,
+            manifest=manifest_file,
+            topics=_topics(manifest),
+            exercises_dir=root / "exercises",
+            solutions_dir=root / "solutions",
+            checks_dir=checks_dir,
+            late=manifest.late,
+        )
+        if complete:
+            _require_files(course, manifest)
+        return course
+
+    @property
+    def exercises(self) -> tuple[Exercise, ...]:
+        """Every exercise, in order of learning."""
+        return tuple(exercise for topic in self.topics for exercise in topic.exercises)
+
+    def topic(self, name: str) -> Topic:
+        """The topic called `name`.
+
+        Raises:
+            UnknownName: if there is none.
+        """
+        for topic in self.topics:
+            if topic.name == name:
+                return topic
+        raise _unknown("topic", name, [topic.name for topic in self.topics])
+
+    def exercise(self, name: str) -> Exercise:
+        """The exercise whose full name (``topic.name``) is `name`.
+
+        Raises:
+            UnknownName: if there is none.
+        """
+        for exercise in self.exercises:
+            if exercise.full_name == name:
+                return exercise
+        raise _unknown("exercise", name, [exercise.full_name for exercise in self.exercises])
+
+    def stub_file(self, topic: str) -> Path:
+        """Where the topic's stub module is."""
+        return self.exercises_dir / f"{topic}.py"
+
+    def solution_file(self, topic: str) -> Path:
+        """Where the topic's solved module is."""
+        return self.solutions_dir / f"{topic}.py"
+
+    def misconceptions_file(self, topic: str) -> Path:
+        """Where the topic's wrong answers are."""
+        return self.solutions_dir / "misconceptions" / f"{topic}.py"
+
+    def check_file(self, topic: str) -> Path:
+        """Where the topic's checks are."""
+        return self.checks_dir / f"test_{topic}.py"
+
+    def preload(self, topics: Iterable[str]) -> list[str]:
+        """The modules to load before these topics are graded, each once."""
+        wanted = set(topics)
+        return list(dict.fromkeys(m for topic in self.topics if topic.name in wanted for m in topic.preload))
+
+    def select(self, names: Sequence[str]) -> list[str]:
+        """Full names of the exercises that `names` mean, each once, in course order; no names mean all.
+
+        Args:
+            names: each a ``TOPIC``, a ``TOPIC.EXERCISE``, or an ``EXERCISE`` that one topic only has.
+
+        Raises:
+            UnknownName: if a name means nothing here, or several exercises.
+        """
+        wanted = {meant for name in names for meant in self._meant_by(name)}
+        everything = [exercise.full_name for exercise in self.exercises]
+        return [name for name in everything if not names or name in wanted]
+
+    def with_needs(self, exercises: Sequence[str]) -> tuple[str, ...]:
+        """The named exercises and all that they need, in course order; every exercise when none is named."""
+        needs = {exercise.full_name: exercise.needs for exercise in self.exercises}
+        wanted = set(exercises) or set(needs)
+        while more := {need for name in wanted for need in needs[name]} - wanted:
+            wanted |= more
+        return tuple(name for name in needs if name in wanted)
+
+    def _meant_by(self, name: str) -> list[str]:
+        for topic in self.topics:
+            if topic.name == name:
+                return [exercise.full_name for exercise in topic.exercises]
+        if "." in name:
+            return [self.exercise(name).full_name]
+        found = [exercise.full_name for exercise in self.exercises if exercise.name == name]
+        if len(found) > 1:
+            raise UnknownName(f"`{name}` could be " + " or ".join(f"`{meant}`" for meant in found))
+        if not found:
+            known = [topic.name for topic in self.topics] + [exercise.name for exercise in self.exercises]
+            raise _unknown("topic or exercise", name, known)
+        return found
+
+
+def content_hash(course: Course) -> str:
+    """SHA-256 (hex) over manifest, stubs, solutions and checks: paths within the course, and bytes.
+
+    The same course gives the same hash wherever it is installed, and whenever its work is due.
+    """
+    files = [("course.toml", course.manifest)]
+    files += [(f"exercises/{topic.name}.py", course.stub_file(topic.name)) for topic in course.topics]
+    for label, folder in (("solutions", course.solutions_dir), ("checks", course.checks_dir)):
+        for file in folder.rglob("*"):
+            inside = file.relative_to(folder)
+            if not any(part.startswith(".") or part == "__pycache__" for part in inside.parts):
+                files.append((f"{label}/{inside.as_posix()}", file))
+    digest = hashlib.sha256()
+    for label, file in sorted(files):
+        if file.is_file():
+            data = timeless(file.read_bytes()) if file == course.manifest else file.read_bytes()
+            digest.update(f"{label}\0{len(data)}\0".encode())
+            digest.update(data)
+    return digest.hexdigest()
+
+
+def _locate(path: Path | str | None) -> tuple[Path, Path, Path]:
+    """Root, manifest and checks folder of the course at `path`."""
+    package = Path(__file__).resolve().parent.parent
+    if path is None:
+        installed = package / "shipped"
+        path = installed if installed.is_dir() else package.parent
+    folder = Path(path).resolve()
+    if folder.name == "course.toml":
+        folder = folder.parent
+    if folder.name == "exercises" and (folder / "course.toml").is_file():
+        folder = folder.parent
+    places = [folder / "course.toml", folder / "exercises" / "course.toml"]
+    manifest = next((place for place in places if place.is_file()), None)
+    if manifest is None:
+        raise CourseError(folder, None, "not a course: no course.toml in this folder or in exercises/ under it")
+    shipped = folder in (package.parent, package / "shipped")
+    return folder, manifest, package / "checks" if shipped else folder / "checks"
+
+
+def _topics(manifest: Manifest) -> tuple[Topic, ...]:
+    return tuple(
+        Topic(
+            name=topic.name,
+            title=topic.title,
+            summary=topic.summary,
+            reading=topic.reading,
+            preload=topic.preload,
+            exercises=tuple(
+                Exercise(
+                    topic=topic.name,
+                    name=exercise.name,
+                    points=exercise.points,
+                    hints=exercise.hints,
+                    needs=tuple(full_name(topic.name, need) for need in exercise.needs),
+                )
+                for exercise in topic.exercises
+            ),
+        )
+        for topic in manifest.entry.topics
+    )
+
+
+def _require_files(course: Course, manifest: Manifest) -> None:
+    for t, topic in enumerate(course.topics):
+        for what, file in (("stub module", course.stub_file(topic.name)), ("checks", course.check_file(topic.name))):
+            if not file.is_file():
+                raise manifest.error(f"topic `{topic.name}` has no {what}: {file} is missing", "topics", t, "name")
+        checked = {check.exercise for check in checks_of(course, topic.name)}
+        for e, exercise in enumerate(topic.exercises):
+            if exercise.full_name not in checked:
+                file = course.check_file(topic.name)
+                message = f"exercise `{exercise.full_name}` has no check in {file}"
+                raise manifest.error(message, "topics", t, "exercises", e, "name")
+
+
+def _unknown(what: str, name: str, known: Iterable[str]) -> UnknownName:
+    return UnknownName(f"unknown {what} `{name}`" + did_you_mean(name, known))

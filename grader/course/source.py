@@ -1,0 +1,160 @@
+"""Finds checks and misconceptions by reading source, so that a course is listed without importing torch or pytest.
+
+Never runs a line of what it reads.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from grader.course.manifest import full_name
+from grader.errors import CourseError
+
+if TYPE_CHECKING:
+    from grader.course.model import Course, Topic
+
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+class CheckInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """One check as written: ``exercise`` is the full name, ``function`` the test's name."""
+
+    exercise: str
+    function: str
+    line: int
+    docstring: str
+    hidden: bool = False
+
+
+class Misconception(msgspec.Struct, frozen=True, kw_only=True):
+    """A named, classic wrong answer: ``exercise`` is the full name, ``function`` what to import from the module,
+    ``part`` the name in the topic's module that it takes the place of."""
+
+    name: str
+    exercise: str
+    tell: str
+    topic: str
+    function: str
+    part: str
+    line: int
+
+
+def parse(file: Path) -> ast.Module:
+    """The syntax tree of `file`.
+
+    Raises:
+        CourseError: if it is missing or is not Python.
+    """
+    try:
+        return ast.parse(file.read_bytes(), filename=str(file))
+    except FileNotFoundError:
+        raise CourseError(file, None, "there is no such file") from None
+    except SyntaxError as error:
+        raise CourseError(file, error.lineno, f"not valid Python: {error.msg}") from None
+
+
+def checks_of(course: Course, topic: str) -> tuple[CheckInfo, ...]:
+    """The checks in ``checks/test_<topic>.py``, in order.
+
+    Raises:
+        CourseError: if the file is missing, or holds a test that belongs to no exercise of the topic.
+    """
+    of = course.topic(topic)
+    file = course.check_file(topic)
+    found: dict[str, CheckInfo] = {}
+    for node in _definitions(parse(file)):
+        call = _decorator(node, "exercise")
+        if call is None:
+            if node.name.startswith("test_") and not isinstance(node, ast.ClassDef):
+                raise CourseError(file, node.lineno, f'`{node.name}` has no @exercise("{topic}.NAME")')
+            continue
+        name, options = _literals(call, file)
+        hidden = options.pop("hidden", False)
+        if options or not isinstance(hidden, bool):
+            raise CourseError(file, call.lineno, "@exercise takes one name and hidden=True or hidden=False")
+        if not node.name.startswith("test_"):
+            raise CourseError(file, node.lineno, f"`{node.name}` is not collected: a check's name begins with test_")
+        if node.name in found:
+            raise CourseError(file, node.lineno, f"`{node.name}` is defined twice, so the first one never runs")
+        exercise = _full_name(of, name, file, call.lineno)
+        docstring = ast.get_docstring(node) or ""
+        found[node.name] = CheckInfo(
+            exercise=exercise, function=node.name, line=node.lineno, docstring=docstring, hidden=hidden
+        )
+    return tuple(found.values())
+
+
+def misconceptions_of(course: Course, topic: str) -> tuple[Misconception, ...]:
+    """The wrong answers in ``solutions/misconceptions/<topic>.py``, in order; none if there is no such file.
+
+    Raises:
+        CourseError: if a decorator's arguments are not literals, its exercise is unknown, or two have one name.
+    """
+    of = course.topic(topic)
+    file = course.misconceptions_file(topic)
+    if not file.is_file():
+        return ()
+    found: list[Misconception] = []
+    for node in _definitions(parse(file)):
+        call = _decorator(node, "misconception")
+        if call is None:
+            continue
+        target, options = _literals(call, file)
+        tell, name = options.pop("tell", None), options.pop("name", None) or node.name
+        part = options.pop("part", None) or target
+        named = isinstance(name, str) and isinstance(part, str)
+        if options or not isinstance(tell, str) or not tell.strip() or not named:
+            message = '@misconception takes an exercise, tell="..." and perhaps name="..." and part="..."'
+            raise CourseError(file, call.lineno, message)
+        if any(other.name == name or other.function == node.name for other in found):
+            raise CourseError(file, node.lineno, f"a second misconception called `{name}` in this topic")
+        exercise = _full_name(of, target, file, call.lineno)
+        found.append(
+            Misconception(
+                name=str(name),
+                exercise=exercise,
+                tell=tell,
+                topic=topic,
+                function=node.name,
+                part=str(part),
+                line=node.lineno,
+            )
+        )
+    return tuple(found)
+
+
+def _definitions(module: ast.Module) -> Iterator[Definition]:
+    return (node for node in module.body if isinstance(node, Definition))
+
+
+def _decorator(node: Definition, name: str) -> ast.Call | None:
+    for decorator in node.decorator_list:
+        if isinstance(decorator, ast.Call):
+            called = decorator.func
+            if name == (called.id if isinstance(called, ast.Name) else getattr(called, "attr", None)):
+                return decorator
+    return None
+
+
+def _literals(call: ast.Call, file: Path) -> tuple[str, dict[str, object]]:
+    """The one positional string and the keyword literals of a decorator."""
+    try:
+        positional = [ast.literal_eval(argument) for argument in call.args]
+        options = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
+    except ValueError:
+        raise CourseError(file, call.lineno, "decorator arguments must be literals: they are read, not run") from None
+    if len(positional) != 1 or not isinstance(positional[0], str):
+        raise CourseError(file, call.lineno, "the decorator's first argument is the name of an exercise")
+    return positional[0], options
+
+
+def _full_name(topic: Topic, name: str, file: Path, line: int) -> str:
+    full = full_name(topic.name, name)
+    if full not in {exercise.full_name for exercise in topic.exercises}:
+        raise CourseError(file, line, f"topic `{topic.name}` has no exercise `{name}`")
+    return full

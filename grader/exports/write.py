@@ -1,0 +1,134 @@
+"""``grader export``: from the gradebook to a file in another program's format, written in one step."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from grader.course import Course
+from grader.errors import UserError
+from grader.files import write_atomically
+from grader.reports.entries import Entry, entries_of, open_gradebook
+from grader.reports.feedback import file_stem, one_line
+from grader.text import clean
+
+FILES = {
+    "csv": "marks.csv",
+    "json": "marks.json",
+    "junit": "junit.xml",
+    "canvas": "canvas.csv",
+    "moodle": "moodle.csv",
+    "gradescope": "gradescope.json",
+    "gitlab": "code-quality.json",
+    "github": "",
+}
+"""Each format, and the file beside the gradebook that it goes to unless told otherwise."""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """What the command was told."""
+
+    grades: Path
+    course: Path | None = None
+    to: Path | None = None
+    into: Path | None = None
+    column: str | None = None
+    submission: str | None = None
+    run: int | None = None
+    root: Path = Path()
+
+
+def export(kind: str, settings: Settings) -> None:
+    """Writes the export, and says where it is and what was left out.
+
+    Raises:
+        UserError: no such gradebook, submission or file; a file that cannot be filled or written.
+    """
+    course = Course.load(settings.course)
+    with open_gradebook(settings.grades) as book:
+        entries = entries_of(book, settings.run)
+        if settings.submission is not None:
+            entries = [entry for entry in entries if entry.result.submission == settings.submission]
+            if not entries:
+                raise UserError(
+                    f"no submission is called {one_line(settings.submission)}", fix="see: grader export csv"
+                )
+        if kind == "github":
+            _github(entries, course, settings.root)
+        elif kind == "gradescope" and len(entries) > 1:
+            _each(entries, course, settings)
+        else:
+            content, notes = _content(kind, entries, course, settings)
+            to = settings.to or book.path.parent / FILES[kind]
+            if str(to) == "-":
+                sys.stdout.flush()
+                for chunk in content:
+                    sys.stdout.buffer.write(chunk)
+                return
+            _write(to, content)
+            for note in notes:
+                print(clean(note), file=sys.stderr)
+            print(to)
+
+
+def _content(kind: str, entries: list[Entry], course: Course, settings: Settings) -> tuple[Iterable[bytes], list[str]]:
+    from grader.exports import canvas, csv_table, gitlab, gradescope, json_all, junit, moodle
+
+    if kind in ("canvas", "moodle"):
+        if settings.into is None:
+            what = "gradebook export" if kind == "canvas" else "grading worksheet"
+            raise UserError(f"{kind} needs the {what} that you downloaded", fix="name it: --into FILE")
+        if kind == "canvas":
+            filled, notes = canvas.fill(settings.into, entries, settings.column)
+        else:
+            filled, notes = moodle.fill(settings.into, entries, course)
+        return [filled], notes
+    if kind == "csv":
+        return csv_table.table(entries, course), []
+    if kind == "json":
+        return json_all.document(entries, course), []
+    if kind == "junit":
+        return junit.document(entries), []
+    if kind == "gitlab":
+        return [gitlab.code_quality(entries, settings.root)], []
+    return [gradescope.results(entries[0], course)], []
+
+
+def _each(entries: list[Entry], course: Course, settings: Settings) -> None:
+    """A folder with Gradescope's file of each submission."""
+    from grader.exports.gradescope import results
+
+    folder = settings.to or settings.grades / "gradescope"
+    for entry in entries:
+        _write(folder / f"{file_stem(entry.result.submission)}.json", [results(entry, course)])
+    print(folder)
+
+
+def _github(entries: list[Entry], course: Course, root: Path) -> None:
+    from grader.exports.github import classroom, commands, summary
+
+    for line in commands(entries, root):
+        print(line)
+    _append("GITHUB_STEP_SUMMARY", summary(entries, course))
+    if len(entries) == 1:
+        _append("GITHUB_OUTPUT", f"result={classroom(entries[0], root)}\n")
+
+
+def _append(variable: str, text: str) -> None:
+    """Adds to the file that GitHub named, if it did."""
+    name = os.environ.get(variable)
+    if name:
+        with open(name, "ab") as stream:
+            stream.write(text.encode("utf-8", "replace"))
+
+
+def _write(to: Path, content: Iterable[bytes]) -> None:
+    try:
+        to.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(to, content)
+    except OSError as problem:
+        raise UserError(f"{to}: {problem.strerror}", fix="name another file: --to FILE") from problem

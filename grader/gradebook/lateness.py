@@ -1,0 +1,44 @@
+"""Late work: when it was due, how late it came, and what that costs. Never touches the score: it is shown beside it."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from grader.course.due import LatePolicy, moment
+from grader.intake.submission import Arrival
+
+_DAY = 86_400.0
+
+
+class Late(msgspec.Struct, frozen=True):
+    """How late a submission came.
+
+    Attributes:
+        days: days begun since it was due; None: the LMS marks it late, and when it came is not known.
+        penalty: the fraction of the points that it loses, 0 to 1.
+        by: what says so: ``roster``, ``file time`` or ``LMS mark``.
+    """
+
+    days: int | None
+    penalty: float
+    by: str
+
+    def __str__(self) -> str:
+        if self.days is None:
+            return "late by the LMS's mark, nobody says how late: no penalty taken (a roster can tell)"
+        days = f"{self.days} day{'s'[: self.days != 1]}"
+        return f"{days} late by its {self.by}: {100 * self.penalty:g} % off"
+
+
+def lateness(arrival: Arrival, policy: LatePolicy) -> Late | None:
+    """How late it came; None when it came in time or nothing says that it did not."""
+    if arrival.submitted and policy.due is not None:
+        try:
+            after = (moment(arrival.submitted) - policy.due).total_seconds()
+        except ValueError:
+            after = 0.0
+        days = math.ceil(after / _DAY)
+        return Late(days, min(1.0, round(days * policy.per_day, 9)), arrival.by) if days > 0 else None
+    return Late(None, 0.0, "LMS mark") if arrival.late else None

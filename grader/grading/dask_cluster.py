@@ -1,0 +1,250 @@
+"""`grader grade --dask ADDRESS`: submissions go to a Dask cluster as bytes, results come back as data.
+
+The client alone reads submissions and writes the gradebook. A submission whose Dask worker dies is graded elsewhere; no
+row is lost, and none comes twice. Everything that reaches the cluster's port is trusted: that is how Dask works.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+import uuid
+from collections import deque
+from collections.abc import Iterable, Iterator
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from grader.errors import UserError
+from grader.grading.dask_worker import Broken, Done, Order, Refused, check, end, grade
+from grader.grading.local_workers import Graded, lost
+from grader.grading.protocol import WorkerOptions
+from grader.intake.submission import Source, Submission, digest
+from grader.machine import versions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from grader.course import Course
+
+_CONNECT_SECONDS, _ROUND_TRIP_SECONDS, _REFRESH_SECONDS, _LONELY_SECONDS = 10.0, 30.0, 2.0, 20.0
+_KEPT = "what is graded is kept; the same command goes on"
+
+
+class _Sent(NamedTuple):
+    name: str
+    work: bytes
+    digest: str
+    notes: tuple[str, ...]
+    suspect: bool = False
+
+
+class Cluster:
+    """A Dask cluster that grades a course; use it in a ``with`` statement.
+
+    Args:
+        address: of the scheduler, e.g. ``tcp://10.0.0.1:8786``.
+        tell: hears what a person at the command line should know meanwhile.
+
+    Raises:
+        UserError: `distributed` is not installed, nothing answers there, or a worker has another grader or course.
+    """
+
+    def __init__(
+        self, address: str, course: Course, course_hash: str, options: WorkerOptions, tell: Callable[[str], None]
+    ) -> None:
+        try:
+            import dask
+            from distributed import Client
+            from distributed.comm.addressing import resolve_address
+        except ImportError:
+            raise UserError("--dask needs the package distributed", fix="pip install 'torchkata[dask]'") from None
+        self._address = address
+        self._course = course
+        self._tell = tell
+        order = Order(
+            run=uuid.uuid4().hex, course=course.name, course_hash=course_hash, options=options, versions=versions()
+        )
+        self._run, self._order, self._options = order.run, msgspec.msgpack.encode(order), options
+        self._arrived: SimpleQueue[Any] = SimpleQueue()
+        self.stopped = False
+        # Its own lines about lost connections would come between ours; a submission may weigh more than 10 MB.
+        for name in ("distributed", "distributed.client", "distributed.core", "distributed.comm"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+        dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GB"})
+        connect: Any = Client
+        try:
+            resolve_address(address)
+            self._client: Any = connect(address, timeout=_CONNECT_SECONDS, set_as_default=False)
+        except (OSError, ValueError, TypeError) as problem:
+            first = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
+            raise UserError(
+                f"no Dask scheduler answers at {address}: {first}", fix="start one: dask scheduler; dask worker ADDRESS"
+            ) from None
+        try:
+            self._require_fit()
+        except BaseException:
+            self._client.close()
+            raise
+
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Ends the run's workers on the cluster; the cluster itself stays."""
+        with contextlib.suppress(Exception):  # A cluster that is gone has ended them already.
+            self._client.sync(
+                self._client._run, end, self._run, on_error="ignore", callback_timeout=_ROUND_TRIP_SECONDS
+            )
+        with contextlib.suppress(Exception):
+            self._client.close()
+
+    def stop(self) -> None:
+        """Abandons what is being graded, at once and without waiting; a signal handler may call it."""
+        self.stopped = True
+        self._arrived.put(None)
+
+    def grade_all(self, sources: Iterable[Source]) -> Iterator[Graded]:
+        """Yields each submission's result as it comes; reads `sources` only as fast as the cluster grades.
+
+        After `stop`, what was done already is still yielded, then it ends.
+
+        Raises:
+            UserError: the scheduler is lost, or a new worker has another grader or course.
+        """
+        feed = iter(sources)
+        waiting: dict[Any, _Sent] = {}
+        suspects: deque[_Sent] = deque()
+        room = _Room(self._threads, self._tell)
+        try:
+            while True:
+                while not self.stopped and len(waiting) < room.now():
+                    source = next(feed, None)
+                    if source is None:
+                        break
+                    unread = self._send(source, waiting)
+                    if unread is not None:
+                        yield unread
+                # Alone, so that a submission that only sat beside one that kills workers does not fall with it.
+                if not waiting and suspects and not self.stopped:
+                    self._submit(suspects.popleft(), waiting)
+                if not waiting:
+                    return
+                future = self._next()
+                if future is None:
+                    if self.stopped:
+                        return
+                    room.look()
+                    continue
+                graded = self._received(future, waiting.pop(future), suspects)
+                if graded is not None:
+                    yield graded
+        finally:
+            if waiting:
+                with contextlib.suppress(Exception):
+                    self._client.cancel(list(waiting), force=True)
+
+    def _threads(self) -> int:
+        try:
+            return sum(self._client.nthreads().values())
+        except (OSError, TimeoutError):
+            raise self._lost() from None
+
+    def _send(self, source: Source, waiting: dict[Any, _Sent]) -> Graded | None:
+        try:
+            submission = source.read()
+        except Exception as problem:
+            result = lost(self._course, self._options, source.name, f"{type(problem).__name__}: {problem}")
+            return Graded(result, digest(Submission(source.name, {})), 0.0)
+        work = msgspec.msgpack.encode(submission)
+        self._submit(_Sent(source.name, work, digest(submission), submission.notes), waiting)
+        return None
+
+    def _submit(self, sent: _Sent, waiting: dict[Any, _Sent]) -> None:
+        future = self._client.submit(grade, sent.work, self._order, pure=False, key=f"grade-{uuid.uuid4().hex}")
+        waiting[future] = sent
+        future.add_done_callback(self._arrived.put)
+
+    def _next(self) -> Any:
+        """The next future that is done; None when there is none for a while, or `stop` was called."""
+        with contextlib.suppress(Empty):
+            return self._arrived.get(timeout=_REFRESH_SECONDS)
+        return None
+
+    def _received(self, future: Any, sent: _Sent, suspects: deque[_Sent]) -> Graded | None:
+        from concurrent.futures import CancelledError
+
+        from distributed import KilledWorker
+        from distributed.client import FutureCancelledError
+
+        try:
+            reply = msgspec.msgpack.decode(future.result(timeout=_ROUND_TRIP_SECONDS), type=Broken | Done | Refused)
+        except KilledWorker:
+            if not sent.suspect:
+                suspects.append(sent._replace(suspect=True))
+                return None
+            return self._fault(sent, "every Dask worker that graded it died, also when it was graded alone")
+        except (CancelledError, FutureCancelledError, TimeoutError, OSError):
+            raise self._lost() from None
+        except Exception as problem:
+            return self._fault(sent, f"{type(problem).__name__}: {problem}")
+        finally:
+            future.release()
+        if isinstance(reply, Broken):
+            return self._fault(sent, reply.reason)
+        if isinstance(reply, Refused):
+            raise UserError(f"a Dask worker cannot grade this: {reply.reason}", fix=_KEPT)
+        assert isinstance(reply, Done)
+        return reply.graded
+
+    def _lost(self) -> UserError:
+        return UserError(f"the Dask scheduler at {self._address} is lost", fix=_KEPT)
+
+    def _fault(self, sent: _Sent, reason: str) -> Graded:
+        return Graded(lost(self._course, self._options, sent.name, reason), sent.digest, 0.0, sent.notes)
+
+    def _require_fit(self) -> None:
+        answers = self._client.run(check, self._order, on_error="return")
+        for worker, answer in answers.items():
+            if isinstance(answer, BaseException):
+                answer = (
+                    "torchkata is not installed there, or another version"
+                    if isinstance(answer, (ImportError, AttributeError))
+                    else f"{type(answer).__name__}: {answer}"
+                )
+            if answer:
+                raise UserError(
+                    f"Dask worker {worker} cannot grade this: {answer}",
+                    fix="install the same packages there, and share the course's folder under the same path",
+                )
+        if not answers:
+            self._tell(f"no worker at {self._address} yet; waiting for one (dask worker {self._address})")
+
+
+class _Room:
+    """How many submissions may be in flight: two for each thread there is, as workers come and go."""
+
+    def __init__(self, threads: Callable[[], int], tell: Callable[[str], None]) -> None:
+        self._threads, self._tell = threads, tell
+        self._looked = self._seen = float("-inf")
+        self._room = 2
+        self._told = False
+
+    def now(self) -> int:
+        """The number, asked again every now and then."""
+        if time.monotonic() - self._looked > _REFRESH_SECONDS:
+            self.look()
+        return self._room
+
+    def look(self) -> None:
+        """Asks the scheduler; says once when all workers are gone for a while."""
+        self._looked = time.monotonic()
+        threads = self._threads()
+        self._room = max(2, 2 * threads)
+        if threads or self._seen < 0:
+            self._seen, self._told = self._looked, False
+        elif self._looked - self._seen > _LONELY_SECONDS and not self._told:
+            self._told = True
+            self._tell("the cluster has no worker any more; waiting for one (Ctrl-C ends)")

@@ -1,0 +1,136 @@
+"""What runs in a Dask worker for `grader grade --dask`: a crew of warm grader workers, kept from task to task.
+
+Submitted code never runs in the Dask worker itself, and only bytes that decode to plain data go back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+import traceback
+from pathlib import Path
+
+import msgspec
+
+from grader.grading.local_workers import Crew, Graded, Stopped
+from grader.grading.protocol import WorkerOptions
+from grader.intake.submission import Ready, Submission
+from grader.machine import versions
+
+_MATTER = ("torchkata", "torch", "hypothesis")
+"""Packages that must be the same everywhere: results depend on them."""
+_FORGOTTEN_SECONDS = 1800.0
+
+
+class Order(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run grades with; ``run`` is unique, so that two runs on one cluster do not end each other's crews."""
+
+    run: str
+    course: str
+    course_hash: str
+    options: WorkerOptions
+    versions: dict[str, str]
+
+
+class Refused(msgspec.Struct, frozen=True, tag=True):
+    """The worker would not grade what the client means; one line says why."""
+
+    reason: str
+
+
+class Done(msgspec.Struct, frozen=True, tag=True):
+    """A submission's result."""
+
+    graded: Graded
+
+
+class Broken(msgspec.Struct, frozen=True, tag=True):
+    """The grader failed here; text for the row of the submission."""
+
+    reason: str
+
+
+class _Crews:
+    """The crews of this process, by run. One that was not asked for in a long time has lost its client, and ends."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._crews: dict[str, tuple[Crew, float]] = {}
+        self._ended: set[str] = set()
+
+    def get(self, order: Order) -> Crew:
+        from grader.course import Course
+
+        now = time.monotonic()
+        with self._lock:
+            if order.run in self._ended:
+                raise Stopped
+            forgotten = [run for run, (_, used) in self._crews.items() if now - used > _FORGOTTEN_SECONDS]
+            old = [self._crews.pop(run)[0] for run in forgotten if run != order.run]
+            crew = self._crews[order.run][0] if order.run in self._crews else None
+            if crew is None:
+                course = Course.load(order.options.course and Path(order.options.course))
+                crew = Crew(course, order.options)
+            self._crews[order.run] = crew, now
+        for one in old:
+            one.stop()
+            one.close()
+        return crew
+
+    def end(self, run: str) -> None:
+        with self._lock:
+            self._ended.add(run)
+            crew, _ = self._crews.pop(run, (None, 0.0))
+        if crew is not None:
+            crew.stop()
+            crew.close()
+
+
+_CREWS = _Crews()  # Dask offers tasks no other place that outlives them and is gone with the process.
+
+
+def grade(work: bytes, order: bytes) -> bytes:
+    """Grades one submission (msgpack) and gives back a `Refused`, `Broken` or `Done` (msgpack).
+
+    Never raises: not every exception finds its way back through Dask, and the client would wait for ever.
+    """
+    try:
+        return msgspec.msgpack.encode(_graded(work, msgspec.msgpack.decode(order, type=Order)))
+    except Exception:  # `Stopped` too: then nobody waits for it.
+        return msgspec.msgpack.encode(Broken(traceback.format_exc(limit=-5).rstrip()))
+
+
+def _graded(work: bytes, order: Order) -> Refused | Done:
+    reason = unfit(order)
+    if reason:
+        return Refused(reason)
+    return Done(_CREWS.get(order).grade(Ready(msgspec.msgpack.decode(work, type=Submission))))
+
+
+async def check(order: bytes) -> str:
+    """Why this process cannot grade the order; empty when it can."""
+    return await asyncio.to_thread(unfit, msgspec.msgpack.decode(order, type=Order))
+
+
+async def end(run: str) -> None:
+    """Ends the run's grader workers here, whatever they do."""
+    await asyncio.to_thread(_CREWS.end, run)
+
+
+def unfit(order: Order) -> str:
+    """Why this process cannot grade the order, in one line; empty when it can."""
+    from grader.course import Course, content_hash
+    from grader.errors import UserError
+
+    here = versions()
+    for name in _MATTER:
+        wanted, found = order.versions.get(name), here.get(name)
+        if wanted != found:
+            return f"it has {name} {found or 'not at all'}, this machine {wanted or 'not at all'}"
+    place = order.options.course
+    try:
+        found = content_hash(Course.load(place and Path(place)))
+    except (UserError, OSError) as problem:
+        return f"it cannot read the course {order.course}: {problem}"
+    return "" if found == order.course_hash else f"its course {order.course} at {place or 'its package'} differs"

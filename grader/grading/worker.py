@@ -1,0 +1,103 @@
+"""A worker: one judge and its warm host, grading what arrives on standard input.
+
+The host is forked off before anything of the course is read: what submitted code descends from never held it.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from pathlib import Path
+from typing import IO, Any, NoReturn
+
+from grader.grading.protocol import Fault, WorkerOptions, read_frame, write_frame
+from grader.intake.submission import Submission
+
+
+def main() -> int:
+    """Serves until standard input ends; exit code 3 when the worker cannot go on."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # stray prints of a check must not reach the protocol
+    requests = sys.stdin.buffer
+
+    gc.disable()  # a tenth of the time that the imports below take; nothing of theirs is garbage
+    import torch
+
+    from grader.student.host import start_host
+
+    torch.set_num_threads(1)
+    control, process = start_host()
+    options = read_frame(requests, WorkerOptions)
+    if options is None:
+        return 0
+    from grader.errors import UserError
+    from grader.sandbox.limits import Limits
+    from grader.student.client import HostClient, HostGone
+
+    limits = dict(options.limits)
+    for name in ("memory_bytes", "processes", "file_bytes", "print_bytes"):
+        limits[name] = int(limits[name])
+    host = HostClient(control, process, Limits(**limits))  # type: ignore[arg-type]
+    try:
+        judge = _judge(host, options)
+    except UserError as error:
+        return _give_up(requests, answers, str(error))
+    gc.freeze()
+    gc.enable()
+    graded = 0
+    while (submission := read_frame(requests, Submission)) is not None:
+        try:
+            if graded == 1:
+                host.settle()
+            graded += 1
+            write_frame(answers, judge.grade(submission))
+        except UserError as error:  # a course with a fault that shows only now
+            write_frame(answers, Fault(str(error)))
+        except HostGone as error:
+            write_frame(answers, Fault(f"the warm host has ended: {error}"))
+            return 3
+    host.close()
+    return 0
+
+
+def _judge(host: Any, options: WorkerOptions) -> Any:
+    from grader.course import Course
+
+    course = Course.load(Path(options.course) if options.course else None)
+    topics = {name.partition(".")[0] for name in course.with_needs(options.exercises)}
+    host.prepare(hidden_paths(course), course.preload(topics), options.devices)
+
+    from grader.judge.judge import Judge  # takes a while, in which the host gets ready
+
+    if options.devices != "simulated":
+        from grader.testkit import devices
+
+        devices.choose(options.devices)  # the reference solution runs in this process
+    judge = Judge(course, host, exercises=options.exercises, seed=options.seed, wrong=options.misconceptions)
+    host.finish_preparing()
+    return judge
+
+
+def hidden_paths(course: Any) -> list[str]:
+    """What no submission may see: the course's folders and the grader's own."""
+    package = Path(__file__).resolve().parent.parent
+    return [str(path) for path in (package, course.root, course.checks_dir, course.solutions_dir)]
+
+
+def _give_up(requests: IO[bytes], answers: IO[bytes], reason: str) -> int:
+    """Answers everything that comes with the reason why nothing can be graded."""
+    while read_frame(requests, Submission) is not None:
+        write_frame(answers, Fault(reason))
+    return 3
+
+
+def run() -> NoReturn:
+    """Serves, and ends without taking the interpreter apart, which with torch takes half a second."""
+    code = main()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,215 @@
+"""What `grader status`, `diff` and `override` say and do, line by line. Only `override` adds to the gradebook."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import getpass
+import os
+import platform
+from collections.abc import Iterator
+from pathlib import Path
+
+from grader.course.due import moment
+from grader.errors import UserError, did_you_mean
+from grader.gradebook import Gradebook, Override, Row, Run, compare
+from grader.text import points
+
+_FAILED = 10
+
+
+def status_lines(out: Path, *, notes: bool) -> Iterator[str]:
+    """Every run, how the last one stands, who failed, who is late, and what was overridden.
+
+    Raises:
+        UserError: there is no gradebook, or nothing in it.
+    """
+    with _existing(out) as book:
+        runs = list(book.runs())
+        if not runs:
+            raise UserError(f"no run in {book.path} yet", fix="grade something: grader grade PATH")
+        for run in runs:
+            seed = f", seed {run.seed}" if run.seed else ""
+            of = f" of {run.expected}" if run.expected else ""
+            trial = ", a trial" if run.trial else ""
+            yield f"run {run.id}  {_when(run.started)}  {run.course}{seed}{trial}: {run.done}{of} done, {_state(run)}"
+        yield ""
+        yield from _progress(runs[-1])
+        rows = list(book.results(runs[-1].id)) if runs[-1].failed else []
+        failed = [row.result.submission for row in rows if "error" in row.result.verdicts]
+        if failed:
+            yield f"failed, by a fault of the grader's own: {', '.join(failed[:_FAILED])}{', …' if failed[10:] else ''}"
+        for row in book.results():
+            if row.late is not None:
+                yield f"late: {row.result.submission}: {row.late}; {_marks(row)}"
+            for given in row.overrides:
+                yield f"override: {_told(given, row)}"
+            if notes:
+                yield from (f"note: {row.result.submission}: {note}" for note in row.notes)
+        yield f"gradebook: {book.path}"
+
+
+def diff_lines(out: Path, before: int, after: int) -> Iterator[str]:
+    """Each exercise whose points differ, by submission, and how many marks move up and down.
+
+    Raises:
+        UserError: there is no such run.
+    """
+    with _existing(out) as book:
+        known = {run.id: run for run in book.runs()}
+        for run in (before, after):
+            if run not in known:
+                there = ", ".join(map(str, known)) or "none"
+                raise UserError(f"no run {run} in {book.path}", fix=f"there are: {there} (see: grader status)")
+        moved: set[str] = set()
+        for move in compare(book.results(before), book.results(after)):
+            if move.before is None or move.after is None:
+                missing = after if move.after is None else before
+                only = move.after if move.before is None else move.before
+                yield f"{move.submission}: {move.exercise}: not in run {missing} ({only:g} in the other)"
+                continue
+            moved.add(move.submission)
+            work = " (other files were handed in)" if move.new_work else ""
+            yield f"{move.submission}: {move.exercise}: {move.before:g} → {move.after:g}{work}"
+        one, two = known[before], known[after]
+        same = "the same course" if one.course_hash == two.course_hash else "another version of the course"
+        seed = "" if one.seed == two.seed else f", seeds {one.seed} and {two.seed}"
+        yield f"{len(moved)} submission{'s'[: len(moved) != 1]} would move; {same}{seed}"
+
+
+def give_points(out: Path, student: str, exercise: str, text: str, why: str, who: str | None) -> Iterator[str]:
+    """Keeps points that a person gives for an exercise of the last run.
+
+    Raises:
+        UserError: no such student or exercise, points that it cannot have, or no reason.
+    """
+    with _existing(out) as book:
+        runs = [run for run in book.runs() if not run.trial]
+        rows = list(book.results())
+        row = _student(rows, student)
+        worth: dict[str, float] = {}
+        for other in (row, *rows):
+            for one in other.result.exercises:
+                worth[one.name] = max(one.max, worth.get(one.name, 0.0))
+        name = _exercise(list(worth), exercise)
+        given = Override(
+            student=row.result.submission,
+            exercise=name,
+            points=_points(text, worth[name], name),
+            max=worth[name],
+            why=_reason(why),
+            who=who or _user(),
+            made=datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
+        )
+        book.override(runs[-1].course, given, row.digest)
+        after = next(again for again in book.results() if again.result.submission == row.result.submission)
+    yield _told(given, row)
+    yield f"{row.result.submission}: {_marks(after)} (automatic: {points(row.result.score, row.result.max)})"
+
+
+def _existing(out: Path) -> Gradebook:
+    path = out / "gradebook.sqlite"
+    if not path.exists():
+        raise UserError(f"no gradebook in {out}", fix="name the folder that `grader grade` wrote to: --out DIR")
+    return Gradebook.open(path)
+
+
+def _progress(run: Run) -> Iterator[str]:
+    old = run.done - run.fresh
+    yield f"run {run.id}: {run.fresh} graded, {old} taken over from earlier runs, {run.left} left, {run.failed} failed"
+    if run.finished or not run.left:
+        return
+    if not _alive(run):
+        yield "it was interrupted: the same command goes on"
+    elif run.fresh:
+        took = (moment(run.last) - moment(run.started)).total_seconds()
+        yield f"about {_duration(took / run.fresh * run.left)} to go"
+
+
+def _state(run: Run) -> str:
+    if run.finished:
+        return "finished"
+    return f"at work (process {run.process})" if _alive(run) else "interrupted"
+
+
+def _alive(run: Run) -> bool:
+    """Whether its process still runs; on another machine that is not known, so a run without an end is at work."""
+    if run.host != platform.node() or not run.process:
+        return bool(run.process)
+    try:
+        os.kill(run.process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _student(rows: list[Row], name: str) -> Row:
+    exact = [row for row in rows if row.result.submission == name]
+    found = exact or [row for row in rows if row.arrival.student == name]
+    if len(found) == 1:
+        return found[0]
+    known = [row.result.submission for row in rows]
+    what = "several submissions" if found else "no submission"
+    raise UserError(f"{what} of `{name}` in the last run" + did_you_mean(name, known), fix="see: grader status")
+
+
+def _exercise(known: list[str], name: str) -> str:
+    found = [full for full in known if name in (full, full.partition(".")[2])]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UserError(f"`{name}` could be {' or '.join(found)}", fix=f"name it in full: {found[0]}")
+    raise UserError(f"no exercise `{name}` in the last run" + did_you_mean(name, known))
+
+
+def _points(text: str, worth: float, exercise: str) -> float | None:
+    if text == "auto":
+        return None
+    with contextlib.suppress(ValueError):
+        value = float(text)
+        if 0 <= value <= worth:
+            return value
+    raise UserError(f"{exercise} cannot have {text!r} points", fix=f"give a number from 0 to {worth:g}, or `auto`")
+
+
+def _reason(why: str) -> str:
+    if not why.strip():
+        raise UserError("no reason", fix='say why: --why "…"')
+    return why.strip()
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):
+        return "unknown"
+
+
+def _told(given: Override, row: Row) -> str:
+    automatic = next((one for one in row.result.exercises if one.name == given.exercise), None)
+    auto = points(automatic.score, automatic.max) if automatic else "none"
+    now = "automatic again" if given.points is None else points(given.points, given.max)
+    stale = "; given for earlier work" if given.stale else ""
+    return (
+        f"{given.student}: {given.exercise}: {now} (automatic: {auto}) by {given.who}, {_when(given.made)}:"
+        f" {given.why}{stale}"
+    )
+
+
+def _marks(row: Row) -> str:
+    after = f", {points(round(row.final, 4), row.max)} with lateness" if row.late and row.late.penalty else ""
+    return f"{points(round(row.score, 4), row.max)}{after}"
+
+
+def _when(iso: str) -> str:
+    return f"{moment(iso):%Y-%m-%d %H:%M}"
+
+
+def _duration(seconds: float) -> str:
+    whole = max(1, round(seconds))
+    hours, minutes = whole // 3600, whole % 3600 // 60
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {whole % 60} s" if minutes else f"{whole} s"

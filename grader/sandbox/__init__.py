@@ -1,0 +1,1 @@
+"""What the kernel lets submitted code do. Knows no course, no judge and no torch."""

@@ -1,0 +1,254 @@
+"""The sandbox of the student process: forks a child of the warm host that can reach nothing but its own work folder.
+
+Layers that the system does not offer are left out and named; a child that cannot put on an active layer ends at once.
+Must never let a child run with fewer layers than `Sandbox.layers` says.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from grader import machine
+from grader.sandbox import confinement, kernel, landlock, namespaces, seccomp, view
+from grader.sandbox.confinement import Plan
+from grader.sandbox.limits import Limits
+from grader.sandbox.namespaces import LayerFailed
+from grader.sandbox.workspace import Workspace
+
+NOT_SANDBOXED = 86
+"""Exit status of a child that could not put on every active layer; no submitted code has run."""
+CHILD_RAISED = 87
+"""Exit status of a child whose function raised."""
+
+_NAMESPACES = ("pid-namespace", "net-namespace", "ipc-namespace", "mount-namespace")
+_FIRST_UID, _UIDS = 60000, 5000
+_ADVICE = {
+    "uid": "start as full root, with a Python that every user may read",
+    "user-namespace": "allow it (Ubuntu: sysctl kernel.apparmor_restrict_unprivileged_userns=0, "
+    "Debian: sysctl kernel.unprivileged_userns_clone=1), or start as root",
+    "landlock": "needs Linux 5.13 or newer, booted with landlock among its security modules (lsm=)",
+    "seccomp": "needs a kernel with CONFIG_SECCOMP_FILTER",
+}
+_NAMESPACE_ADVICE = "in a container: run it as an ordinary user, or add --cap-add SYS_ADMIN"
+
+
+def probe_layers() -> dict[str, str | None]:
+    """Every layer that a full sandbox has here -> None when it works, else why not and how to get it, in one line.
+
+    Each is really put on, in a process that is thrown away.
+    """
+    with contextlib.closing(Sandbox(limits=Limits())) as sandbox:
+        return dict(sandbox.reasons)
+
+
+class Sandbox:
+    """Forks sandboxed children of this process, one after another or side by side.
+
+    Without a mount namespace the children share one work folder, which is emptied at each fork: one at a time then.
+    """
+
+    def __init__(
+        self,
+        *,
+        limits: Limits,
+        hidden: Sequence[Path] = (),
+        readable: Sequence[Path] = (),
+        without: Collection[str] = (),
+        gpus: bool = False,
+    ) -> None:
+        """Try which layers work here, and prepare what every child needs.
+
+        Args:
+            limits: what a child may use.
+            hidden: files and folders that no child may see, wherever they lie.
+            readable: more to be readable than the system, Python and its packages. Of a hidden and a readable
+                path within each other the inner one counts. Files in /dev may be written as well.
+            without: layers not to use (to test or measure the others).
+            gpus: whether children may use the machine's NVIDIA GPUs.
+        """
+        self.limits = limits
+        self._space = Workspace()
+        self.work = self._space.work
+        """The child's current and only writable folder; same path inside and outside."""
+        self._gpus = gpus
+        more = machine.cuda_paths() if gpus else []
+        self._shown = view.python_view(hidden=hidden, readable=[*readable, *more])
+        self._links = view.links()
+        self._pid_namespace = namespaces.own_pid_namespace() if kernel.SUPPORTED else -1
+        self._fresh_proc = True
+        self.reasons: dict[str, str | None] = {n: "left out" if n in without else None for n in full_set()}
+        """Layer -> None when active, else why not."""
+        self._settle()
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """The layers that every child gets."""
+        return tuple(name for name, reason in self.reasons.items() if reason is None)
+
+    def fork(self, child: Callable[[], None], keep_fds: Sequence[int]) -> int:
+        """Run `child()` in a new sandboxed process.
+
+        The process leaves with 0, `CHILD_RAISED` or `NOT_SANDBOXED`; it has its own session, its
+        stdin, stdout and stderr lead to /dev/null, and it dies with this process.
+
+        Args:
+            keep_fds: descriptors that the child keeps.
+
+        Returns:
+            Its pid, for `os.waitpid` and `os.kill`. With a PID namespace, all that it forked dies with it.
+
+        Raises:
+            OSError: no process could be made.
+        """
+        if not self.layers:
+            pid = os.fork()
+            return pid or _run(child)
+        if "mount-namespace" not in self.layers:
+            self._space.empty_work(self._plan.place.owner)
+        return self._fork(self._plan, child, keep_fds, errors=2 if _is_open(2) else -1)
+
+    def close(self) -> None:
+        """Remove the sandbox's folder. Children must have ended."""
+        if self._pid_namespace >= 0:
+            os.close(self._pid_namespace)
+            self._pid_namespace = -1
+        self._space.close()
+
+    def _fork(self, plan: Plan, child: Callable[[], None], keep_fds: Sequence[int], errors: int) -> int:
+        host = os.pidfd_open(os.getpid())
+        try:
+            pid, helper = self._split(plan.layers)
+        except LayerFailed:
+            os.close(host)
+            raise
+        if pid:
+            os.close(host)
+            return pid
+        try:
+            _confine_or_end(plan, keep_fds, errors, host=host, helper=helper)
+            _run(child)
+        finally:
+            os._exit(NOT_SANDBOXED)
+
+    def _split(self, layers: Sequence[str]) -> tuple[int, int]:
+        pid_namespace = "pid-namespace" in layers
+        if "user-namespace" in layers:
+            return namespaces.fork_through_helper(pid_namespace=pid_namespace)
+        if pid_namespace:
+            with confinement.layer("pid-namespace"):
+                return namespaces.fork_as_init(self._pid_namespace), -1
+        return os.fork(), -1
+
+    def _settle(self) -> None:
+        """Try a child with all layers; drop the one that fails, until a child works."""
+        while self.layers:
+            try:
+                self._plan = self._make_plan()
+                self._try(self._plan)
+                return
+            except LayerFailed as failed:
+                if failed.layer == "mount-namespace" and self._fresh_proc:
+                    self._fresh_proc = False  # a container may forbid a new /proc only
+                    continue
+                if failed.layer not in self.layers:  # not a layer's fault: trust none
+                    self.reasons = dict.fromkeys(self.reasons, str(failed))
+                    return
+                self.reasons[failed.layer] = _explain(failed)
+                if failed.layer == "user-namespace":
+                    self.reasons.update(dict.fromkeys(_NAMESPACES, f"needs a user namespace ({failed.reason})"))
+
+    def _make_plan(self) -> Plan:
+        layers = self.layers
+        own_root = "mount-namespace" in layers
+        if "uid" in layers and not own_root and (closed := view.closed_to_others(self._shown.readable)):
+            raise LayerFailed("uid", f"Python cannot be read by another user ({closed} is closed)")
+        with confinement.layer("landlock"):
+            abi = landlock.version() if "landlock" in layers else 0
+        another = _FIRST_UID + os.getpid() % _UIDS
+        families = seccomp.socket_families(own_network="net-namespace" in layers, own_files=own_root)
+        place = namespaces.Place(
+            root=str(self._space.root),
+            work=str(self.work),
+            owner=(another, another) if "uid" in layers else (os.geteuid(), os.getegid()),
+            file_bytes=self.limits.file_bytes,
+            shown=self._shown,
+            links=self._links,
+            fresh_proc=self._fresh_proc,
+        )
+        rules = confinement.reading_rules(
+            self._shown, work=place.work, own_root=own_root, fresh_proc=self._fresh_proc and "pid-namespace" in layers
+        )
+        return Plan(
+            layers=layers,
+            limits=self.limits,
+            place=place,
+            reading=rules,
+            landlock_abi=abi,
+            system_calls=seccomp.build(families=families),
+            environment=machine.gpu_environment("auto" if self._gpus else "simulated"),
+            gpus=self._gpus,
+        )
+
+    def _try(self, plan: Plan) -> None:
+        if "mount-namespace" not in plan.layers:
+            with confinement.layer("uid"):
+                self._space.empty_work(plan.place.owner)
+        reader, writer = os.pipe()
+        try:
+            pid = self._fork(plan, lambda: None, (), errors=writer)
+        except BaseException:
+            os.close(reader)
+            raise
+        finally:
+            os.close(writer)
+        with open(reader, encoding="utf-8", errors="replace") as told:
+            message = told.read()
+        _, status = os.waitpid(pid, 0)
+        if status == 0:
+            return
+        name, _, reason = message.removeprefix("sandbox: ").strip().partition(": ")
+        raise LayerFailed(name, reason or f"the process ended with status {status:#x}")
+
+
+def full_set() -> tuple[str, ...]:
+    if not kernel.SUPPORTED:
+        return ()
+    user = "uid" if os.geteuid() == 0 else "user-namespace"
+    return (user, *_NAMESPACES, "landlock", "seccomp", "rlimits", "clean-env")
+
+
+def _explain(failed: LayerFailed) -> str:
+    advice = _ADVICE.get(failed.layer, _NAMESPACE_ADVICE if failed.layer in _NAMESPACES else "")
+    return f"{failed.reason}; {advice}" if advice else failed.reason
+
+
+def _confine_or_end(plan: Plan, keep_fds: Sequence[int], errors: int, *, host: int, helper: int) -> None:
+    told = os.dup(errors) if errors >= 0 else -1
+    try:
+        confinement.confine(plan, [*keep_fds, *([told] if told >= 0 else [])], host=host, helper=helper)
+    except BaseException as problem:
+        if told >= 0:
+            os.write(told, f"sandbox: {problem}\n".encode(errors="replace"))
+        os._exit(NOT_SANDBOXED)
+    if told >= 0:
+        os.close(told)
+
+
+def _run(child: Callable[[], None]) -> NoReturn:
+    try:
+        child()
+    except BaseException:
+        os._exit(CHILD_RAISED)
+    os._exit(0)
+
+
+def _is_open(fd: int) -> bool:
+    try:
+        os.fstat(fd)
+    except OSError:
+        return False
+    return True

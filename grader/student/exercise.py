@@ -1,0 +1,191 @@
+"""The judge's side of an exercise's process: a transport with a deadline, which can send a check's calls ahead."""
+
+from __future__ import annotations
+
+import re
+import select
+import socket
+import time
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from grader.border import wire
+from grader.border.proxies import SourceLine, SubmissionCrashed, SubmissionTimeout
+from grader.border.transport import PlanLeft
+from grader.border.wire import Inbox, WireError
+from grader.student.prints import Prints
+
+if TYPE_CHECKING:
+    from grader.student.topic import TopicProcess
+
+DUMP_SECONDS: Final = 2.0
+"""How long to wait for an overdue process to say where it is."""
+MOST_AHEAD: Final = 32 << 20
+"""Bytes of replies that are taken ahead of the check that asks for them."""
+MOST_FRAMES: Final = 64
+"""Lines of a stack dump that are looked at: what dumps it is submitted code."""
+
+
+class ExerciseProcess:
+    """A forked process that answers the calls of one exercise; a `Transport`.
+
+    Attributes:
+        deadline: when the check at hand is out of time, on the monotonic clock.
+    """
+
+    def __init__(self, topic: TopicProcess, sock: socket.socket, prints: Prints) -> None:
+        self._topic = topic
+        self._sock = sock
+        self._prints = prints
+        self._inbox = Inbox()
+        self._plan: list[bytes] = []
+        self._planned = 0
+        self._ahead: deque[bytes] = deque()
+        self._ending: BaseException | None = None
+        self._unsent = bytearray()
+        self.deadline = 0.0
+        self.alive = True
+        self.stopped_at: tuple[SourceLine, ...] = ()
+        sock.setblocking(False)
+
+    def prime(self, plan: Sequence[bytes]) -> None:
+        """Sends a whole check's requests ahead: `call` then finds their replies under way."""
+        self._plan = list(reversed(plan))
+        self._planned = len(plan)
+        for request in plan:
+            self._unsent += wire.frame(request)
+
+    @property
+    def pending(self) -> bool:
+        """Whether requests were sent ahead whose replies nobody took."""
+        return bool(self._plan)
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """The layers of the sandbox that the process is in."""
+        return self._topic.host.layers
+
+    def allow(self, seconds: float) -> None:
+        """Lets the check at hand take ``seconds`` from now, if that is more than it has."""
+        self.deadline = max(self.deadline, time.monotonic() + seconds)
+
+    def call(self, request: bytes) -> bytes:
+        """One request and its reply.
+
+        Raises:
+            SubmissionTimeout: when the deadline passes first.
+            SubmissionCrashed: when the process ends or sends what is no frame.
+            PlanLeft: when requests were sent ahead and this is not the next one.
+        """
+        if self._plan:
+            if self._plan.pop() != request:
+                raise PlanLeft
+            if self._ahead:
+                return self._ahead.popleft()
+        if self._ending is not None:
+            raise self._ending
+        if not self.alive:
+            raise SubmissionCrashed("ended the process")
+        if not self._planned:
+            self._unsent += wire.frame(request)
+        self._planned = max(self._planned - 1, 0)
+        return self._next_reply()
+
+    def take_ahead(self) -> list[bytes]:
+        """The replies to all requests that were sent ahead, or none when not all come; `call` gives them again."""
+        size = 0
+        try:
+            while self._planned and size <= MOST_AHEAD:
+                self._ahead.append(self._next_reply())
+                self._planned -= 1
+                size += len(self._ahead[-1])
+        except (SubmissionTimeout, SubmissionCrashed) as ending:
+            self._ending = ending
+        return [] if self._planned else list(self._ahead)
+
+    def drop_ahead(self) -> None:
+        """Counts the replies that were sent ahead as taken."""
+        self._plan.clear()
+        self._ahead.clear()
+
+    def _next_reply(self) -> bytes:
+        while True:
+            try:
+                reply = self._inbox.next()
+            except WireError as error:
+                raise self._crash(str(error)) from None
+            if reply is not None:
+                return reply
+            self._wait()
+
+    def _wait(self) -> None:
+        """Sends what can be sent, reads what is there, and sleeps until one of both is possible."""
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            self._locate()
+            self.alive = False
+            raise SubmissionTimeout
+        if self._unsent:
+            try:
+                sent = self._sock.send(memoryview(self._unsent)[: 1 << 16])
+                del self._unsent[:sent]
+            except BlockingIOError:
+                pass
+            except OSError:
+                self._unsent.clear()
+        sources: list[socket.socket | int] = [self._sock, self._prints.fd] if self._prints.open else [self._sock]
+        readable, _, _ = select.select(sources, [self._sock] if self._unsent else [], [], min(left, 1.0))
+        if self._prints.fd in readable:
+            self._prints.drain()
+        if self._sock in readable:
+            try:
+                data = self._sock.recv(1 << 18)
+            except BlockingIOError:
+                return
+            except OSError:
+                data = b""
+            if not data:
+                raise self._crash("")
+            self._inbox.feed(data)
+
+    def _crash(self, reason: str) -> SubmissionCrashed:
+        self.alive = False
+        return SubmissionCrashed(
+            f"sent something that is no answer ({reason})" if reason else self._topic.why_it_ended()
+        )
+
+    def _locate(self) -> None:
+        """Asks the process where it is, best effort, before it is ended."""
+        before = self._prints.take()
+        self._topic.host.ask(["dump", self._topic.number])
+        until = time.monotonic() + DUMP_SECONDS
+        dump = ""
+        # Its lines come piece by piece, the last one of interest is the service's own.
+        while time.monotonic() < until and "in _serve_exercise" not in dump and self._prints.open:
+            select.select([self._prints.fd], [], [], 0.05)
+            dump += self._prints.take()
+        self.stopped_at = tuple(
+            SourceLine(name.rsplit("/", 1)[-1][:100], int(line), function[:100], "")
+            for name, line, function in re.findall(r'File "([^"]+)", line (\d{1,9}) in (\S+)', dump[:20_000])[
+                :MOST_FRAMES
+            ]
+        )
+        self._printed = before
+
+    _printed = ""
+
+    def prints(self) -> str:
+        """What was printed since last asked."""
+        text, self._printed = self._printed, ""
+        return text + ("" if self.stopped_at else self._prints.take())
+
+    def close(self) -> None:
+        """Ends the process."""
+        hung = not self.alive
+        self.alive = False
+        self._sock.close()
+        self._prints.close()
+        if hung:
+            self._topic.sweep()
+        self._topic.collect_ending()

@@ -1,0 +1,201 @@
+"""The warm host: holds torch, forks sandboxed student processes, ends them, and watches their memory.
+
+It stays outside the sandbox and never runs submitted code, never imports checks or solutions, and starts no thread:
+a process with threads cannot fork safely. The judge asks, the host answers, one message at a time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import os
+import select
+import signal
+import socket
+from pathlib import Path
+from typing import Final
+
+import torch
+
+from grader import machine
+from grader.border.service import TESTKIT_MODULES
+from grader.sandbox import process_tree
+from grader.sandbox.limits import CUDA_BYTES, Limits
+from grader.sandbox.sandbox import Sandbox
+from grader.student import huge_pages
+from grader.student.process import DUMP_SIGNAL, receive_with_fds, send_with_fds, serve_topic
+
+WATCH_SECONDS: Final = 0.05
+"""How often the memory of student processes is added up."""
+
+PRELOADED: Final = ("grader.testkit.marking", *TESTKIT_MODULES)
+"""Loaded before the first fork: inside the sandbox the grader's own folder cannot be read."""
+
+
+class Host:
+    """Serves one judge over a socket until it hangs up."""
+
+    def __init__(self, control: socket.socket) -> None:
+        self._control = control
+        self._topics: dict[int, int] = {}
+        self._over_memory: dict[int, int] = {}
+        self._limits = Limits()
+        self._sandbox: Sandbox | None = None
+        self._baseline = 0
+        self._extra = 0
+
+    def run(self) -> None:
+        """The loop; returns when the judge has gone, with every student process ended."""
+        try:
+            while True:
+                if select.select([self._control], [], [], WATCH_SECONDS if self._topics else None)[0]:
+                    order, fds = receive_with_fds(self._control)
+                    if order is None:
+                        return
+                    send_with_fds(self._control, self._obey(order, fds), [])
+                self._watch()
+        except (BrokenPipeError, ConnectionResetError):
+            return
+        finally:
+            for topic in list(self._topics):
+                self._end(topic)
+            if self._sandbox is not None:
+                self._sandbox.close()
+
+    def _obey(self, order: list[object], fds: list[int]) -> object:
+        match order:
+            case ["prepare", dict(limits), list(hidden), list(preload), "simulated" | "real" | "auto" as devices]:
+                folders = [Path(str(path)) for path in hidden]
+                return self._prepare(Limits(**limits), folders, [str(m) for m in preload], devices)
+            case ["spawn", int(topic)]:
+                return self._spawn(topic, fds[0])
+            case ["end", int(topic)]:
+                self._end(topic)
+            case ["sweep", int(topic)] if topic in self._topics:
+                process_tree.kill_tree_below(self._topics[topic])
+            case ["dump", int(topic)] if topic in self._topics:
+                for process in process_tree.descendants(self._topics[topic]):
+                    with contextlib.suppress(ProcessLookupError, PermissionError):
+                        os.kill(process, DUMP_SIGNAL)
+            case ["settle"]:
+                huge_pages.collapse()
+            case ["why", int(topic)]:
+                return ["why", self._over_memory.pop(topic, 0)]
+        return ["done"]
+
+    def _prepare(self, limits: Limits, hidden: list[Path], preload: list[str], devices: machine.Devices) -> object:
+        real = devices != "simulated"
+        os.environ.update(machine.gpu_environment(devices))  # before anything asks for a GPU
+        for module in PRELOADED:
+            importlib.import_module(module)
+        before = _threads()
+        for module in preload:
+            try:
+                importlib.import_module(module)
+            except ImportError as error:
+                return ["refused", f"`preload = [{module!r}]`: {error}"]
+            if _threads() > before:
+                return ["refused", f"`preload = [{module!r}]` starts threads: a process with threads cannot be forked"]
+        importlib.import_module("grader.testkit.devices").choose(devices)
+        _warm_up(backward=not real)
+        self._limits = limits
+        self._extra = CUDA_BYTES if real else 0
+        self._sandbox = Sandbox(limits=limits, hidden=hidden, gpus=real)
+        gc.collect()
+        gc.freeze()
+        self._baseline = process_tree.memory_of([os.getpid()], 0)
+        return ["layers", *self._sandbox.layers]
+
+    def _spawn(self, topic: int, fd: int) -> object:
+        assert self._sandbox is not None
+        sandbox = self._sandbox
+
+        def child() -> None:
+            _die_with_parent()
+            serve_topic(socket.socket(fileno=fd))
+
+        try:
+            self._topics[topic] = sandbox.fork(child, [fd])
+        except OSError as error:
+            return ["failed", str(error)]
+        finally:
+            os.close(fd)
+        return ["spawned", self._topics[topic]]
+
+    def _end(self, topic: int) -> None:
+        process = self._topics.pop(topic, None)
+        if process is None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            process_tree.kill_tree_below(process)
+            os.kill(process, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(process, 0)
+
+    def _watch(self) -> None:
+        most = self._limits.memory_bytes + self._extra
+        for topic, process in self._topics.items():
+            below = process_tree.descendants(process)
+            if process_tree.memory_of([process, *below], self._baseline) > most:
+                self._over_memory[topic] = 1
+                process_tree.kill_tree_below(process)
+                if process_tree.memory_of([process], self._baseline) > most:
+                    os.kill(process, signal.SIGKILL)
+
+
+def _threads() -> int:
+    try:
+        return len(os.listdir("/proc/self/task"))
+    except OSError:
+        return 0
+
+
+def _warm_up(backward: bool) -> None:
+    """Runs once what torch sets up on first use, so that no student process pays for it.
+
+    Args:
+        backward: whether autograd's engine may start: where it sees a GPU it starts threads, and forbids forks.
+    """
+    x = torch.ones(2, 2, requires_grad=True)
+    y = (x @ x).sum()
+    if backward:
+        torch.autograd.grad(y, x)
+    torch.random.get_rng_state()
+
+
+def _die_with_parent() -> None:
+    import ctypes
+
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)
+
+
+def start_host() -> tuple[socket.socket, int]:
+    """Forks the host off this process, which must be single-threaded and hold neither checks nor solutions.
+
+    Returns:
+        The socket to give orders on, and the host's process id.
+    """
+    torch.set_num_threads(1)
+    ours, theirs = socket.socketpair()
+    process = os.fork()
+    if process:
+        theirs.close()
+        return ours, process
+    try:
+        ours.close()
+        _close_inherited(theirs.fileno())
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        gc.enable()  # also for the student processes
+        Host(theirs).run()
+    finally:
+        os._exit(0)
+
+
+def _close_inherited(keep: int) -> None:
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.dup2(null, 1)
+    os.closerange(3, keep)
+    os.closerange(keep + 1, 4096)

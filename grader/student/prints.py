@@ -1,0 +1,81 @@
+"""What a submission prints, and messages that come while it prints: read without ever being held up by either."""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import time
+
+from grader.border import wire
+from grader.border.proxies import SubmissionCrashed, SubmissionTimeout
+from grader.border.wire import Inbox, Tree
+
+
+class Prints:
+    """What a submission printed: read as it comes, kept up to a limit, the rest thrown away."""
+
+    def __init__(self, limit: int) -> None:
+        self.fd, self.theirs = os.pipe()
+        os.set_blocking(self.fd, False)
+        self._limit = limit
+        self._kept = bytearray()
+        self.cut = False
+        self.open = True
+
+    def drain(self) -> None:
+        """Takes what is there now; bounded, so that endless prints cannot hold the judge."""
+        for _ in range(64):
+            try:
+                data = os.read(self.fd, 1 << 16)
+            except OSError:
+                return
+            if not data:
+                self.open = False
+                return
+            room = self._limit - len(self._kept)
+            self._kept += data[: max(room, 0)]
+            self.cut = self.cut or len(data) > room
+
+    def take(self) -> str:
+        """What was printed since the last `take`."""
+        self.drain()
+        text = self._kept.decode("utf-8", "replace")
+        self._kept.clear()
+        return text + ("\n(cut here: too much was printed)" if self.cut else "")
+
+    def hand_over(self) -> None:
+        """Closes the writing end here, once the student process has it."""
+        if self.theirs >= 0:
+            os.close(self.theirs)
+            self.theirs = -1
+
+    def close(self) -> None:
+        self.hand_over()
+        os.close(self.fd)
+
+
+def receive(sock: socket.socket, deadline: float, prints: Prints | None) -> Tree:
+    """One message before the deadline, draining prints on the way.
+
+    Raises:
+        SubmissionTimeout, SubmissionCrashed, WireError: as they say.
+    """
+    inbox = Inbox()
+    while (payload := inbox.next()) is None:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise SubmissionTimeout
+        sources: list[socket.socket | int] = [sock, prints.fd] if prints is not None and prints.open else [sock]
+        readable, _, _ = select.select(sources, [], [], min(left, 1.0))
+        if prints is not None and prints.fd in readable:
+            prints.drain()
+        if sock in readable:
+            try:
+                data = sock.recv(inbox.missing())
+            except OSError:
+                data = b""
+            if not data:
+                raise SubmissionCrashed("")
+            inbox.feed(data)
+    return wire.unpack(payload)

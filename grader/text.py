@@ -1,0 +1,42 @@
+"""Reports: one result, many forms. A report only shows what a result says; it never decides anything.
+
+`clean` is the one place where text from submissions is made harmless for a terminal, a log or a page.
+"""
+
+from __future__ import annotations
+
+import re
+
+_ESCAPES = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
+    r"|[\x1b\x9d]\]?[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)"  # OSC and other strings: titles, links, clipboard
+    r"|\x1b[ -/]*[0-~]"  # two-character escapes
+    r"|\x9b[0-?]*[ -/]*[@-~]"
+)
+_CONTROL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 but tab and newline, DEL, C1
+    "\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"  # invisible, and those that turn the writing direction
+    "\ud800-\udfff\ufffe\uffff]"  # halves of surrogate pairs cannot be encoded, and XML has no U+FFFE
+)
+_COMMAND = re.compile(r"##(\w*)\[")
+_COMMAND_LINE = re.compile(r"^(\s*):(?=:)", re.MULTILINE)
+
+
+def clean(text: str) -> str:
+    """The text without escape sequences and control characters (newlines stay), each of those as ``\\ufffd``.
+
+    Commands of CI systems are broken up: ``::command::`` at the start of a line, ``##[command]`` anywhere in one.
+    """
+    text = text.replace("\r\n", "\n").expandtabs(4)
+    text = _CONTROL.sub("\ufffd", _ESCAPES.sub("", text))
+    return _COMMAND_LINE.sub(r"\1: ", _COMMAND.sub(r"## \1[", text))
+
+
+def percent(score: float, maximum: float) -> float | None:
+    """Percent with one decimal, never rounded up to look like more than it is; None when nothing could be assessed."""
+    return None if maximum <= 0 else int(score / maximum * 1000 + 1e-9) / 10
+
+
+def points(score: float, maximum: float) -> str:
+    """``2/2``, ``1.5/2``."""
+    return f"{score:g}/{maximum:g}"

@@ -1,0 +1,184 @@
+"""The wire format: every value comes back as it was, and nothing that is read can do more than be refused."""
+
+from __future__ import annotations
+
+import math
+import socket
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor, nn
+from wire_values import VALUES, handle, refuse, same, tensors, there_and_back, unknown
+
+from grader.border import wire
+from grader.border.wire import Inbox, WireError
+
+
+@given(value=VALUES)
+def test_every_value_comes_back_as_it_was(value: Any) -> None:
+    assert same(value, there_and_back(value))
+
+
+@given(value=tensors())
+def test_tensors_arrive_as_copies(value: Tensor) -> None:
+    before = value.detach().clone()
+    back = there_and_back(value)
+    if back.numel():
+        assert back.data_ptr() != value.data_ptr()
+    assert back.detach().equal(before)
+
+
+def test_parameters_stay_parameters() -> None:
+    back = there_and_back(nn.Parameter(torch.ones(2), requires_grad=False))
+    assert type(back) is nn.Parameter
+    assert not back.requires_grad
+
+
+def test_a_tensor_with_a_graph_arrives_as_a_leaf_that_requires_grad() -> None:
+    back = there_and_back(torch.ones(2, requires_grad=True) * 2)
+    assert back.requires_grad
+    assert back.is_leaf
+    assert back.detach().equal(torch.full((2,), 2.0))
+
+
+def test_conjugated_and_negated_views_are_resolved() -> None:
+    z = torch.tensor([1 + 2j, 3 - 1j])
+    assert there_and_back(z.conj()).equal(torch.tensor([1 - 2j, 3 + 1j]))
+    assert there_and_back(z.conj().imag).equal(torch.tensor([-2.0, 1.0]))
+
+
+def test_nan_keeps_its_bits() -> None:
+    assert math.isnan(there_and_back(math.nan))
+    assert (
+        there_and_back(torch.tensor([math.nan, -0.0]))
+        .view(torch.int32)
+        .equal(torch.tensor([math.nan, -0.0]).view(torch.int32))
+    )
+
+
+class Number(int): ...
+
+
+class Real(float): ...
+
+
+class Text(str): ...
+
+
+class Row(list[int]): ...
+
+
+class Pair(tuple[int, int]): ...
+
+
+class Table(dict[str, int]): ...
+
+
+class Special(torch.Tensor): ...
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Number(1),
+        Real(1.0),
+        Text("x"),
+        Row([1]),
+        Pair((1, 2)),
+        Table(a=1),
+        torch.ones(1).as_subclass(Special),
+        {1},
+        frozenset({1}),
+        bytearray(b"x"),
+        torch.ones(2).to_sparse(),
+        torch.ones(2, device="meta"),
+        nn.Linear(1, 1),
+        len,
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_only_exact_types_are_values(value: object) -> None:
+    assert wire.encode(value, handle) == ["h", 0, type(value).__name__]
+    assert wire.encode([value], handle) == ["l", ["h", 0, type(value).__name__]]
+
+
+def nested(depth: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def circular() -> list[Any]:
+    value: list[Any] = []
+    value.append(value)
+    return value
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        nested(wire.MAX_DEPTH + 1),
+        circular(),
+        [0] * (wire.MAX_ITEMS + 1),
+        1 << 5000,
+        torch.zeros(wire.MAX_FRAME + 1, dtype=torch.uint8),
+    ],
+    ids=["deep", "circular", "long", "huge_number", "large_tensor"],
+)
+def test_what_is_too_deep_or_too_large_is_not_encoded(value: object) -> None:
+    with pytest.raises(WireError):
+        wire.encode(value, refuse)
+
+
+def test_a_small_memory_that_poses_as_a_huge_tensor_is_refused_both_ways() -> None:
+    with pytest.raises(WireError):
+        wire.encode(torch.zeros(1).expand(1 << 36), refuse)
+    with pytest.raises(WireError):
+        wire.decode(["T", "float32", [1 << 36], [0], b"\0" * 4, False, 0, None], unknown)
+
+
+def test_repetition_does_not_get_past_the_limit() -> None:
+    block: list[Any] = [0] * 1000
+    for _ in range(3):
+        block = [block] * 10
+    with pytest.raises(WireError):
+        wire.encode([block] * 10, refuse)
+
+
+def test_the_deepest_value_that_is_encoded_is_decoded() -> None:
+    deepest = nested(wire.MAX_DEPTH - 1)
+    assert there_and_back(deepest) == deepest
+
+
+@given(payloads=st.lists(st.binary(max_size=50), max_size=5), sizes=st.lists(st.integers(1, 9), min_size=1))
+def test_frames_come_out_whole_however_they_are_cut(payloads: list[bytes], sizes: list[int]) -> None:
+    stream, inbox, found, index = b"".join(map(wire.frame, payloads)), Inbox(), [], 0
+    while stream:
+        size = sizes[index % len(sizes)]
+        inbox.feed(stream[:size])
+        stream, index = stream[size:], index + 1
+        while (payload := inbox.next()) is not None:
+            found.append(payload)
+    assert found == payloads
+
+
+def test_an_announced_length_over_the_limit_is_refused_before_it_is_waited_for() -> None:
+    inbox = Inbox()
+    inbox.feed((wire.MAX_FRAME + 1).to_bytes(4, "little"))
+    with pytest.raises(WireError):
+        inbox.next()
+
+
+def test_frames_travel_over_a_socket() -> None:
+    one, other = socket.socketpair()
+    with one, other:
+        wire.send_frame(one, b"a" * 1000)
+        wire.send_frame(one, b"")
+        one.shutdown(socket.SHUT_WR)
+        assert wire.receive_frame(other) == b"a" * 1000
+        assert wire.receive_frame(other) == b""
+        assert wire.receive_frame(other) is None

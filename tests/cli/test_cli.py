@@ -1,0 +1,271 @@
+"""The command line as users run it: real processes, exit codes, what is printed where, and what survives a kill."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from grader.cli.options import size
+from grader.course import Course
+from grader.grading import worker_process
+from grader.grading.local_workers import Crew, grade_all
+from grader.grading.one_submission import exit_code
+from grader.grading.protocol import WorkerOptions
+from grader.grading.worker_process import Worker
+from grader.intake.submission import Submission
+from grader.results import CheckResult, ExerciseResult, SubmissionResult, VerdictKind, from_json
+
+REPO = Path(__file__).resolve().parent.parent.parent
+OWN = REPO / "examples" / "own_course"
+SOLUTION = (OWN / "solutions" / "vectors.py").read_text()
+STUB = (OWN / "exercises" / "vectors.py").read_text()
+ENDLESS = "while True: pass\n"
+PATIENCE = 120
+
+
+def command(*arguments: str | Path) -> list[str]:
+    return [sys.executable, "-m", "grader", *map(str, arguments)]
+
+
+def grader(*arguments: str | Path, cwd: Path = REPO) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(REPO)}
+    return subprocess.run(
+        command(*arguments), cwd=cwd, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+
+
+def handed_in(root: Path, **submissions: str) -> Path:
+    for name, text in submissions.items():
+        (root / name).mkdir(parents=True)
+        (root / name / "vectors.py").write_text(text)
+    return root
+
+
+def workers_of(process: int) -> set[int]:
+    """Live processes whose parent was told to be `process`'s: its direct children."""
+    found = set()
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            if int(stat.read_text().rpartition(")")[2].split()[1]) == process:
+                found.add(int(stat.parent.name))
+    return found
+
+
+def until_recorded(path: Path, process: subprocess.Popen[str]) -> None:
+    """Waits until the gradebook has a result."""
+    for _ in range(10 * PATIENCE):
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(0.1)
+            raise AssertionError(f"ended early: {process.communicate()}")
+        if path.exists():
+            with contextlib.closing(sqlite3.connect(path)) as db, contextlib.suppress(sqlite3.OperationalError):
+                if db.execute("SELECT count(*) FROM results").fetchone()[0]:
+                    return
+    raise AssertionError("nothing was graded")
+
+
+@contextlib.contextmanager
+def grading(classroom: Path, out: Path) -> Iterator[subprocess.Popen[str]]:
+    arguments = command("grade", classroom, "--course", OWN, "--out", out, "--jobs", "1")
+    with subprocess.Popen(
+        arguments, cwd=REPO, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_importing_the_command_imports_nothing_slow() -> None:
+    slow = {"torch", "pytest", "hypothesis", "rich", "numpy", "jinja2"}
+    code = f"import sys, grader.cli.app; print({slow!r} & set(sys.modules))"
+    told = subprocess.run([sys.executable, "-c", code], cwd=REPO, capture_output=True, text=True, check=True)
+    assert told.stdout == "set()\n"
+
+
+@pytest.mark.parametrize("name", ["check", "grade", "list", "hint", "init", "release", "verify", "doctor"])
+def test_every_command_has_help_with_an_example(name: str) -> None:
+    told = grader(name, "--help")
+    assert told.returncode == 0 and f"grader {name}" in told.stdout.partition("Example")[2]
+
+
+def test_without_a_command_there_is_help() -> None:
+    told = grader()
+    assert told.returncode == 0 and "Commands:" in told.stdout
+    assert grader("--version").stdout.startswith("torchkata ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["chekc"], "chekc"),
+        (["check", "--no-such-option"], "--no-such-option"),
+        (["check", "--memory", "lots"], "2GiB"),
+        (["check", "--fail-under", "101"], "0 to 100"),
+        (["check", "--course", "no/such/course"], "no course.toml"),
+        (["check", "cosin", "--course", str(OWN), "--submission", str(OWN)], "cosine"),
+        (["check", "--course", str(OWN), "--submission", "no/such/folder"], "is not there"),
+        (["grade", "--course", str(OWN), "no/such/folder"], "is not there"),
+        (["hint", "vectors", "--course", str(OWN)], "is a topic"),
+        (["hint", "cosine", "--level", "9", "--course", str(OWN)], "no level 9"),
+    ],
+)
+def test_usage_errors_are_one_line_with_a_fix_and_exit_4(arguments: list[str], words: str) -> None:
+    told = grader(*arguments)
+    assert told.returncode == 4
+    assert told.stdout == "" and "Traceback" not in told.stderr
+    assert told.stderr.startswith("error: ") and words in told.stderr
+
+
+def test_list_and_hint() -> None:
+    assert "vectors.cosine" in grader("list", "--course", OWN).stdout
+    told = grader("hint", "cosine", "--course", OWN)
+    assert Course.load(OWN).exercise("vectors.cosine").hints[0] in told.stdout and "--level 2" in told.stdout
+
+
+def test_doctor_names_versions_and_layers() -> None:
+    told = grader("doctor")
+    assert told.returncode == 0 and "torch " in told.stdout and "sandbox " in told.stdout
+
+
+def test_init_then_check_finds_nothing_written(tmp_path: Path) -> None:
+    assert grader("init", tmp_path / "work", "--course", OWN).returncode == 0
+    told = grader("check", "--course", OWN, cwd=tmp_path / "work")
+    assert told.returncode == 1 and "not written yet" in told.stdout and "0/3 points" in told.stdout
+
+
+def test_check_of_a_solution_earns_everything_also_as_json(tmp_path: Path) -> None:
+    work = handed_in(tmp_path, me=SOLUTION) / "me"
+    told = grader("check", "--course", OWN, "--submission", work, "--json")
+    assert told.returncode == 0, told.stderr
+    result = from_json(told.stdout)
+    assert (result.submission, result.score, result.max) == ("me", 3.0, 3.0)
+    assert set(json.loads(told.stdout)) == {"schema", "submission", "score", "max", "exercises", "sandbox"}
+
+
+def test_check_of_one_exercise_takes_what_it_needs(tmp_path: Path) -> None:
+    work = handed_in(tmp_path, me=SOLUTION) / "me"
+    chosen = grader("check", "normalize", "--course", OWN, "--submission", work)
+    assert "cosine" not in chosen.stdout and "1/1 points" in chosen.stdout
+    needy = grader("check", "cosine", "--course", OWN, "--submission", work)
+    assert "3/3 points" in needy.stdout
+
+
+def test_modules_of_a_submission_shadow_nothing_of_the_grader(tmp_path: Path) -> None:
+    work = handed_in(tmp_path, me=SOLUTION) / "me"
+    for name in ("torch", "rich", "msgspec", "sqlite3", "pytest"):
+        (work / f"{name}.py").write_text("raise SystemExit('shadowed')\n")
+    told = grader("check", "--course", OWN, cwd=work)
+    assert told.returncode == 0, told.stdout + told.stderr
+
+
+def test_class_is_graded_recorded_resumed_and_the_same_again(tmp_path: Path) -> None:
+    classroom = handed_in(tmp_path / "class", alice=SOLUTION, bob=STUB, carol="x = (\n")
+    out = tmp_path / "out"
+    arguments = ("grade", classroom, "--course", OWN, "--out", out, "--jobs", "2")
+    first = grader(*arguments)
+    assert first.returncode == 1 and "mean 33.3%" in first.stdout and first.stderr == ""
+    lines = (out / "results.jsonl").read_bytes()
+    assert [from_json(line).submission for line in lines.splitlines()] == ["alice", "bob", "carol"]
+
+    second = grader(*arguments)
+    assert second.stdout.count("unchanged") == 3 and (out / "results.jsonl").read_bytes() == lines
+
+    again = grader(*arguments, "--again")
+    assert "unchanged" not in again.stdout and (out / "results.jsonl").read_bytes() == lines
+
+    (classroom / "bob" / "vectors.py").write_text(SOLUTION)
+    changed = grader(*arguments, "--fail-under", "0")
+    assert changed.returncode == 0 and changed.stdout.count("unchanged") == 2 and "mean 66.7%" in changed.stdout
+
+
+def test_ctrl_c_keeps_what_is_graded_and_ends_the_workers(tmp_path: Path) -> None:
+    classroom = handed_in(tmp_path / "class", alice=STUB, bob=ENDLESS, carol=ENDLESS)
+    with grading(classroom, tmp_path / "out") as process:
+        until_recorded(tmp_path / "out" / "gradebook.sqlite", process)
+        workers = workers_of(process.pid)
+        os.kill(process.pid, signal.SIGINT)
+        _, told = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 2 and "1 of 3 are graded and kept" in told
+    assert workers and not any(Path(f"/proc/{worker}").exists() for worker in workers)
+
+
+def test_killed_grader_resumes_where_it_was(tmp_path: Path) -> None:
+    classroom = handed_in(tmp_path / "class", alice=STUB, bob=ENDLESS)
+    with grading(classroom, tmp_path / "out") as process:
+        until_recorded(tmp_path / "out" / "gradebook.sqlite", process)
+        process.kill()
+    (classroom / "bob" / "vectors.py").write_text(SOLUTION)
+    told = grader("grade", classroom, "--course", OWN, "--out", tmp_path / "out", "--jobs", "1")
+    assert told.stdout.count("unchanged") == 1 and "mean 50.0%" in told.stdout
+
+
+class Given:
+    """A source that was read already."""
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name = name
+        self._text = text
+
+    def read(self) -> Submission:
+        return Submission(self.name, {"vectors.py": self._text.encode()})
+
+
+def test_killed_worker_is_replaced_and_the_submission_graded() -> None:
+    first = Worker()
+    crew = Crew(Course.load(OWN), WorkerOptions(course=str(OWN)), first=first)
+    try:
+        os.kill(first.process.pid, signal.SIGKILL)
+        assert crew.grade(Given("alice", SOLUTION)).result.score == 3.0
+    finally:
+        crew.close()
+
+
+def test_worker_that_always_dies_costs_no_row_and_no_points(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_process, "_BOOT", "import sys; print('out of luck', file=sys.stderr); sys.exit(7)")
+    crew = Crew(Course.load(OWN), WorkerOptions(course=str(OWN)))
+    graded = list(grade_all([Given("alice", SOLUTION), Given("bob", STUB)], crew, jobs=2))
+    assert sorted(one.result.submission for one in graded) == ["alice", "bob"]
+    for one in graded:
+        assert one.result.verdicts == {"error"} and one.result.max == 0
+        assert [exercise.name for exercise in one.result.exercises] == ["vectors.normalize", "vectors.cosine"]
+        message = one.result.exercises[0].checks[0].message
+        assert "exit code 7" in message and "out of luck" in message
+    assert exit_code([one.result for one in graded], None) == 3
+
+
+def result(*verdicts: VerdictKind, score: float = 0, maximum: float = 1) -> SubmissionResult:
+    checks = tuple(CheckResult(name=kind, verdict=kind) for kind in verdicts)
+    exercise = ExerciseResult(name="t.e", score=score, max=maximum, checks=checks)
+    return SubmissionResult(submission="s", score=score, max=maximum, exercises=(exercise,))
+
+
+@pytest.mark.parametrize(
+    ("given", "fail_under", "code"),
+    [
+        ([result("passed", score=1)], None, 0),
+        ([result("passed", "skipped", score=1)], None, 0),
+        ([result("passed", score=1), result("failed")], None, 1),
+        ([result("timeout")], None, 1),
+        ([result("failed", score=0.5)], 50, 0),
+        ([result("failed", score=0.49)], 50, 1),
+        ([result("skipped", maximum=0)], 50, 1),
+        ([result("failed"), result("error", maximum=0), result("failed")], None, 3),
+        ([result("error", maximum=0)], 0, 3),
+    ],
+)
+def test_exit_codes(given: list[SubmissionResult], fail_under: float | None, code: int) -> None:
+    assert exit_code(given, fail_under) == code
+
+
+def test_sizes() -> None:
+    assert [size(text) for text in ("4096", "2GiB", "1.5 kB", "64 kib")] == [4096, 2 << 30, 1500, 65536]

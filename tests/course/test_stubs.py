@@ -1,0 +1,223 @@
+"""Stubs: made from solutions without giving anything away, and handed to students without harming their work."""
+
+from __future__ import annotations
+
+import ast
+import shutil
+from pathlib import Path
+
+import pytest
+
+from grader.course import Course, CourseError
+from grader.course.handout import init
+from grader.course.stubs import release, stub_of, stub_of_topic
+from grader.errors import UserError
+
+REPO = Path(__file__).resolve().parent.parent.parent
+OWN = REPO / "examples" / "own_course"
+
+SOLVED = '''\
+"""A topic."""
+
+import math
+
+
+def plain(x):
+    """Adds.
+
+    # solution: is only text here
+    """
+    # solution: one line is enough
+    # secret
+    return x + math.pi
+    # end
+
+
+class Cube:
+    """Holds two methods."""
+
+    def forward(self, x):
+        # solution:
+        def inner():
+            return x**3
+
+        return inner()
+        # end
+
+    def given(self):
+        return "stays"
+
+
+def partly(x):
+    y = x + 1
+    # solution:
+    y = y * 2  # secret
+    # end
+    return y
+'''
+STUB = '''\
+"""A topic."""
+
+import math
+
+
+def plain(x):
+    """Adds.
+
+    # solution: is only text here
+    """
+    # one line is enough
+    raise NotImplementedError("write `plain` here")
+
+
+class Cube:
+    """Holds two methods."""
+
+    def forward(self, x):
+        raise NotImplementedError("write `Cube.forward` here")
+
+    def given(self):
+        return "stays"
+
+
+def partly(x):
+    y = x + 1
+    raise NotImplementedError("write `partly` here")
+    return y
+'''
+
+
+@pytest.fixture
+def course(tmp_path: Path) -> Course:
+    """A copy of the example course, without its stubs."""
+    folder = tmp_path / "course"
+    shutil.copytree(OWN, folder, ignore=shutil.ignore_patterns("exercises", "__pycache__"))
+    return Course.load(folder, complete=False)
+
+
+def test_marked_parts_become_one_line_that_raises() -> None:
+    assert stub_of(SOLVED, "topic.py") == STUB
+
+
+def test_stub_runs_and_raises_where_the_answer_was() -> None:
+    module: dict[str, object] = {}
+    exec(compile(stub_of(SOLVED, "topic.py"), "topic.py", "exec"), module)
+    with pytest.raises(NotImplementedError, match="write `partly` here"):
+        module["partly"](1)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("body", "line", "message"),
+    [
+        ("    # solution:\n    return 1\n", 2, "without an `# end`"),
+        ("    return 1\n    # end\n", 3, "without a `# solution:`"),
+        ("    # solution:\n    # solution:\n    return 1\n    # end\n", 3, "inside the one of line 2"),
+        ("    # solution:\n    return 1\n  # end\n", 4, "not indented like its"),
+        ("  # solution:\n    return 1\n  # end\n", 2, "not indented like the body of `f`"),
+        (
+            "    if True:\n        # solution:\n        return 1\n        # end\n",
+            3,
+            "not indented like the body of `f`",
+        ),
+        ("    # solution:\n    # end\n    return 1\n", 2, "nothing between"),
+        ("    return 1\n    # solution:\n    # end\n", 3, "must stand in a function's body"),
+        ("    x = [\n    # solution:\n    1,\n    # end\n    ]\n", 3, "cut through the statement in line 2"),
+        ("    x = 1  # solution:\n    # end\n", 2, "on a line of its own"),
+        ("    return (\n", 2, "not valid Python"),
+    ],
+)
+def test_wrong_markers_are_refused_with_their_line(body: str, line: int, message: str) -> None:
+    with pytest.raises(CourseError, match=message) as info:
+        stub_of(f"def f():\n{body}", "topic.py")
+    assert (info.value.line, str(info.value.file)) == (line, "topic.py")
+
+
+@pytest.mark.parametrize("source", ["# solution:\nx = 1\n# end\n", "class A:\n    # solution:\n    x = 1\n    # end\n"])
+def test_markers_outside_a_function_are_refused(source: str) -> None:
+    with pytest.raises(CourseError, match="must stand in a function's body"):
+        stub_of(source, "topic.py")
+
+
+def test_solution_without_markers_is_refused_as_its_stub_would_be_the_answer(course: Course) -> None:
+    file = course.solution_file("vectors")
+    source = file.read_text(encoding="utf-8")
+    head, tail = source.rsplit("    # solution:\n", 1)
+    file.write_text(head + tail.replace("    # end\n", ""), encoding="utf-8")
+    with pytest.raises(CourseError, match="`cosine` has no `# solution:`") as info:
+        release(course)
+    assert source.splitlines()[(info.value.line or 0) - 1].startswith("def cosine")
+    assert not course.exercises_dir.exists()
+
+
+def test_exercise_that_the_solution_does_not_define_is_refused(course: Course) -> None:
+    file = course.solution_file("vectors")
+    file.write_text(file.read_text(encoding="utf-8").replace("def cosine", "def sine"), encoding="utf-8")
+    with pytest.raises(CourseError, match=r"vectors\.py: `cosine` is in course\.toml but is not defined here"):
+        release(course)
+
+
+def test_missing_solution_is_refused(course: Course) -> None:
+    course.solution_file("vectors").unlink()
+    with pytest.raises(CourseError, match=r"solutions/vectors\.py: there is no such file"):
+        release(course)
+
+
+def test_release_writes_what_differs_and_then_nothing(course: Course) -> None:
+    stub = course.stub_file("vectors")
+    assert release(course, check=True) == [stub]
+    assert not stub.exists()
+    assert release(course) == [stub]
+    assert stub.read_bytes() == (OWN / "exercises" / "vectors.py").read_bytes()
+    assert release(course) == release(course, check=True) == []
+    assert [file.name for file in course.exercises_dir.iterdir()] == ["vectors.py"]
+
+
+@pytest.mark.parametrize("root", [None, OWN], ids=["shipped", "own_course"])
+def test_stubs_are_exactly_what_release_makes(root: Path | None) -> None:
+    course = Course.load(root)
+    for topic in course.topics:
+        stub = stub_of_topic(course, topic)
+        assert course.stub_file(topic.name).read_bytes() == stub.encode(), f"run `grader release` ({topic.name})"
+        assert "# solution:" not in stub
+        names = {node.name for node in ast.parse(stub).body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+        assert {exercise.name for exercise in topic.exercises} <= names
+
+
+def test_init_gives_stubs_and_a_readme_with_the_next_command(tmp_path: Path) -> None:
+    course = Course.load(OWN)
+    written = init(course, tmp_path / "new" / "work")
+    assert {file.name for file in written} == {"vectors.py", "README.md"}
+    assert (tmp_path / "new/work/vectors.py").read_bytes() == course.stub_file("vectors").read_bytes()
+    assert "grader check vectors.normalize" in (tmp_path / "new/work/README.md").read_text(encoding="utf-8")
+    assert init(course, tmp_path / "new" / "work") == []
+
+
+def test_init_never_overwrites_work(tmp_path: Path) -> None:
+    course = Course.load(OWN)
+    (tmp_path / "vectors.py").write_text("mine", encoding="utf-8")
+    with pytest.raises(UserError, match=r"other versions of: vectors\.py") as info:
+        init(course, tmp_path)
+    assert "--force" in (info.value.fix or "")
+    assert [(file.name, file.read_text(encoding="utf-8")) for file in tmp_path.iterdir()] == [("vectors.py", "mine")]
+
+
+def test_forced_init_keeps_every_earlier_version(tmp_path: Path) -> None:
+    course = Course.load(OWN)
+    for work in ("first", "second"):
+        (tmp_path / "vectors.py").write_text(work, encoding="utf-8")
+        init(course, tmp_path, force=True)
+    assert (tmp_path / "vectors.py").read_bytes() == course.stub_file("vectors").read_bytes()
+    assert (tmp_path / "vectors.py.bak").read_text(encoding="utf-8") == "first"
+    assert (tmp_path / "vectors.py.bak2").read_text(encoding="utf-8") == "second"
+
+
+def test_init_leaves_a_readme_of_the_students_own(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("mine", encoding="utf-8")
+    init(Course.load(OWN), tmp_path)
+    assert (tmp_path / "README.md").read_text(encoding="utf-8") == "mine"
+
+
+def test_init_into_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(UserError, match="is a file"):
+        init(Course.load(OWN), tmp_path / "file")

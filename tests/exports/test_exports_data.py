@@ -1,0 +1,116 @@
+"""CSV, JSON and JUnit: programs read back what the gradebook has, whatever a submission put into it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+from classrooms import OWN, check, classroom, entry, exercise, gradebook, result
+
+from grader.course import Course
+from grader.errors import UserError
+from grader.exports import csv_table, json_all, junit
+from grader.exports.write import Settings, export
+from grader.gradebook import Override, Row
+from grader.gradebook.lateness import Late
+from grader.intake.submission import Arrival
+from grader.reports.entries import Entry
+
+COURSE = Course.load(OWN)
+HOSTILE = "=cmd|'/c calc'!A0 \x1b[31m\x00\x08\u202e<b>]]>&\ufffe\ud800\n::error::x"
+
+
+def cells(entries: list[Entry]) -> list[dict[str, str]]:
+    text = b"".join(csv_table.table(entries, COURSE)).decode("utf-8-sig")
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@x", "\t=1", "\r=1", "  =1", HOSTILE])
+def test_no_cell_of_the_csv_can_be_a_formula(name: str) -> None:
+    (row,) = cells([entry(result(name, exercise("vectors.cosine", check())))])
+    assert row["submission"].startswith("'") or row["submission"][0] == "\ufffd"
+    assert row["vectors.cosine"] == "1"
+
+
+def test_csv_has_automatic_and_final_marks_side_by_side() -> None:
+    override = Override(student="s", exercise="vectors.cosine", points=2, max=2, why="", who="", made="")
+    given = result(
+        'Zoë, "Z"', exercise("vectors.normalize", check()), exercise("vectors.cosine", check("b", "crashed"))
+    )
+    row = Row(given, "d", 1, arrival=Arrival(student="42"), late=Late(2, 0.5, "roster"), overrides=(override,))
+    (read,) = cells([Entry(row)])
+    assert read["submission"] == 'Zoë, "Z"' and read["id"] == "42" and read["verdicts"] == "crashed"
+    assert (read["automatic"], read["points"], read["max"], read["final"]) == ("1", "3", "3", "1.5")
+    assert (read["days late"], read["penalty"], read["percent"]) == ("2", "0.5", "100.0")
+    assert (read["vectors.normalize"], read["vectors.cosine"]) == ("1", "2")
+
+
+def test_not_assessed_is_empty_in_the_csv_not_zero() -> None:
+    (row,) = cells([entry(result("s", exercise("vectors.cosine", check(verdict="skipped"))))])
+    assert row["vectors.cosine"] == "" and row["percent"] == ""
+
+
+def test_json_has_every_verdict_and_message() -> None:
+    entries = classroom(COURSE, 9)
+    read = json.loads(b"".join(json_all.document(entries, COURSE)))
+    assert [one["submission"] for one in read["submissions"]] == [one.result.submission for one in entries]
+    assert read["course"] == COURSE.name and read["submissions"][0]["result"]["exercises"][0]["checks"]
+
+
+def tree(entries: list[Entry]) -> ElementTree.Element:
+    return ElementTree.fromstring(b"".join(junit.document(entries)))
+
+
+def test_junit_of_one_submission_has_a_case_for_each_check() -> None:
+    checks = [check("a"), check("a"), *(check(kind, kind, "what\nwhy") for kind in ("failed", "error", "blocked"))]
+    found = tree([entry(result("me", exercise("vectors.cosine", *checks)))])
+    cases = list(found.iter("testcase"))
+    assert [case.get("name") for case in cases] == ["a", "a (2)", "failed", "error", "blocked"]
+    assert {case.get("file") for case in cases} == {"vectors.py"}
+    assert [child.tag for case in cases for child in case] == ["failure", "error", "skipped"]
+    assert cases[2][0].text == "what\nwhy"
+    (suite,) = found.iter("testsuite")
+    assert (suite.get("failures"), suite.get("errors"), suite.get("skipped")) == ("1", "1", "1")
+
+
+def test_junit_of_a_class_has_unique_cases() -> None:
+    found = tree(classroom(COURSE, 12))
+    cases = [(case.get("classname"), case.get("name")) for case in found.iter("testcase")]
+    assert len(cases) == len(set(cases)) == 24 and len(list(found.iter("testsuite"))) == 12
+
+
+def test_junit_of_hostile_text_is_well_formed() -> None:
+    one = exercise("vectors.cosine", check(HOSTILE, "failed", HOSTILE), check())
+    found = tree([entry(result(HOSTILE, one))])
+    text = next(found.iter("failure")).text or ""
+    assert "<b>]]>&" in text and "\x1b" not in text and "\n::error" not in text
+
+
+def test_export_writes_beside_the_gradebook_or_where_told(
+    tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    gradebook(tmp_path / "gradebook.sqlite", classroom(COURSE, 3))
+    for kind, name in (("csv", "marks.csv"), ("json", "marks.json"), ("junit", "junit.xml")):
+        export(kind, Settings(grades=tmp_path, course=OWN))
+        assert (tmp_path / name).stat().st_size > 100
+    export("csv", Settings(grades=tmp_path, course=OWN, to=tmp_path / "new" / "x.csv", submission="Zoë Müller"))
+    assert (tmp_path / "new" / "x.csv").read_text("utf-8-sig").count("\n") == 2
+    capsysbinary.readouterr()
+    export("csv", Settings(grades=tmp_path, course=OWN, to=Path("-")))
+    assert capsysbinary.readouterr().out == (tmp_path / "marks.csv").read_bytes()
+
+
+def test_export_that_cannot_be_made_leaves_the_file_that_was_there(tmp_path: Path) -> None:
+    gradebook(tmp_path / "gradebook.sqlite", classroom(COURSE, 3))
+    (tmp_path / "canvas.csv").write_text("mine")
+    with pytest.raises(UserError, match="downloaded"):
+        export("canvas", Settings(grades=tmp_path, course=OWN))
+    with pytest.raises(UserError, match="no submission is called"):
+        export("csv", Settings(grades=tmp_path, course=OWN, submission="nobody"))
+    with pytest.raises(UserError, match="no gradebook"):
+        export("csv", Settings(grades=tmp_path / "none", course=OWN))
+    assert (tmp_path / "canvas.csv").read_text() == "mine" and not (tmp_path / "none").exists()

@@ -1,0 +1,113 @@
+"""autograder.zip, unpacked and run in a folder laid out like Gradescope's: there is always a results.json."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from classrooms import OWN
+
+from grader.course import Course
+from grader.exports.package import gradescope, pinned
+
+SOLUTION = (OWN / "solutions" / "vectors.py").read_text()
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("package") / "autograder.zip"
+    gradescope(Course.load(OWN), own=True, to=path)
+    return path
+
+
+def laid_out(archive: Path, root: Path, **files: str) -> Path:
+    """Gradescope's folders, with the archive unpacked as it does."""
+    (root / "source").mkdir(parents=True)
+    (root / "results").mkdir()
+    (root / "submission").mkdir()
+    (root / "submission_metadata.json").write_text('{"id": 1, "assignment": {"total_points": "3.0"}}')
+    with zipfile.ZipFile(archive) as packed:
+        for item in packed.infolist():
+            os.chmod(packed.extract(item, root / "source"), item.external_attr >> 16)
+    (root / "source" / "run_autograder").rename(root / "run_autograder")
+    for name, text in files.items():
+        (root / "submission" / f"{name}.py").write_text(text)
+    return root
+
+
+def run(root: Path, **environment: str) -> dict[str, Any]:
+    given = {"AUTOGRADER_ROOT": str(root), "AUTOGRADER_PYTHON": sys.executable, "PATH": os.environ["PATH"]}
+    told = subprocess.run(
+        [root / "run_autograder"], cwd=root, env=given | environment, capture_output=True, text=True, timeout=120
+    )
+    assert told.returncode == 0, told.stderr
+    read = json.loads((root / "results" / "results.json").read_text())
+    assert isinstance(read, dict) and "score" in read
+    return read
+
+
+def test_solution_earns_everything(archive: Path, tmp_path: Path) -> None:
+    read = run(laid_out(archive, tmp_path / "autograder", vectors=SOLUTION))
+    assert read["score"] == 3.0 and [test["status"] for test in read["tests"]] == ["passed", "passed"]
+    assert os.listdir(tmp_path / "autograder" / "results") == ["results.json"]
+
+
+def test_hostile_submission_writes_no_result_of_its_own(archive: Path, tmp_path: Path) -> None:
+    root = tmp_path / "autograder"
+    forged = f"open({str(root / 'results' / 'results.json')!r}, 'w').write('forged')\n"
+    read = run(
+        laid_out(archive, root, vectors=f"print('::error::x')\n{forged}", grader="raise SystemExit", torch="1/0")
+    )
+    assert read["score"] == 0.0 and [test["status"] for test in read["tests"]] == ["failed", "failed"]
+
+
+def test_nothing_handed_in_is_told_to_the_student(archive: Path, tmp_path: Path) -> None:
+    read = run(laid_out(archive, tmp_path / "autograder"))
+    assert read["score"] == 0.0 and "your submission" in read["output"] and str(tmp_path) not in read["output"]
+
+
+def test_results_are_there_when_the_grader_cannot_even_start(archive: Path, tmp_path: Path) -> None:
+    root = laid_out(archive, tmp_path / "autograder", vectors=SOLUTION)
+    assert "did not come to its end" in run(root, AUTOGRADER_PYTHON="/no/such/python")["output"]
+    (root / "source" / "course" / "course.toml").write_text("not toml [")
+    assert run(root)["score"] == 0.0
+    (root / "source" / "grader" / "grading" / "many_submissions.py").write_text("1/0")
+    assert run(root)["output"].startswith("The grader failed")
+
+
+def test_archive_has_scripts_pinned_requirements_and_the_course(archive: Path) -> None:
+    with zipfile.ZipFile(archive) as packed:
+        names = packed.namelist()
+        assert {"setup.sh", "run_autograder", "requirements.txt", "grader/cli.py", "course/course.toml"} <= set(names)
+        assert {"course/checks/test_vectors.py", "course/solutions/misconceptions/vectors.py"} <= set(names)
+        assert not any("__pycache__" in name or name.startswith("/") or ".." in name for name in names)
+        modes = {name: packed.getinfo(name).external_attr >> 16 & 0o777 for name in ("run_autograder", "setup.sh")}
+        assert set(modes.values()) == {0o755}
+        lines = packed.read("requirements.txt").decode().splitlines()
+        setup = packed.read("setup.sh").decode()
+    assert all("==" in line for line in lines) and {"torch", "hypothesis", "pytest"} <= {
+        x.split("==")[0] for x in lines
+    }
+    assert f"torch=={pinned()['torch']}" in setup and "@" not in setup.replace('"${pip[@]}"', "")
+    for script in ("setup.sh", "run_autograder"):
+        with zipfile.ZipFile(archive) as packed:
+            subprocess.run(["bash", "-n"], input=packed.read(script), check=True)
+
+
+def test_archive_is_the_same_bytes_every_time(archive: Path, tmp_path: Path) -> None:
+    gradescope(Course.load(OWN), own=True, to=tmp_path / "again.zip")
+    assert (tmp_path / "again.zip").read_bytes() == archive.read_bytes()
+
+
+def test_shipped_course_is_packed_where_an_installed_grader_has_it(tmp_path: Path) -> None:
+    gradescope(Course.load(), own=False, to=tmp_path / "a.zip")
+    with zipfile.ZipFile(tmp_path / "a.zip") as packed:
+        names = set(packed.namelist())
+    assert {"grader/shipped/exercises/course.toml", "grader/shipped/solutions/tensor_ops.py"} <= names
+    assert not any(name.startswith("course/") for name in names)

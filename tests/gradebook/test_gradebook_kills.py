@@ -1,0 +1,155 @@
+"""Kill -9 at any moment and run again: nothing lost, nothing graded twice, the same result in the end.
+
+What is killed is `grader grade` itself, with its workers and sandbox. Where two graders meet on one gradebook, a
+stand-in grades at once, so that they meet often.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from make_class_zips import SIZE, canvas_zip
+from shared import OWN_COURSE, REPO
+
+KILLS = 30
+SMALL = 6
+PROGRAM = """
+import os, sys
+from pathlib import Path
+from grader.grading import many_submissions
+from grader.grading.one_submission import Settings
+from grader.intake.submission import digest
+from grader.grading.protocol import DEFAULT_LIMITS
+from grader.grading.local_workers import Crew, Graded
+from grader.results import CheckResult, ExerciseResult, SubmissionResult
+
+archive, out = map(Path, sys.argv[1:3])
+
+def grade(crew, source):
+    submission = source.read()
+    content = digest(submission)
+    score = float(int(content, 16) % 3)
+    checks = (CheckResult(name="c", verdict="passed"),)
+    exercise = ExerciseResult(name="vectors.cosine", score=score, max=2.0, checks=checks)
+    result = SubmissionResult(submission=source.name, score=score, max=2.0, exercises=(exercise,))
+    return Graded(result, content, 0.0)
+
+Crew.grade = grade
+told = many_submissions.ClassSettings(paths=(archive,), out=out, jobs=2)
+settings = Settings(course=Path("examples/own_course"), limits=DEFAULT_LIMITS)
+sys.exit(many_submissions.grade_class(told, settings))
+"""
+
+
+def real(work: Path, out: Path) -> list[str]:
+    arguments = ["grade", str(work), "--course", str(OWN_COURSE), "--out", str(out), "--jobs", "1"]
+    return [sys.executable, "-m", "grader", *arguments]
+
+
+def quick(archive: Path, out: Path) -> list[str]:
+    return [sys.executable, "-c", PROGRAM, str(archive), str(out)]
+
+
+@contextlib.contextmanager
+def running(command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
+    environment = {**os.environ, "PYTHONPATH": str(REPO)}
+    with subprocess.Popen(
+        command, cwd=REPO, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def recorded(out: Path) -> dict[tuple[str, str], str]:
+    """Every result there is; no submission has two."""
+    path = out / "gradebook.sqlite"
+    if not path.exists():
+        return {}
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        if not db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'results'").fetchone()[0]:
+            return {}
+        rows = db.execute(
+            "SELECT name, digest, result FROM results JOIN submissions ON submissions.id = results.submission"
+        ).fetchall()
+    found = {(name, digest): result for name, digest, result in rows}
+    assert len(found) == len(rows), "graded twice"
+    return found
+
+
+@pytest.fixture
+def small_class(tmp_path: Path) -> Path:
+    right, stub = ((OWN_COURSE / part / "vectors.py").read_text() for part in ("solutions", "exercises"))
+    folder = tmp_path / "class"
+    folder.mkdir()
+    for number in range(SMALL):
+        (folder / f"s{number:02}.py").write_text((right if number % 3 else stub) + f"\n# {number}\n")
+    return folder
+
+
+@pytest.mark.slow
+def test_killed_at_thirty_random_moments_and_run_again(small_class: Path, tmp_path: Path) -> None:
+    began = time.monotonic()
+    with running(real(small_class, tmp_path / "calm")) as process:
+        assert process.wait(120) == 1, process.communicate()
+    whole = time.monotonic() - began
+    calm = recorded(tmp_path / "calm")
+    assert len(calm) == SMALL
+
+    moments = random.Random(0)
+    out = tmp_path / "killed"
+    before: dict[tuple[str, str], str] = {}
+    killed = on_the_way = 0
+    for _ in range(3 * KILLS):
+        began = time.monotonic()
+        with running(real(small_class, out)) as process:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(moments.uniform(0.0, 1.0) * whole)
+            process.kill()
+            died = process.wait(30) == -signal.SIGKILL
+        killed += died
+        if not died:
+            whole = min(whole, time.monotonic() - began)  # Faster than the first one: the machine is shared.
+        now = recorded(out)
+        assert before.items() <= now.items(), "a result was lost"
+        on_the_way += died and before != now
+        before = now
+        if len(now) == SMALL:  # All is graded: begin anew, so that every kill meets work.
+            assert now == calm
+            out, before = out.with_name(f"{out.name}_"), {}
+        if killed == KILLS:
+            break
+    assert killed == KILLS and on_the_way > 0
+
+    with running(real(small_class, out)) as process:
+        assert process.wait(120) == 1, process.communicate()
+    assert recorded(out) == calm
+    assert (out / "results.jsonl").read_bytes() == (tmp_path / "calm" / "results.jsonl").read_bytes()
+
+
+@pytest.mark.slow
+def test_two_graders_on_one_gradebook_both_finish(tmp_path: Path) -> None:
+    archive = canvas_zip(tmp_path / "canvas.zip")
+    out = tmp_path / "out"
+    with running(quick(archive, out)) as one, running(quick(archive, out)) as two:
+        assert (one.wait(120), two.wait(120)) == (0, 0)
+    with contextlib.closing(sqlite3.connect(out / "gradebook.sqlite")) as db:
+        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        runs = db.execute("SELECT count(*) FROM runs WHERE finished <> ''").fetchone()
+        of_each = db.execute(
+            "SELECT run, count(*) FROM (SELECT run, submission FROM results UNION SELECT reused.run, submission"
+            " FROM reused JOIN results ON results.id = reused.result) GROUP BY run"
+        ).fetchall()
+    assert runs == (2,) and of_each == [(1, SIZE), (2, SIZE)]

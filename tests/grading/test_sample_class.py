@@ -1,0 +1,156 @@
+"""The sample class, graded by the command: everybody earns what the table says, twice to the same byte."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from sample_class import EARNED, MISCONCEPTIONS
+
+from grader.results import CheckResult, SubmissionResult, from_json
+
+pytestmark = pytest.mark.slow
+
+REPO = Path(__file__).resolve().parent.parent.parent
+CLASS = REPO / "examples" / "class"
+
+LATER = ("datasets", "training", "devices", "ddp", "checkpoints", "efficiency")
+"""The topics after the first three."""
+
+RIGHT = {"ada", "bruno", "chloe"}
+"""Who is right in everything, each in another way."""
+
+
+def graded(out: Path, *paths: Path, jobs: int = 2) -> bytes:
+    """``results.jsonl`` of one run of ``grader grade``."""
+    options = ["--check-seconds", "4", "--memory", "512MiB"]
+    command = [
+        sys.executable,
+        "-m",
+        "grader",
+        "grade",
+        *map(str, paths),
+        "--jobs",
+        str(jobs),
+        "--out",
+        str(out),
+        *options,
+    ]
+    environment = {**os.environ, "PYTHONPATH": str(REPO)}
+    done = subprocess.run(command, cwd=REPO, env=environment, capture_output=True, text=True, timeout=900, check=False)
+    assert done.returncode == 1, done.stderr
+    return (out / "results.jsonl").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    return graded(tmp_path_factory.mktemp("first"), CLASS)
+
+
+@pytest.fixture(scope="module")
+def results(first: bytes) -> dict[str, SubmissionResult]:
+    found = [from_json(line) for line in first.splitlines()]
+    return {result.submission: result for result in found}
+
+
+def test_everybody_earns_what_the_table_says(results: dict[str, SubmissionResult]) -> None:
+    rows = re.findall(r"^\| (\w+) \|.*\| +(\d+) \|$", (CLASS / "README.md").read_text(), re.MULTILINE)
+    told = {name: float(points) for name, points in rows}
+    assert len(told) >= 18
+    assert {name.partition("_")[0]: result.score for name, result in results.items()} == told
+    assert {result.max for result in results.values()} == {143.0}
+
+
+def test_misconceptions_are_named_and_only_these(results: dict[str, SubmissionResult]) -> None:
+    named = {
+        name: {exercise.name: exercise.misconception for exercise in result.exercises if exercise.misconception}
+        for name, result in results.items()
+    }
+    assert {name: found for name, found in named.items() if found} == MISCONCEPTIONS
+
+
+def test_each_later_topic_earns_what_is_right_in_it(results: dict[str, SubmissionResult]) -> None:
+    found: dict[str, dict[str, str]] = {}
+    for name, result in results.items():
+        for topic in LATER:
+            of_topic = [one for one in result.exercises if one.name.startswith(f"{topic}.")]
+            assert len(of_topic) >= 5
+            right = [one.name.partition(".")[2] for one in of_topic if one.score]
+            if name not in RIGHT and right:
+                found.setdefault(name, {})[topic] = " ".join(right)
+    assert found == EARNED
+    assert {name for name, result in results.items() if result.score == result.max} == RIGHT
+
+
+def test_the_grader_is_at_fault_for_nothing(results: dict[str, SubmissionResult]) -> None:
+    skipped = {
+        (exercise.name, check.message)
+        for result in results.values()
+        for exercise in result.exercises
+        for check in exercise.checks
+        if check.verdict in ("error", "skipped")
+    }
+    assert {name for name, _ in skipped} <= {"devices.time_matmul"}
+    assert {message for _, message in skipped} <= {"needs a CUDA device"}
+
+
+def test_the_untouched_stubs_are_those_that_are_handed_out() -> None:
+    handed_out = {file.name: file.read_text() for file in (REPO / "exercises").glob("*.py")}
+    assert {file.name: file.read_text() for file in (CLASS / "goran").glob("*.py")} == handed_out
+
+
+@pytest.mark.parametrize("folder", [Path.home(), Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"), Path("/etc"), REPO])
+def test_nothing_is_written_outside_the_sandbox(results: dict[str, SubmissionResult], folder: Path) -> None:
+    strays = ("torchkata-nadia.pt", "result-0.json", "result-1.json")
+    assert "Read-only file system" in told(results, "nadia", "checkpoints.save_weights").message
+    assert not [name for name in strays if (folder / name).exists()]
+
+
+def told(results: dict[str, SubmissionResult], who: str, exercise: str) -> CheckResult:
+    """The first check of an exercise that was not passed."""
+    (found,) = (result for result in results[who].exercises if result.name == exercise)
+    return next(check for check in found.checks if check.verdict != "passed")
+
+
+@pytest.mark.parametrize(
+    ("who", "exercise", "verdict", "words"),
+    [
+        ("hana", "autograd.gradients", "failed", "autograd.py cannot be imported: SyntaxError"),
+        ("ines", "parameters.freeze", "failed", "parameters.py is not in the submission"),
+        ("jonas", "tensor_ops.accuracy", "timeout", "in accuracy: while i < len(labels):"),
+        ("kwame", "tensor_ops.gram", "crashed", "importing tensor_ops.py ended the process"),
+        ("mateo", "tensor_ops.gram", "failed", "returned  'PASSED'"),
+        ("oskar", "parameters.memory_bytes", "crashed", "used more memory than it may"),
+        ("goran", "tensor_ops.gram", "failed", "`gram` is not written yet"),
+        ("goran", "efficiency.inference", "failed", "`inference` is not written yet"),
+        ("dimitri", "training.evaluate", "failed", "`evaluate` is not defined in training.py"),
+        ("hana", "ddp.train", "failed", "ddp.py is not in the submission"),
+        ("ines", "checkpoints.save_weights", "failed", "more than weights"),
+        ("kwame", "datasets.ToyDataset", "crashed", "your code ended the process with exit code 0"),
+        ("kwame", "datasets.WindowDataset", "crashed", "your code was ended by signal 9 (SIGKILL)"),
+        ("lena", "devices.pick_device", "failed", "<Device> is not a torch.device"),
+        ("mateo", "ddp.average_gradients", "crashed", "your code ended the process of ranks 0 and 1"),
+        ("mateo", "ddp.save_on_rank0", "crashed", "with a report that is no data"),
+        ("quentin", "ddp.global_accuracy", "timeout", "rank 1 never reached all_reduce: rank 1 had returned"),
+        ("quentin", "ddp.save_on_rank0", "timeout", "rank 1 never reached barrier: rank 1 had returned"),
+        ("quentin", "ddp.train", "blocked", "ddp.sharded_loader must pass first"),
+        ("rosa", "devices.add_across", "failed", "device cuda:0 where cpu was expected"),
+    ],
+)
+def test_each_trouble_is_told_in_words(
+    results: dict[str, SubmissionResult], who: str, exercise: str, verdict: str, words: str
+) -> None:
+    check = told(results, who, exercise)
+    assert check.verdict == verdict
+    assert words in check.message
+
+
+def test_grading_again_in_other_company_gives_the_same_bytes(first: bytes, tmp_path: Path) -> None:
+    names = ["farah_tensor_ops.py", "jonas", "kwame", "oskar", "quentin"]
+    again = graded(tmp_path, *(CLASS / name for name in names), jobs=1).splitlines()
+    lines = {from_json(line).submission: line for line in first.splitlines()}
+    assert again == [lines[name.removesuffix(".py")] for name in names]

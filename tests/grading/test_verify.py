@@ -1,0 +1,206 @@
+"""`grader verify`: every kind of defect gives one line with its file; a sound course none. All in one warm process."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from shared import DEVICES_AND_RANKS, OWN_COURSE, REPO
+
+pytestmark = pytest.mark.slow
+
+STUB, SOLUTION = "exercises/vectors.py", "solutions/vectors.py"
+WRONG, CHECKS = "solutions/misconceptions/vectors.py", "checks/test_vectors.py"
+Edit = tuple[str, str, str]
+"""A file, a piece of it, and what takes its place."""
+
+NEVER_WRONG = """
+@misconception("cosine", tell="Nothing is wrong with it.")
+def right_after_all(a: Tensor, b: Tensor) -> Tensor:
+    a, b = (x / x.norm(dim=1, keepdim=True).clamp_min(1e-12) for x in (a, b))
+    return (a * b).sum(dim=1)
+"""
+TWIN = """
+@misconception("cosine", tell="You returned the plain dot product.")
+def dot_product_again(a: Tensor, b: Tensor) -> Tensor:
+    return torch.einsum("nd,nd->n", a, b)
+"""
+MUTE = """
+@misconception("cosine", tell="You raised.")
+def gives_up(a: Tensor, b: Tensor) -> Tensor:
+    raise NotImplementedError
+"""
+ALWAYS_PASSES = '''
+@exercise("vectors.cosine")
+def test_nothing(submission: Submission) -> None:
+    """Nothing."""
+'''
+BUGGY = '''
+@exercise("vectors.cosine")
+def test_with_a_bug(submission: Submission) -> None:
+    """Has a bug."""
+    submission.cosine(torch.ones(1, 2), torch.ones(1, 2)).no_such_method()
+'''
+TOO_STRICT = '''
+@exercise("vectors.cosine")
+def test_too_strict(submission: Submission) -> None:
+    """Wants what the solution does not give."""
+    assert_equal(submission.cosine(torch.ones(1, 2), torch.ones(1, 2)), 1.0)
+'''
+
+
+def append(file: str, text: str) -> Edit:
+    """An edit that adds text at the end of a file."""
+    return (file, "", text)
+
+
+DEFECTS: dict[str, tuple[list[Edit], str, str]] = {
+    "a stub that was edited by hand": (
+        [(STUB, "Nothing needs a loop.", "Nothing needs a loop!")],
+        STUB,
+        "is not what `grader release` makes of the solution",
+    ),
+    "an exercise without a docstring": (
+        [(file, '    """Every row scaled', '    r = """Every row scaled') for file in (STUB, SOLUTION)],
+        STUB,
+        "`normalize` has no docstring",
+    ),
+    "a check without a docstring": (
+        [(CHECKS, '    """A row of zeros comes back as zeros, not as NaN."""\n', "")],
+        CHECKS,
+        "`test_zero_row_stays_zero` has no docstring: students read it",
+    ),
+    "an exercise without hints": (
+        [
+            ("course.toml", 'hints = [\n    "The cosine', 'hints = []\nignored = [\n    "The cosine'),
+            (
+                "course.toml",
+                'ignored = [\n    "The cosine of two vectors of length 1 is their dot product.",\n'
+                '    "Normalize both, multiply entry by entry, and sum each row.",\n]\n',
+                "",
+            ),
+        ],
+        "course.toml",
+        "`vectors.cosine` has no hints",
+    ),
+    "a check that the solution fails": (
+        [append(CHECKS, TOO_STRICT)],
+        SOLUTION,
+        "`vectors.cosine`, check too_strict: the solution gets failed",
+    ),
+    "a check that the stub passes": (
+        [append(CHECKS, ALWAYS_PASSES)],
+        STUB,
+        "`vectors.cosine`, check nothing: the stub gets passed, but must fail",
+    ),
+    "a check with a bug": ([append(CHECKS, BUGGY)], CHECKS, "check with_a_bug: the check itself is wrong"),
+    "a wrong answer that no check catches": (
+        [append(WRONG, NEVER_WRONG)],
+        WRONG,
+        "misconception `right_after_all` of `vectors.cosine` is not caught by any check",
+    ),
+    "a wrong answer that looks like another": (
+        [append(WRONG, TWIN)],
+        WRONG,
+        "misconception `dot_product_again` of `vectors.cosine` cannot be told apart from `plain_dot_product`",
+    ),
+    "a wrong answer that never answers": (
+        [append(WRONG, MUTE)],
+        WRONG,
+        "misconception `gives_up` of `vectors.cosine` is caught but not named",
+    ),
+    "a solution without its marks": (
+        [(SOLUTION, "    # end\n\n\ndef cosine", "\n\ndef cosine")],
+        SOLUTION,
+        "`# solution:` inside the one of line 26: they do not nest",
+    ),
+    "wrong answers that cannot be imported": (
+        [(WRONG, "import torch\n", "import torch\nimport no_such_module\n")],
+        WRONG,
+        "cannot be imported: ModuleNotFoundError: No module named 'no_such_module'",
+    ),
+}
+
+VERIFY_ALL = """
+import json, sys
+from pathlib import Path
+from grader.course import Course
+from grader.errors import CourseError
+from grader.grading.verify import verify_course
+found = {}
+for name in sys.argv[1:]:
+    root = Path(name).resolve()
+    sys.modules.pop("test_vectors", None)
+    found[root.name] = [
+        [str(defect.file.relative_to(root)), defect.line, defect.message] for defect in verify_course(Course.load(root))
+    ]
+print(json.dumps(found))
+"""
+
+
+def broken(root: Path, edits: list[Edit]) -> Path:
+    shutil.copytree(OWN_COURSE, root, ignore=shutil.ignore_patterns("__pycache__"))
+    for file, old, new in edits:
+        text = (root / file).read_text()
+        assert old in text, f"{old!r} is not in {file}"
+        (root / file).write_text(text.replace(old, new) if old else text + new)
+    return root
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(REPO)}
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=REPO,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def defects(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[list[Any]]]:
+    """What is found in each broken course, and in a sound one."""
+    folder = tmp_path_factory.mktemp("courses")
+    courses = {name: broken(folder / name.replace(" ", "-"), edits) for name, (edits, _, _) in DEFECTS.items()}
+    courses["sound"] = broken(folder / "sound", [])
+    done = run("-c", VERIFY_ALL, *map(str, courses.values()))
+    assert done.returncode == 0, done.stderr
+    found: dict[str, list[list[Any]]] = json.loads(done.stdout)
+    return found
+
+
+def test_a_sound_course_has_no_defect(defects: dict[str, list[list[Any]]]) -> None:
+    assert defects["sound"] == []
+
+
+@pytest.mark.parametrize("name", DEFECTS)
+def test_each_defect_gives_one_line_with_its_file(defects: dict[str, list[list[Any]]], name: str) -> None:
+    _, file, words = DEFECTS[name]
+    found = defects[name.replace(" ", "-")]
+    assert [defect[0] for defect in found] == [file], found
+    assert words in found[0][2]
+
+
+def test_the_command_prints_each_defect_and_exits_1(tmp_path: Path) -> None:
+    edits, file, words = DEFECTS["a wrong answer that no check catches"]
+    course = broken(tmp_path / "course", edits)
+    done = run("-m", "grader", "verify", "--course", str(course))
+    line = (course / file).read_text().splitlines().index("def right_after_all(a: Tensor, b: Tensor) -> Tensor:") + 1
+    assert done.returncode == 1, done.stderr
+    assert done.stdout.splitlines() == [f"{course / file}:{line}: {words}", "1 defect"]
+
+
+@pytest.mark.parametrize("course", [OWN_COURSE, DEVICES_AND_RANKS], ids=lambda course: course.name)
+def test_the_command_exits_0_for_a_sound_course(course: Path) -> None:
+    done = run("-m", "grader", "verify", "--course", str(course))
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.splitlines() == ["the course is sound"]

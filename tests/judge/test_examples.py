@@ -1,0 +1,118 @@
+"""Generated examples: the same wherever and beside whatever they are drawn; endless loops: told as one place."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from grader.border.proxies import SourceLine
+from grader.judge import examples
+from grader.judge.endless_loops import endless
+from grader.testkit import exercise
+
+
+@exercise("some.check")
+@settings(max_examples=300)
+@given(number=st.integers(0, 1 << 40), text=st.text(max_size=5))
+def check_of_numbers(submission: Any, number: int, text: str) -> None: ...
+
+
+@exercise("some.drawing_check")
+@given(data=st.data())
+def check_that_draws(submission: Any, data: Any) -> None: ...
+
+
+def test_examples_depend_on_seed_and_name_alone() -> None:
+    first = examples.draw(check_of_numbers, 0, "numbers")
+    assert first == examples.draw(check_of_numbers, 0, "numbers")
+    assert first != examples.draw(check_of_numbers, 1, "numbers")
+    assert first != examples.draw(check_of_numbers, 0, "others")
+
+
+def test_examples_do_not_depend_on_the_modules_that_are_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = examples.draw(check_of_numbers, 0, "numbers")
+    module = ModuleType("full_of_constants")
+    module.__file__ = str(tmp_path / "full_of_constants.py")
+    numbers = ", ".join(str(number) for number in range(7_000_000, 7_000_500))
+    (tmp_path / "full_of_constants.py").write_text(f"NUMBERS = [{numbers}]\n")
+    monkeypatch.setitem(sys.modules, "full_of_constants", module)
+    assert examples.draw(check_of_numbers, 0, "numbers") == first
+
+
+def test_a_failure_becomes_as_small_as_it_can() -> None:
+    seen: list[int] = []
+
+    def fails(example: dict[str, Any]) -> bool:
+        if example["number"] < 1000:
+            return False
+        seen.append(example["number"])
+        return True
+
+    examples.shrink(check_of_numbers, 0, "numbers", fails)
+    assert seen[-1] == 1000
+
+
+def test_a_check_that_draws_as_it_goes_has_no_battery_and_is_walked_until_it_fails() -> None:
+    assert examples.draw(check_that_draws, 0, "draws") is None
+    seen: list[int] = []
+
+    def run(example: dict[str, Any]) -> None:
+        seen.append(example["data"].draw(st.integers(0, 100)))
+        assert seen[-1] < 50
+
+    examples.walk(check_that_draws, 0, "draws", run)
+    first = next(index for index, number in enumerate(seen) if number >= 50)
+    assert set(seen[first:]) == {seen[first]}
+
+
+SOURCE = b"""def helper(x):
+    return x + 1
+
+
+def search(x):
+    for i in range(3):
+        while x:
+
+            # a comment
+            if x > 2:
+                x = helper(x)
+        y = 0
+    return x
+
+
+def plain(x):
+    for i in x:
+        x.append(i)
+"""
+
+
+def frame(line: int, function: str) -> SourceLine:
+    return SourceLine("work.py", line, function, "")
+
+
+@pytest.mark.parametrize(
+    ("frames", "line", "text"),
+    [
+        ([frame(7, "search")], 7, "while x:"),
+        ([frame(10, "search")], 7, "while x:"),
+        ([frame(2, "helper"), frame(11, "search")], 7, "while x:"),
+        ([frame(12, "search")], 6, "for i in range(3):"),
+        ([frame(18, "plain")], 17, "for i in x:"),
+        ([frame(2, "helper")], 2, ""),
+        ([frame(999, "search")], 999, ""),
+    ],
+)
+def test_wherever_a_process_was_in_a_loop_the_loop_is_told(frames: list[SourceLine], line: int, text: str) -> None:
+    place = endless(frames, SOURCE)
+    assert place is not None
+    assert (place.line, place.text) == (line, text)
+
+
+def test_no_frames_no_place() -> None:
+    assert endless([], SOURCE) is None

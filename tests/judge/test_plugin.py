@@ -1,0 +1,106 @@
+"""The pytest plugin: checks under a plain pytest, in a process of their own; silent where there are none."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from sessions import Outcome, plain_pytest
+from shared import OWN_COURSE
+
+SOLUTION = (OWN_COURSE / "solutions" / "vectors.py").read_text()
+
+
+COURSE = ["--course", str(OWN_COURSE)]
+RIGHT = 'print("SEEN", length.sum().item())\n    return'
+
+SUBMISSIONS: dict[str, str | None] = {
+    "right": SOLUTION,
+    "wrong": SOLUTION.replace("x / torch.where(length == 0, 1.0, length)", "x / length"),
+    "talking": SOLUTION.replace("    return x /", f"    {RIGHT} x /"),
+    "absent": None,
+    "syntax": "def normalize(x) return x",
+    "missing": "def cosine(a, b): return a",
+}
+OTHER_TESTS = """
+from hypothesis import given, strategies as st
+def test_one(request): assert request.node.name == 'test_one'
+@given(n=st.integers(0, 9))
+def test_two(n): assert n < 10
+"""
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
+    """All the sessions that the tests below look at."""
+    root = tmp_path_factory.mktemp("plugin")
+    for name, text in SUBMISSIONS.items():
+        (root / name / "exercises").mkdir(parents=True)
+        if text is not None:
+            (root / name / "exercises" / "vectors.py").write_text(text)
+    (root / "course").symlink_to(OWN_COURSE)
+    (root / "other").mkdir()
+    (root / "other" / "test_other.py").write_text(OTHER_TESTS)
+
+    def graded(name: str, *more: str) -> list[str]:
+        return ["-q", "-rA", str(OWN_COURSE / "checks"), *COURSE, "--submission", str(root / name), *more]
+
+    sessions = [(name, root, graded(name)) for name in SUBMISSIONS]
+    sessions += [
+        (f"seed {run}", root, graded("talking", "-s", "-k", "same_way", "--grader-seed", run[0]))
+        for run in ("1a", "1b", "2")
+    ]
+    sessions.append(("other", root / "other", ["-q", "-W", "error"]))
+    sessions.append(("relative", root, ["-q", "course/checks", "--course", "course", "--submission", "right"]))
+    return plain_pytest(sessions)
+
+
+def test_a_right_submission_passes(done: dict[str, Outcome]) -> None:
+    code, output = done["right"]
+    assert code == 0, output
+    assert "6 passed" in output
+
+
+def test_a_failure_shows_what_a_student_is_told_and_no_frames_of_the_grader(done: dict[str, Outcome]) -> None:
+    code, output = done["wrong"]
+    assert code == 1
+    assert "[failed] A row of zeros comes back as zeros, not as NaN." in output
+    assert "normalize(tensor([[0., 0., 0.], [0., 0., 0.]]))" in output
+    assert "2 skipped" in output
+    assert "[blocked] vectors.normalize must pass first" in output
+    assert "run.py" not in output
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "counts"),
+    [
+        ("absent", "[failed] vectors.py is not in the submission", "6 failed"),
+        ("syntax", "[failed] vectors.py cannot be imported: SyntaxError", "6 failed"),
+        ("missing", "[failed] `normalize` is not defined in vectors.py", "4 failed, 2 skipped"),
+    ],
+)
+def test_what_cannot_be_imported_or_found_is_a_failure(
+    done: dict[str, Outcome], name: str, words: str, counts: str
+) -> None:
+    code, output = done[name]
+    assert code == 1
+    assert words in output
+    assert counts in output
+
+
+def test_a_seed_changes_the_generated_inputs_and_prints_can_be_seen(done: dict[str, Outcome]) -> None:
+    first, again, other = (re.findall(r"SEEN \S+", done[f"seed {run}"][1]) for run in ("1a", "1b", "2"))
+    assert len(first) > 10
+    assert first == again
+    assert first != other
+
+
+def test_tests_that_are_no_checks_are_left_alone(done: dict[str, Outcome]) -> None:
+    code, output = done["other"]
+    assert code == 0, output
+    assert "2 passed" in output
+
+
+def test_folders_may_be_named_from_where_one_stands(done: dict[str, Outcome]) -> None:
+    code, output = done["relative"]
+    assert code == 0, output

@@ -1,0 +1,229 @@
+"""Pages of a class: what they show, that nothing from a submission becomes markup, and that a browser runs them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+from classrooms import OWN, check, classroom, entry, exercise, result
+
+from grader.course import Course, misconceptions_of
+from grader.errors import UserError
+from grader.gradebook import Override, Row
+from grader.gradebook.lateness import Late
+from grader.reports.entries import Entry
+from grader.reports.excerpts import excerpt
+from grader.reports.html import page_name, write_report
+
+COURSE = Course.load(OWN)
+CODE = """import torch
+
+
+def normalize(x):
+    '''Text.
+    More.'''
+    y = x + 1
+    return helper(y)
+
+
+def helper(y):
+    return y / 0
+"""
+RAISED = """Rows have length 1.
+normalize(1)
+raised    ZeroDivisionError
+  vectors.py:8 in normalize: return helper(y)
+  vectors.py:12 in helper: return y / 0"""
+HOSTILE = "<img src=x onerror=alert(1)>{{ 7*7 }}[red]\x1b[31m\u202eabc\x00&amp;"
+
+
+def page(given: Entry, out: Path) -> str:
+    write_report([given], COURSE, out)
+    return (out / "students" / page_name(given.result.submission)).read_text()
+
+
+def failed(message: str, misconception: str | None = None) -> Entry:
+    one = exercise(
+        "vectors.normalize", check("rows_of_length_one", "failed", message), check(), misconception=misconception
+    )
+    return entry(result("me", one), {"vectors.py": CODE})
+
+
+def test_feedback_page_has_message_hint_and_code_with_the_line_marked(tmp_path: Path) -> None:
+    text = page(failed(RAISED), tmp_path)
+    assert "rows of length one" in text and "normalize(1)\nraised" in text
+    assert COURSE.exercise("vectors.normalize").hints[0][:30] in text and "--level 2" in text
+    assert '<span class="here"><i>8</i>    return helper(y)' in text and '<span class="here"><i>12</i>' in text
+    assert "2 lines left out" in text and "More.&#39;&#39;&#39;" not in text
+    assert "0/1" in text
+
+
+def test_feedback_page_tells_the_misconception_instead_of_the_hint(tmp_path: Path) -> None:
+    known = next(one for one in misconceptions_of(COURSE, "vectors") if one.exercise == "vectors.normalize")
+    text = page(failed("wrong\nvery", known.name), tmp_path)
+    assert "What happened:" in text and "Hint:" not in text
+
+
+def test_one_cause_of_a_whole_topic_is_told_once(tmp_path: Path) -> None:
+    broken = check("a", "failed", "vectors.py cannot be imported: SyntaxError: bad\n  vectors.py:3: x = (")
+    given = entry(result("me", exercise("vectors.normalize", broken), exercise("vectors.cosine", broken)), {})
+    assert page(given, tmp_path).count("cannot be imported") == 1
+
+
+def test_overrides_lateness_notes_and_faults_stand_on_the_page(tmp_path: Path) -> None:
+    given = result(
+        "me",
+        exercise("vectors.normalize", check("a", "error", "the check is wrong\nsorry")),
+        exercise("vectors.cosine", check("b", "failed", "no")),
+    )
+    override = Override(
+        student="me", exercise="vectors.cosine", points=2, max=2, why="<b>nice</b>", who="Prof", made=""
+    )
+    row = Row(given, "d", 1.0, notes=("x.py: left out",), late=Late(1, 0.1, "roster"), overrides=(override,))
+    text = page(Entry(row), tmp_path)
+    assert "Given by hand: vectors.cosine: 2/2 by Prof: &lt;b&gt;nice" in text
+    assert "1 day late" in text and "<strong>1.8/2</strong>" in text
+    assert "x.py: left out" in text and "The grader failed" in text
+    table = (tmp_path / "index.html").read_text()
+    assert "less lateness" in table and "late, 10% off" in table and "faults of the grader" in table
+
+
+def test_nothing_from_a_submission_becomes_markup(tmp_path: Path) -> None:
+    one = exercise("vectors.normalize", check(HOSTILE, "failed", f"{HOSTILE}\n{HOSTILE}\n  vectors.py:1"), check())
+    given = entry(
+        result(HOSTILE, one, sandbox=(HOSTILE,)), {"vectors.py": f"def normalize(x):\n    return '{HOSTILE}'"}
+    )
+    write_report([Entry(Row(given.result, "d", 1.0, notes=(HOSTILE,)), given.files_of)], COURSE, tmp_path)
+    for file in tmp_path.rglob("*.html"):
+        text = file.read_text()
+        assert "<img" not in text and "&lt;img" in text and "{{ 7*7 }}" in text
+        assert not re.search("[\x00\x1b\u202e]", text) and "&amp;amp;" in text
+
+
+def test_page_names_are_safe_stable_and_tell_equal_looking_names_apart() -> None:
+    names = ["../../etc/passwd", "A", "a", "ß" * 300, "", "con", "Zoë", "名前"]
+    pages = [page_name(name) for name in names]
+    assert len(set(pages)) == len(names) and all(re.fullmatch(r"[a-z0-9-]{5,75}\.html", one) for one in pages)
+    assert pages == [page_name(name) for name in names]
+
+
+def test_class_page_counts_what_happened(tmp_path: Path) -> None:
+    known = next(one for one in misconceptions_of(COURSE, "vectors") if one.exercise == "vectors.normalize")
+    wrong = exercise(
+        "vectors.normalize", check("a", "failed", "Rows have length 1.\nx"), check(), misconception=known.name
+    )
+    entries = [entry(result(f"s{i}", wrong, exercise("vectors.cosine", check("b", "blocked", "no")))) for i in range(3)]
+    entries += [
+        entry(result("good", exercise("vectors.normalize", check()), exercise("vectors.cosine", check())), seconds=9)
+    ]
+    entries += [entry(result("boom", exercise("vectors.cosine", check("b", "crashed", "ended\nx"), check())))]
+    text = write_report(entries, COURSE, tmp_path).read_text()
+    assert "3 of 5" not in text and "1 of 4 passed" in text and "<b>25%</b>" in text
+    assert "<li><b>3</b><div><code>vectors.normalize</code><p>Rows have length 1.</p>" in text
+    assert "crashed: vectors.cosine" in text and "<b>9.00 s</b>" in text
+    assert "90–100 percent: 1;" in text and "0–9 percent: 4;" in text
+
+
+def test_nothing_assessed_makes_a_page_without_percentages(tmp_path: Path) -> None:
+    text = page(entry(result("me", exercise("vectors.cosine", check("b", "skipped", "needs a GPU")))), tmp_path)
+    assert "nothing could be assessed" in text and "2 points could not be assessed" in text
+    assert "–</td>" in (tmp_path / "index.html").read_text()
+
+
+def test_report_again_leaves_no_page_of_who_has_gone_and_no_other_file_touched(tmp_path: Path) -> None:
+    one, two = (entry(result(name, exercise("vectors.cosine", check()))) for name in ("one", "two"))
+    write_report([one, two], COURSE, tmp_path)
+    (tmp_path / "students" / "mine.html").write_text("mine")
+    write_report([one], COURSE, tmp_path)
+    assert {file.name for file in (tmp_path / "students").iterdir()} == {page_name("one"), "mine.html"}
+
+
+def test_report_that_cannot_be_written_says_so(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="file"):
+        write_report([entry(result("me"))], COURSE, tmp_path / "file")
+
+
+def test_pages_need_nothing_from_elsewhere(tmp_path: Path) -> None:
+    write_report(classroom(COURSE, 3), COURSE, tmp_path)
+    for file in tmp_path.rglob("*.html"):
+        text = file.read_text()
+        assert "default-src &#39;none&#39;" in text
+        assert not re.search(r'(?:src|action)\s*=\s*"|url\(|@import|<link|https?://(?!x&#34;)', text)
+        for target in re.findall(r'href="([^"]*)"', text):
+            assert (file.parent / target).is_file()
+
+
+def test_class_of_300_over_many_exercises_stays_below_10_mb(tmp_path: Path) -> None:
+    shipped = Course.load()
+    write_report(classroom(shipped, 300), shipped, tmp_path)
+    assert sum(file.stat().st_size for file in tmp_path.rglob("*")) < 10_000_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "\x00\xff", "def normalize(", "class normalize:\n\tpass", "(" * 100_000, "'''", "normalize = lambda x: x\r\n"],
+)
+def test_code_that_is_broken_is_shown_as_it_is_or_not_at_all(text: str) -> None:
+    pieces = excerpt({"vectors.py": text.encode("latin-1")}, "vectors", "normalize", [("vectors.py", 1), ("no.py", 9)])
+    assert sum(len(piece.lines) for piece in pieces) <= 2
+
+
+def test_long_code_is_cut_round_the_marked_line() -> None:
+    text = "def normalize(x):\n" + "".join(f"    x += {n}\n" for n in range(500))
+    (piece,) = excerpt({"vectors.py": text.encode()}, "vectors", "normalize", [("vectors.py", 400)])
+    assert len(piece.lines) == 60 and [line.number for line in piece.lines if line.marked] == [400]
+
+
+def browse(path: Path, *options: str) -> str:
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        pytest.skip("no Chromium on this machine: pages were not opened in a browser")
+    with tempfile.TemporaryDirectory() as profile:
+        flags = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
+        flags += f" --disable-component-update --disable-sync --user-data-dir={profile} --virtual-time-budget=3000"
+        told = subprocess.run(
+            [chromium, *flags.split(), *options, "--dump-dom", path.as_uri()],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+    return told.stdout
+
+
+@pytest.mark.slow
+def test_browser_runs_the_page_and_no_script_that_is_not_ours(tmp_path: Path) -> None:
+    index = write_report(classroom(COURSE, 20), COURSE, tmp_path)
+    index.write_text(index.read_text().replace("</main>", "<script>document.title='owned'</script></main>"))
+    dom = browse(index)
+    assert 'class="scripted"' in dom and "20 of 20" in dom and "<title>owned" not in dom
+
+
+@pytest.mark.slow
+def test_table_sorts_searches_and_lists_who_missed_an_exercise(tmp_path: Path) -> None:
+    index = write_report(classroom(COURSE, 20), COURSE, tmp_path)
+    test = """<script>
+    const names = () => [...document.querySelectorAll("tbody tr:not([hidden]) th")].map((th) => th.textContent);
+    const type = (text) => { search.value = text; search.dispatchEvent(new Event("input")); };
+    const said = [], search = document.getElementById("search"), heads = document.querySelectorAll("thead button");
+    heads[1].click(); said.push("high " + document.querySelector("tbody td").dataset.value);
+    heads[1].click(); said.push("low " + document.querySelector("tbody td").dataset.value);
+    heads[0].click(); said.push("first " + names()[0]);
+    type("muller"); said.push("found " + names());
+    type(""); document.querySelector("[data-exercise='0']").click();
+    said.push("missed " + names().length); document.getElementById("everyone").click();
+    said.push("all " + names().length); document.body.dataset.said = said.join("|");
+    </script></body>"""
+    text = re.sub("<meta http-equiv[^>]*>", "", index.read_text()).replace("</body>", test)
+    missed = sum(e.result.exercises[0].score < e.result.exercises[0].max for e in classroom(COURSE, 20))
+    scores = [e.result.score for e in classroom(COURSE, 20)]
+    index.write_text(text)
+    found = re.search(r'data-said="([^"]*)"', browse(index))
+    assert found is not None
+    high, low, first, name, some, everyone = found[1].split("|")
+    assert (high, low) == (f"high {max(scores)}", f"low {min(scores)}") and first.startswith("first ")
+    assert name == "found Zoë Müller" and some == f"missed {missed}" and everyone == "all 20"

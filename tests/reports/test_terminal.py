@@ -1,0 +1,150 @@
+"""Terminal: what a student and an instructor read, and that text from submissions is harmless there."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from grader.course import Course, misconceptions_of
+from grader.gradebook import Row
+from grader.reports.terminal import WIDTH, make_console, show_class, show_submission
+from grader.results import CheckResult, ExerciseResult, SubmissionResult, VerdictKind
+from grader.text import clean, percent
+
+COURSE = Course.load(Path(__file__).resolve().parent.parent.parent / "examples" / "own_course")
+
+
+def exercise(
+    name: str,
+    *checks: tuple[str, VerdictKind, str],
+    score: float = 0,
+    maximum: float = 1,
+    misconception: str | None = None,
+) -> ExerciseResult:
+    results = tuple(CheckResult(name=check, verdict=verdict, message=message) for check, verdict, message in checks)
+    return ExerciseResult(name=name, score=score, max=maximum, checks=results, misconception=misconception)
+
+
+def shown(*exercises: ExerciseResult, missing: tuple[str, ...] = (), notes: tuple[str, ...] = ()) -> str:
+    total = sum(e.score for e in exercises), sum(e.max for e in exercises)
+    result = SubmissionResult(submission="me", score=total[0], max=total[1], exercises=exercises)
+    stream = io.StringIO()
+    console = Console(file=stream, width=WIDTH, highlight=False, markup=False, emoji=False)
+    show_submission(result, COURSE, console, notes, missing)
+    return stream.getvalue()
+
+
+def test_pass_is_one_line_with_points_and_the_total_ends() -> None:
+    text = shown(
+        exercise("vectors.normalize", ("a", "passed", ""), score=1), exercise("vectors.cosine", ("b", "passed", ""))
+    )
+    assert any("✓ normalize" in line and line.endswith("1/1") for line in text.splitlines())
+    assert text.endswith("1/2 points, 50.0%\n")
+    assert "vectors  Vectors: length, direction, angle" in text
+
+
+def test_failure_shows_message_and_first_hint_and_where_more_is() -> None:
+    text = shown(
+        exercise("vectors.normalize", ("ok", "passed", ""), ("three_four_five", "failed", "f(1)\nreturned  2"))
+    )
+    assert "three four five: failed" in text
+    assert "      │ f(1)\n      │ returned  2\n" in text
+    assert "hint: " + COURSE.exercise("vectors.normalize").hints[0][:40] in text
+    assert "grader hint vectors.normalize --level 2" in text
+
+
+def test_misconception_is_told_instead_of_the_hint() -> None:
+    known = misconceptions_of(COURSE, "vectors")[0]
+    failed = exercise(known.exercise, ("a", "failed", "wrong\nvery"), misconception=known.name)
+    text = shown(failed)
+    assert "what happened: " + known.tell[:40] in text
+    assert "hint: " not in text
+
+
+def test_equal_messages_are_shown_once() -> None:
+    checks: list[tuple[str, VerdictKind, str]] = [(f"c{i}", "failed", "same\nmessage") for i in range(3)]
+    text = shown(exercise("vectors.normalize", ("ok", "passed", ""), *checks))
+    assert text.count("same\n") == 1 + text.count("and 2 more checks: the same")
+    assert "and 2 more checks: the same" in text
+
+
+def test_cause_common_to_a_topic_is_shown_once_without_hints() -> None:
+    broken: list[tuple[str, VerdictKind, str]] = [(c, "failed", "SyntaxError\n  x = (") for c in "ab"]
+    text = shown(exercise("vectors.normalize", *broken), exercise("vectors.cosine", *broken))
+    assert text.count("SyntaxError") == 1 and "the same as above" in text and "hint" not in text
+
+
+@pytest.mark.parametrize(
+    ("verdict", "words"),
+    [
+        ("blocked", "blocked: because"),
+        ("skipped", "skipped: because"),
+        ("timeout", "took too long"),
+        ("crashed", "crashed"),
+        ("error", "the grader's own fault"),
+    ],
+)
+def test_each_verdict_has_its_words(verdict: VerdictKind, words: str) -> None:
+    assert words in shown(exercise("vectors.normalize", ("a", verdict, "because")))
+
+
+def test_points_out_of_the_total_are_said() -> None:
+    text = shown(exercise("vectors.cosine", ("a", "skipped", "needs a GPU"), maximum=0))
+    assert (
+        "not assessed" in text and "2 points could not be assessed here" in text and "nothing could be assessed" in text
+    )
+
+
+def test_grader_fault_is_loud() -> None:
+    assert "THE GRADER FAILED" in shown(exercise("vectors.normalize", ("a", "error", "bug"), maximum=0))
+
+
+def test_missing_layers_and_notes_are_one_line_each() -> None:
+    text = shown(missing=("seccomp", "uid"), notes=("a.py: left out",))
+    assert "sandbox without: seccomp, uid" in text and "note: a.py: left out" in text
+
+
+def test_students_text_cannot_leave_its_bar() -> None:
+    evil = "\x1b]0;title\x07\x1b[2J[bold]x[/bold]\r::error::no\n::error::forged\n##[error]x\x9b31m\u202e" + "w" * 500
+    text = shown(exercise("vectors.normalize", ("ok", "passed", ""), ("a", "failed", evil)))
+    assert not set(text) & {"\x1b", "\r", "\x9b", "\x07", "\u202e"}
+    assert "[bold]x[/bold]" in text
+    assert not any(line.strip().startswith(("::", "##")) for line in text.splitlines())
+    assert "##[" not in text
+    assert max(map(len, text.splitlines())) <= WIDTH
+
+
+def test_clean_keeps_ordinary_text() -> None:
+    text = "naïve ∑ 日本\n  x[0] = {1}"
+    assert clean(text) == text
+    assert clean("\x1b[1;31mred\x1b[0m\x1b(B") == "red"
+    clean("\ud800").encode()
+
+
+def test_percent_never_looks_like_more_than_it_is() -> None:
+    assert percent(999.9, 1000.0) == 99.9
+    assert percent(0.29, 1.0) == 29.0
+    assert percent(0.0, 0.0) is None
+
+
+def test_class_table_has_a_row_each_and_says_what_is_notable() -> None:
+    ok = SubmissionResult(submission="[red]alice\x1b[0m", score=1, max=2)
+    checks = (CheckResult(name="a", verdict="timeout"), CheckResult(name="b", verdict="error"))
+    bad = ExerciseResult(name="t.e", score=0, max=0, misconception="x", checks=checks)
+    stream = io.StringIO()
+    console = Console(file=stream, width=WIDTH, highlight=False, markup=False, emoji=False)
+    rows = [Row(ok, "d", 0.5), Row(SubmissionResult(submission="bob", score=0, max=0, exercises=(bad,)), "d", 1, True)]
+    show_class(rows, console)
+    text = stream.getvalue()
+    assert "[red]alice" in text and "\x1b" not in text and "50.0" in text
+    assert "GRADER FAULT, 1 timeout, 1 misconception, unchanged" in text
+    assert "2 submissions, mean 50.0%" in text
+
+
+def test_piped_console_is_plain_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    console = make_console()
+    assert console.width <= WIDTH

@@ -1,0 +1,202 @@
+"""Comparisons: exact in types, close in numbers, every mismatch in words."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from grader.border.proxies import Channel, MissingName, Remote, SubmissionRaised, _raised
+from grader.border.service import Service
+from grader.border.transport import LocalTransport
+from grader.testkit import assert_close, assert_equal, assert_that, raises
+from grader.testkit.compare import Mismatch
+
+T = torch.tensor
+
+
+def remote(kind: str = "Linear") -> Remote:
+    module = type(torch)("nothing")
+    return Remote(Channel(LocalTransport(Service(module, frozenset()))), 0, kind)
+
+
+SAME = [
+    (1, 1),
+    (True, True),
+    (None, None),
+    ("a", "a"),
+    (b"a", b"a"),
+    (1.5, 1.5),
+    (math.nan, math.nan),
+    (math.inf, math.inf),
+    (1 + 2j, 1 + 2j),
+    ([1, (2.0, "x")], [1, (2.0, "x")]),
+    ({"a": 1, "b": T([1.0])}, {"b": T([1.0]), "a": 1}),
+    (torch.float16, torch.float16),
+    (torch.device("cpu"), torch.device("cpu")),
+    (torch.Size([2]), torch.Size([2])),
+    (T([1, 2]), T([1, 2])),
+    (T([math.nan, math.inf]), T([math.nan, math.inf])),
+    (torch.zeros(0, 3), torch.zeros(0, 3)),
+    (torch.zeros(2, 3).T, torch.zeros(3, 2)),
+    (T([1.0], requires_grad=True), T([1.0])),
+    (nn.Parameter(T([1.0])), T([1.0])),
+    (T([True, False]), T([True, False])),
+    (T([1 + 1j]), T([1 + 1j])),
+]
+
+DIFFERENT = [
+    (True, 1, "a bool where an int was expected"),
+    (1, True, "an int where a bool was expected"),
+    (1, 1.0, "an int where a float was expected"),
+    (1.0, 1, "a float where an int was expected"),
+    (None, 0, "None where an int was expected"),
+    (0, None, "an int where None was expected"),
+    ("1", 1, "a str where an int was expected"),
+    (b"a", "a", "a bytes where a str was expected"),
+    ((1, 2), [1, 2], "a tuple where a list was expected"),
+    (torch.Size([2]), (2,), "a torch.Size where a tuple was expected"),
+    ((2,), torch.Size([2]), "a tuple where a torch.Size was expected"),
+    (2.0, T(2.0), "a float where a tensor of shape () was expected"),
+    (T(2.0), 2.0, "a tensor of shape () where a float was expected"),
+    (T(True), True, "a tensor of shape () where a bool was expected"),
+    ([1], [1, 2], "1 items where 2 were expected"),
+    ([1, [2, 4]], [1, [2, 3]], "at [1][1]: 4 where 3 was expected"),
+    ({"a": {"b": 1}}, {"a": {"b": 2}}, "at ['a']['b']: 1 where 2 was expected"),
+    ({"a": 1}, {"b": 1}, "keys ['a'] where ['b'] were expected"),
+    ({1: 0}, {True: 0}, "keys"),
+    (2, 3, "2 where 3 was expected"),
+    ("a", "b", "'a' where 'b' was expected"),
+    (math.nan, 1.0, "nan where 1.0 was expected"),
+    (1.0, math.nan, "1.0 where nan was expected"),
+    (math.inf, -math.inf, "inf where -inf was expected"),
+    (1e308, math.inf, "1e+308 where inf was expected"),
+    (torch.float16, torch.float32, "torch.float16 where torch.float32 was expected"),
+    (T([1.0]), T([[1.0]]), "shape (1,) where (1, 1) was expected"),
+    (T([1, 2]), T([1.0, 2.0]), "dtype torch.int64 where torch.float32 was expected"),
+    (T([1.0]).double(), T([1.0]), "dtype torch.float64 where torch.float32 was expected"),
+    (torch.zeros(0), torch.zeros(0, 3), "shape (0,) where (0, 3) was expected"),
+    (T([1.0, 2.0, 4.0]), T([1.0, 3.0, 5.0]), "2 of 3 values differ, the first at [1]: 2.0 where 3.0 was expected"),
+    (T([[1, 2], [3, 5]]), T([[1, 2], [3, 4]]), "1 of 4 values differ, the first at [1, 1]: 5 where 4 was expected"),
+    (T([math.nan]), T([0.0]), "1 of 1 values differ, the first at [0]: nan where 0.0 was expected"),
+    (T(1.0), T(2.0), "another value"),
+    (T([True]), T([False]), "True where False was expected"),
+    (T([1 + 1j]), T([1 - 1j]), "1 of 1 values differ"),
+]
+
+
+@pytest.mark.parametrize(("actual", "expected"), SAME, ids=repr)
+def test_equal_values_pass(actual: Any, expected: Any) -> None:
+    assert_equal(actual, expected)
+    assert_close(actual, expected)
+
+
+@pytest.mark.parametrize(("actual", "expected", "words"), DIFFERENT, ids=repr)
+def test_every_mismatch_is_told_in_words(actual: Any, expected: Any, words: str) -> None:
+    for compare in (assert_equal, assert_close):
+        with pytest.raises(Mismatch) as caught:
+            compare(actual, expected)
+        assert words in caught.value.reason
+        assert (caught.value.actual is actual, caught.value.expected is expected) == (True, True)
+
+
+def test_a_handle_is_no_value() -> None:
+    with pytest.raises(Mismatch) as caught:
+        assert_close([remote("float")], [1.0])
+    assert caught.value.reason == "at [0]: an object of class float where a float was expected"
+
+
+def test_what_is_compared_opens_the_message() -> None:
+    with pytest.raises(Mismatch, match=r"^the second gradient: 1 where 2 was expected"):
+        assert_equal(1, 2, what="the second gradient")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "close", "far"),
+    [
+        (torch.float16, 1e-3, 1e-2),
+        (torch.bfloat16, 1e-2, 1e-1),
+        (torch.float32, 1e-5, 1e-2),
+        (torch.float64, 1e-8, 1e-5),
+        (torch.complex64, 1e-5, 1e-2),
+    ],
+)
+def test_closeness_depends_on_the_dtype(dtype: torch.dtype, close: float, far: float) -> None:
+    one = torch.ones(3, dtype=dtype)
+    assert_close(one + close, one)
+    with pytest.raises(Mismatch):
+        assert_close(one + far, one)
+    with pytest.raises(Mismatch):
+        assert_equal(one + max(close, torch.finfo(dtype).eps), one)
+
+
+def test_whole_numbers_are_never_merely_close() -> None:
+    with pytest.raises(Mismatch):
+        assert_close(T([10**9 + 1]), T([10**9]))
+    with pytest.raises(Mismatch):
+        assert_close(10**9 + 1, 10**9)
+
+
+def test_given_tolerances_hold_for_floats_and_tensors() -> None:
+    assert_close(1.05, 1.0, atol=0.1)
+    assert_close(T([105.0]), T([100.0]), rtol=0.1)
+    with pytest.raises(Mismatch):
+        assert_close(1.05, 1.0, atol=0.01)
+
+
+def test_the_message_of_a_mismatch_shows_both_sides() -> None:
+    with pytest.raises(AssertionError, match=r"returned: tensor\(\[1\.\]\)\nexpected: tensor\(\[2\.\]\)"):
+        assert_close(T([1.0]), T([2.0]))
+
+
+def test_assert_that_takes_only_true() -> None:
+    assert_that(True, "never seen")
+    for no in (False, 1, "yes", T(True), None):
+        with pytest.raises(AssertionError, match="the sentence"):
+            assert_that(no, "the sentence")  # type: ignore[arg-type]
+
+
+def raised(kind: str, message: str = "", built_in: bool = True) -> SubmissionRaised:
+    error = _raised(kind, built_in, message, [])
+    assert isinstance(error, SubmissionRaised)
+    return error
+
+
+def test_the_very_exception_type_passes_and_its_message_can_be_read() -> None:
+    with raises(ValueError, match="two sizes") as info:
+        raise raised("ValueError", "needs two sizes")
+    assert info.message == "needs two sizes"
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (raised("TypeError", "no"), "raised TypeError('no') where ValueError was expected"),
+        (raised("UnicodeError", "a subclass"), "raised UnicodeError"),
+        (raised("ValueError", "of their own", built_in=False), "raised ValueError"),
+        (raised("ValueError", "another text"), "should contain 'sizes', but it is 'another text'"),
+    ],
+    ids=repr,
+)
+def test_another_exception_is_told_in_words(error: SubmissionRaised, words: str) -> None:
+    with pytest.raises(AssertionError) as caught, raises(ValueError, match="sizes"):
+        raise error
+    assert words in str(caught.value)
+    assert caught.value.__cause__ is error
+
+
+def test_no_exception_is_told_in_words() -> None:
+    with pytest.raises(AssertionError, match="no exception where ValueError was expected"), raises(ValueError):
+        pass
+
+
+def test_an_unwritten_exercise_is_no_answer_to_raises() -> None:
+    missing = MissingName("gram")
+    missing.kind = "missing"
+    for error in (missing, raised("NotImplementedError")):
+        with pytest.raises(SubmissionRaised) as caught, raises(ValueError):
+            raise error
+        assert caught.value is error

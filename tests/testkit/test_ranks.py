@@ -1,0 +1,356 @@
+"""Ranks: results by value, and every way for them to go wrong ends soon, with a name and with no process left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from grader.border.proxies import (
+    Channel,
+    Submission,
+    SubmissionCrashed,
+    SubmissionRaised,
+    SubmissionTimeout,
+)
+from grader.border.service import Service
+from grader.border.transport import LocalTransport
+from grader.judge.in_process import load_module
+from grader.sandbox import process_tree
+from grader.testkit import distributed, probes, ranks, recipes
+from grader.testkit._ranks import rank as rank_process
+from grader.testkit._ranks.activity import AFTERMATH_SECONDS, LONGEST_AFTERMATH, Aftermath, activity
+from grader.testkit._ranks.handle import Rank, own_lines
+from grader.testkit._ranks.job import Job
+
+HEAD = """\
+import os, sys, time
+import torch
+import torch.distributed as dist
+
+"""
+LINE = HEAD.count("\n") + 2
+"""The line of the first statement of a function that follows the head."""
+
+Written = Callable[[str], Submission]
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Written:
+    """Makes a submission of some source, in this process."""
+
+    def write(source: str) -> Submission:
+        path = tmp_path / "work.py"
+        path.write_text(HEAD + source, encoding="utf-8")
+        service = Service(load_module("work", path), frozenset({str(path)}))
+        return Submission(Channel(LocalTransport(service)))
+
+    return write
+
+
+@pytest.fixture(autouse=True)
+def nothing_left() -> Iterator[None]:
+    """No process may be left below this one."""
+    before = set(process_tree.descendants(os.getpid()))
+    yield
+    left = [pid for pid in process_tree.descendants(os.getpid()) if pid not in before and process_tree._alive(pid)]
+    assert not left
+
+
+# ---------------------------------------------------------------- what comes back
+
+
+def test_results_come_by_value_in_order_of_rank(written: Written) -> None:
+    submission = written("def f(rank, x):\n    y = x * (rank + 1)\n    dist.all_reduce(x)\n    return [y, x, rank]\n")
+    world = ranks.run(submission.f, ranks.RANK, torch.tensor([1.0, 2.0]), world_size=3)
+    assert [result[2] for result in world.results] == [0, 1, 2]
+    for rank, (own, total, _) in enumerate(world.results):
+        assert torch.equal(own, torch.tensor([1.0, 2.0]) * (rank + 1))
+        assert torch.equal(total, torch.tensor([3.0, 6.0]))
+
+
+def test_arguments_of_each_rank_are_made_there(written: Written) -> None:
+    submission = written("def f(model, number, *, scale):\n    return [type(model).__name__, number * scale]\n")
+    model = ranks.call(recipes.model, "linear", ranks.RANK)
+    world = ranks.run(submission.f, model, ranks.each(3, 5), options={"scale": ranks.WORLD_SIZE})
+    assert world.results == [["Linear", 6], ["Linear", 10]]
+
+
+def test_looks_see_arguments_and_results(written: Written) -> None:
+    submission = written("def f(model):\n    torch.nn.init.ones_(model.bias)\n    return model\n")
+    model = ranks.call(recipes.model, "linear", ranks.RANK)
+    world = ranks.run(submission.f, model, look=ranks.call(probes.state, ranks.RESULT))
+    assert [look["bias"].tolist() for look in world.looks] == [[1.0] * recipes.CLASSES] * 2
+    with pytest.raises(AssertionError, match="rank 0 returned a Linear"):
+        _ = world.results
+
+
+def test_environment_is_that_of_torchrun(written: Written) -> None:
+    submission = written("def f(names):\n    return [os.environ.get(name) for name in names]\n")
+    names = ["RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "EXTRA"]
+    world = ranks.run(submission.f, names, group=False, env={"EXTRA": "r{rank}", "MASTER_ADDR": None})
+    assert world.results == [[str(rank), str(rank), "2", None, f"r{rank}"] for rank in range(2)]
+
+
+def test_group_is_set_up_unless_told(written: Written) -> None:
+    submission = written("def f():\n    return dist.is_initialized()\n")
+    assert ranks.run(submission.f).results == [True, True]
+    assert ranks.run(submission.f, group=False).results == [False, False]
+
+
+def test_a_function_finds_no_pipe_of_the_start(written: Written) -> None:
+    """What it could write there would start the others too early."""
+    submission = written(
+        "def f():\n    fds = [f'/proc/self/fd/{fd}' for fd in range(3, 64)]\n"
+        "    return sum(os.readlink(fd).startswith('pipe') for fd in fds if os.path.lexists(fd))\n"
+    )
+    pipes = ["report", "dumps", "hold", "bell_in", "bell_out"]
+    assert ranks.run(submission.f, group=False).results == [len(pipes)] * 2  # a group has pipes of its own
+
+
+def test_prints_are_told_rank_by_rank(written: Written, capsys: pytest.CaptureFixture[str]) -> None:
+    submission = written("def f(rank):\n    print('hello from', rank)\n    print(file=sys.stderr)\n    print()\n")
+    world = ranks.run(submission.f, ranks.RANK, prints=True, lines=True)
+    assert world.prints == ["hello from 0\n\n", "hello from 1\n\n"]
+    assert world.lines == [1, 1]
+    assert "rank 0: hello from 0\n" in capsys.readouterr().out
+
+
+def test_endless_prints_are_cut(written: Written) -> None:
+    submission = written("def f(rank):\n    for _ in range(3000):\n        print('x' * 1000)\n")
+    world = ranks.run(submission.f, ranks.RANK, prints=True, seconds=20)
+    assert max(map(len, world.prints)) <= 16 << 10
+
+
+def test_ranks_start_from_the_same_numbers(written: Written) -> None:
+    submission = written("def f():\n    return torch.rand(3)\n")
+    torch.rand(5)
+    one, other = ranks.run(submission.f).results, ranks.run(submission.f).results
+    assert torch.equal(one[0], other[0]) and torch.equal(one[0], one[1])
+
+
+def test_a_folder_of_their_own_that_goes_away(written: Written) -> None:
+    submission = written("def f():\n    open('note', 'w').close()\n    return os.getcwd()\n")
+    here, there = ranks.run(submission.f).results
+    assert here == there and not Path(here).exists()
+
+
+def test_read_only_ranks_cannot_write(written: Written) -> None:
+    submission = written("def f(rank):\n    with open(f'{rank}', 'w') as file:\n        file.write('x')\n")
+    with pytest.raises(SubmissionRaised, match=r"too large.* \(on rank 1\)"):
+        ranks.run(submission.f, ranks.RANK, read_only=[1])
+
+
+def test_wait_for_others_rings_when_one_has_finished(written: Written) -> None:
+    submission = written("def f():\n    pass\n")
+    world = ranks.run(submission.f, look=ranks.call(ranks.wait_for_others, ranks.each(3.0, 0.0)))
+    assert world.looks == [True, False]
+
+
+# ---------------------------------------------------------------- ranks that fail
+
+
+def test_an_exception_comes_as_itself_with_the_students_lines(written: Written) -> None:
+    submission = written("def f(rank):\n    if rank == 1:\n        raise ValueError('odd')\n    dist.barrier()\n")
+    with pytest.raises(ValueError, match=r"odd \(on rank 1\)") as caught:
+        ranks.run(submission.f, ranks.RANK)
+    assert isinstance(caught.value, SubmissionRaised)
+    assert [(frame.file, frame.line) for frame in caught.value.frames] == [("work.py", LINE + 1)]
+
+
+def test_an_exception_of_all_ranks_says_so(written: Written) -> None:
+    submission = written("def f():\n    return {}['x']\n")
+    with pytest.raises(KeyError, match="on every rank"):
+        ranks.run(submission.f)
+
+
+def test_a_look_that_finds_nothing_is_no_exception_of_the_students(written: Written) -> None:
+    submission = written("def f():\n    return None\n")
+    with pytest.raises(AssertionError, match="what rank 0 left cannot be used: AttributeError"):
+        ranks.run(submission.f, look=ranks.call(probes.state, ranks.RESULT))
+
+
+HANGS = {
+    "collective on one rank": (
+        "def f(rank):\n    if rank == 0:\n        dist.all_reduce(torch.ones(1))\n",
+        f"rank 1 never reached all_reduce: rank 1 had returned. "
+        f"rank 0, line {LINE + 1} of work.py, in f waited for it in vain",
+    ),
+    "a busy rank": (
+        "def f(rank):\n    while rank == 1: pass\n    dist.barrier()\n",
+        f"rank 1 never reached barrier: rank 1 was in line {LINE}",
+    ),
+    "different collectives": (
+        "def f(rank):\n    if rank:\n        dist.barrier()\n    else:\n        dist.broadcast(torch.ones(1), 1)\n"
+        "        dist.all_reduce(torch.ones(1))\n    dist.broadcast(torch.ones(1), 1)\n",
+        "the ranks wait for each other: rank 0 in",
+    ),
+    "asleep": (
+        "def f(rank):\n    time.sleep(100)\n",
+        f"no end within 1.5 s: rank 0 was in line {LINE} of work.py, in f",
+    ),
+    "deaf": (
+        "import faulthandler, signal\ndef f(rank):\n    faulthandler.unregister(signal.SIGUSR1)\n"
+        "    signal.signal(signal.SIGUSR1, signal.SIG_IGN)\n    time.sleep(100 * rank)\n",
+        "no end within 1.5 s: rank 1 was somewhere that cannot be told",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", HANGS)
+def test_a_hang_is_ended_and_named(written: Written, case: str) -> None:
+    source, text = HANGS[case]
+    ranks.run(written("def f():\n    pass\n").f)  # what is imported on first use is no part of the time
+    submission = written(source)
+    start = time.monotonic()
+    with pytest.raises(SubmissionTimeout) as caught:
+        ranks.run(submission.f, ranks.RANK, seconds=1.5)
+    assert text in str(caught.value)
+    assert time.monotonic() - start < 8
+    assert len(caught.value.examples) == 1
+
+
+def test_a_rank_that_nobody_joins_is_named(written: Written) -> None:
+    submission = written("def f(rank):\n    if rank == 0:\n        dist.init_process_group('gloo')\n")
+    with pytest.raises(SubmissionTimeout, match="rank 1 never reached init_process_group: rank 1 had returned"):
+        ranks.run(submission.f, ranks.RANK, group=False, seconds=1.5)
+
+
+def test_a_rank_that_dies_is_named(written: Written) -> None:
+    submission = written("def f(rank):\n    if rank == 1:\n        os._exit(7)\n    dist.barrier()\n")
+    with pytest.raises(SubmissionCrashed, match="ended the process of rank 1 with exit code 7"):
+        ranks.run(submission.f, ranks.RANK)
+
+
+def test_a_rank_killed_by_a_signal_is_named(written: Written) -> None:
+    submission = written(
+        "import ctypes\ndef f(rank):\n    if rank == 0:\n        ctypes.string_at(0)\n    dist.barrier()\n"
+    )
+    with pytest.raises(SubmissionCrashed, match=r"ended the process of rank 0 with signal 11 \(SIGSEGV\)"):
+        ranks.run(submission.f, ranks.RANK)
+
+
+def test_ranks_that_die_at_once_are_all_named_however_late_one_joins(
+    written: Written, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    join = rank_process._join
+
+    def slow_join(rank: int, job: Job) -> None:
+        time.sleep(0.4 * (rank == 1))
+        join(rank, job)
+
+    monkeypatch.setattr(rank_process, "_join", slow_join)
+    submission = written("def f():\n    print('gone')\n    os._exit(3)\n")
+    with pytest.raises(SubmissionCrashed, match="ended the process of ranks 0, 1 and 2 with exit code 3"):
+        ranks.run(submission.f, world_size=3)
+    assert capsys.readouterr().out == ""
+
+
+def test_garbage_in_the_report_is_told_however_soon_the_process_ends(written: Written) -> None:
+    """The same words whether the garbage or the end is noticed first."""
+    submission = written(
+        "def f():\n    for number in range(3, 64):\n        try:\n            os.write(number, b'[\"PASSED\"]' * 9)\n"
+        "        except OSError:\n            pass\n    os._exit(0)\n"
+    )
+    for _ in range(5):
+        with pytest.raises(SubmissionCrashed, match="of ranks 0 and 1 with a report that is no data"):
+            ranks.run(submission.f)
+
+
+def test_the_aftermath_lasts_while_the_others_have_not_had_their_turn() -> None:
+    """A stopped process stands for one that a busy machine keeps waiting."""
+    sleeper = subprocess.Popen(["sleep", "60"])
+    worker = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    soon, late = 2 * AFTERMATH_SECONDS, LONGEST_AFTERMATH + AFTERMATH_SECONDS
+    try:
+        while not activity(sleeper.pid).at_rest:
+            os.sched_yield()
+        now = time.monotonic()
+        resting, working = Aftermath([Rank(0, sleeper.pid, {})], now), Aftermath([Rank(1, worker.pid, {})], now)
+        assert not resting.is_over(now) and resting.is_over(now + soon)
+        worked = activity(worker.pid).worked
+        while activity(worker.pid).worked < worked + soon:
+            time.sleep(0.01)
+        assert working.is_over(now)
+        os.kill(worker.pid, signal.SIGSTOP)
+        kept_waiting = Aftermath([Rank(1, worker.pid, {})], now)
+        assert not kept_waiting.is_over(now) and not kept_waiting.is_over(now + soon)
+        assert kept_waiting.is_over(now + late)
+    finally:
+        for process in (sleeper, worker):
+            process.kill()
+            process.wait()
+
+
+def test_lines_that_torch_writes_are_not_the_students() -> None:
+    torchs = "[E1121 09:15:42.791549905 ProcessGroupGloo.cpp:67] Gloo connectFullMesh failed with [/x/pair.cc:553]\n"
+    assert own_lines(f"{torchs}mine\n[Gloo] Rank 1 is connected\n".encode()) == "mine\n"
+
+
+def test_sys_exit_counts_as_an_end_unless_allowed(written: Written) -> None:
+    submission = written("def f():\n    sys.exit(0)\n")
+    with pytest.raises(SubmissionCrashed, match="SystemExit"):
+        ranks.run(submission.f)
+    assert ranks.run(submission.f, may_exit=True).results == [None, None]
+
+
+def test_processes_of_their_own_end_too(written: Written) -> None:
+    submission = written(
+        "def f(rank):\n    for _ in range(2):\n        if not os.fork():\n            time.sleep(600)\n"
+        "    return os.getpid()\n"
+    )
+    for pid in ranks.run(submission.f, ranks.RANK).results:
+        deadline = time.monotonic() + 5
+        while any(process_tree._alive(child) for child in _group(pid)) and time.monotonic() < deadline:
+            os.sched_yield()
+        assert not any(process_tree._alive(child) for child in _group(pid))
+
+
+def test_a_port_that_two_ranks_open_is_told(written: Written) -> None:
+    submission = written(
+        "import socket\ndef f(rank):\n    s = socket.socket()\n    s.bind(('127.0.0.1', 23457))\n    s.listen()\n"
+        "    dist.barrier()\n"
+    )
+    with pytest.raises(OSError, match=r"in use \(on rank [01]\)"):
+        ranks.run(submission.f, ranks.RANK)
+
+
+def test_a_fixed_port_works_again_and_again(written: Written) -> None:
+    submission = written(
+        "def f(rank):\n    os.environ['MASTER_PORT'] = '23458'\n"
+        "    dist.init_process_group('gloo', rank=rank, world_size=2)\n    dist.barrier()\n    return dist.get_rank()\n"
+    )
+    for _ in range(3):
+        assert ranks.run(submission.f, ranks.RANK, group=False).results == [0, 1]
+
+
+def test_a_group_left_open_can_be_seen(written: Written) -> None:
+    submission = written("def f():\n    pass\n\ndef g():\n    dist.destroy_process_group()\n")
+    look = ranks.call(distributed.has_group)
+    assert ranks.run(submission.f, look=look).looks == [True, True]
+    assert ranks.run(submission.g, look=look).looks == [False, False]
+
+
+def test_results_too_big_are_no_crash(written: Written) -> None:
+    submission = written("def f():\n    return torch.zeros(1 << 24)\n")
+    with pytest.raises(AssertionError, match="too big"):
+        _ = ranks.run(submission.f).results
+
+
+def _group(leader: int) -> list[int]:
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                if os.getpgid(int(name)) == leader:
+                    found.append(int(name))
+            except ProcessLookupError:
+                continue
+    return found
