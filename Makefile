@@ -23,10 +23,11 @@ demo: venv ## grade the small class in examples/class (exit code 1, students who
 	$(BIN)/grader grade examples/class --out demo-out --jobs $(JOBS) || [ $$? -eq 1 ]
 	$(BIN)/grader report --out demo-out
 
-lint: venv ## style and types
+lint: venv ## style, types, and who may import whom
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 
 test: lint ## style, types and all tests
 	$(BIN)/python -m pytest -q -n 3 tests

@@ -52,6 +52,8 @@ _OPERATIONS: Final[dict[str, Callable[..., object]]] = {
 
 MAX_MESSAGE: Final = 2_000
 MAX_FRAMES: Final = 12
+WRONG_ANSWERS: Final = "_misconceptions"
+"""Module name under which a course's own wrong answers come along."""
 NOT_SIMULATED: Final = "NotSimulated"
 """The name of the exception that makes a check *skipped*."""
 _RAISING: Final = ("RAISE_VARARGS", "RERAISE")

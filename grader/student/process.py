@@ -20,14 +20,11 @@ from types import ModuleType
 from typing import Final
 
 from grader.border import wire
-from grader.border.service import Service
+from grader.border.service import WRONG_ANSWERS, Service
 from grader.border.wire import Tree
 
 DUMP_SIGNAL: Final = signal.SIGUSR1
 """Makes an exercise's process write where it is to its standard error."""
-
-WRONG_ANSWERS: Final = "_misconceptions"
-"""Module name under which a course's own wrong answers come along."""
 
 
 def receive_with_fds(sock: socket.socket, most: int = 3) -> tuple[Tree, list[int]]:

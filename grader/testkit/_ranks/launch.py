@@ -19,8 +19,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
+from grader.border.service import WRONG_ANSWERS
 from grader.sandbox import process_tree
-from grader.student.process import WRONG_ANSWERS
 from grader.testkit._ranks.handle import own_lines
 
 SHOWN_BYTES: Final = 4_000
