@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -25,6 +24,7 @@ from grader.cli.options import (
     TopicSeconds,
     limits_from,
 )
+from grader.cli.output import print_lines
 
 _OUT = Path("grades")
 
@@ -109,7 +109,7 @@ def status(
     """Tell how far a class is graded: done, left, failed, time to go; late work and overrides."""
     from grader.reports.status import status_lines
 
-    _print(status_lines(out, notes=notes))
+    print_lines(status_lines(out, notes=notes))
 
 
 def diff(
@@ -120,7 +120,7 @@ def diff(
     """Show whose marks differ between two runs, as when a course was changed (see: grade --trial)."""
     from grader.reports.status import diff_lines
 
-    _print(diff_lines(out, before, after))
+    print_lines(diff_lines(out, before, after))
 
 
 def override(
@@ -134,11 +134,4 @@ def override(
     """Give points by hand; they are kept beside the automatic ones with who, when and why."""
     from grader.reports.status import give_points
 
-    _print(give_points(out, student, exercise, points, why, who))
-
-
-def _print(lines: Iterable[str]) -> None:
-    from grader.text import clean
-
-    for line in lines:
-        typer.echo(clean(line).replace("\n", " "))
+    print_lines(give_points(out, student, exercise, points, why, who))

@@ -1,4 +1,4 @@
-"""The commands that show results to people and hand them to other programs. Importing it imports nothing slow."""
+"""The commands that pass results on: ``report``, ``export``, ``package``, ``ci``. Importing it imports nothing slow."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Platform(str, Enum):
 
 
 def add_to(app: typer.Typer) -> None:
-    """Registers the commands."""
+    """Adds the commands to a command line."""
     app.command(epilog="\b\nExamples:\n  grader report\n  grader report --out week1")(report)
     app.command(
         epilog="\b\nExamples:\n  grader export csv\n  grader export canvas --into Grades.csv --column 'Week 1'\n"
