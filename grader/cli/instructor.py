@@ -83,16 +83,16 @@ def grade(
 ) -> int:
     """Grade many submissions: a table, results.jsonl, and a gradebook that an interrupted run goes on from."""
     if dask is not None and jobs:
-        raise typer.BadParameter("with --dask, the cluster's threads tell how many at a time", param_hint="--jobs")
+        raise typer.BadParameter("with --dask, the cluster's threads set how many at a time", param_hint="--jobs")
     limits = limits_from(check_seconds, topic_seconds, memory, processes, files, prints)
-    from grader.grading.many_submissions import ClassSettings, grade_class
-    from grader.grading.one_submission import Settings
+    from grader.grading.many_submissions import grade_class
+    from grader.grading.settings import ClassSettings, GradingSettings
     from grader.machine import cores
 
-    settings = Settings(
+    settings = GradingSettings(
         names=tuple(only or ()), course=course, seed=seed, fail_under=fail_under, limits=limits, devices=devices
     )
-    told = ClassSettings(
+    class_settings = ClassSettings(
         paths=tuple(paths),
         out=out,
         jobs=jobs or cores(),
@@ -103,7 +103,7 @@ def grade(
         due=due,
         late_penalty=late_penalty,
     )
-    return grade_class(told, settings)
+    return grade_class(class_settings, settings)
 
 
 def status(

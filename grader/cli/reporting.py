@@ -95,10 +95,10 @@ def export(
     course: CourseOption = None,
 ) -> None:
     """Hand results to another program: Canvas and Moodle files are filled, the others are made."""
-    from grader.exports.write import Settings
+    from grader.exports.write import ExportSettings
     from grader.exports.write import export as write
 
-    settings = Settings(
+    settings = ExportSettings(
         grades=out, course=course, to=to, into=into, column=column, submission=submission, run=run, root=root
     )
     write(kind.value, settings)

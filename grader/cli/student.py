@@ -66,9 +66,10 @@ def check(
     resolve_devices(devices)  # refused before anything is started
     worker = Worker()  # First of all: it has to import torch, which takes longer than everything below.
     try:
-        from grader.grading.one_submission import Settings, check_one
+        from grader.grading.one_submission import check_one
+        from grader.grading.settings import GradingSettings
 
-        settings = Settings(
+        settings = GradingSettings(
             names=tuple(names or ()), course=course, seed=seed, fail_under=fail_under, limits=limits, devices=devices
         )
         return check_one(worker, submission, settings, as_json=json)

@@ -20,8 +20,8 @@ import pytest
 from grader import machine
 from grader.errors import UserError
 from grader.gradebook import selection_key
-from grader.grading.many_submissions import _told_apart
 from grader.grading.protocol import WorkerOptions
+from grader.grading.settings import settings_that_matter
 from grader.sandbox import kernel
 from grader.sandbox.limits import Limits
 from grader.sandbox.sandbox import Sandbox
@@ -106,7 +106,9 @@ def test_doctor_says_what_auto_means() -> None:
 
 
 def test_another_kind_of_devices_is_another_grading() -> None:
-    keys = {selection_key((), _told_apart(WorkerOptions(devices=name))) for name in ("auto", "simulated", "real")}
+    keys = {
+        selection_key((), settings_that_matter(WorkerOptions(devices=name))) for name in ("auto", "simulated", "real")
+    }
     assert len(keys) == 3
     assert KEY_OF_OLD_GRADEBOOKS in keys  # of before there was a choice of devices, and limits were a dict
 
