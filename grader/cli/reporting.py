@@ -63,10 +63,11 @@ def report(
 ) -> None:
     """Make a page of the class and a feedback page for each submission: report/ beside the gradebook."""
     from grader.course import Course
-    from grader.reports.entries import entries_of, open_gradebook
+    from grader.gradebook import Gradebook
+    from grader.reports.entries import entries_of
     from grader.reports.html import write_report
 
-    with open_gradebook(out) as book:
+    with Gradebook.open_existing(out) as book:
         page = write_report(entries_of(book, run), Course.load(course), book.path.parent / "report")
     typer.echo(f"class page: {page}")
 

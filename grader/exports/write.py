@@ -12,7 +12,8 @@ import msgspec
 from grader.course import Course
 from grader.errors import UserError
 from grader.files import write_atomically
-from grader.reports.entries import Entry, entries_of, open_gradebook
+from grader.gradebook import Gradebook
+from grader.reports.entries import Entry, entries_of
 from grader.reports.feedback import file_stem, one_line
 from grader.text import clean
 
@@ -60,7 +61,7 @@ def export(kind: str, settings: ExportSettings) -> None:
         UserError: no such gradebook, submission or file; a file that cannot be filled or written.
     """
     course = Course.load(settings.course)
-    with open_gradebook(settings.grades) as book:
+    with Gradebook.open_existing(settings.grades) as book:
         entries = entries_of(book, settings.run)
         if settings.submission is not None:
             entries = [entry for entry in entries if entry.result.submission == settings.submission]

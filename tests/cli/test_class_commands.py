@@ -141,7 +141,7 @@ def test_override_that_cannot_be_is_refused_and_nothing_is_kept(
 @pytest.mark.parametrize("arguments", [["status"], ["diff", "1", "2"], ["override", "a", "b", "1", "--why", "c"]])
 def test_without_a_gradebook_there_is_one_line_and_none_is_made(tmp_path: Path, arguments: list[str]) -> None:
     told = grader(*arguments, "--out", tmp_path)
-    assert told.returncode == 4 and told.stderr.startswith("error: no gradebook in") and "Traceback" not in told.stderr
+    assert told.returncode == 4 and told.stderr.startswith("error: no gradebook at") and "Traceback" not in told.stderr
     assert list(tmp_path.iterdir()) == []
 
 
