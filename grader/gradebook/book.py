@@ -138,7 +138,7 @@ class Gradebook:
         with self._writing():
             self._db.execute(
                 "INSERT OR IGNORE INTO works (digest, files, notes) VALUES (?, ?, ?)",
-                (digest, files, _json(list(submission.notes))),
+                (digest, files, _json(list(submission.note_lines))),
             )
             self._db.execute(
                 "INSERT OR IGNORE INTO arrivals (run, submission, arrival) VALUES (?, ?, ?)",

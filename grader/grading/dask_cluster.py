@@ -166,7 +166,7 @@ class Cluster:
             result = error_result(self._course, self._options, source.name, f"{type(problem).__name__}: {problem}")
             return Graded(result, digest(Submission(source.name, {})), 0.0)
         work = msgspec.msgpack.encode(submission)
-        self._submit(_Sent(source.name, work, digest(submission), submission.notes), waiting)
+        self._submit(_Sent(source.name, work, digest(submission), submission.note_lines), waiting)
         return None
 
     def _submit(self, sent: _Sent, waiting: dict[Any, _Sent]) -> None:

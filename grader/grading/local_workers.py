@@ -71,7 +71,7 @@ class LocalWorkers:
             raise
         except Exception:
             result = error_result(self._course, self._options, source.name, traceback.format_exc(limit=-5).rstrip())
-        return Graded(result, digest(submission), time.monotonic() - started, submission.notes)
+        return Graded(result, digest(submission), time.monotonic() - started, submission.note_lines)
 
     def grade_all(self, sources: Iterable[Source]) -> Iterator[Graded]:
         """Grades the submissions and yields each result as it is known; see `Graders.grade_all`.

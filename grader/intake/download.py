@@ -79,14 +79,14 @@ class DownloadSource:
         return assemble(self.name, bag, self.topics, with_file_time(self.arrival, bag))
 
     @property
-    def told_apart(self) -> str:
+    def longer_name(self) -> str:
         """A longer name, for when another submission has the same."""
         of = self.arrival.student
         return f"{self.name} ({of})" if of else f"{as_text(self.path.stem)}/{self.name}"
 
 
 class Folder:
-    """A downloaded and unpacked folder, behind the same face as an archive."""
+    """A downloaded and unpacked folder, with the interface of an archive."""
 
     def __init__(self, root: Path) -> None:
         self.paths: dict[str, float | None] = {}
@@ -124,7 +124,7 @@ def lms_sources(download: Archive, at: Path, topics: Topics, note: Callable[[str
     reasons = {path.lstrip("./") or path: reason for path, reason in download.problems}
     troubled, foreign = pieces_of(reasons)
     for path in [*others, *foreign, *(() if troubled else reasons)]:
-        note(f"{as_text(at.name)}: {path}: {reasons.get(path, 'no submission, by its name: left out')}")
+        note(f"{as_text(at.name)}: {path}: {reasons.get(path, 'not a submission, by its name: left out')}")
     return _grouped(download, at, topics, pieces, [(piece, reasons[piece.path]) for piece in troubled])
 
 

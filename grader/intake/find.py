@@ -42,8 +42,8 @@ def find_submissions(
     """The submissions at the paths: each is a submission, or a folder or archive of them; sorted, with unique names.
 
     Args:
-        topics: names, or names and their exercises, so that a file can be told by what it defines.
-        skip: the one folder inside them that is none: where the results go.
+        topics: names, or names and their exercises, so that a file can be recognised by what it defines.
+        skip: the one folder inside them that is not a submission: where the results go.
         roster: gives names to ids, and times.
         note: is called with a line for each thing that belongs to nobody, and for each student who handed in nothing.
 
@@ -170,12 +170,12 @@ def _enrolled(found: Iterable[Found], roster: Roster, note: Callable[[str], None
 
 
 def _unique(found: Sequence[Found]) -> Iterator[Source]:
-    """Tells equal names apart by what else is known of them, then by a number."""
+    """Makes equal names different by what else is known of them, then by a number."""
     count = Counter(source.name for source in found)
     taken = {name for name, times in count.items() if times == 1}
     for source in found:
         if count[source.name] > 1:
-            names = itertools.chain([full := source.told_apart], (f"{full} ({n})" for n in itertools.count(2)))
+            names = itertools.chain([full := source.longer_name], (f"{full} ({n})" for n in itertools.count(2)))
             source = replace(source, name=next(name for name in names if name not in taken))
             taken.add(source.name)
         yield source

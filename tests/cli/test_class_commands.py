@@ -17,7 +17,7 @@ from grader.course.due import LatePolicy
 from grader.errors import CourseError, UserError
 from grader.gradebook import Gradebook
 from grader.grading.many_submissions import late_policy
-from grader.intake.submission import Arrival, Submission
+from grader.intake.submission import Arrival, Note, Submission
 from grader.reports.status import diff_lines, give_points, status_lines
 from grader.results import CheckResult, ExerciseResult, SubmissionResult, VerdictKind
 
@@ -38,7 +38,7 @@ def graded(out: Path, *results: SubmissionResult, expected: int = 0, finish: boo
     with Gradebook.open(out / "gradebook.sqlite") as book:
         run = book.start_run("course", "hash", 0, "key", {}, expected=expected, late=LatePolicy(DUE, 0.5))
         for one in results:
-            work = Submission(one.submission, {}, ("a.py: left out",), Arrival(**arrival))  # type: ignore[arg-type]
+            work = Submission(one.submission, {}, (Note("a.py", "left out"),), Arrival(**arrival))  # type: ignore[arg-type]
             book.arrive(run, work, "d")
             book.record(run, one, "d", 0.1)
         if finish:
