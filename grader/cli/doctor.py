@@ -1,4 +1,4 @@
-"""What `grader doctor` tells: versions, machine, and which layers of the sandbox work here. Never imports torch."""
+"""``grader doctor``: versions, machine, and which layers of the sandbox work here. Never imports torch."""
 
 from __future__ import annotations
 
@@ -9,14 +9,27 @@ import platform
 import sys
 from collections.abc import Iterator
 
+import typer
+
 from grader import machine
-from grader.sandbox.sandbox import probe_layers
+from grader.cli.output import print_lines
 
 _PACKAGES = ("torchkata", "torch", "pytest", "hypothesis", "msgspec", "typer", "rich")
 
 
-def report() -> Iterator[str]:
-    """The report, line by line."""
+def add_to(app: typer.Typer) -> None:
+    """Adds the command to a command line."""
+    app.command(epilog="\b\nExample:\n  grader doctor")(doctor)
+
+
+def doctor() -> None:
+    """Say what this machine offers: versions, cores, memory, layers of the sandbox."""
+    print_lines(_report())
+
+
+def _report() -> Iterator[str]:
+    from grader.sandbox.sandbox import probe_layers
+
     yield f"python      {platform.python_version()} ({sys.executable})"
     for name in _PACKAGES:
         version = "not installed"

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from grader.cli.options import (
+    DEFAULT_FILES,
+    DEFAULT_LIMITS,
+    DEFAULT_MEMORY,
+    DEFAULT_PRINTS,
     CheckSeconds,
     CourseOption,
     DevicesOption,
@@ -25,6 +28,7 @@ from grader.cli.options import (
     TopicSeconds,
     limits_from,
 )
+from grader.cli.output import print_lines
 
 _OUT = Path("grades")
 
@@ -70,25 +74,25 @@ def grade(
     seed: SeedOption = 0,
     devices: DevicesOption = "auto",
     fail_under: FailUnder = None,
-    check_seconds: CheckSeconds = 10.0,
-    topic_seconds: TopicSeconds = 60.0,
-    memory: Memory = "2GiB",
-    processes: Processes = 64,
-    files: Files = "16MiB",
-    prints: Prints = "64KiB",
+    check_seconds: CheckSeconds = DEFAULT_LIMITS.check_seconds,
+    topic_seconds: TopicSeconds = DEFAULT_LIMITS.topic_seconds,
+    memory: Memory = DEFAULT_MEMORY,
+    processes: Processes = DEFAULT_LIMITS.processes,
+    files: Files = DEFAULT_FILES,
+    prints: Prints = DEFAULT_PRINTS,
 ) -> int:
     """Grade many submissions: a table, results.jsonl, and a gradebook that an interrupted run goes on from."""
     if dask is not None and jobs:
-        raise typer.BadParameter("with --dask, the cluster's threads tell how many at a time", param_hint="--jobs")
+        raise typer.BadParameter("with --dask, the cluster's threads set how many at a time", param_hint="--jobs")
     limits = limits_from(check_seconds, topic_seconds, memory, processes, files, prints)
-    from grader.grading.many_submissions import ClassSettings, grade_class
-    from grader.grading.one_submission import Settings
+    from grader.grading.many_submissions import grade_class
+    from grader.grading.settings import ClassSettings, GradingSettings
     from grader.machine import cores
 
-    settings = Settings(
+    settings = GradingSettings(
         names=tuple(only or ()), course=course, seed=seed, fail_under=fail_under, limits=limits, devices=devices
     )
-    told = ClassSettings(
+    class_settings = ClassSettings(
         paths=tuple(paths),
         out=out,
         jobs=jobs or cores(),
@@ -99,7 +103,7 @@ def grade(
         due=due,
         late_penalty=late_penalty,
     )
-    return grade_class(told, settings)
+    return grade_class(class_settings, settings)
 
 
 def status(
@@ -109,7 +113,7 @@ def status(
     """Tell how far a class is graded: done, left, failed, time to go; late work and overrides."""
     from grader.reports.status import status_lines
 
-    _print(status_lines(out, notes=notes))
+    print_lines(status_lines(out, notes=notes))
 
 
 def diff(
@@ -120,7 +124,7 @@ def diff(
     """Show whose marks differ between two runs, as when a course was changed (see: grade --trial)."""
     from grader.reports.status import diff_lines
 
-    _print(diff_lines(out, before, after))
+    print_lines(diff_lines(out, before, after))
 
 
 def override(
@@ -134,11 +138,4 @@ def override(
     """Give points by hand; they are kept beside the automatic ones with who, when and why."""
     from grader.reports.status import give_points
 
-    _print(give_points(out, student, exercise, points, why, who))
-
-
-def _print(lines: Iterable[str]) -> None:
-    from grader.text import clean
-
-    for line in lines:
-        typer.echo(clean(line).replace("\n", " "))
+    print_lines(give_points(out, student, exercise, points, why, who))

@@ -1,4 +1,4 @@
-"""The commands that show results to people and hand them to other programs. Importing it imports nothing slow."""
+"""The commands that pass results on: ``report``, ``export``, ``package``, ``ci``. Importing it imports nothing slow."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Platform(str, Enum):
 
 
 def add_to(app: typer.Typer) -> None:
-    """Registers the commands."""
+    """Adds the commands to a command line."""
     app.command(epilog="\b\nExamples:\n  grader report\n  grader report --out week1")(report)
     app.command(
         epilog="\b\nExamples:\n  grader export csv\n  grader export canvas --into Grades.csv --column 'Week 1'\n"
@@ -63,10 +63,11 @@ def report(
 ) -> None:
     """Make a page of the class and a feedback page for each submission: report/ beside the gradebook."""
     from grader.course import Course
-    from grader.reports.entries import entries_of, open_gradebook
+    from grader.gradebook import Gradebook
+    from grader.reports.entries import entries_of
     from grader.reports.html import write_report
 
-    with open_gradebook(out) as book:
+    with Gradebook.open_existing(out) as book:
         page = write_report(entries_of(book, run), Course.load(course), book.path.parent / "report")
     typer.echo(f"class page: {page}")
 
@@ -95,10 +96,10 @@ def export(
     course: CourseOption = None,
 ) -> None:
     """Hand results to another program: Canvas and Moodle files are filled, the others are made."""
-    from grader.exports.write import Settings
+    from grader.exports.write import ExportSettings
     from grader.exports.write import export as write
 
-    settings = Settings(
+    settings = ExportSettings(
         grades=out, course=course, to=to, into=into, column=column, submission=submission, run=run, root=root
     )
     write(kind.value, settings)

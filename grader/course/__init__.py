@@ -1,7 +1,8 @@
 """A course as files: manifest, sources, stubs, handouts. Never imports torch or pytest, never runs a course's code."""
 
-from grader.course.model import Course, Exercise, Topic, content_hash
-from grader.course.source import CheckInfo, Misconception, checks_of, misconceptions_of
+from grader.course.model import Course, checks_of, content_hash, misconceptions_of
+from grader.course.source import CheckInfo, Misconception
+from grader.course.topic import Exercise, Topic
 from grader.errors import CourseError, UnknownName, UserError
 
 __all__ = [

@@ -8,8 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from grader.course.model import Course
-from grader.course.stubs import write_atomically
 from grader.errors import UserError
+from grader.files import write_atomically
 
 
 def init(course: Course, folder: Path, force: bool = False) -> list[Path]:
@@ -39,9 +39,10 @@ def init(course: Course, folder: Path, force: bool = False) -> list[Path]:
         )
     for name in changed:
         (folder / name).rename(_free_backup(folder / name))
+    folder.mkdir(parents=True, exist_ok=True)
     missing = [name for name in wanted if not (folder / name).exists()]
     for name in missing:
-        write_atomically(folder / name, wanted[name])
+        write_atomically(folder / name, [wanted[name]])
     return [folder / name for name in missing]
 
 

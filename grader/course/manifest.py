@@ -15,16 +15,17 @@ from typing import Any
 import msgspec
 
 from grader.course.due import LatePolicy, read_due, read_penalty
+from grader.course.topic import Exercise, Topic
 from grader.errors import CourseError, did_you_mean
 
 Key = tuple[str | int, ...]
-"""Where something stands: ``("topics", 0, "exercises", 2, "points")``."""
+"""Where a value is in the manifest: ``("topics", 0, "exercises", 2, "points")``."""
 
 _HEADER = re.compile(r"^\s*(\[\[?)\s*([\w.\s-]+?)\s*\]\]?\s*(#.*)?$")
 _ENTRY = re.compile(r"""^\s*["']?([\w-]+)["']?\s*=""")
 _SYNTAX_LINE = re.compile(r"\s*\(at line (\d+), column \d+\)")
 _UNKNOWN = re.compile(r"^Object contains unknown field `(.+?)`")
-_DUE = re.compile(rb"^[ \t]*(?:due|late_penalty_per_day)[ \t]*=.*\n?", re.MULTILINE)
+_LATE_KEYS = re.compile(rb"^[ \t]*(?:due|late_penalty_per_day)[ \t]*=.*\n?", re.MULTILINE)
 
 
 class CourseEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -36,42 +37,22 @@ class CourseEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     late_penalty_per_day: Any = 0.0
 
 
-class ExerciseEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One ``[[topics.exercises]]`` table."""
-
-    name: str
-    points: float
-    hints: tuple[str, ...] = ()
-    needs: tuple[str, ...] = ()
-
-
-class TopicEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One ``[[topics]]`` table."""
-
-    name: str
-    title: str
-    summary: str = ""
-    reading: tuple[str, ...] = ()
-    preload: tuple[str, ...] = ()
-    exercises: tuple[ExerciseEntry, ...] = ()
-
-
 class ManifestEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The whole of ``course.toml``."""
 
     course: CourseEntry
-    topics: tuple[TopicEntry, ...] = ()
+    topics: tuple[Topic, ...] = ()
 
 
 class Manifest:
-    """A manifest as written, and the lines that its entries stand on."""
+    """A manifest as data, and the line of each of its entries."""
 
     def __init__(self, file: Path) -> None:
         """Read and convert `file`.
 
         Raises:
-            CourseError: if it is missing or not TOML, has an unknown key or a value of the wrong type, a name that
-                Python or another entry forbids, points that are none, or needs that nobody can meet.
+            CourseError: if it is missing or not TOML, has an unknown key or a value of the wrong type, a name that is
+                not valid in Python or not unique, points that are not above 0, or needs that nobody can meet.
         """
         self.file = file
         try:
@@ -86,9 +67,11 @@ class Manifest:
         except msgspec.DecodeError as error:
             raise self._syntax_error(str(error), text) from None
         try:
-            self.entry = msgspec.convert(tables, ManifestEntry)
+            entry = msgspec.convert(tables, ManifestEntry)
         except msgspec.ValidationError as error:
             raise self._wrong_entry(str(error)) from None
+        self._require_no_topic_key(tables)
+        self.entry = msgspec.structs.replace(entry, topics=tuple(topic.with_full_names() for topic in entry.topics))
         self._require_topics()
         self._require_needs()
         self.late = self._late()
@@ -103,10 +86,17 @@ class Manifest:
         """A `CourseError` at the line of `key`."""
         return CourseError(self.file, self.line(*key), message)
 
-    def _exercises(self) -> Iterator[tuple[Key, TopicEntry, ExerciseEntry]]:
+    def _exercises(self) -> Iterator[tuple[Key, Exercise]]:
         for t, topic in enumerate(self.entry.topics):
             for e, exercise in enumerate(topic.exercises):
-                yield ("topics", t, "exercises", e), topic, exercise
+                yield ("topics", t, "exercises", e), exercise
+
+    def _require_no_topic_key(self, tables: Any) -> None:
+        """`Exercise` knows its topic, but from the place of its table only."""
+        for t, topic in enumerate(tables.get("topics", ())):
+            for e, exercise in enumerate(topic.get("exercises", ())):
+                if "topic" in exercise:
+                    raise self.error("unknown key `topic`", "topics", t, "exercises", e, "topic")
 
     def _require_topics(self) -> None:
         if not self.entry.topics:
@@ -119,8 +109,8 @@ class Manifest:
                     raise self.error(f"`{module}` cannot be the name of a module", "topics", t, "preload")
             if not topic.exercises:
                 raise self.error(f"topic `{topic.name}` has no [[topics.exercises]]", "topics", t)
-        for key, topic, exercise in self._exercises():
-            self._require_new_name("exercise", exercise.name, full_name(topic.name, exercise.name), seen, *key, "name")
+        for key, exercise in self._exercises():
+            self._require_new_name("exercise", exercise.name, exercise.full_name, seen, *key, "name")
             if not (math.isfinite(exercise.points) and exercise.points > 0):
                 raise self.error(f"points must be a number above 0, not {exercise.points}", *key, "points")
 
@@ -132,16 +122,14 @@ class Manifest:
         seen.add(full)
 
     def _require_needs(self) -> None:
-        needs: dict[str, list[str]] = {}
-        for _, topic, exercise in self._exercises():
-            needs[full_name(topic.name, exercise.name)] = [full_name(topic.name, need) for need in exercise.needs]
-        for key, topic, exercise in self._exercises():
-            name = full_name(topic.name, exercise.name)
+        needs = {exercise.full_name: exercise.needs for _, exercise in self._exercises()}
+        for key, exercise in self._exercises():
+            name = exercise.full_name
             reached: set[str] = set()
             frontier = list(needs[name])
             for need in frontier:
                 if need not in needs:
-                    message = f"`{name}` needs `{need}`, which is no exercise of this course"
+                    message = f"`{name}` needs `{need}`, which is not an exercise of this course"
                     raise self.error(message + did_you_mean(need, needs), *key, "needs")
             while frontier:
                 need = frontier.pop()
@@ -178,12 +166,7 @@ class Manifest:
 
 def timeless(manifest: bytes) -> bytes:
     """A manifest without what says when work is due: that changes no result."""
-    return _DUE.sub(b"", manifest)
-
-
-def full_name(topic: str, exercise: str) -> str:
-    """``topic.exercise``; a name that is full already stays as it is."""
-    return exercise if "." in exercise else f"{topic}.{exercise}"
+    return _LATE_KEYS.sub(b"", manifest)
 
 
 def _lines_of(text: str) -> dict[Key, int]:

@@ -1,4 +1,4 @@
-"""Course, Topic, Exercise: the manifest as data, and where a course's files are.
+"""Course: the manifest as data, and where a course's files are.
 
 Never imports torch or pytest, never runs a course's code, and knows no exercise that the manifest does not list.
 """
@@ -12,52 +12,10 @@ from pathlib import Path
 import msgspec
 
 from grader.course.due import NOT_DUE, LatePolicy
-from grader.course.manifest import Manifest, full_name, timeless
-from grader.course.source import CheckInfo, Misconception, checks_of, misconceptions_of
-from grader.errors import CourseError, UnknownName, UserError, did_you_mean
-
-__all__ = [
-    "CheckInfo",
-    "Course",
-    "CourseError",
-    "Exercise",
-    "Misconception",
-    "Topic",
-    "UnknownName",
-    "UserError",
-    "checks_of",
-    "content_hash",
-    "misconceptions_of",
-]
-
-
-class Exercise(msgspec.Struct, frozen=True, kw_only=True):
-    """One function or class to write; ``needs`` are full names of exercises that must pass first."""
-
-    topic: str
-    name: str
-    points: float
-    hints: tuple[str, ...] = ()
-    needs: tuple[str, ...] = ()
-
-    @property
-    def full_name(self) -> str:
-        """``topic.name``, unique in the course."""
-        return full_name(self.topic, self.name)
-
-
-class Topic(msgspec.Struct, frozen=True, kw_only=True):
-    """One stub module and its exercises, in order of learning.
-
-    ``preload``: installed modules that are slow to import and that its exercises use: loaded once, before grading.
-    """
-
-    name: str
-    title: str
-    summary: str = ""
-    reading: tuple[str, ...] = ()
-    preload: tuple[str, ...] = ()
-    exercises: tuple[Exercise, ...] = ()
+from grader.course.manifest import Manifest, timeless
+from grader.course.source import CheckInfo, Misconception, read_checks, read_misconceptions
+from grader.course.topic import Exercise, Topic
+from grader.errors import CourseError, UnknownName, did_you_mean
 
 
 class Course(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,7 +50,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
             title=manifest.entry.course.title,
             root=root,
             manifest=manifest_file,
-            topics=_topics(manifest),
+            topics=manifest.entry.topics,
             exercises_dir=root / "exercises",
             solutions_dir=root / "solutions",
             checks_dir=checks_dir,
@@ -186,6 +144,24 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         return found
 
 
+def checks_of(course: Course, topic: str) -> tuple[CheckInfo, ...]:
+    """The checks in ``checks/test_<topic>.py``, in order.
+
+    Raises:
+        CourseError: if the file is missing, or holds a test that belongs to no exercise of the topic.
+    """
+    return read_checks(course.check_file(topic), course.topic(topic))
+
+
+def misconceptions_of(course: Course, topic: str) -> tuple[Misconception, ...]:
+    """The wrong answers in ``solutions/misconceptions/<topic>.py``, in order; none if there is no such file.
+
+    Raises:
+        CourseError: if a decorator's arguments are not literals, its exercise is unknown, or two have one name.
+    """
+    return read_misconceptions(course.misconceptions_file(topic), course.topic(topic))
+
+
 def content_hash(course: Course) -> str:
     """SHA-256 (hex) over manifest, stubs, solutions and checks: paths within the course, and bytes.
 
@@ -224,29 +200,6 @@ def _locate(path: Path | str | None) -> tuple[Path, Path, Path]:
         raise CourseError(folder, None, "not a course: no course.toml in this folder or in exercises/ under it")
     shipped = folder in (package.parent, package / "shipped")
     return folder, manifest, package / "checks" if shipped else folder / "checks"
-
-
-def _topics(manifest: Manifest) -> tuple[Topic, ...]:
-    return tuple(
-        Topic(
-            name=topic.name,
-            title=topic.title,
-            summary=topic.summary,
-            reading=topic.reading,
-            preload=topic.preload,
-            exercises=tuple(
-                Exercise(
-                    topic=topic.name,
-                    name=exercise.name,
-                    points=exercise.points,
-                    hints=exercise.hints,
-                    needs=tuple(full_name(topic.name, need) for need in exercise.needs),
-                )
-                for exercise in topic.exercises
-            ),
-        )
-        for topic in manifest.entry.topics
-    )
 
 
 def _require_files(course: Course, manifest: Manifest) -> None:

@@ -8,15 +8,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
-from grader.course.manifest import full_name
+from grader.course.topic import Topic, full_name
 from grader.errors import CourseError
-
-if TYPE_CHECKING:
-    from grader.course.model import Course, Topic
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
@@ -58,20 +54,18 @@ def parse(file: Path) -> ast.Module:
         raise CourseError(file, error.lineno, f"not valid Python: {error.msg}") from None
 
 
-def checks_of(course: Course, topic: str) -> tuple[CheckInfo, ...]:
-    """The checks in ``checks/test_<topic>.py``, in order.
+def read_checks(file: Path, topic: Topic) -> tuple[CheckInfo, ...]:
+    """The checks in a topic's `file`, in order.
 
     Raises:
         CourseError: if the file is missing, or holds a test that belongs to no exercise of the topic.
     """
-    of = course.topic(topic)
-    file = course.check_file(topic)
     found: dict[str, CheckInfo] = {}
     for node in _definitions(parse(file)):
         call = _decorator(node, "exercise")
         if call is None:
             if node.name.startswith("test_") and not isinstance(node, ast.ClassDef):
-                raise CourseError(file, node.lineno, f'`{node.name}` has no @exercise("{topic}.NAME")')
+                raise CourseError(file, node.lineno, f'`{node.name}` has no @exercise("{topic.name}.NAME")')
             continue
         name, options = _literals(call, file)
         hidden = options.pop("hidden", False)
@@ -81,7 +75,7 @@ def checks_of(course: Course, topic: str) -> tuple[CheckInfo, ...]:
             raise CourseError(file, node.lineno, f"`{node.name}` is not collected: a check's name begins with test_")
         if node.name in found:
             raise CourseError(file, node.lineno, f"`{node.name}` is defined twice, so the first one never runs")
-        exercise = _full_name(of, name, file, call.lineno)
+        exercise = _full_name(topic, name, file, call.lineno)
         docstring = ast.get_docstring(node) or ""
         found[node.name] = CheckInfo(
             exercise=exercise, function=node.name, line=node.lineno, docstring=docstring, hidden=hidden
@@ -89,14 +83,12 @@ def checks_of(course: Course, topic: str) -> tuple[CheckInfo, ...]:
     return tuple(found.values())
 
 
-def misconceptions_of(course: Course, topic: str) -> tuple[Misconception, ...]:
-    """The wrong answers in ``solutions/misconceptions/<topic>.py``, in order; none if there is no such file.
+def read_misconceptions(file: Path, topic: Topic) -> tuple[Misconception, ...]:
+    """The wrong answers in a topic's `file`, in order; none if there is no such file.
 
     Raises:
         CourseError: if a decorator's arguments are not literals, its exercise is unknown, or two have one name.
     """
-    of = course.topic(topic)
-    file = course.misconceptions_file(topic)
     if not file.is_file():
         return ()
     found: list[Misconception] = []
@@ -113,13 +105,13 @@ def misconceptions_of(course: Course, topic: str) -> tuple[Misconception, ...]:
             raise CourseError(file, call.lineno, message)
         if any(other.name == name or other.function == node.name for other in found):
             raise CourseError(file, node.lineno, f"a second misconception called `{name}` in this topic")
-        exercise = _full_name(of, target, file, call.lineno)
+        exercise = _full_name(topic, target, file, call.lineno)
         found.append(
             Misconception(
                 name=str(name),
                 exercise=exercise,
                 tell=tell,
-                topic=topic,
+                topic=topic.name,
                 function=node.name,
                 part=str(part),
                 line=node.lineno,

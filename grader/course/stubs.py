@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import ast
 import io
-import os
 import re
-import tempfile
 import tokenize
 from pathlib import Path
 
 import msgspec
 
-from grader.course.model import Course, CourseError, Topic
+from grader.course.model import Course
 from grader.course.source import parse
+from grader.course.topic import Topic
+from grader.errors import CourseError
+from grader.files import write_atomically
 
 _MARKER = re.compile(r"#\s*(?:(solution):(.*)|(end)\s*)$")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -89,24 +90,9 @@ def release(course: Course, check: bool = False) -> list[Path]:
     stale = [file for file, stub in stubs.items() if not file.is_file() or file.read_bytes() != stub]
     if not check:
         for file in stale:
-            write_atomically(file, stubs[file])
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(file, [stubs[file]])
     return stale
-
-
-def write_atomically(file: Path, data: bytes) -> None:
-    """Put `data` in `file`: a reader sees the old content or the new, never a part; folders are made as needed."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    mode = file.stat().st_mode & 0o777 if file.exists() else 0o644
-    handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-        temporary.chmod(mode)
-        temporary.replace(file)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def _regions(source: str, file: Path) -> list[Region]:

@@ -15,7 +15,8 @@ from pathlib import Path
 from grader.course import Course
 from grader.exports.gradescope import failure, results
 from grader.files import write_atomically
-from grader.reports.entries import entries_of, open_gradebook
+from grader.gradebook import Gradebook
+from grader.reports.entries import entries_of
 from grader.text import clean
 
 _FAULT = "The grader failed. This says nothing about your work: tell your instructor."
@@ -33,7 +34,7 @@ def run(root: Path) -> bytes:
         print(clean(told.stdout.decode("utf-8", "replace")), said, sep="\n", flush=True)
         if told.returncode == 4:
             return failure(said.replace(str(root / "submission"), "your submission").removeprefix("error: "))
-        with contextlib.closing(open_gradebook(Path(folder))) as book:
+        with contextlib.closing(Gradebook.open_existing(Path(folder))) as book:
             entries = entries_of(book)
             if len(entries) > 1:
                 names = ", ".join(entry.result.submission for entry in entries[:5])

@@ -12,7 +12,8 @@ import msgspec
 from grader.course import Course
 from grader.errors import UserError
 from grader.files import write_atomically
-from grader.reports.entries import Entry, entries_of, open_gradebook
+from grader.gradebook import Gradebook
+from grader.reports.entries import Entry, entries_of
 from grader.reports.feedback import file_stem, one_line
 from grader.text import clean
 
@@ -26,11 +27,22 @@ FILES = {
     "gitlab": "code-quality.json",
     "github": "",
 }
-"""Each format, and the file beside the gradebook that it goes to unless told otherwise."""
+"""Each format, and the file beside the gradebook that it goes to where no other is named."""
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """What the command was told."""
+class ExportSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What is exported, and where to.
+
+    Attributes:
+        grades: the folder of the gradebook.
+        course: the course's folder; None is the shipped course.
+        to: the file to write, ``-`` for stdout; None: beside the gradebook.
+        into: Canvas, Moodle: the file that was downloaded.
+        column: Canvas: the assignment's title or number.
+        submission: only this one; None: all.
+        run: of the gradebook; None: the last one.
+        root: GitHub, GitLab: the repository, to name files in it.
+    """
 
     grades: Path
     course: Path | None = None
@@ -42,14 +54,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     root: Path = Path()
 
 
-def export(kind: str, settings: Settings) -> None:
+def export(kind: str, settings: ExportSettings) -> None:
     """Writes the export, and says where it is and what was left out.
 
     Raises:
         UserError: no such gradebook, submission or file; a file that cannot be filled or written.
     """
     course = Course.load(settings.course)
-    with open_gradebook(settings.grades) as book:
+    with Gradebook.open_existing(settings.grades) as book:
         entries = entries_of(book, settings.run)
         if settings.submission is not None:
             entries = [entry for entry in entries if entry.result.submission == settings.submission]
@@ -75,7 +87,9 @@ def export(kind: str, settings: Settings) -> None:
             print(to)
 
 
-def _content(kind: str, entries: list[Entry], course: Course, settings: Settings) -> tuple[Iterable[bytes], list[str]]:
+def _content(
+    kind: str, entries: list[Entry], course: Course, settings: ExportSettings
+) -> tuple[Iterable[bytes], list[str]]:
     from grader.exports import canvas, csv_table, gitlab, gradescope, json_all, junit, moodle
 
     if kind in ("canvas", "moodle"):
@@ -98,7 +112,7 @@ def _content(kind: str, entries: list[Entry], course: Course, settings: Settings
     return [gradescope.results(entries[0], course)], []
 
 
-def _each(entries: list[Entry], course: Course, settings: Settings) -> None:
+def _each(entries: list[Entry], course: Course, settings: ExportSettings) -> None:
     """A folder with Gradescope's file of each submission."""
     from grader.exports.gradescope import results
 

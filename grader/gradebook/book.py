@@ -1,6 +1,6 @@
 """Writing results down and reading them back.
 
-Only ever adds: no result is overwritten, and a file that is no gradebook (or a newer one) is refused, never replaced.
+Only ever adds: no result is overwritten, and a file that is not a gradebook (or a newer one) is refused, not replaced.
 Written the moment a result is known, so that a killed run loses nothing that was graded.
 """
 
@@ -20,9 +20,10 @@ from types import TracebackType
 import msgspec
 
 from grader.course.due import NOT_DUE, LatePolicy
+from grader.errors import UserError
 from grader.gradebook import reading
 from grader.gradebook.records import Override, Row, Run
-from grader.gradebook.schema import DamagedGradebook, connect, connect_whole, set_aside, told
+from grader.gradebook.schema import DamagedGradebook, connect, file_errors, set_aside
 from grader.intake.submission import Submission
 from grader.results import SubmissionResult, to_json
 
@@ -54,10 +55,22 @@ class Gradebook:
         if not keep_damaged_aside:
             return cls(connect(path), path)
         try:
-            return cls(connect_whole(path), path)
+            return cls(connect(path, check_pages=True), path)
         except DamagedGradebook:
             aside = set_aside(path)
-            return cls(connect_whole(path), path, aside)
+            return cls(connect(path, check_pages=True), path, aside)
+
+    @classmethod
+    def open_existing(cls, place: Path) -> Gradebook:
+        """The gradebook in a folder of grades, or the file itself.
+
+        Raises:
+            UserError: there is none, or as in `open`.
+        """
+        path = place / "gradebook.sqlite" if place.is_dir() or not place.exists() else place
+        if not path.is_file():
+            raise UserError(f"no gradebook at {path}", fix="grade first (grader grade), or name its folder: --out DIR")
+        return cls.open(path)
 
     def __enter__(self) -> Gradebook:
         return self
@@ -76,7 +89,6 @@ class Gradebook:
         seed: int,
         selection: str,
         versions: Mapping[str, str],
-        sandbox: Sequence[str] = (),
         *,
         expected: int = 0,
         late: LatePolicy = NOT_DUE,
@@ -85,21 +97,33 @@ class Gradebook:
         """Notes that a run begins, and returns its number.
 
         Args:
+            selection: as `selection_key` gives it.
+            versions: of the packages that results depend on.
             expected: how many submissions there are.
             late: when they were due.
             trial: the run is only there to be compared; it is never the last one.
         """
-        due = "" if late.due is None else late.due.isoformat()
+        run = {
+            "started": _now(),
+            "seed": seed,
+            "selection": selection,
+            "versions": _json(dict(versions)),
+            "expected": expected,
+            "process": os.getpid(),
+            "host": platform.node(),
+            "due": "" if late.due is None else late.due.isoformat(),
+            "late_penalty": late.per_day,
+            "trial": trial,
+        }
         with self._writing():
             self._db.execute("INSERT OR IGNORE INTO courses (hash, name) VALUES (?, ?)", (course_hash, course_name))
             (course,) = self._db.execute("SELECT id FROM courses WHERE hash = ?", (course_hash,)).fetchone()
+            # Every result keeps the sandbox that it was made in; the column is of the first version.
             row = self._db.execute(
                 "INSERT INTO runs (started, course, seed, selection, versions, sandbox, expected, process, host, due,"
-                " late_penalty, trial) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    *(_now(), course, seed, selection, _json(dict(versions)), _json(list(sandbox)), expected),
-                    *(os.getpid(), platform.node(), due, late.per_day, trial),
-                ),
+                " late_penalty, trial) VALUES (:started, :course, :seed, :selection, :versions, '[]', :expected,"
+                " :process, :host, :due, :late_penalty, :trial)",
+                {**run, "course": course},
             )
             return int(row.lastrowid or 0)
 
@@ -114,7 +138,7 @@ class Gradebook:
         with self._writing():
             self._db.execute(
                 "INSERT OR IGNORE INTO works (digest, files, notes) VALUES (?, ?, ?)",
-                (digest, files, _json(list(submission.notes))),
+                (digest, files, _json(list(submission.note_lines))),
             )
             self._db.execute(
                 "INSERT OR IGNORE INTO arrivals (run, submission, arrival) VALUES (?, ?, ?)",
@@ -123,20 +147,27 @@ class Gradebook:
 
     def files(self, digest: str) -> dict[str, bytes]:
         """The files of the work, by path; empty when an older grader did not keep them."""
-        with told(self.path):
+        with file_errors(self.path):
             row = self._db.execute("SELECT files FROM works WHERE digest = ?", (digest,)).fetchone()
         return {} if row is None else msgspec.msgpack.decode(zlib.decompress(row[0]), type=dict[str, bytes])
 
     def record(self, run: int, result: SubmissionResult, digest: str, seconds: float) -> None:
         """Keeps a result; on disk when this returns."""
+        row = {
+            "run": run,
+            "graded": _now(),
+            "seconds": seconds,
+            "score": result.score,
+            "max": result.max,
+            "final": "error" not in result.verdicts,
+            "result": to_json(result).decode(),
+        }
         with self._writing():
+            submission = self._submission(result.submission, digest)
             self._db.execute(
                 "INSERT INTO results (run, submission, graded, seconds, score, max, final, result)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    *(run, self._submission(result.submission, digest), _now(), seconds, result.score, result.max),
-                    *("error" not in result.verdicts, to_json(result).decode()),
-                ),
+                " VALUES (:run, :submission, :graded, :seconds, :score, :max, :final, :result)",
+                {**row, "submission": submission},
             )
 
     def lookup(
@@ -151,9 +182,9 @@ class Gradebook:
             row = self._db.execute(
                 "SELECT results.id, result FROM results JOIN submissions ON submissions.id = results.submission"
                 " JOIN runs ON runs.id = results.run JOIN courses ON courses.id = runs.course"
-                " WHERE submissions.name = ? AND digest = ? AND hash = ? AND seed = ? AND selection = ? AND final"
-                " ORDER BY results.id DESC LIMIT 1",
-                (name, digest, course_hash, seed, selection),
+                " WHERE submissions.name = :name AND digest = :digest AND hash = :course_hash AND seed = :seed"
+                " AND selection = :selection AND final ORDER BY results.id DESC LIMIT 1",
+                {"name": name, "digest": digest, "course_hash": course_hash, "seed": seed, "selection": selection},
             ).fetchone()
             found = None if row is None else reading.decoded(row[1])
             if found is not None and reuse_in is not None:
@@ -162,36 +193,35 @@ class Gradebook:
 
     def results(self, run: int | None = None) -> Iterator[Row]:
         """The results of a run (None: the last that is no trial), reused ones too, in order of names."""
-        with told(self.path):
+        with file_errors(self.path):
             yield from reading.rows(self._db, run)
 
     def runs(self) -> Iterator[Run]:
         """Every run and how far it came, the first one first."""
-        with told(self.path):
+        with file_errors(self.path):
             yield from reading.runs(self._db)
 
     def override(self, course: str, given: Override, digest: str) -> None:
         """Keeps points that a person gave; `digest` is of the work that they looked at."""
+        row = {**msgspec.structs.asdict(given), "course": course, "made": given.made or _now(), "digest": digest}
         with self._writing():
             self._db.execute(
                 "INSERT INTO overrides (course, student, exercise, points, max, why, who, made, digest)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    *(course, given.student, given.exercise, given.points, given.max),
-                    *(given.why, given.who, given.made or _now(), digest),
-                ),
+                " VALUES (:course, :student, :exercise, :points, :max, :why, :who, :made, :digest)",
+                row,
             )
 
     def _submission(self, name: str, digest: str) -> int:
-        key = (name, digest)
+        work = {"name": name, "digest": digest, "now": _now()}
         self._db.execute(
-            "INSERT OR IGNORE INTO submissions (name, digest, first_seen) VALUES (?, ?, ?)", (*key, _now())
+            "INSERT OR IGNORE INTO submissions (name, digest, first_seen) VALUES (:name, :digest, :now)", work
         )
-        return int(self._db.execute("SELECT id FROM submissions WHERE name = ? AND digest = ?", key).fetchone()[0])
+        found = self._db.execute("SELECT id FROM submissions WHERE name = :name AND digest = :digest", work)
+        return int(found.fetchone()[0])
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
-        with told(self.path):
+        with file_errors(self.path):
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield

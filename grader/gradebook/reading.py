@@ -29,29 +29,39 @@ def rows(db: sqlite3.Connection, run: int | None) -> Iterator[Row]:
         " ORDER BY submissions.name, results.id",
         (run,),
     )
-    for text, digest, seconds, reused, graded, notes, came in found:
+    for text, digest, seconds, reused, graded, notes, arrived in found:
         result = decoded(text)
-        if result is not None:
-            arrival = msgspec.json.decode(came, type=Arrival) if came else Arrival()
-            yield Row(
-                *(result, digest, seconds, bool(reused), graded, tuple(json.loads(notes or "[]")), arrival),
-                late=lateness(arrival, policy),
-                overrides=_overrides(db, course, result.submission, digest),
-            )
+        if result is None:
+            continue
+        arrival = msgspec.json.decode(arrived, type=Arrival) if arrived else Arrival()
+        yield Row(
+            result=result,
+            digest=digest,
+            seconds=seconds,
+            reused=bool(reused),
+            graded=graded,
+            notes=tuple(json.loads(notes or "[]")),
+            arrival=arrival,
+            late=lateness(arrival, policy),
+            overrides=_overrides(db, course, result.submission, digest),
+        )
 
 
 def runs(db: sqlite3.Connection) -> Iterator[Run]:
     """Every run and how far it came, the first one first."""
-    found = db.execute(
+    cursor = db.cursor()
+    cursor.row_factory = sqlite3.Row
+    found = cursor.execute(
         "WITH has (run, graded, final, fresh) AS (SELECT run, graded, final, 1 FROM results UNION ALL"
         " SELECT reused.run, '', final, 0 FROM reused JOIN results ON results.id = reused.result)"
-        " SELECT runs.id, name, hash, seed, started, finished, coalesce(max(graded), ''), expected,"
-        " count(has.run), coalesce(sum(fresh), 0), coalesce(sum(NOT final), 0), process, host, trial"
+        " SELECT runs.id AS id, name AS course, hash AS course_hash, seed, started, finished,"
+        " coalesce(max(graded), '') AS last, expected, count(has.run) AS done, coalesce(sum(fresh), 0) AS fresh,"
+        " coalesce(sum(NOT final), 0) AS failed, process, host, trial"
         " FROM runs JOIN courses ON courses.id = runs.course LEFT JOIN has ON has.run = runs.id"
         " GROUP BY runs.id ORDER BY runs.id"
     )
     for row in found:
-        yield Run(**dict(zip(Run.__struct_fields__, (*row[:-1], bool(row[-1])), strict=True)))
+        yield Run(**{**dict(row), "trial": bool(row["trial"])})
 
 
 def decoded(text: str) -> SubmissionResult | None:

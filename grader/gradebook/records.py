@@ -16,7 +16,7 @@ class Override(msgspec.Struct, frozen=True, kw_only=True):
         points: None withdraws the overrides before it.
         max: what the exercise is worth.
         made: ISO time.
-        stale: it was given for other work than the work at hand.
+        stale: it was given for other files than those graded now.
     """
 
     student: str
@@ -82,7 +82,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         done: graded or reused; ``failed`` of them have an ``error`` verdict: the grader's own fault.
         fresh: graded by this run itself.
         last: ISO time of its last result; empty: none yet.
-        finished: ISO time; empty: at work or interrupted.
+        finished: ISO time; empty: still running, or interrupted.
         process: its process number on ``host``.
         trial: made to be compared only.
     """

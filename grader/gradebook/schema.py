@@ -1,4 +1,4 @@
-"""The gradebook's tables, their versions, and what is done about a file that is none.
+"""The gradebook's tables, their versions, and what is done about a file that is not a gradebook.
 
 Never overwrites a file: an old one is copied before it is migrated, a damaged one is moved aside whole.
 """
@@ -75,18 +75,25 @@ class DamagedGradebook(UserError):
     """The file cannot be read as a database. Remedy: restore a copy; `grader grade` keeps it aside and begins anew."""
 
 
-def connect(path: Path) -> sqlite3.Connection:
+def connect(path: Path, *, check_pages: bool = False) -> sqlite3.Connection:
     """An open connection to a gradebook of this version, made or migrated if need be.
+
+    Args:
+        check_pages: look for damage in every page, not only in those that are read.
 
     Raises:
         UserError: it cannot be opened, is damaged, is another program's, or of a later version.
     """
-    with told(path):
+    with file_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
     try:
-        with told(path):
+        with file_errors(path):
             _prepare(connection, path)
+            if check_pages:
+                (answer,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+                if answer != "ok":
+                    raise sqlite3.DatabaseError(answer)
     except BaseException:
         connection.close()
         raise
@@ -94,14 +101,14 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def set_aside(path: Path) -> Path | None:
-    """Moves a damaged gradebook and its journals to a new name; None if, meanwhile, it is damaged no more.
+    """Moves a damaged gradebook and its journals to a new name; None if it is no longer damaged.
 
     Raises:
         UserError: it cannot be moved.
     """
-    with told(path), _alone_in(path.parent):
+    with file_errors(path), _alone_in(path.parent):
         with contextlib.suppress(DamagedGradebook):
-            connect_whole(path).close()
+            connect(path, check_pages=True).close()
             return None  # Another grader was faster.
         stamp = f"{datetime.datetime.now():%Y%m%d-%H%M%S}"
         names = itertools.chain([stamp], (f"{stamp}-{number}" for number in itertools.count(2)))
@@ -112,33 +119,19 @@ def set_aside(path: Path) -> Path | None:
         return target
 
 
-def connect_whole(path: Path) -> sqlite3.Connection:
-    """As `connect`, after every page was looked at."""
-    connection = connect(path)
-    try:
-        with told(path):
-            (answer,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-            if answer != "ok":
-                raise sqlite3.DatabaseError(answer)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
 def free(path: Path) -> bool:
     """Whether nothing has that name."""
     return not os.path.lexists(path)
 
 
 @contextlib.contextmanager
-def told(path: Path) -> Iterator[None]:
-    """Turns what can go wrong with the file into one line with the way out."""
+def file_errors(path: Path) -> Iterator[None]:
+    """Turns what can go wrong with the file into a `UserError` that says what to do."""
     try:
         yield
     except sqlite3.OperationalError as problem:
         locked = "locked" in str(problem)
-        fix = "another grader is at work on it: wait" if locked else "look at the folder, its rights and the disk"
+        fix = "another grader is writing to it: wait" if locked else "look at the folder, its permissions and the disk"
         raise UserError(f"gradebook {path}: {problem}", fix=f"{fix}, or name another folder (--out DIR)") from problem
     except sqlite3.DatabaseError as problem:
         raise DamagedGradebook(
@@ -169,7 +162,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
         _copy(connection, path)
     connection.execute("BEGIN IMMEDIATE")
     try:
-        version = _version(connection)  # Asked again under the lock: another grader may have made it meanwhile.
+        version = _version(connection)  # Read again under the lock: another grader may have migrated it meanwhile.
         for statement in [
             *(_TABLES.split(";\n") if version == 0 else ()),
             *(_SECOND.split(";\n") if version < 2 else ()),
@@ -183,7 +176,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _require_ours(connection: sqlite3.Connection, path: Path) -> None:
-    connection.execute("BEGIN")  # One look: between two, another grader may make the tables.
+    connection.execute("BEGIN")  # Both are read at one moment: between two, another grader may make the tables.
     try:
         version = _version(connection)
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()

@@ -8,32 +8,35 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import threading
 import time
 import uuid
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, NamedTuple
+from types import TracebackType
+from typing import Any, NamedTuple
 
 import msgspec
 
+from grader.course import Course
 from grader.errors import UserError
 from grader.grading.dask_worker import Broken, Done, Order, Refused, check, end, grade
-from grader.grading.local_workers import Graded, lost
+from grader.grading.graders import Graded, error_result
 from grader.grading.protocol import WorkerOptions
 from grader.intake.submission import Source, Submission, digest
 from grader.machine import versions
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from grader.course import Course
-
-_CONNECT_SECONDS, _ROUND_TRIP_SECONDS, _REFRESH_SECONDS, _LONELY_SECONDS = 10.0, 30.0, 2.0, 20.0
+CONNECT_SECONDS = 10.0
+_ROUND_TRIP_SECONDS = 30.0
+_REFRESH_SECONDS = 2.0
+_NO_WORKER_SECONDS = 20.0
 _KEPT = "what is graded is kept; the same command goes on"
 
 
 class _Sent(NamedTuple):
+    """A submission that the cluster grades; ``suspect``: a worker died of it, or of another one beside it."""
+
     name: str
     work: bytes
     digest: str
@@ -42,18 +45,18 @@ class _Sent(NamedTuple):
 
 
 class Cluster:
-    """A Dask cluster that grades a course; use it in a ``with`` statement.
+    """`Graders` on a Dask cluster; use it in a ``with`` statement, which ends its workers there.
 
     Args:
         address: of the scheduler, e.g. ``tcp://10.0.0.1:8786``.
-        tell: hears what a person at the command line should know meanwhile.
+        note: is called with what a person at the command line should know meanwhile.
 
     Raises:
         UserError: `distributed` is not installed, nothing answers there, or a worker has another grader or course.
     """
 
     def __init__(
-        self, address: str, course: Course, course_hash: str, options: WorkerOptions, tell: Callable[[str], None]
+        self, address: str, course: Course, course_hash: str, options: WorkerOptions, note: Callable[[str], None]
     ) -> None:
         try:
             import dask
@@ -63,21 +66,21 @@ class Cluster:
             raise UserError("--dask needs the package distributed", fix="pip install 'torchkata[dask]'") from None
         self._address = address
         self._course = course
-        self._tell = tell
+        self._note = note
         order = Order(
             run=uuid.uuid4().hex, course=course.name, course_hash=course_hash, options=options, versions=versions()
         )
         self._run, self._order, self._options = order.run, msgspec.msgpack.encode(order), options
         self._arrived: SimpleQueue[Any] = SimpleQueue()
         self.stopped = False
-        # Its own lines about lost connections would come between ours; a submission may weigh more than 10 MB.
+        # Its own lines about lost connections would come between ours; a submission may be larger than 10 MB.
         for name in ("distributed", "distributed.client", "distributed.core", "distributed.comm"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
         dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GB"})
-        connect: Any = Client
+        untyped_client: Any = Client
         try:
             resolve_address(address)
-            self._client: Any = connect(address, timeout=_CONNECT_SECONDS, set_as_default=False)
+            self._client: Any = untyped_client(address, timeout=CONNECT_SECONDS, set_as_default=False)
         except (OSError, ValueError, TypeError) as problem:
             first = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
             raise UserError(
@@ -92,14 +95,18 @@ class Cluster:
     def __enter__(self) -> Cluster:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
         """Ends the run's workers on the cluster; the cluster itself stays."""
-        with contextlib.suppress(Exception):  # A cluster that is gone has ended them already.
-            self._client.sync(
-                self._client._run, end, self._run, on_error="ignore", callback_timeout=_ROUND_TRIP_SECONDS
-            )
+        # `Client.run` takes no timeout, and a worker that hangs must not keep us: so it is waited for in a thread.
+        ending = threading.Thread(target=self._end_workers, daemon=True, name="end-dask-workers")
+        ending.start()
+        ending.join(_ROUND_TRIP_SECONDS)
         with contextlib.suppress(Exception):
             self._client.close()
+
+    def _end_workers(self) -> None:
+        with contextlib.suppress(Exception):  # A cluster that is gone has ended them already.
+            self._client.run(end, self._run, on_error="ignore")
 
     def stop(self) -> None:
         """Abandons what is being graded, at once and without waiting; a signal handler may call it."""
@@ -117,7 +124,7 @@ class Cluster:
         feed = iter(sources)
         waiting: dict[Any, _Sent] = {}
         suspects: deque[_Sent] = deque()
-        room = _Room(self._threads, self._tell)
+        room = _Room(self._threads, self._note)
         try:
             while True:
                 while not self.stopped and len(waiting) < room.now():
@@ -156,10 +163,10 @@ class Cluster:
         try:
             submission = source.read()
         except Exception as problem:
-            result = lost(self._course, self._options, source.name, f"{type(problem).__name__}: {problem}")
+            result = error_result(self._course, self._options, source.name, f"{type(problem).__name__}: {problem}")
             return Graded(result, digest(Submission(source.name, {})), 0.0)
         work = msgspec.msgpack.encode(submission)
-        self._submit(_Sent(source.name, work, digest(submission), submission.notes), waiting)
+        self._submit(_Sent(source.name, work, digest(submission), submission.note_lines), waiting)
         return None
 
     def _submit(self, sent: _Sent, waiting: dict[Any, _Sent]) -> None:
@@ -203,7 +210,7 @@ class Cluster:
         return UserError(f"the Dask scheduler at {self._address} is lost", fix=_KEPT)
 
     def _fault(self, sent: _Sent, reason: str) -> Graded:
-        return Graded(lost(self._course, self._options, sent.name, reason), sent.digest, 0.0, sent.notes)
+        return Graded(error_result(self._course, self._options, sent.name, reason), sent.digest, 0.0, sent.notes)
 
     def _require_fit(self) -> None:
         answers = self._client.run(check, self._order, on_error="return")
@@ -220,31 +227,31 @@ class Cluster:
                     fix="install the same packages there, and share the course's folder under the same path",
                 )
         if not answers:
-            self._tell(f"no worker at {self._address} yet; waiting for one (dask worker {self._address})")
+            self._note(f"no worker at {self._address} yet; waiting for one (dask worker {self._address})")
 
 
 class _Room:
     """How many submissions may be in flight: two for each thread there is, as workers come and go."""
 
-    def __init__(self, threads: Callable[[], int], tell: Callable[[str], None]) -> None:
-        self._threads, self._tell = threads, tell
-        self._looked = self._seen = float("-inf")
+    def __init__(self, threads: Callable[[], int], note: Callable[[str], None]) -> None:
+        self._threads, self._note = threads, note
+        self._looked = self._last_worker = float("-inf")
         self._room = 2
-        self._told = False
+        self._noted = False
 
     def now(self) -> int:
-        """The number, asked again every now and then."""
+        """The number; the scheduler is asked again every now and then."""
         if time.monotonic() - self._looked > _REFRESH_SECONDS:
             self.look()
         return self._room
 
     def look(self) -> None:
-        """Asks the scheduler; says once when all workers are gone for a while."""
+        """Asks the scheduler; notes once that all workers have been gone for a while."""
         self._looked = time.monotonic()
         threads = self._threads()
         self._room = max(2, 2 * threads)
-        if threads or self._seen < 0:
-            self._seen, self._told = self._looked, False
-        elif self._looked - self._seen > _LONELY_SECONDS and not self._told:
-            self._told = True
-            self._tell("the cluster has no worker any more; waiting for one (Ctrl-C ends)")
+        if threads or self._last_worker < 0:
+            self._last_worker, self._noted = self._looked, False
+        elif self._looked - self._last_worker > _NO_WORKER_SECONDS and not self._noted:
+            self._noted = True
+            self._note("the cluster has no worker any more; waiting for one (Ctrl-C ends)")

@@ -1,4 +1,4 @@
-"""What runs in a Dask worker for `grader grade --dask`: a crew of warm grader workers, kept from task to task.
+"""What runs in a Dask worker for `grader grade --dask`: warm grader workers, kept from task to task.
 
 Submitted code never runs in the Dask worker itself, and only bytes that decode to plain data go back.
 """
@@ -13,18 +13,21 @@ from pathlib import Path
 
 import msgspec
 
-from grader.grading.local_workers import Crew, Graded, Stopped
+from grader.course import Course, content_hash
+from grader.errors import UserError
+from grader.grading.graders import Graded, GradingStopped
+from grader.grading.local_workers import LocalWorkers
 from grader.grading.protocol import WorkerOptions
 from grader.intake.submission import Ready, Submission
 from grader.machine import versions
 
-_MATTER = ("torchkata", "torch", "hypothesis")
-"""Packages that must be the same everywhere: results depend on them."""
-_FORGOTTEN_SECONDS = 1800.0
+_SAME_EVERYWHERE = ("torchkata", "torch", "hypothesis")
+"""Packages whose versions must be equal: results depend on them."""
+_UNUSED_SECONDS = 1800.0
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run grades with; ``run`` is unique, so that two runs on one cluster do not end each other's crews."""
+    """What a run grades with; ``run`` is unique, so that two runs on one cluster do not end each other's workers."""
 
     run: str
     course: str
@@ -51,43 +54,44 @@ class Broken(msgspec.Struct, frozen=True, tag=True):
     reason: str
 
 
-class _Crews:
-    """The crews of this process, by run. One that was not asked for in a long time has lost its client, and ends."""
+class _WorkersByRun:
+    """The grader workers of this process, by run. Those unused for a long time have lost their client, and end."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._crews: dict[str, tuple[Crew, float]] = {}
+        self._workers: dict[str, tuple[LocalWorkers, float]] = {}
         self._ended: set[str] = set()
 
-    def get(self, order: Order) -> Crew:
-        from grader.course import Course
-
+    def get(self, order: Order) -> LocalWorkers:
         now = time.monotonic()
         with self._lock:
             if order.run in self._ended:
-                raise Stopped
-            forgotten = [run for run, (_, used) in self._crews.items() if now - used > _FORGOTTEN_SECONDS]
-            old = [self._crews.pop(run)[0] for run in forgotten if run != order.run]
-            crew = self._crews[order.run][0] if order.run in self._crews else None
-            if crew is None:
+                raise GradingStopped
+            unused = [run for run, (_, used) in self._workers.items() if now - used > _UNUSED_SECONDS]
+            old = [self._workers.pop(run)[0] for run in unused if run != order.run]
+            workers = self._workers[order.run][0] if order.run in self._workers else None
+            if workers is None:
                 course = Course.load(order.options.course and Path(order.options.course))
-                crew = Crew(course, order.options)
-            self._crews[order.run] = crew, now
+                workers = LocalWorkers(course, order.options)
+            self._workers[order.run] = workers, now
         for one in old:
-            one.stop()
-            one.close()
-        return crew
+            _end(one)
+        return workers
 
     def end(self, run: str) -> None:
         with self._lock:
             self._ended.add(run)
-            crew, _ = self._crews.pop(run, (None, 0.0))
-        if crew is not None:
-            crew.stop()
-            crew.close()
+            workers, _ = self._workers.pop(run, (None, 0.0))
+        if workers is not None:
+            _end(workers)
 
 
-_CREWS = _Crews()  # Dask offers tasks no other place that outlives them and is gone with the process.
+def _end(workers: LocalWorkers) -> None:
+    workers.stop()
+    workers.close()
+
+
+_WORKERS = _WorkersByRun()  # Dask offers tasks no other place that outlives them and is gone with the process.
 
 
 def grade(work: bytes, order: bytes) -> bytes:
@@ -97,7 +101,7 @@ def grade(work: bytes, order: bytes) -> bytes:
     """
     try:
         return msgspec.msgpack.encode(_graded(work, msgspec.msgpack.decode(order, type=Order)))
-    except Exception:  # `Stopped` too: then nobody waits for it.
+    except Exception:  # `GradingStopped` too: then nobody waits for it.
         return msgspec.msgpack.encode(Broken(traceback.format_exc(limit=-5).rstrip()))
 
 
@@ -105,7 +109,7 @@ def _graded(work: bytes, order: Order) -> Refused | Done:
     reason = unfit(order)
     if reason:
         return Refused(reason)
-    return Done(_CREWS.get(order).grade(Ready(msgspec.msgpack.decode(work, type=Submission))))
+    return Done(_WORKERS.get(order).grade(Ready(msgspec.msgpack.decode(work, type=Submission))))
 
 
 async def check(order: bytes) -> str:
@@ -115,16 +119,13 @@ async def check(order: bytes) -> str:
 
 async def end(run: str) -> None:
     """Ends the run's grader workers here, whatever they do."""
-    await asyncio.to_thread(_CREWS.end, run)
+    await asyncio.to_thread(_WORKERS.end, run)
 
 
 def unfit(order: Order) -> str:
     """Why this process cannot grade the order, in one line; empty when it can."""
-    from grader.course import Course, content_hash
-    from grader.errors import UserError
-
     here = versions()
-    for name in _MATTER:
+    for name in _SAME_EVERYWHERE:
         wanted, found = order.versions.get(name), here.get(name)
         if wanted != found:
             return f"it has {name} {found or 'not at all'}, this machine {wanted or 'not at all'}"

@@ -1,4 +1,4 @@
-"""Grades submissions with warm worker processes behind the `concurrent.futures.Executor` interface.
+"""Grades submissions with warm worker processes on this machine, one for each thread that grades.
 
 A worker that dies is replaced and its submission tried once more; a row is never lost. No submitted code runs here and
 no verdict is made here, except ``error`` where the grader itself failed.
@@ -12,116 +12,91 @@ import threading
 import time
 import traceback
 from collections.abc import Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
-from typing import TYPE_CHECKING
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from types import TracebackType
 
-import msgspec
-
+from grader.course import Course
+from grader.grading.graders import Graded, GradingStopped, error_result
 from grader.grading.protocol import WorkerOptions
 from grader.grading.worker_process import Worker, WorkerDied
 from grader.intake.submission import Source, Submission, digest
-from grader.results import CheckResult, ExerciseResult, SubmissionResult
-
-if TYPE_CHECKING:
-    from grader.course import Course
+from grader.results import SubmissionResult
 
 _SPARE_SECONDS = 120.0
 _TRIES = 3
 
 
-class Graded(msgspec.Struct, frozen=True):
-    """One submission's result, with what the gradebook keeps besides; ``seconds`` is wall time."""
+class LocalWorkers:
+    """`Graders` of this machine; use it in a ``with`` statement, which ends the workers.
 
-    result: SubmissionResult
-    digest: str
-    seconds: float
-    notes: tuple[str, ...] = ()
+    Args:
+        jobs: how many submissions `grade_all` grades at a time.
+        first: a worker that is starting already, for the thread that makes this.
+    """
 
-
-class Stopped(Exception):
-    """The crew was closed while this submission was being graded; there is no result."""
-
-
-class Crew:
-    """A warm worker for each thread that grades; replaces the dead."""
-
-    def __init__(self, course: Course, options: WorkerOptions, first: Worker | None = None) -> None:
-        self.course = course
-        self.options = options
-        limit = options.limits.get("topic_seconds", 60.0)
-        self._patience = _SPARE_SECONDS + 2 * limit * len(course.topics)
-        self._mine = threading.local()
+    def __init__(self, course: Course, options: WorkerOptions, jobs: int = 1, first: Worker | None = None) -> None:
+        self.stopped = False
+        self._course = course
+        self._options = options
+        self._jobs = jobs
+        self._patience = _SPARE_SECONDS + 2 * options.limits.topic_seconds * len(course.topics)
+        self._of_thread = threading.local()
         self._lock = threading.RLock()  # Reentrant: `stop` may interrupt the very thread that holds it.
         self._workers: set[Worker] = set()
-        self.stopped = False
         self._graded_one = False
-        self._given_up = 0
+        self._failures = 0
         if first is not None:
-            self._hire(first)
+            self._use(first)
+
+    def __enter__(self) -> LocalWorkers:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
+        if kind is not None:
+            self.stop()
+        self.close()
 
     def grade(self, source: Source) -> Graded:
         """Reads and grades one submission; a fault of the grader's own becomes a result of ``error`` verdicts.
 
         Raises:
-            Stopped: the crew was closed meanwhile.
+            GradingStopped: `stop` or `close` was called meanwhile.
         """
         started = time.monotonic()
         submission = Submission(source.name, {})
         try:
             submission = source.read()
             result = self._grade(submission)
-        except Stopped:
+        except GradingStopped:
             raise
         except Exception:
-            result = lost(self.course, self.options, source.name, traceback.format_exc(limit=-5).rstrip())
-        return Graded(result, digest(submission), time.monotonic() - started, submission.notes)
+            result = error_result(self._course, self._options, source.name, traceback.format_exc(limit=-5).rstrip())
+        return Graded(result, digest(submission), time.monotonic() - started, submission.note_lines)
 
-    def _grade(self, submission: Submission) -> SubmissionResult:
-        for _ in range(2):
-            worker: Worker | None = getattr(self._mine, "worker", None)
-            if worker is None:
-                worker = self._hire(Worker())
-            try:
-                reply = worker.grade(submission, self._patience)
-            except WorkerDied as death:
-                reason = f"the grader's worker process died: {death}"
-            else:
-                if isinstance(reply, SubmissionResult):
-                    self._graded_one = True
-                    return reply
-                reason = reply.fault
-            self._dismiss(worker)
-            if self.stopped:
-                raise Stopped
-            if self._hopeless():
-                break
-        return self._give_up(submission, reason)
+    def grade_all(self, sources: Iterable[Source]) -> Iterator[Graded]:
+        """Grades the submissions and yields each result as it is known; see `Graders.grade_all`.
 
-    def _hopeless(self) -> bool:
-        """Whether nothing could ever be graded here, as when a course's checks cannot be imported."""
-        return not self._graded_one and self._given_up >= _TRIES
-
-    def _give_up(self, submission: Submission, reason: str) -> SubmissionResult:
-        self._given_up += 1
-        return lost(self.course, self.options, submission.name, reason)
-
-    def _dismiss(self, worker: Worker) -> None:
-        self._mine.worker = None
-        with self._lock:
-            self._workers.discard(worker)
-        worker.end()
-
-    def _hire(self, worker: Worker) -> Worker:
-        with self._lock:
-            stopped = self.stopped
-            if not stopped:
-                self._workers.add(worker)
-        if stopped:
-            worker.end()
-            raise Stopped
-        worker.configure(self.options)
-        self._mine.worker = worker
-        return worker
+        When it ends, for whatever reason, the workers are gone.
+        """
+        threads = ThreadPoolExecutor(max_workers=self._jobs, thread_name_prefix="grade")
+        waiting: set[Future[Graded]] = set()
+        unread = iter(sources)
+        try:
+            while True:
+                if not self.stopped:
+                    for source in itertools.islice(unread, 2 * self._jobs - len(waiting)):
+                        waiting.add(threads.submit(self.grade, source))
+                if not waiting:
+                    return
+                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                for future in done:
+                    with contextlib.suppress(GradingStopped):
+                        yield future.result()
+        finally:
+            if waiting:
+                self.stop()
+            self.close()
+            threads.shutdown(wait=True, cancel_futures=True)
 
     def stop(self) -> None:
         """Abandons what is being graded, at once and without waiting; a signal handler may call it."""
@@ -142,48 +117,47 @@ class Crew:
         for worker in workers:
             worker.end(gently=idle)
 
+    def _grade(self, submission: Submission) -> SubmissionResult:
+        for _ in range(2):
+            worker: Worker | None = getattr(self._of_thread, "worker", None)
+            if worker is None:
+                worker = self._use(Worker())
+            try:
+                reply = worker.grade(submission, self._patience)
+            except WorkerDied as death:
+                reason = f"the grader's worker process died: {death}"
+            else:
+                if isinstance(reply, SubmissionResult):
+                    self._graded_one = True
+                    return reply
+                reason = reply.fault
+            self._discard(worker)
+            if self.stopped:
+                raise GradingStopped
+            if self._never_works():
+                break
+        self._failures += 1
+        return error_result(self._course, self._options, submission.name, reason)
 
-def grade_all(sources: Iterable[Source], crew: Crew, jobs: int, executor: Executor | None = None) -> Iterator[Graded]:
-    """Grades the submissions `jobs` at a time and yields each as it is done; reads `sources` only as fast as needed.
+    def _never_works(self) -> bool:
+        """Whether nothing could ever be graded here, as when a course's checks cannot be imported."""
+        return not self._graded_one and self._failures >= _TRIES
 
-    After `Crew.stop`, what was done already is still yielded, then it ends. When it ends, for whatever reason, the
-    crew's workers are gone.
-    """
-    threads = executor or ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="grade")
-    waiting: set[Future[Graded]] = set()
-    feed = iter(sources)
-    try:
-        while True:
-            if not crew.stopped:
-                for source in itertools.islice(feed, 2 * jobs - len(waiting)):
-                    waiting.add(threads.submit(crew.grade, source))
-            if not waiting:
-                return
-            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-            for future in done:
-                with contextlib.suppress(Stopped):
-                    yield future.result()
-    finally:
-        if waiting:
-            crew.stop()
-        crew.close()
-        threads.shutdown(wait=True, cancel_futures=True)
+    def _use(self, worker: Worker) -> Worker:
+        """Makes it the worker of this thread."""
+        with self._lock:
+            stopped = self.stopped
+            if not stopped:
+                self._workers.add(worker)
+        if stopped:
+            worker.end()
+            raise GradingStopped
+        worker.configure(self._options)
+        self._of_thread.worker = worker
+        return worker
 
-
-def lost(course: Course, options: WorkerOptions, name: str, reason: str) -> SubmissionResult:
-    """The result of a submission that the grader failed on: every check is an ``error``, nothing counts against it."""
-    from grader.course import checks_of
-
-    text = f"The grader failed here; this is not your fault and costs no points.\n{reason}"
-    wanted = set(course.select(options.exercises))
-    checks: dict[str, list[CheckResult]] = {}
-    for topic in {exercise.topic for exercise in course.exercises if exercise.full_name in wanted}:
-        for check in checks_of(course, topic):
-            result = CheckResult(name=check.function.removeprefix("test_"), verdict="error", message=text)
-            checks.setdefault(check.exercise, []).append(result)
-    exercises = tuple(
-        ExerciseResult(name=name, score=0.0, max=0.0, checks=tuple(checks.get(name, ())))
-        for name in (exercise.full_name for exercise in course.exercises)
-        if name in wanted
-    )
-    return SubmissionResult(submission=name, score=0.0, max=0.0, exercises=exercises)
+    def _discard(self, worker: Worker) -> None:
+        self._of_thread.worker = None
+        with self._lock:
+            self._workers.discard(worker)
+        worker.end()

@@ -5,153 +5,152 @@ Decides nothing about a submission: every verdict comes from a worker. Never gra
 
 from __future__ import annotations
 
-import contextlib
-import signal
-import sys
-from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
-from types import FrameType
-from typing import Protocol
-
-import msgspec
+from collections.abc import Callable, Iterator, Sequence
 
 from grader.course import Course, content_hash
 from grader.course.due import LatePolicy, read_due, read_penalty
 from grader.errors import UserError
-from grader.gradebook import Gradebook, Row, selection_key
-from grader.grading.local_workers import Crew, Graded, grade_all
-from grader.grading.one_submission import INTERRUPTED, Settings, Tally, exercises_of, worker_options
-from grader.grading.protocol import WorkerOptions
+from grader.gradebook import Gradebook, selection_key
+from grader.grading.class_report import report_class
+from grader.grading.exit_codes import INTERRUPTED
+from grader.grading.graders import Graders
+from grader.grading.interrupt import StopOnInterrupt
+from grader.grading.local_workers import LocalWorkers
+from grader.grading.settings import (
+    ClassSettings,
+    GradingSettings,
+    exercises_by_topic,
+    settings_that_matter,
+    worker_options,
+)
 from grader.intake.find import find_submissions
 from grader.intake.roster import Roster
 from grader.intake.submission import Ready, Source, digest
 from grader.machine import versions
-from grader.reports.jsonl import write_jsonl
-from grader.results import UNASSESSED
-from grader.text import clean, points
-
-_LINES = 20
+from grader.reports.notes import NoteList, print_note
+from grader.reports.progress import progress
 
 
-class ClassSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What `grader grade` was told besides.
-
-    Attributes:
-        dask: address of a Dask scheduler; then `jobs` does not count.
-        trial: the results are kept as a run that no report shows.
-    """
-
-    paths: tuple[Path, ...]
-    out: Path
-    jobs: int
-    dask: str | None = None
-    again: bool = False
-    trial: bool = False
-    roster: Path | None = None
-    due: str | None = None
-    late_penalty: float | None = None
-
-
-def grade_class(told: ClassSettings, settings: Settings) -> int:
+def grade_class(class_settings: ClassSettings, settings: GradingSettings) -> int:
     """Grades every submission at the paths into the gradebook under `out`, prints the table, returns the exit code.
 
     Raises:
         UserError: no such course, names or submissions, or an unusable gradebook, roster or cluster.
     """
-    from grader.reports.progress import progress
+    return ClassGrading(class_settings, settings).run()
 
-    course = Course.load(settings.course)
-    options = worker_options(course, settings, settings.names)
-    policy = late_policy(course, told.due, told.late_penalty)
-    roster = None if told.roster is None else Roster.read(told.roster)
-    asides = Asides()
-    sources = find_submissions(told.paths, exercises_of(course), skip=told.out, roster=roster, tell=asides.say)
-    asides.end()
-    hashed = content_hash(course)
-    key = selection_key(options.exercises, _told_apart(options))
-    with contextlib.ExitStack() as ending:
-        graders = ending.enter_context(_graders(told, course, hashed, options))
-        book = ending.enter_context(Gradebook.open(told.out / "gradebook.sqlite", keep_damaged_aside=True))
+
+class ClassGrading:
+    """One run over a class: `run` goes through its steps."""
+
+    def __init__(self, class_settings: ClassSettings, settings: GradingSettings) -> None:
+        """Loads the course and checks the settings against it.
+
+        Raises:
+            UserError: no such course or names, or a date or a fraction that is not valid.
+        """
+        self._class = class_settings
+        self._fail_under = settings.fail_under
+        self._course = Course.load(settings.course)
+        self._course_hash = content_hash(self._course)
+        self._options = worker_options(self._course, settings, settings.names)
+        self._selection = selection_key(self._options.exercises, settings_that_matter(self._options))
+        self._late = late_policy(self._course, class_settings.due, class_settings.late_penalty)
+
+    def run(self) -> int:
+        """Grades the class and returns the exit code.
+
+        Raises:
+            UserError: no such submissions, or an unusable gradebook, roster or cluster.
+        """
+        sources = self._find()
+        with self._graders() as graders, self._open_gradebook() as book:
+            run = self._start_run(book, expected=len(sources))
+            if self._grade_new(sources, graders, book, run):
+                done = sum(1 for _ in book.results(run))
+                print_note(f"interrupted: {done} of {len(sources)} are graded and kept; the same command goes on")
+                return INTERRUPTED
+            book.finish_run(run)
+            return report_class(book, run, self._class, self._fail_under)
+
+    def _find(self) -> list[Source]:
+        roster = None if self._class.roster is None else Roster.read(self._class.roster)
+        notes = NoteList()
+        sources = find_submissions(
+            self._class.paths,
+            exercises_by_topic(self._course),
+            skip=self._class.out,
+            roster=roster,
+            note=notes.add,
+        )
+        notes.print()
+        return sources
+
+    def _graders(self) -> Graders:
+        if self._class.dask is None:
+            return LocalWorkers(self._course, self._options, self._class.jobs)
+        from grader.grading.dask_cluster import Cluster
+
+        return Cluster(self._class.dask, self._course, self._course_hash, self._options, print_note)
+
+    def _open_gradebook(self) -> Gradebook:
+        book = Gradebook.open(self._class.out / "gradebook.sqlite", keep_damaged_aside=True)
         if book.set_aside is not None:
-            _warn(
+            print_note(
                 f"the gradebook was damaged; it is kept as {book.set_aside}, and a new one begins: all is graded again"
             )
-        run = book.start_run(
-            *(course.name, hashed, options.seed, key, versions()),
-            expected=len(sources),
-            late=policy,
-            trial=told.trial,
+        return book
+
+    def _start_run(self, book: Gradebook, expected: int) -> int:
+        return book.start_run(
+            self._course.name,
+            self._course_hash,
+            self._options.seed,
+            self._selection,
+            versions(),
+            expected=expected,
+            late=self._late,
+            trial=self._class.trial,
         )
 
-        def unknown() -> Iterator[Source]:
-            for source in sources:
-                if graders.stopped:
-                    return
-                try:
-                    submission = source.read()
-                except Exception:  # The crew makes an `error` of it, loudly.
-                    yield source
-                    continue
-                content = digest(submission)
-                book.arrive(run, submission, content)
-                if not told.again and book.lookup(source.name, content, hashed, options.seed, key, reuse_in=run):
-                    advance()
-                    continue
-                yield Ready(submission)
-
-        with _interruptible(graders.stop) as interrupted, progress(len(sources)) as advance:
-            for graded in graders.grade_all(unknown()):
+    def _grade_new(self, sources: Sequence[Source], graders: Graders, book: Gradebook, run: int) -> bool:
+        """Grades and records what the gradebook does not have yet; whether it was interrupted."""
+        with StopOnInterrupt(graders.stop) as signals, progress(len(sources)) as advance:
+            for graded in graders.grade_all(self._new(sources, graders, book, run, advance)):
                 book.record(run, graded.result, graded.digest, graded.seconds)
                 advance()
-        if interrupted():
-            done = sum(1 for _ in book.results(run))
-            _warn(f"interrupted: {done} of {len(sources)} are graded and kept; the same command goes on")
-            return INTERRUPTED
-        book.finish_run(run)
-        return _report(book, run, told, settings)
+        return signals.interrupted
 
+    def _new(
+        self, sources: Sequence[Source], graders: Graders, book: Gradebook, run: int, advance: Callable[[], None]
+    ) -> Iterator[Source]:
+        """The submissions without a result that can be reused; calls `advance` for each of the others."""
+        for source in sources:
+            if graders.stopped:
+                return
+            try:
+                submission = source.read()
+            except Exception:  # Whoever grades it makes an `error` of it, loudly.
+                yield source
+                continue
+            work = digest(submission)
+            book.arrive(run, submission, work)
+            if not self._class.again and self._reused(book, run, source.name, work):
+                advance()
+            else:
+                yield Ready(submission)
 
-def _told_apart(options: WorkerOptions) -> dict[str, object]:
-    """The settings that make it another grading; simulated devices are not named, as in older gradebooks."""
-    devices = {} if options.devices == "simulated" else {"devices": options.devices}
-    return {"limits": options.limits, **devices}
-
-
-class _Graders(Protocol):
-    """Who grades: processes of this machine, or a cluster."""
-
-    stopped: bool
-
-    def stop(self) -> None: ...
-
-    def grade_all(self, sources: Iterable[Source]) -> Iterator[Graded]: ...
-
-
-class _Local(Crew):
-    def __init__(self, course: Course, options: WorkerOptions, jobs: int) -> None:
-        super().__init__(course, options)
-        self._jobs = jobs
-
-    def grade_all(self, sources: Iterable[Source]) -> Iterator[Graded]:
-        return grade_all(sources, self, self._jobs)
-
-
-@contextlib.contextmanager
-def _graders(told: ClassSettings, course: Course, hashed: str, options: WorkerOptions) -> Iterator[_Graders]:
-    if told.dask is None:
-        yield _Local(course, options, told.jobs)
-        return
-    from grader.grading.dask_cluster import Cluster
-
-    with Cluster(told.dask, course, hashed, options, _warn) as cluster:
-        yield cluster
+    def _reused(self, book: Gradebook, run: int, name: str, work: str) -> bool:
+        """Whether the run takes over an earlier result of the same work."""
+        earlier = book.lookup(name, work, self._course_hash, self._options.seed, self._selection, reuse_in=run)
+        return earlier is not None
 
 
 def late_policy(course: Course, due: str | None, penalty: float | None) -> LatePolicy:
     """The course's, unless the command line says otherwise.
 
     Raises:
-        UserError: a date or a fraction that is none.
+        UserError: a date or a fraction that is not valid.
     """
     try:
         return LatePolicy(
@@ -160,94 +159,3 @@ def late_policy(course: Course, due: str | None, penalty: float | None) -> LateP
         )
     except ValueError as problem:
         raise UserError(f"late work: {problem}", fix="for example: --due 2026-10-31T23:59 --late-penalty 0.1") from None
-
-
-def _report(book: Gradebook, run: int, told: ClassSettings, settings: Settings) -> int:
-    from grader.reports.terminal import make_console, show_class
-
-    table = told.out / "results.jsonl"
-    if not told.trial:
-        try:
-            write_jsonl((row.result for row in book.results(run)), table)
-        except OSError as problem:
-            raise UserError(f"{table}: {problem.strerror}", fix="the results are safe in the gradebook") from problem
-    tally = Tally(settings.fail_under)
-    asides = Asides("; all of them: grader status --notes")
-    show_class(_noting(tally.over(book.results(run)), asides), make_console())
-    sys.stdout.flush()
-    asides.end()
-    if tally.missing_layers:
-        print(f"sandbox without: {', '.join(sorted(tally.missing_layers))} (see: grader doctor)")
-    print(f"gradebook: {book.path}")
-    if told.trial:
-        print(
-            f"run {run} was a trial: no report or export shows it; compare it: grader diff RUN {run} --out {told.out}"
-        )
-    else:
-        print(f"results:   {table}")
-    return tally.code
-
-
-def _noting(rows: Iterable[Row], asides: Asides) -> Iterator[Row]:
-    for row in rows:
-        for note in row.notes:
-            asides.say(f"{row.result.submission}: {note}", urgent=row.result.score == 0)
-        for exercise in row.result.exercises:
-            # It takes the points from the total, and a submission can bring it about: somebody has to look at it.
-            if any(c.verdict == "skipped" and c.message.startswith(UNASSESSED) for c in exercise.checks):
-                line = f"{row.result.submission}: {exercise.name} was skipped for what it uses: have a look at the code"
-                asides.say(f"{line}, or grade it where there is a GPU", urgent=True)
-        if row.late is not None:
-            marks = f"{points(row.score, row.max)} before, {points(round(row.final, 4), row.max)} after"
-            asides.say(f"{row.result.submission}: {row.late}; {marks}")
-        yield row
-
-
-class Asides:
-    """Lines for stderr: the urgent ones first, then as many as there is room for, of the rest only the number."""
-
-    def __init__(self, rest: str = "") -> None:
-        self._rest = rest
-        self._urgent: list[str] = []
-        self._others: list[str] = []
-        self._count = 0
-
-    def say(self, line: str, urgent: bool = False) -> None:
-        """Keeps a line until the end."""
-        self._count += 1
-        kept = self._urgent if urgent else self._others
-        if len(kept) < _LINES:
-            kept.append(line)
-
-    def end(self) -> None:
-        """Prints them."""
-        shown = [*self._urgent, *self._others][:_LINES]
-        for line in shown:
-            _warn(line)
-        if self._count > len(shown):
-            _warn(f"{self._count - len(shown)} more like these{self._rest}")
-
-
-def _warn(line: str) -> None:
-    print(f"note: {clean(line)}".replace("\n", " "), file=sys.stderr)
-
-
-@contextlib.contextmanager
-def _interruptible(stop: Callable[[], None]) -> Iterator[Callable[[], bool]]:
-    """Ctrl-C or SIGTERM calls `stop`, so that what is done is kept; a second one interrupts at once."""
-    seen: list[int] = []
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        seen.append(number)
-        for again in before:
-            signal.signal(again, signal.default_int_handler)
-        stop()
-
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    for number in before:
-        signal.signal(number, handle)
-    try:
-        yield lambda: bool(seen)
-    finally:
-        for number, previous in before.items():
-            signal.signal(number, previous)

@@ -1,6 +1,6 @@
 """Zip and tar archives, read in memory and within bounds.
 
-Never writes a file, never trusts a size, a name or a count that an archive tells, never opens an archive inside one.
+Never writes a file, never trusts a size, a name or a count in an archive, never opens an archive inside one.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Taker(Protocol):
     """What files are given to: a `Bag`, for example."""
 
     def add(self, path: str, read: Callable[[int], Content], time: float | None = None) -> None:
-        """Takes a file; `read` gives at most as many bytes as it is told, or a reason."""
+        """Takes a file; `read` gives at most as many bytes as it is asked for, or a reason."""
 
 
 class Archive(Protocol):
@@ -64,7 +64,7 @@ def open_archive(name: str, place: Place) -> Archive:
     except (*_DAMAGED, tarfile.TarError, RecursionError) as problem:
         if isinstance(problem, OSError) and problem.strerror:
             raise BrokenArchive(f"cannot be read ({problem.strerror})") from problem
-        raise BrokenArchive(f"damaged, or no archive of this kind ({problem}): nothing was read") from problem
+        raise BrokenArchive(f"damaged, or not an archive of this kind ({problem}): nothing was read") from problem
 
 
 def safe_path(name: str) -> tuple[str, str | None]:
@@ -185,7 +185,7 @@ def _tar_reader(tar: tarfile.TarFile, member: tarfile.TarInfo) -> Callable[[int]
 
 
 def _name(member: zipfile.ZipInfo) -> str:
-    """The name; where its encoding is not told, zipfile takes CP437 for what today is UTF-8."""
+    """The name; where its encoding is not given, zipfile takes CP437 for what today is UTF-8."""
     if not member.flag_bits & 0x800:
         try:
             return member.orig_filename.encode("cp437").decode("utf-8")

@@ -1,141 +1,202 @@
 """From the files that were found to a submission: notebooks become modules, and each topic gets its file.
 
-Never guesses in silence: what was taken for a topic by anything but its name, or could not be told, has a note.
+Never guesses in silence: what was taken for a topic by anything but its name, or was in doubt, has a note.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
+
+import msgspec
 
 from grader.intake.bag import STUBS, Bag
 from grader.intake.notebook import module_of
-from grader.intake.submission import Arrival, Submission
+from grader.intake.submission import Arrival, Note, Submission
 from grader.intake.topics import Topics
 
-_SAID = 5
+_NAMED = 5
+"""How many files a note names, and how many files of no topic have a note."""
 
 
 def assemble(name: str, bag: Bag, topics: Topics, arrival: Arrival) -> Submission:
     """The submission in the bag."""
-    return _Assembly(bag, topics).submission(name, arrival)
+    places = _places(bag, topics)
+    found = _read(bag, places, topics)
+    given = _give_to_topics(found.modules, topics)
+    if not found.modules and not found.notes:
+        found.notes.append(Note("./", "no Python file and no notebook in it"))
+    used = {module.path for module in given.modules.values()}
+    files = {path: module.content for path, module in found.modules.items() if path not in used}
+    files |= {path: module.content for path, module in given.modules.items()}
+    notes = [*(_about_topic_file(note, given.modules) for note in found.notes), *given.notes]
+    return Submission(name, dict(sorted(files.items())), tuple(notes), arrival)
 
 
-class _Assembly:
-    def __init__(self, bag: Bag, topics: Topics) -> None:
-        self.topics = topics
-        self.notes: list[str] = []
-        self.files: dict[str, bytes] = {}
-        self._origin: dict[str, str] = {}  # where a file came from, if it was called something else
-        self._used: set[str] = set()
-        root = self._root(bag)
-        self._prefixes = [root, f"{root}{STUBS}/"]
-        for path, reason in bag.all_notes():
-            self.notes.append(f"{self._told(path)}: {reason}")
-        at_root = any(self._topic_file(path.removeprefix(root)) for path in bag.files if path.startswith(root))
-        below = any(self._topic_file(path.removeprefix(self._prefixes[1])) for path in bag.files)
-        places = self._prefixes if at_root or not below else self._prefixes[1:]
-        for prefix in places:
-            for path, content in sorted(bag.files.items(), key=lambda item: (item[0].endswith(".ipynb"), item[0])):
-                inside = path.removeprefix(prefix)
-                if path.startswith(prefix) and not (inside.startswith(f"{STUBS}/") and prefix == root):
-                    self._take(inside, content, path.removeprefix(root))
+class _Module(msgspec.Struct, frozen=True):
+    """A module of the submission: its path there, where it came from (below the root), and its text."""
 
-    def submission(self, name: str, arrival: Arrival) -> Submission:
-        self._assign()
-        if not self.files and not self.notes:
-            self.notes.append("./: no Python file and no notebook in it")
-        for path in self._used:
-            del self.files[path]
-        return Submission(name, dict(sorted(self.files.items())), tuple(self.notes), arrival)
+    path: str
+    origin: str
+    content: bytes
 
-    def _root(self, bag: Bag) -> str:
-        """The folders that everything is in, as packing a folder makes them."""
-        root = ""
-        while True:
-            inside = [path.removeprefix(root) for path in bag.files]
-            if not inside or any(
-                "/" not in path or self._topic_file(path.removeprefix(f"{STUBS}/")) for path in inside
-            ):
-                return root
-            first = {path.partition("/")[0] for path in inside}
-            if len(first) != 1 or first == {STUBS}:
-                return root
-            root += f"{first.pop()}/"
 
-    def _topic_file(self, path: str) -> str | None:
-        """The topic whose very name a file at the top has."""
-        file = PurePosixPath(path)
-        return file.stem if "/" not in path and file.stem in self.topics.names else None
+class _Places(msgspec.Struct, frozen=True):
+    """Where a submission's modules are in the bag; prefixes of paths, ``exercises/`` below the root too."""
 
-    def _told(self, path: str) -> str:
-        for prefix in reversed(self._prefixes):
-            inside = path.removeprefix(prefix)
-            if path.startswith(prefix) and self._topic_file(inside):
-                return inside if inside.endswith(".py") else f"{self._topic_file(inside)}.py: {inside}"
-        return path
+    root: str
+    stubs: str
+    searched: tuple[str, ...]
 
-    def _take(self, path: str, content: bytes, original: str) -> None:
-        target = path
+
+@dataclass
+class _Found:
+    """What is in the bag: modules by path, and notes on what was left out."""
+
+    modules: dict[str, _Module] = field(default_factory=dict)
+    notes: list[Note] = field(default_factory=list)
+
+
+@dataclass
+class _Given:
+    """The topic files that modules of another name were taken for, and notes on that."""
+
+    modules: dict[str, _Module] = field(default_factory=dict)
+    notes: list[Note] = field(default_factory=list)
+
+
+# ---------------------------------------------------------------- where the work is
+
+
+def _places(bag: Bag, topics: Topics) -> _Places:
+    root = _root(bag, topics)
+    stubs = f"{root}{STUBS}/"
+    at_root = any(_topic_of(path.removeprefix(root), topics) for path in bag.files if path.startswith(root))
+    below = any(_topic_of(path.removeprefix(stubs), topics) for path in bag.files)
+    return _Places(root, stubs, (root, stubs) if at_root or not below else (stubs,))
+
+
+def _root(bag: Bag, topics: Topics) -> str:
+    """The folders that everything is in, as packing a folder makes them."""
+    root = ""
+    while True:
+        inside = [path.removeprefix(root) for path in bag.files]
+        if not inside or any("/" not in path or _topic_of(path.removeprefix(f"{STUBS}/"), topics) for path in inside):
+            return root
+        first = {path.partition("/")[0] for path in inside}
+        if len(first) != 1 or first == {STUBS}:
+            return root
+        root += f"{first.pop()}/"
+
+
+def _topic_of(path: str, topics: Topics) -> str | None:
+    """The topic that a file at the top is called by exactly."""
+    stem = PurePosixPath(path).stem
+    return stem if "/" not in path and stem in topics.names else None
+
+
+# ---------------------------------------------------------------- from files to modules
+
+
+def _read(bag: Bag, places: _Places, topics: Topics) -> _Found:
+    """The modules in the bag; of two with one path the first one counts."""
+    found = _Found(notes=[_note_on_topic(note, places, topics) for note in bag.all_notes()])
+    for path, origin, content in _files(bag, places):
+        target = f"{path.rpartition('.')[0]}.py"
+        kept = found.modules.get(target)
+        if kept is not None:
+            where = "the one at the top" if origin != path else kept.origin
+            found.notes.append(Note(target, f"handed in twice; {where} counts, not {origin}"))
+            continue
+        module: bytes | None = content
         if path.lower().endswith(".ipynb"):
-            target = path[: -len(".ipynb")] + ".py"
-        elif not path.endswith(".py"):
-            target = path[:-3] + ".py"  # .PY
-        if target in self.files:
-            kept = self._origin.get(target, target)
-            where = "the one at the top counts, not" if original != path else f"{kept} counts, not"
-            self.notes.append(f"{target}: handed in twice; {where} {original}")
-            return
-        if path.lower().endswith(".ipynb"):
-            module, told = module_of(content)
-            self.notes += [f"{target}: {path.rpartition('/')[2]}: {note}" for note in told]
-            if module is None:
-                return
-            content = module
-        self.files[target] = content
-        if target != original:
-            self._origin[target] = original
+            module, left_out = module_of(content)
+            found.notes += [Note(target, text, source=PurePosixPath(path).name) for text in left_out]
+        if module is not None:
+            found.modules[target] = _Module(target, origin, module)
+    return found
 
-    def _assign(self) -> None:
-        """Gives each topic without a file of its name the one that is meant, if there is one."""
-        loose = [path for path in self.files if "/" not in path and not self._topic_file(path)]
-        missing = [topic for topic in sorted(self.topics.names) if f"{topic}.py" not in self.files]
-        found = len(missing) < len(self.topics.names)
-        named = {path: self.topics.named(PurePosixPath(path).stem) for path in loose}
-        defined = {path: self.topics.defined(self.files[path]) for path in loose}
-        if len(loose) == 1 and len(self.topics.names) == 1 and missing:
-            named[loose[0]] = missing[0]
-        for topic in missing:
-            by_name = [path for path in loose if named[path] == topic]
-            candidates = by_name or [path for path in loose if topic in defined[path] and not named[path]]
-            if len(candidates) == 1:
-                found = True
-                self._assign_one(topic, candidates[0], defined[candidates[0]].get(topic, []), bool(by_name))
-            elif candidates:
-                found = True
-                which = ", ".join(self._origin.get(path, path) for path in sorted(candidates)[:_SAID])
-                self.notes.append(
-                    f"{topic}.py: could be any of {which}: none was taken; one of them must be called {topic}.py"
-                )
-        for path in loose:
-            topic = named[path] or ""
-            if topic and topic not in missing and topic in defined[path]:
-                self.notes.append(f"{self._origin.get(path, path)}: not taken for {topic}, as {topic}.py is there")
-        if not found:
-            example = min(self.topics.names, default="topic")
-            for path in loose[:_SAID]:
-                self.notes.append(
-                    f"{self._origin.get(path, path)}: its name does not say which topic it is, and it defines none of"
-                    f" the exercises; call it {example}.py, for example"
-                )
 
-    def _assign_one(self, topic: str, path: str, defines: list[str], by_name: bool) -> None:
-        target = f"{topic}.py"
-        self.files[target] = self.files[path]
-        origin = self._origin.get(path, path)
-        self.notes = [
-            f"{target}{note[len(path) :]}" if note.startswith(f"{path}: {origin}: ") else note for note in self.notes
-        ]
-        if not by_name:
-            what = ", ".join(defines[:3]) + (", …" if defines[3:] else "")
-            self.notes.append(f"{target}: taken from {origin}, which defines {what}")
-        self._used.add(path)
+def _files(bag: Bag, places: _Places) -> Iterator[tuple[str, str, bytes]]:
+    """Path in the submission, path below the root, content: of modules first, then of notebooks."""
+    in_order = sorted(bag.files.items(), key=lambda item: (item[0].endswith(".ipynb"), item[0]))
+    for place in places.searched:
+        for path, content in in_order:
+            in_stubs = place == places.root and path.startswith(places.stubs)
+            if path.startswith(place) and not in_stubs:
+                yield path.removeprefix(place), path.removeprefix(places.root), content
+
+
+def _note_on_topic(note: Note, places: _Places, topics: Topics) -> Note:
+    """The note on the topic's file, where it is about what would have become that file."""
+    for place in (places.stubs, places.root):
+        inside = note.path.removeprefix(place)
+        topic = _topic_of(inside, topics) if note.path.startswith(place) else None
+        if topic:
+            source = "" if inside.endswith(".py") else inside
+            return Note(f"{topic}.py" if source else inside, note.text, source)
+    return note
+
+
+# ---------------------------------------------------------------- which module is which topic
+
+
+def _give_to_topics(modules: Mapping[str, _Module], topics: Topics) -> _Given:
+    """Finds for each topic without a file of its name the module that is meant, if there is one."""
+    loose = [module for path, module in modules.items() if "/" not in path and not _topic_of(path, topics)]
+    missing = [topic for topic in sorted(topics.names) if f"{topic}.py" not in modules]
+    defined = {module.path: topics.defined(module.content) for module in loose}
+    named = {module.path: topics.named(PurePosixPath(module.path).stem) for module in loose}
+    if len(loose) == 1 and len(topics.names) == 1 and missing:
+        named[loose[0].path] = missing[0]
+
+    given = _Given()
+    any_found = len(missing) < len(topics.names)
+    for topic in missing:
+        by_name = [module for module in loose if named[module.path] == topic]
+        by_content = [module for module in loose if topic in defined[module.path] and not named[module.path]]
+        candidates = by_name or by_content
+        any_found = any_found or bool(candidates)
+        if len(candidates) == 1:
+            module = candidates[0]
+            given.modules[f"{topic}.py"] = module
+            if not by_name:
+                given.notes.append(_taken_from(module, topic, defined[module.path][topic]))
+        elif candidates:
+            given.notes.append(_any_of(candidates, topic))
+    for module in loose:
+        other = named[module.path] or ""
+        if other and other not in missing and other in defined[module.path]:
+            given.notes.append(Note(module.origin, f"not taken for {other}, as {other}.py is there"))
+    if not any_found:
+        example = min(topics.names, default="topic")
+        given.notes += [_of_no_topic(module, example) for module in loose[:_NAMED]]
+    return given
+
+
+def _about_topic_file(note: Note, given: Mapping[str, _Module]) -> Note:
+    """A note on a notebook that was taken for a topic is a note on the (first such) topic's file."""
+    if not note.source:
+        return note
+    target = next((path for path, module in given.items() if module.path == note.path), note.path)
+    return msgspec.structs.replace(note, path=target)
+
+
+def _taken_from(module: _Module, topic: str, defines: Sequence[str]) -> Note:
+    names = ", ".join(defines[:3]) + (", …" if defines[3:] else "")
+    return Note(f"{topic}.py", f"taken from {module.origin}, which defines {names}")
+
+
+def _any_of(candidates: Sequence[_Module], topic: str) -> Note:
+    which = ", ".join(module.origin for module in sorted(candidates, key=lambda one: one.path)[:_NAMED])
+    file = f"{topic}.py"
+    return Note(file, f"could be any of {which}: none was taken; one of them must be called {file}")
+
+
+def _of_no_topic(module: _Module, example: str) -> Note:
+    return Note(
+        module.origin,
+        "its name does not say which topic it is, and it defines none of the exercises;"
+        f" call it {example}.py, for example",
+    )

@@ -10,6 +10,8 @@ import stat
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
+from grader.intake.submission import Note
+
 FILE_BYTES = 1024 * 1024
 NOTEBOOK_BYTES = 8 * FILE_BYTES
 ARCHIVE_BYTES = 64 * FILE_BYTES
@@ -35,14 +37,14 @@ class Bag:
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
-        self.notes: list[tuple[str, str]] = []
+        self.notes: list[Note] = []
         self.newest: float | None = None
         self.full = False
         self._bytes = 0
-        self._unsaid = 0
+        self._dropped = 0
 
     def add(self, path: str, read: Callable[[int], Content], time: float | None = None) -> None:
-        """Takes a file if there is room; `read` gives at most as many bytes as it is told, or a reason."""
+        """Takes a file if there is room; `read` gives at most as many bytes as it is asked for, or a reason."""
         if self.full:
             return
         limit = limit_of(path)
@@ -62,21 +64,21 @@ class Bag:
                 self.newest = max(time, self.newest or time)
 
     def note(self, path: str, reason: str) -> None:
-        """Says why something was left out; beyond a bound only how much more there is to say."""
+        """Notes why something was left out; beyond a bound such notes are only counted."""
         if len(self.notes) < MAX_NOTES:
-            self.notes.append((path, reason))
+            self.notes.append(Note(path, reason))
         else:
-            self._unsaid += 1
+            self._dropped += 1
 
     def stop(self, reason: str) -> None:
         """Takes no more."""
         if not self.full:
             self.full = True
-            self.notes.append(("./", f"{reason}: the rest was left out"))
+            self.notes.append(Note("./", f"{reason}: the rest was left out"))
 
-    def all_notes(self) -> list[tuple[str, str]]:
+    def all_notes(self) -> list[Note]:
         """The notes, with the number of those that found no room."""
-        more = [("./", f"{self._unsaid:,} more notes like these")] if self._unsaid else []
+        more = [Note("./", f"{self._dropped:,} more notes like these")] if self._dropped else []
         return [*self.notes, *more]
 
 
@@ -107,7 +109,7 @@ def is_foreign_archive(path: str) -> bool:
 
 
 def is_clutter(path: str) -> bool:
-    """Whether a path lies in what is no work of the student's: hidden, caches, packages, the course's own folders."""
+    """Whether a path is not the student's work: hidden, caches, packages, the course's own folders."""
     return any((part.startswith(".") and part != "..") or part in NOT_WORK for part in PurePosixPath(path).parts)
 
 

@@ -79,14 +79,14 @@ class DownloadSource:
         return assemble(self.name, bag, self.topics, with_file_time(self.arrival, bag))
 
     @property
-    def told_apart(self) -> str:
+    def longer_name(self) -> str:
         """A longer name, for when another submission has the same."""
         of = self.arrival.student
         return f"{self.name} ({of})" if of else f"{as_text(self.path.stem)}/{self.name}"
 
 
 class Folder:
-    """A downloaded and unpacked folder, behind the same face as an archive."""
+    """A downloaded and unpacked folder, with the interface of an archive."""
 
     def __init__(self, root: Path) -> None:
         self.paths: dict[str, float | None] = {}
@@ -112,8 +112,11 @@ class Folder:
             bag.add(target, read_file(self._files[path]), time_of(self._files[path]))
 
 
-def lms_sources(download: Archive, at: Path, topics: Topics, tell: Callable[[str], None]) -> list[DownloadSource]:
-    """The students of a Canvas or Moodle download; none if it is no such download. `tell` hears what is nobody's."""
+def lms_sources(download: Archive, at: Path, topics: Topics, note: Callable[[str], None]) -> list[DownloadSource]:
+    """The students of a Canvas or Moodle download; none if it is no such download.
+
+    `note` is called with a line for each entry that belongs to no student.
+    """
     pieces, others = pieces_of(path for path in download.paths if not is_clutter(path))
     if not pieces:
         return []
@@ -121,11 +124,11 @@ def lms_sources(download: Archive, at: Path, topics: Topics, tell: Callable[[str
     reasons = {path.lstrip("./") or path: reason for path, reason in download.problems}
     troubled, foreign = pieces_of(reasons)
     for path in [*others, *foreign, *(() if troubled else reasons)]:
-        tell(f"{as_text(at.name)}: {path}: {reasons.get(path, 'no submission, by its name: left out')}")
+        note(f"{as_text(at.name)}: {path}: {reasons.get(path, 'not a submission, by its name: left out')}")
     return _grouped(download, at, topics, pieces, [(piece, reasons[piece.path]) for piece in troubled])
 
 
-def class_sources(download: Archive, at: Path, topics: Topics, tell: Callable[[str], None]) -> list[DownloadSource]:
+def class_sources(download: Archive, at: Path, topics: Topics, note: Callable[[str], None]) -> list[DownloadSource]:
     """The students of an archive that holds a folder or file for each; none if it is one submission."""
     paths = [path for path in download.paths if not is_clutter(path) and (is_code(path) or is_archive(path))]
     root = ""
@@ -140,7 +143,7 @@ def class_sources(download: Archive, at: Path, topics: Topics, tell: Callable[[s
     if len(tops) < 2:
         return []
     for path, reason in download.problems:
-        tell(f"{as_text(at.name)}: {path}: {reason}")
+        note(f"{as_text(at.name)}: {path}: {reason}")
     pieces = []
     for path, name in zip(paths, inside, strict=True):
         top, _, rest = name.partition("/")

@@ -37,24 +37,24 @@ def find_submissions(
     topics: Iterable[str] | Mapping[str, Iterable[str]],
     skip: Path | None = None,
     roster: Roster | None = None,
-    tell: Callable[[str], None] = _ignore,
+    note: Callable[[str], None] = _ignore,
 ) -> list[Source]:
     """The submissions at the paths: each is a submission, or a folder or archive of them; sorted, with unique names.
 
     Args:
-        topics: names, or names and their exercises, so that a file can be told by what it defines.
-        skip: the one folder inside them that is none: where the results go.
+        topics: names, or names and their exercises, so that a file can be recognised by what it defines.
+        skip: the one folder inside them that is not a submission: where the results go.
         roster: gives names to ids, and times.
-        tell: hears a line for each thing that belongs to nobody, and for each student who has handed in nothing.
+        note: is called with a line for each thing that belongs to nobody, and for each student who handed in nothing.
 
     Raises:
         UserError: a path is not there, or holds no submission.
     """
     known = Topics.of(topics)
     left_out = None if skip is None else skip.resolve()
-    found = [source for path in paths for source in _sources(path, known, left_out, tell)]
+    found = [source for path in paths for source in _sources(path, known, left_out, note)]
     if roster is not None:
-        found = _enrolled(found, roster, tell)
+        found = _enrolled(found, roster, note)
     return sorted(_unique(found), key=lambda source: source.name)
 
 
@@ -75,10 +75,10 @@ def open_submission(path: Path, topics: Iterable[str] | Mapping[str, Iterable[st
     )
 
 
-def _sources(path: Path, topics: Topics, skip: Path | None, tell: Callable[[str], None]) -> Iterator[Found]:
+def _sources(path: Path, topics: Topics, skip: Path | None, note: Callable[[str], None]) -> Iterator[Found]:
     _require(path)
     if path.is_file():
-        yield from _in_archive(path, topics, tell) if is_archive(path.name) else [_source(path, topics)]
+        yield from _in_archive(path, topics, note) if is_archive(path.name) else [_source(path, topics)]
         return
     if _is_submission(path, topics):
         yield _source(path, topics)
@@ -89,7 +89,7 @@ def _sources(path: Path, topics: Topics, skip: Path | None, tell: Callable[[str]
         if not child.name.startswith(".") and child.name not in NOT_WORK | {STUBS} and child.resolve() != skip
     ]
     if _is_download(children):
-        download = lms_sources(Folder(path), path, topics, tell)
+        download = lms_sources(Folder(path), path, topics, note)
         if download:
             yield from download
             return
@@ -108,14 +108,14 @@ def _is_download(children: Sequence[Path]) -> bool:
     return bool(pieces_of(f"{as_text(child.name)}{'/file' if child.is_dir() else ''}" for child in children)[0])
 
 
-def _in_archive(path: Path, topics: Topics, tell: Callable[[str], None]) -> Sequence[Found]:
+def _in_archive(path: Path, topics: Topics, note: Callable[[str], None]) -> Sequence[Found]:
     try:
         archive = open_archive(path.name, path)
     except BrokenArchive:
         return [_source(path, topics)]  # Its row will say so.
     return (
-        lms_sources(archive, path, topics, tell)
-        or class_sources(archive, path, topics, tell)
+        lms_sources(archive, path, topics, note)
+        or class_sources(archive, path, topics, note)
         or [_source(path, topics)]
     )
 
@@ -148,14 +148,14 @@ def _is_submission(folder: Path, topics: Topics) -> bool:
     return any(os.path.lexists(place / f"{topic}{end}") for topic in topics.names for place in places for end in CODE)
 
 
-def _enrolled(found: Iterable[Found], roster: Roster, tell: Callable[[str], None]) -> list[Found]:
+def _enrolled(found: Iterable[Found], roster: Roster, note: Callable[[str], None]) -> list[Found]:
     """The submissions under the names of the class list, with its times."""
     named: list[Found] = []
     seen = set()
     for source in found:
         student = roster.find(source.arrival.student) or roster.find(source.name)
         if student is None:
-            tell(f"{source.name}: not in the roster")
+            note(f"{source.name}: not in the roster")
         else:
             seen.add(student)
             times = {"submitted": student.submitted, "by": "roster"} if student.submitted else {}
@@ -165,17 +165,17 @@ def _enrolled(found: Iterable[Found], roster: Roster, tell: Callable[[str], None
         named.append(source)
     for student in roster.students:
         if student not in seen:
-            tell(f"{student.name}: in the roster, but has handed in nothing")
+            note(f"{student.name}: in the roster, but has handed in nothing")
     return named
 
 
 def _unique(found: Sequence[Found]) -> Iterator[Source]:
-    """Tells equal names apart by what else is known of them, then by a number."""
+    """Makes equal names different by what else is known of them, then by a number."""
     count = Counter(source.name for source in found)
     taken = {name for name, times in count.items() if times == 1}
     for source in found:
         if count[source.name] > 1:
-            names = itertools.chain([full := source.told_apart], (f"{full} ({n})" for n in itertools.count(2)))
+            names = itertools.chain([full := source.longer_name], (f"{full} ({n})" for n in itertools.count(2)))
             source = replace(source, name=next(name for name in names if name not in taken))
             taken.add(source.name)
         yield source

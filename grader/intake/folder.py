@@ -33,7 +33,7 @@ from grader.intake.bag import (
     time_of,
     too_large,
 )
-from grader.intake.submission import UNKNOWN, Arrival, Submission
+from grader.intake.submission import UNKNOWN, Arrival, Note, Submission
 from grader.intake.topics import Topics
 
 
@@ -50,7 +50,7 @@ class PathSource:
     def read(self) -> Submission:
         """What is in it."""
         if self.link:
-            return Submission(self.name, {}, (f"{as_text(self.path.name)}: {LINK}",), self.arrival)
+            return Submission(self.name, {}, (Note(as_text(self.path.name), LINK),), self.arrival)
         bag = Bag()
         self._fill(bag)
         return assemble(self.name, bag, self.topics, with_file_time(self.arrival, bag))
@@ -59,7 +59,7 @@ class PathSource:
         raise NotImplementedError
 
     @property
-    def told_apart(self) -> str:
+    def longer_name(self) -> str:
         """A longer name, for when another submission has the same."""
         return f"{as_text(self.path.absolute().parent.name)}/{as_text(self.path.name)}"
 
@@ -194,7 +194,7 @@ def first_of_all(path: str, topics: Topics) -> tuple[bool, bool, str]:
 
 
 def with_file_time(arrival: Arrival, bag: Bag) -> Arrival:
-    """The arrival with the time of the newest file, where nothing else tells when it was handed in."""
+    """The arrival with the time of the newest file, where nothing else says when it was handed in."""
     if arrival.submitted or bag.newest is None or arrival.lms == "canvas":
         return arrival  # Canvas packs its files anew: their times are those of the download.
     try:

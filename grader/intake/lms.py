@@ -48,7 +48,7 @@ class Piece:
 
 
 def pieces_of(paths: Iterable[str]) -> tuple[list[Piece], list[str]]:
-    """The students' files, and paths that are none; no pieces at all if this is no LMS's download."""
+    """The students' files, and the other paths; no pieces at all if this is not an LMS's download."""
     all_paths = list(paths)
     folder = _wrapping(all_paths)
     inside = {path: path.removeprefix(folder) for path in all_paths}

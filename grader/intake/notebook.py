@@ -1,6 +1,6 @@
 """Notebooks as Python modules: code cells in order, without what only a notebook understands.
 
-Never runs a cell. What is left out is told with the cell's number, as a notebook's reader counts: all cells, from 1.
+Never runs a cell. What is left out is noted with the cell's number, as a notebook's reader counts: all cells, from 1.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def module_of(content: bytes) -> tuple[bytes | None, list[str]]:
             if room < 0:
                 notes.append(f"cell {number}: more than {FILE_BYTES >> 20} MiB of code: the rest was left out")
                 break
-            source, told = _python(cell)
-            notes += [f"cell {number}: {note}" for note in told]
+            source, left_out = _python(cell)
+            notes += [f"cell {number}: {note}" for note in left_out]
             parts.append(f"# cell {number}\n{source}\n")
     return "\n".join(parts).encode("utf-8", "replace"), notes
 

@@ -62,7 +62,7 @@ class Roster:
         try:
             rows = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
         except csv.Error as problem:
-            raise UserError(f"{file} is no CSV file: {problem}") from None
+            raise UserError(f"{file} is not a CSV file: {problem}") from None
         columns = {(name or "").strip().lower(): name for name in (rows[0] if rows else {})}
         ids = [columns[name] for name in _IDS if name in columns]
         names = [columns[name] for name in _NAMES if name in columns][:1]

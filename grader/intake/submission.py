@@ -18,7 +18,7 @@ class Arrival(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         student: the id that the LMS knows the student by.
         submitted: ISO time with offset.
-        by: what tells that time: ``roster`` or ``file time``.
+        by: where that time is from: ``roster`` or ``file time``.
         late: whether the LMS marks it late.
         lms: ``canvas`` or ``moodle`` when it came from such a download.
     """
@@ -33,24 +33,46 @@ class Arrival(msgspec.Struct, frozen=True, kw_only=True):
 UNKNOWN = Arrival()
 
 
+class Note(msgspec.Struct, frozen=True):
+    """What intake left out or was in doubt of, and why; as text ``path: text``, or ``path: source: text``.
+
+    Attributes:
+        path: the file of the submission that it is about; ``./``: all of it.
+        text: one line.
+        source: the file that was handed in, where that has another name.
+    """
+
+    path: str
+    text: str
+    source: str = ""
+
+    def __str__(self) -> str:
+        return ": ".join(filter(None, (self.path, self.source, self.text)))
+
+
 class Submission(msgspec.Struct, frozen=True):
     """What one student handed in.
 
     Attributes:
         name: the row's name in every report.
         files: POSIX paths below the submission's root, to their bytes; only ``*.py`` files.
-        notes: what was left out and why; a note about a file begins with its path and ``": "``.
+        notes: what was left out and why.
         arrival: whose it is and when it came.
     """
 
     name: str
     files: dict[str, bytes]
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     arrival: Arrival = UNKNOWN
 
     def notes_on(self, path: str) -> Iterator[str]:
         """The notes about one file, e.g. why ``tensor_ops.py`` is not among the files."""
-        return (note for note in self.notes if note.startswith(f"{path}: "))
+        return (str(note) for note in self.notes if note.path == path)
+
+    @property
+    def note_lines(self) -> tuple[str, ...]:
+        """All notes as text."""
+        return tuple(map(str, self.notes))
 
 
 class Source(Protocol):
@@ -83,6 +105,6 @@ def digest(submission: Submission) -> str:
         content = submission.files[path]
         total.update(f"{path}\0{len(content)}\0".encode())
         total.update(content)
-    for note in submission.notes:
+    for note in submission.note_lines:
         total.update(f"note\0{note}\0".encode())
     return total.hexdigest()

@@ -30,7 +30,7 @@ class Topics:
         return cls(frozenset(topics))
 
     def named(self, stem: str) -> str | None:
-        """The topic that a file's name means: the longest that it contains, whatever stands between its words."""
+        """The topic that a file's name means: the longest that it contains, whatever is between its words."""
         plain = _plain(stem)
         found = [topic for topic in self.names if _plain(topic) in plain]
         longest = max(map(len, found), default=0)
@@ -38,7 +38,7 @@ class Topics:
         return best[0] if len(best) == 1 else None
 
     def defined(self, content: bytes) -> dict[str, list[str]]:
-        """The exercises that a module defines at its top level, by topic; names that two topics have tell nothing."""
+        """The exercises that a module defines at its top level, by topic; names that two topics have say nothing."""
         count = Counter(name for inside in self.exercises.values() for name in inside)
         here = [name for name in definitions(content) if count[name] == 1]
         found = {topic: [name for name in here if name in inside] for topic, inside in self.exercises.items()}
@@ -59,7 +59,7 @@ def parse(content: bytes | str) -> ast.Module:
     """The syntax tree, without a warning.
 
     Raises:
-        SyntaxError: it is no module that can be compiled, for whatever reason.
+        SyntaxError: it is not a module that can be compiled, for whatever reason.
     """
     with _COMPILING, warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from grader.errors import UserError
 from grader.gradebook import Gradebook, Row
@@ -47,15 +46,3 @@ def entries_of(book: Gradebook, run: int | None = None) -> list[Entry]:
     if not entries:
         raise UserError(f"{book.path} has no results", fix="grade first: grader grade SUBMISSIONS")
     return entries
-
-
-def open_gradebook(folder: Path) -> Gradebook:
-    """The gradebook in a folder of grades, or the file itself.
-
-    Raises:
-        UserError: there is none.
-    """
-    path = folder / "gradebook.sqlite" if folder.is_dir() or not folder.exists() else folder
-    if not path.is_file():
-        raise UserError(f"no gradebook at {path}", fix="grade first (grader grade), or name its folder: --out DIR")
-    return Gradebook.open(path)

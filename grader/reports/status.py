@@ -13,7 +13,7 @@ from pathlib import Path
 from grader.course.due import moment
 from grader.errors import UserError, did_you_mean
 from grader.gradebook import Gradebook, Override, Row, Run, compare
-from grader.text import points
+from grader.text import counted, points
 
 _FAILED = 10
 
@@ -24,7 +24,7 @@ def status_lines(out: Path, *, notes: bool) -> Iterator[str]:
     Raises:
         UserError: there is no gradebook, or nothing in it.
     """
-    with _existing(out) as book:
+    with Gradebook.open_existing(out) as book:
         runs = list(book.runs())
         if not runs:
             raise UserError(f"no run in {book.path} yet", fix="grade something: grader grade PATH")
@@ -55,7 +55,7 @@ def diff_lines(out: Path, before: int, after: int) -> Iterator[str]:
     Raises:
         UserError: there is no such run.
     """
-    with _existing(out) as book:
+    with Gradebook.open_existing(out) as book:
         known = {run.id: run for run in book.runs()}
         for run in (before, after):
             if run not in known:
@@ -74,7 +74,7 @@ def diff_lines(out: Path, before: int, after: int) -> Iterator[str]:
         one, two = known[before], known[after]
         same = "the same course" if one.course_hash == two.course_hash else "another version of the course"
         seed = "" if one.seed == two.seed else f", seeds {one.seed} and {two.seed}"
-        yield f"{len(moved)} submission{'s'[: len(moved) != 1]} would move; {same}{seed}"
+        yield f"{counted(len(moved), 'submission')} would move; {same}{seed}"
 
 
 def give_points(out: Path, student: str, exercise: str, text: str, why: str, who: str | None) -> Iterator[str]:
@@ -83,7 +83,7 @@ def give_points(out: Path, student: str, exercise: str, text: str, why: str, who
     Raises:
         UserError: no such student or exercise, points that it cannot have, or no reason.
     """
-    with _existing(out) as book:
+    with Gradebook.open_existing(out) as book:
         runs = [run for run in book.runs() if not run.trial]
         rows = list(book.results())
         row = _student(rows, student)
@@ -105,13 +105,6 @@ def give_points(out: Path, student: str, exercise: str, text: str, why: str, who
         after = next(again for again in book.results() if again.result.submission == row.result.submission)
     yield _told(given, row)
     yield f"{row.result.submission}: {_marks(after)} (automatic: {points(row.result.score, row.result.max)})"
-
-
-def _existing(out: Path) -> Gradebook:
-    path = out / "gradebook.sqlite"
-    if not path.exists():
-        raise UserError(f"no gradebook in {out}", fix="name the folder that `grader grade` wrote to: --out DIR")
-    return Gradebook.open(path)
 
 
 def _progress(run: Run) -> Iterator[str]:

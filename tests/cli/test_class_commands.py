@@ -17,7 +17,7 @@ from grader.course.due import LatePolicy
 from grader.errors import CourseError, UserError
 from grader.gradebook import Gradebook
 from grader.grading.many_submissions import late_policy
-from grader.intake.submission import Arrival, Submission
+from grader.intake.submission import Arrival, Note, Submission
 from grader.reports.status import diff_lines, give_points, status_lines
 from grader.results import CheckResult, ExerciseResult, SubmissionResult, VerdictKind
 
@@ -38,7 +38,7 @@ def graded(out: Path, *results: SubmissionResult, expected: int = 0, finish: boo
     with Gradebook.open(out / "gradebook.sqlite") as book:
         run = book.start_run("course", "hash", 0, "key", {}, expected=expected, late=LatePolicy(DUE, 0.5))
         for one in results:
-            work = Submission(one.submission, {}, ("a.py: left out",), Arrival(**arrival))  # type: ignore[arg-type]
+            work = Submission(one.submission, {}, (Note("a.py", "left out"),), Arrival(**arrival))  # type: ignore[arg-type]
             book.arrive(run, work, "d")
             book.record(run, one, "d", 0.1)
         if finish:
@@ -141,7 +141,7 @@ def test_override_that_cannot_be_is_refused_and_nothing_is_kept(
 @pytest.mark.parametrize("arguments", [["status"], ["diff", "1", "2"], ["override", "a", "b", "1", "--why", "c"]])
 def test_without_a_gradebook_there_is_one_line_and_none_is_made(tmp_path: Path, arguments: list[str]) -> None:
     told = grader(*arguments, "--out", tmp_path)
-    assert told.returncode == 4 and told.stderr.startswith("error: no gradebook in") and "Traceback" not in told.stderr
+    assert told.returncode == 4 and told.stderr.startswith("error: no gradebook at") and "Traceback" not in told.stderr
     assert list(tmp_path.iterdir()) == []
 
 

@@ -17,8 +17,8 @@ import pytest
 from grader.cli.options import size
 from grader.course import Course
 from grader.grading import worker_process
-from grader.grading.local_workers import Crew, grade_all
-from grader.grading.one_submission import exit_code
+from grader.grading.exit_codes import exit_code
+from grader.grading.local_workers import LocalWorkers
 from grader.grading.protocol import WorkerOptions
 from grader.grading.worker_process import Worker
 from grader.intake.submission import Submission
@@ -110,6 +110,8 @@ def test_without_a_command_there_is_help() -> None:
         (["chekc"], "chekc"),
         (["check", "--no-such-option"], "--no-such-option"),
         (["check", "--memory", "lots"], "2GiB"),
+        (["check", "--check-seconds", "0"], "'--check-seconds': must be more than 0 seconds"),
+        (["grade", ".", "--processes", "0"], "'--processes': must be at least 1"),
         (["check", "--fail-under", "101"], "0 to 100"),
         (["check", "--course", "no/such/course"], "no course.toml"),
         (["check", "cosin", "--course", str(OWN), "--submission", str(OWN)], "cosine"),
@@ -222,18 +224,15 @@ class Given:
 
 def test_killed_worker_is_replaced_and_the_submission_graded() -> None:
     first = Worker()
-    crew = Crew(Course.load(OWN), WorkerOptions(course=str(OWN)), first=first)
-    try:
+    with LocalWorkers(Course.load(OWN), WorkerOptions(course=str(OWN)), first=first) as workers:
         os.kill(first.process.pid, signal.SIGKILL)
-        assert crew.grade(Given("alice", SOLUTION)).result.score == 3.0
-    finally:
-        crew.close()
+        assert workers.grade(Given("alice", SOLUTION)).result.score == 3.0
 
 
 def test_worker_that_always_dies_costs_no_row_and_no_points(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker_process, "_BOOT", "import sys; print('out of luck', file=sys.stderr); sys.exit(7)")
-    crew = Crew(Course.load(OWN), WorkerOptions(course=str(OWN)))
-    graded = list(grade_all([Given("alice", SOLUTION), Given("bob", STUB)], crew, jobs=2))
+    with LocalWorkers(Course.load(OWN), WorkerOptions(course=str(OWN)), jobs=2) as workers:
+        graded = list(workers.grade_all([Given("alice", SOLUTION), Given("bob", STUB)]))
     assert sorted(one.result.submission for one in graded) == ["alice", "bob"]
     for one in graded:
         assert one.result.verdicts == {"error"} and one.result.max == 0

@@ -20,14 +20,18 @@ import pytest
 from grader import machine
 from grader.errors import UserError
 from grader.gradebook import selection_key
-from grader.grading.many_submissions import _told_apart
 from grader.grading.protocol import WorkerOptions
+from grader.grading.settings import settings_that_matter
 from grader.sandbox import kernel
 from grader.sandbox.limits import Limits
 from grader.sandbox.sandbox import Sandbox
 
 REPO = Path(__file__).resolve().parent.parent.parent
 OWN = REPO / "examples" / "own_course"
+KEY_OF_OLD_GRADEBOOKS = (
+    '{"exercises": [], "limits": {"check_seconds": 10.0, "file_bytes": 16777216, "memory_bytes": 2147483648,'
+    ' "print_bytes": 65536, "processes": 64, "topic_seconds": 60.0}}'
+)
 NO_CUDA = machine.why_no_gpu()
 
 
@@ -102,9 +106,11 @@ def test_doctor_says_what_auto_means() -> None:
 
 
 def test_another_kind_of_devices_is_another_grading() -> None:
-    keys = {selection_key((), _told_apart(WorkerOptions(devices=name))) for name in ("auto", "simulated", "real")}
+    keys = {
+        selection_key((), settings_that_matter(WorkerOptions(devices=name))) for name in ("auto", "simulated", "real")
+    }
     assert len(keys) == 3
-    assert selection_key((), {"limits": WorkerOptions().limits}) in keys  # of before there was a choice
+    assert KEY_OF_OLD_GRADEBOOKS in keys  # of before there was a choice of devices, and limits were a dict
 
 
 @pytest.mark.skipif(NO_CUDA is None, reason="there is a CUDA device")

@@ -124,6 +124,7 @@ def test_course_survives_the_way_to_a_worker(folder: Path) -> None:
         ("points = 2", "point = 2", 16, "unknown key `point`"),
         ("points = 2", "", 14, "missing key `points`"),
         ("points = 2\n", "points = 2\ncolour = 'red'\n", 17, "unknown key `colour`"),
+        ("points = 2\n", "points = 2\ntopic = ''\n", 17, "unknown key `topic`"),
         ('title = "A tiny course"', 'title = "A"\nyear = 2', 4, "unknown key `year`"),
         ('title = "Second"', "", 19, "missing key `title`"),
         ("points = 2", 'points = "2"', 16, "[Ee]xpected `float`, got `str`"),

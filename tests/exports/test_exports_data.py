@@ -14,7 +14,7 @@ from classrooms import OWN, check, classroom, entry, exercise, gradebook, result
 from grader.course import Course
 from grader.errors import UserError
 from grader.exports import csv_table, json_all, junit
-from grader.exports.write import Settings, export
+from grader.exports.write import ExportSettings, export
 from grader.gradebook import Override, Row
 from grader.gradebook.lateness import Late
 from grader.intake.submission import Arrival
@@ -95,12 +95,12 @@ def test_export_writes_beside_the_gradebook_or_where_told(
 ) -> None:
     gradebook(tmp_path / "gradebook.sqlite", classroom(COURSE, 3))
     for kind, name in (("csv", "marks.csv"), ("json", "marks.json"), ("junit", "junit.xml")):
-        export(kind, Settings(grades=tmp_path, course=OWN))
+        export(kind, ExportSettings(grades=tmp_path, course=OWN))
         assert (tmp_path / name).stat().st_size > 100
-    export("csv", Settings(grades=tmp_path, course=OWN, to=tmp_path / "new" / "x.csv", submission="Zoë Müller"))
+    export("csv", ExportSettings(grades=tmp_path, course=OWN, to=tmp_path / "new" / "x.csv", submission="Zoë Müller"))
     assert (tmp_path / "new" / "x.csv").read_text("utf-8-sig").count("\n") == 2
     capsysbinary.readouterr()
-    export("csv", Settings(grades=tmp_path, course=OWN, to=Path("-")))
+    export("csv", ExportSettings(grades=tmp_path, course=OWN, to=Path("-")))
     assert capsysbinary.readouterr().out == (tmp_path / "marks.csv").read_bytes()
 
 
@@ -108,9 +108,9 @@ def test_export_that_cannot_be_made_leaves_the_file_that_was_there(tmp_path: Pat
     gradebook(tmp_path / "gradebook.sqlite", classroom(COURSE, 3))
     (tmp_path / "canvas.csv").write_text("mine")
     with pytest.raises(UserError, match="downloaded"):
-        export("canvas", Settings(grades=tmp_path, course=OWN))
+        export("canvas", ExportSettings(grades=tmp_path, course=OWN))
     with pytest.raises(UserError, match="no submission is called"):
-        export("csv", Settings(grades=tmp_path, course=OWN, submission="nobody"))
+        export("csv", ExportSettings(grades=tmp_path, course=OWN, submission="nobody"))
     with pytest.raises(UserError, match="no gradebook"):
-        export("csv", Settings(grades=tmp_path / "none", course=OWN))
+        export("csv", ExportSettings(grades=tmp_path / "none", course=OWN))
     assert (tmp_path / "canvas.csv").read_text() == "mine" and not (tmp_path / "none").exists()

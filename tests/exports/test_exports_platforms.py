@@ -11,7 +11,7 @@ from classrooms import OWN, check, classroom, entry, exercise, gradebook, result
 
 from grader.course import Course
 from grader.exports import github, gitlab, gradescope
-from grader.exports.write import Settings, export
+from grader.exports.write import ExportSettings, export
 from grader.reports.entries import Entry
 
 COURSE = Course.load(OWN)
@@ -50,7 +50,7 @@ def test_gradescope_says_what_was_not_assessed() -> None:
 
 def test_gradescope_of_a_class_is_a_file_for_each(tmp_path: Path) -> None:
     gradebook(tmp_path / "gradebook.sqlite", classroom(COURSE, 5))
-    export("gradescope", Settings(grades=tmp_path, course=OWN))
+    export("gradescope", ExportSettings(grades=tmp_path, course=OWN))
     files = list((tmp_path / "gradescope").iterdir())
     assert len(files) == 5 and all("tests" in json.loads(file.read_text()) for file in files)
 
@@ -124,7 +124,7 @@ def test_github_export_writes_summary_and_output(
     gradebook(tmp_path / "gradebook.sqlite", [given()])
     for variable in ("GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT"):
         monkeypatch.setenv(variable, str(tmp_path / variable))
-    export("github", Settings(grades=tmp_path, course=OWN))
+    export("github", ExportSettings(grades=tmp_path, course=OWN))
     assert (tmp_path / "GITHUB_STEP_SUMMARY").read_text().startswith("## ")
     assert (tmp_path / "GITHUB_OUTPUT").read_text().startswith("result=")
     assert all(line.startswith("::error ") for line in capsys.readouterr().out.splitlines())

@@ -84,7 +84,9 @@ def test_results_are_there_when_the_grader_cannot_even_start(archive: Path, tmp_
 def test_archive_has_scripts_pinned_requirements_and_the_course(archive: Path) -> None:
     with zipfile.ZipFile(archive) as packed:
         names = packed.namelist()
-        assert {"setup.sh", "run_autograder", "requirements.txt", "grader/cli/app.py", "course/course.toml"} <= set(names)
+        assert {"setup.sh", "run_autograder", "requirements.txt", "grader/cli/app.py", "course/course.toml"} <= set(
+            names
+        )
         assert {"course/checks/test_vectors.py", "course/solutions/misconceptions/vectors.py"} <= set(names)
         assert not any("__pycache__" in name or name.startswith("/") or ".." in name for name in names)
         modes = {name: packed.getinfo(name).external_attr >> 16 & 0o777 for name in ("run_autograder", "setup.sh")}

@@ -15,7 +15,7 @@ from grader.errors import UserError
 from grader.gradebook import VERSION, DamagedGradebook, Gradebook, Override, compare
 from grader.gradebook.lateness import lateness
 from grader.gradebook.schema import _TABLES
-from grader.intake.submission import Arrival, Submission
+from grader.intake.submission import Arrival, Note, Submission
 from grader.results import CheckResult, ExerciseResult, SubmissionResult, VerdictKind
 
 REPO = Path(__file__).resolve().parent.parent.parent
@@ -38,7 +38,7 @@ def override(points: float | None, exercise: str = "t.e", student: str = "ann") 
 
 
 def test_work_is_kept_and_given_back(tmp_path: Path) -> None:
-    work = Submission("ann", {"t.py": b"x = 1\n\xff"}, ("t.py: a note",), Arrival(student="7"))
+    work = Submission("ann", {"t.py": b"x = 1\n\xff"}, (Note("t.py", "a note"),), Arrival(student="7"))
     with Gradebook.open(tmp_path / "g") as book:
         run = start(book)
         book.arrive(run, work, "d")
@@ -46,7 +46,7 @@ def test_work_is_kept_and_given_back(tmp_path: Path) -> None:
         book.record(run, result("ann"), "d", 0.1)
         (row,) = book.results()
         assert book.files("d") == work.files and book.files("unknown") == {}
-        assert (row.notes, row.arrival) == (work.notes, work.arrival)
+        assert (row.notes, row.arrival) == (work.note_lines, work.arrival)
 
 
 def test_gradebook_of_the_first_version_is_copied_and_migrated(tmp_path: Path) -> None:

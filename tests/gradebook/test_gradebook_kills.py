@@ -26,16 +26,16 @@ SMALL = 6
 PROGRAM = """
 import os, sys
 from pathlib import Path
-from grader.grading import many_submissions
-from grader.grading.one_submission import Settings
+from grader.grading.graders import Graded
+from grader.grading.local_workers import LocalWorkers
+from grader.grading.many_submissions import grade_class
+from grader.grading.settings import ClassSettings, GradingSettings
 from grader.intake.submission import digest
-from grader.grading.protocol import DEFAULT_LIMITS
-from grader.grading.local_workers import Crew, Graded
 from grader.results import CheckResult, ExerciseResult, SubmissionResult
 
 archive, out = map(Path, sys.argv[1:3])
 
-def grade(crew, source):
+def grade(workers, source):
     submission = source.read()
     content = digest(submission)
     score = float(int(content, 16) % 3)
@@ -44,10 +44,9 @@ def grade(crew, source):
     result = SubmissionResult(submission=source.name, score=score, max=2.0, exercises=(exercise,))
     return Graded(result, content, 0.0)
 
-Crew.grade = grade
-told = many_submissions.ClassSettings(paths=(archive,), out=out, jobs=2)
-settings = Settings(course=Path("examples/own_course"), limits=DEFAULT_LIMITS)
-sys.exit(many_submissions.grade_class(told, settings))
+LocalWorkers.grade = grade
+class_settings = ClassSettings(paths=(archive,), out=out, jobs=2)
+sys.exit(grade_class(class_settings, GradingSettings(course=Path("examples/own_course"))))
 """
 
 

@@ -27,20 +27,20 @@ SIZE = 30
 PRELOAD = """
 import os, signal
 from grader.grading import local_workers
-from grader.grading.local_workers import Crew
+from grader.grading.local_workers import LocalWorkers
 
 graded = []
-grade = vars(local_workers).setdefault("undoomed", Crew.grade)  # Dask runs this file twice.
+grade = vars(local_workers).setdefault("undoomed", LocalWorkers.grade)  # Dask runs this file twice.
 
-def doomed(crew, source):
+def doomed(workers, source):
     if source.name == "endless":
-        return doomed(crew, source)
+        return doomed(workers, source)
     graded.append(source.name)
     if source.name == "killer" or len(graded) == int(os.environ.get("DIES_AT", 0)):
         os.kill(os.getpid(), signal.SIGKILL)
-    return grade(crew, source)
+    return grade(workers, source)
 
-Crew.grade = doomed
+LocalWorkers.grade = doomed
 """
 
 
@@ -217,7 +217,7 @@ def test_worker_with_another_grader_is_refused_in_one_line(
     [
         (
             "127.0.0.1:1",
-            "import grader.grading.dask_cluster as c; c._CONNECT_SECONDS = 0.5",
+            "import grader.grading.dask_cluster as c; c.CONNECT_SECONDS = 0.5",
             "no Dask scheduler answers at",
         ),
         ("what::ever", "", "no Dask scheduler answers at what::ever"),

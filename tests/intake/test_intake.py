@@ -10,7 +10,7 @@ import pytest
 from grader.errors import UserError
 from grader.intake.bag import FILE_BYTES, MAX_FILES, TOTAL_BYTES
 from grader.intake.find import find_submissions, open_submission
-from grader.intake.submission import Submission, digest
+from grader.intake.submission import Note, Submission, digest
 
 TOPICS = ["tensor_ops", "autograd"]
 
@@ -40,7 +40,7 @@ def test_exercises_folder_is_stripped_and_the_rest_of_the_project_stays_behind(t
     write(tmp_path, "exercises/tensor_ops.py", "exercises/helper.py", "solutions/tensor_ops.py", "setup.py")
     submission = read(tmp_path)
     assert list(submission.files) == ["helper.py", "tensor_ops.py"]
-    assert submission.notes == ()
+    assert submission.note_lines == ()
 
 
 def test_the_module_at_the_root_counts_when_there_are_two(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_symbolic_links_are_noted_and_not_followed(tmp_path: Path) -> None:
     (work / "lib").symlink_to(secret)
     submission = read(work)
     assert list(submission.files) == ["autograd.py"]
-    assert submission.notes == (
+    assert submission.note_lines == (
         "tensor_ops.py: a symbolic link is not followed",
         "lib: a symbolic link is not followed",
     )
@@ -72,20 +72,20 @@ def test_linked_submission_in_a_class_keeps_its_row(tmp_path: Path) -> None:
     (tmp_path / "class/mallory").symlink_to(tmp_path / "elsewhere")
     alice, mallory = find_submissions([tmp_path / "class"], TOPICS)
     assert (alice.name, mallory.name) == ("alice", "mallory")
-    assert mallory.read() == Submission("mallory", {}, ("mallory: a symbolic link is not followed",))
+    assert mallory.read() == Submission("mallory", {}, (Note("mallory", "a symbolic link is not followed"),))
 
 
 def test_large_file_is_noted_not_read(tmp_path: Path) -> None:
     (tmp_path / "tensor_ops.py").write_bytes(b"#" * (FILE_BYTES + 1))
     submission = read(tmp_path)
     assert submission.files == {}
-    assert submission.notes == ("tensor_ops.py: larger than 1 MiB: not read",)
+    assert submission.note_lines == ("tensor_ops.py: larger than 1 MiB: not read",)
 
 
 def test_named_pipe_does_not_block(tmp_path: Path) -> None:
     write(tmp_path, "autograd.py")
     os.mkfifo(tmp_path / "tensor_ops.py")
-    assert read(tmp_path).notes == ("tensor_ops.py: not a regular file: left out",)
+    assert read(tmp_path).note_lines == ("tensor_ops.py: not a regular file: left out",)
 
 
 def test_totals_are_bounded_and_topic_modules_come_first(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_totals_are_bounded_and_topic_modules_come_first(tmp_path: Path) -> None
     submission = read(tmp_path)
     assert len(submission.files) == MAX_FILES
     assert "tensor_ops.py" in submission.files
-    assert submission.notes == ("./: more than 2,000 Python files: the rest was left out",)
+    assert submission.note_lines == ("./: more than 2,000 Python files: the rest was left out",)
 
 
 def test_total_bytes_are_bounded(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_total_bytes_are_bounded(tmp_path: Path) -> None:
         (tmp_path / f"big{number:02}.py").write_bytes(b"#" * FILE_BYTES)
     submission = read(tmp_path)
     assert sum(map(len, submission.files.values())) <= TOTAL_BYTES
-    assert submission.notes == ("./: more than 16 MiB of Python files: the rest was left out",)
+    assert submission.note_lines == ("./: more than 16 MiB of Python files: the rest was left out",)
 
 
 def test_virtual_environments_stay_behind(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_file_is_a_submission_of_the_topic_in_its_name(tmp_path: Path) -> None:
     assert list(read(tmp_path / "bob_autograd.py").files) == ["autograd.py"]
     unknown = read(tmp_path / "who.py")
     assert list(unknown.files) == ["who.py"]
-    assert "does not say which topic" in unknown.notes[0]
+    assert "does not say which topic" in unknown.note_lines[0]
 
 
 def test_single_folder_inside_is_unwrapped(tmp_path: Path) -> None:
@@ -166,6 +166,6 @@ def test_digest_is_of_the_work_not_of_the_name(tmp_path: Path) -> None:
         Submission("alice", {"a.py": b"1", "b.py": b"3"}),
         Submission("alice", {"a.py": b"1"}),
         Submission("alice", {"a.py": b"1b.py", "": b"2"}),
-        Submission("alice", {"a.py": b"1", "b.py": b"2"}, ("a note",)),
+        Submission("alice", {"a.py": b"1", "b.py": b"2"}, (Note("./", "a note"),)),
     ]
     assert digest(one) not in {digest(other) for other in others}

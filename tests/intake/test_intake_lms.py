@@ -43,14 +43,14 @@ def downloads(folder: Path) -> list[Path]:
 
 def test_every_shape_of_download_gives_the_same_sixty(tmp_path: Path) -> None:
     for download in downloads(tmp_path):
-        told: list[str] = []
-        found = find_submissions([download], TOPICS, tell=told.append)
-        assert len({source.name for source in found}) == SIZE and told == [], download
+        notes: list[str] = []
+        found = find_submissions([download], TOPICS, note=notes.append)
+        assert len({source.name for source in found}) == SIZE and notes == [], download
         students = by_id(found)
         for student in the_class():
             submission = students[student.id].read()
             assert (b"cosine" in submission.files.get("vectors.py", b"")) == (student.solved or student.kind == "stub")
-            assert submission.files or submission.notes, student.kind
+            assert submission.files or submission.note_lines, student.kind
             if student.kind in ("solved", "renamed", "zip", "tar", "resubmitted"):
                 assert submission.files["vectors.py"] == SOLUTION, (download, student.kind)
 
@@ -125,11 +125,11 @@ def test_slip_and_strangers_in_a_download_are_told(tmp_path: Path) -> None:
             {"ann_1_2_vectors.py": SOLUTION, "../bob_2_3_vectors.py": SOLUTION, "index.html": b"", "cy_3_4_v.py": b""}
         )
     )
-    told: list[str] = []
-    ann, bob, cy = find_submissions([archive], TOPICS, tell=told.append)
+    notes: list[str] = []
+    ann, bob, cy = find_submissions([archive], TOPICS, note=notes.append)
     assert [source.name for source in (ann, bob, cy)] == ["ann", "bob", "cy"]
-    assert bob.read().notes == ("vectors.py: a path with .. in an archive: left out",)
-    assert told == ["canvas.zip: index.html: no submission, by its name: left out"]
+    assert bob.read().note_lines == ("vectors.py: a path with .. in an archive: left out",)
+    assert notes == ["canvas.zip: index.html: not a submission, by its name: left out"]
 
 
 def test_roster_tells_who_is_missing_and_who_is_not_in_it(tmp_path: Path) -> None:
@@ -137,10 +137,10 @@ def test_roster_tells_who_is_missing_and_who_is_not_in_it(tmp_path: Path) -> Non
     for name in ("s1", "s9"):
         (tmp_path / "class" / name).mkdir(parents=True)
         (tmp_path / "class" / name / "vectors.py").touch()
-    told: list[str] = []
-    found = find_submissions([tmp_path / "class"], TOPICS, roster=Roster.read(tmp_path / "list.csv"), tell=told.append)
+    notes: list[str] = []
+    found = find_submissions([tmp_path / "class"], TOPICS, roster=Roster.read(tmp_path / "list.csv"), note=notes.append)
     assert [source.name for source in found] == ["Müller, Ann", "s9"]
-    assert told == ["s9: not in the roster", "Bob: in the roster, but has handed in nothing"]
+    assert notes == ["s9: not in the roster", "Bob: in the roster, but has handed in nothing"]
 
 
 @pytest.mark.parametrize(

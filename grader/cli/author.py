@@ -1,0 +1,48 @@
+"""The commands of a course's author: ``release``, ``verify``. Importing it imports nothing slow."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from grader.cli.options import CourseOption, DevicesOption
+from grader.text import counted
+
+
+def add_to(app: typer.Typer) -> None:
+    """Adds the commands to a command line."""
+    app.command(epilog="\b\nExamples:\n  grader release\n  grader release --check --course my-course")(release)
+    app.command(epilog="\b\nExamples:\n  grader verify\n  grader verify --course my-course")(verify)
+
+
+def release(
+    check: Annotated[
+        bool, typer.Option("--check", help="Only say what would change; exit code 1 if anything.")
+    ] = False,
+    course: CourseOption = None,
+) -> int:
+    """Make the students' stubs from the solutions (for authors of courses)."""
+    from grader.course import Course
+    from grader.course.stubs import release as write
+
+    changed = write(Course.load(course, complete=False), check=check)
+    for file in changed:
+        typer.echo(f"{'differs from its solution' if check else 'written'}: {file}")
+    if not changed:
+        typer.echo("all stubs are up to date")
+    return 1 if check and changed else 0
+
+
+def verify(course: CourseOption = None, devices: DevicesOption = "auto") -> int:
+    """Prove a course: solutions earn everything, stubs nothing, every misconception is caught and named."""
+    from grader.course import Course
+    from grader.grading.verify import verify_course
+    from grader.machine import resolve_devices
+
+    meant = resolve_devices(devices)
+    defects = verify_course(Course.load(course), lambda text: typer.echo(text, err=True), meant)
+    for defect in defects:
+        typer.echo(str(defect))
+    typer.echo(counted(len(defects), "defect") if defects else "the course is sound")
+    return 1 if defects else 0

@@ -1,0 +1,67 @@
+"""What `grader grade` prints and writes when a class is graded: results.jsonl, the table, notes. Decides nothing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+
+from grader.errors import UserError
+from grader.gradebook import Gradebook, Row
+from grader.grading.exit_codes import Tally
+from grader.grading.settings import ClassSettings
+from grader.reports.jsonl import write_jsonl
+from grader.reports.notes import NoteList
+from grader.results import UNASSESSED
+from grader.text import points
+
+
+def report_class(book: Gradebook, run: int, settings: ClassSettings, fail_under: float | None) -> int:
+    """Writes results.jsonl (not for a trial), prints the table and the notes, returns the exit code.
+
+    Raises:
+        UserError: the file cannot be written.
+    """
+    from grader.reports.terminal import make_console, show_class
+
+    file = settings.out / "results.jsonl"
+    if not settings.trial:
+        try:
+            write_jsonl((row.result for row in book.results(run)), file)
+        except OSError as problem:
+            raise UserError(f"{file}: {problem.strerror}", fix="the results are safe in the gradebook") from problem
+    tally = Tally(fail_under)
+    notes = NoteList("; all of them: grader status --notes")
+    show_class(_counted_and_noted(book.results(run), tally, notes), make_console())
+    sys.stdout.flush()
+    notes.print()
+    if tally.missing_layers:
+        print(f"sandbox without: {', '.join(sorted(tally.missing_layers))} (see: grader doctor)")
+    print(f"gradebook: {book.path}")
+    if settings.trial:
+        compare = f"grader diff RUN {run} --out {settings.out}"
+        print(f"run {run} was a trial: no report or export shows it; compare it: {compare}")
+    else:
+        print(f"results:   {file}")
+    return tally.code
+
+
+def _counted_and_noted(rows: Iterable[Row], tally: Tally, notes: NoteList) -> Iterator[Row]:
+    """The rows as they are, one at a time: those of a class need not fit in memory."""
+    for row in rows:
+        tally.add(row.result)
+        _note(row, notes)
+        yield row
+
+
+def _note(row: Row, notes: NoteList) -> None:
+    name = row.result.submission
+    for note in row.notes:
+        notes.add(f"{name}: {note}", urgent=row.result.score == 0)
+    for exercise in row.result.exercises:
+        # It takes the points from the total, and a submission can bring it about: somebody has to look at it.
+        if any(c.verdict == "skipped" and c.message.startswith(UNASSESSED) for c in exercise.checks):
+            skipped = f"{exercise.name} was skipped for what it uses: have a look at the code"
+            notes.add(f"{name}: {skipped}, or grade it where there is a GPU", urgent=True)
+    if row.late is not None:
+        marks = f"{points(row.score, row.max)} before, {points(round(row.final, 4), row.max)} after"
+        notes.add(f"{name}: {row.late}; {marks}")

@@ -1,0 +1,53 @@
+"""The exit codes of the commands that grade, and what results make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from grader.results import SubmissionResult
+from grader.sandbox.sandbox import full_set
+
+PASSED, FAILED, INTERRUPTED, FAULT, USAGE = range(5)
+
+
+def exit_code(results: Iterable[SubmissionResult], fail_under: float | None) -> int:
+    """0 all passed, 1 some failed (`fail_under`: only if a score is below that percentage), 3 a fault of the grader."""
+    tally = Tally(fail_under)
+    for result in results:
+        tally.add(result)
+    return tally.code
+
+
+class Tally:
+    """The exit code of results that are added one after another.
+
+    Attributes:
+        code: the exit code so far.
+        missing_layers: the sandbox's layers that some submission was graded without.
+    """
+
+    def __init__(self, fail_under: float | None) -> None:
+        self.code = PASSED
+        self.missing_layers: set[str] = set()
+        self._fail_under = fail_under
+
+    def add(self, result: SubmissionResult) -> None:
+        """Counts one more result."""
+        if "error" in result.verdicts:
+            self.code = FAULT
+            return
+        self.missing_layers.update(missing_layers(result))
+        if self.code != FAULT and self._fails(result):
+            self.code = FAILED
+
+    def _fails(self, result: SubmissionResult) -> bool:
+        if self._fail_under is None:
+            return not result.verdicts <= {"passed", "skipped"}
+        # Nothing assessed is not known to be enough.
+        return result.max <= 0 or 100 * result.score < self._fail_under * result.max - 1e-9
+
+
+def missing_layers(result: SubmissionResult) -> list[str]:
+    """The layers of a full sandbox that the submission was graded without."""
+    full = full_set() or ("all layers",)
+    return [layer for layer in full if layer not in result.sandbox]

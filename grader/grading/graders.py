@@ -1,0 +1,70 @@
+"""What grades many submissions: `Graders`, the one interface of local worker processes and of a Dask cluster.
+
+Submissions go in, results come out; how many at a time, and where, is each implementation's own affair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+from typing import Protocol
+
+import msgspec
+
+from grader.course import Course, checks_of
+from grader.grading.protocol import WorkerOptions
+from grader.intake.submission import Source
+from grader.results import CheckResult, ExerciseResult, SubmissionResult
+
+
+class Graded(msgspec.Struct, frozen=True):
+    """One submission's result, with what the gradebook keeps besides; ``seconds`` is wall time."""
+
+    result: SubmissionResult
+    digest: str
+    seconds: float
+    notes: tuple[str, ...] = ()
+
+
+class GradingStopped(Exception):
+    """The graders were stopped while this submission was being graded; there is no result. Remedy: grade it again."""
+
+
+class Graders(Protocol):
+    """Something that grades submissions; use it in a ``with`` statement, which ends its processes."""
+
+    stopped: bool
+    """Whether `stop` was called."""
+
+    def grade_all(self, sources: Iterable[Source]) -> Iterator[Graded]:
+        """Yields each submission's result as it is known; reads `sources` only as fast as they are graded.
+
+        No row is lost: where the grader itself fails, the result has ``error`` verdicts. After `stop`, the results
+        that are known already are still yielded, then it ends.
+        """
+
+    def stop(self) -> None:
+        """Abandons what is being graded, at once and without waiting; a signal handler may call it."""
+
+    def __enter__(self) -> Graders: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None
+    ) -> None: ...
+
+
+def error_result(course: Course, options: WorkerOptions, name: str, reason: str) -> SubmissionResult:
+    """The result of a submission that the grader failed on: every check is an ``error``, nothing counts against it."""
+    text = f"The grader failed here; this is not your fault and costs no points.\n{reason}"
+    wanted = set(course.select(options.exercises))
+    checks: dict[str, list[CheckResult]] = {}
+    for topic in {exercise.topic for exercise in course.exercises if exercise.full_name in wanted}:
+        for check in checks_of(course, topic):
+            result = CheckResult(name=check.function.removeprefix("test_"), verdict="error", message=text)
+            checks.setdefault(check.exercise, []).append(result)
+    exercises = tuple(
+        ExerciseResult(name=name, score=0.0, max=0.0, checks=tuple(checks.get(name, ())))
+        for name in (exercise.full_name for exercise in course.exercises)
+        if name in wanted
+    )
+    return SubmissionResult(submission=name, score=0.0, max=0.0, exercises=exercises)

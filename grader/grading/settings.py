@@ -1,0 +1,85 @@
+"""What `grader check` and `grader grade` are asked for, and what workers need to know of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from grader.course import Course
+from grader.grading.protocol import WorkerOptions
+from grader.machine import Devices, resolve_devices
+from grader.sandbox.limits import Limits
+
+
+class GradingSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How submissions are graded.
+
+    Attributes:
+        names: topics or exercises; none means all.
+        course: the course's folder; None is the shipped course.
+        seed: varies the generated inputs.
+        fail_under: percentage of the points below which the exit code is 1; None: any check that fails makes it 1.
+    """
+
+    names: tuple[str, ...] = ()
+    course: Path | None = None
+    seed: int = 0
+    fail_under: float | None = None
+    limits: Limits = Limits()
+    devices: Devices = "simulated"
+
+
+class ClassSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Which submissions are graded, where, and what else belongs to a class.
+
+    Attributes:
+        paths: submissions, folders of them, LMS downloads.
+        out: the folder of gradebook and results.
+        jobs: submissions at a time on this machine.
+        dask: address of a Dask scheduler; then `jobs` does not count.
+        again: grade also what the gradebook has already.
+        trial: the results are kept as a run that no report shows.
+        roster: a CSV file with names for ids.
+        due: as the command line has it; None: the course's.
+        late_penalty: fraction of the points that is lost a day; None: the course's.
+    """
+
+    paths: tuple[Path, ...]
+    out: Path
+    jobs: int
+    dask: str | None = None
+    again: bool = False
+    trial: bool = False
+    roster: Path | None = None
+    due: str | None = None
+    late_penalty: float | None = None
+
+
+def exercises_by_topic(course: Course) -> dict[str, list[str]]:
+    """The names of the exercises by topic, as intake wants them."""
+    return {topic.name: [exercise.name for exercise in topic.exercises] for topic in course.topics}
+
+
+def worker_options(course: Course, settings: GradingSettings, names: Sequence[str]) -> WorkerOptions:
+    """The options of workers that grade the exercises in `names` and what these need; no names mean all.
+
+    Raises:
+        UnknownName: the course has no such topic or exercise.
+        UserError: real devices are wanted and there are none.
+    """
+    exercises = course.with_needs(course.select(names)) if names else ()
+    return WorkerOptions(
+        course=None if settings.course is None else str(course.root),
+        exercises=exercises,
+        seed=settings.seed,
+        limits=settings.limits,
+        devices=resolve_devices(settings.devices),
+    )
+
+
+def settings_that_matter(options: WorkerOptions) -> dict[str, object]:
+    """The settings that a result depends on; simulated devices are not named, as in older gradebooks."""
+    devices = {} if options.devices == "simulated" else {"devices": options.devices}
+    return {"limits": msgspec.to_builtins(options.limits), **devices}
