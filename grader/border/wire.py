@@ -8,10 +8,9 @@ along, and must never trust a length, a shape or a tag that it reads.
 from __future__ import annotations
 
 import ctypes
+import functools
 import math
 import re
-import socket
-import struct
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
@@ -19,13 +18,12 @@ import msgspec
 import torch
 
 from grader.border import labels
+from grader.border.frames import MAX_PAYLOAD
 from grader.border.nodes import has_more_nodes
 
 Tree: TypeAlias = Any
 """None, bool, int, float, str, bytes, or a list whose first item is a tag."""
 
-MAX_FRAME: Final = 16 << 20
-"""Bytes of one message at most."""
 MAX_ITEMS: Final = 200_000
 MAX_DEPTH: Final = 32
 MAX_KEYS: Final = 4096
@@ -60,13 +58,13 @@ class Budget:
 
     def __init__(self) -> None:
         self.items = MAX_ITEMS
-        self.bytes = MAX_FRAME
+        self.bytes = MAX_PAYLOAD
 
     def take(self, items: int, size: int = 0) -> None:
         self.items -= items
         self.bytes -= size
         if self.items < 0 or self.bytes < 0:
-            raise WireError(f"larger than {MAX_ITEMS} items or {MAX_FRAME >> 20} MiB")
+            raise WireError(f"larger than {MAX_ITEMS} items or {MAX_PAYLOAD >> 20} MiB")
 
 
 def encode(value: object, other: Callable[[object], Tree], budget: Budget | None = None, depth: int = 0) -> Tree:
@@ -185,23 +183,26 @@ def decode(tree: Tree, other: Callable[[list[Tree]], object], depth: int = 0) ->
 def pack(tree: Tree) -> bytes:
     """The bytes of a tree."""
     data = _packer.encode(tree)
-    if len(data) > MAX_FRAME:
-        raise WireError(f"larger than {MAX_FRAME >> 20} MiB")
+    if len(data) > MAX_PAYLOAD:
+        raise WireError(f"larger than {MAX_PAYLOAD >> 20} MiB")
     if has_more_nodes(data, MAX_NODES):
         raise WireError(f"more than {MAX_NODES} parts")
     return data
 
 
-def unpack(data: bytes) -> Tree:
+def unpack(data: bytes, kind: Any = Any) -> Any:
     """The tree of some bytes.
 
+    Args:
+        kind: the structs of `messages` that may come, one or a union; the struct is returned then.
+
     Raises:
-        WireError: if they are not one message, or one of more than `MAX_NODES` parts.
+        WireError: if they are not one message of that kind, or one of more than `MAX_NODES` parts.
     """
     try:
         if has_more_nodes(data, MAX_NODES):
             raise WireError(f"a message of more than {MAX_NODES} parts")
-        return _unpacker.decode(data)
+        return _decoder(kind).decode(data)
     except (msgspec.DecodeError, RecursionError, ValueError) as error:
         raise WireError("not a message") from error
 
@@ -211,7 +212,7 @@ def _refuse(code: int, data: memoryview) -> object:
 
 
 _packer = msgspec.msgpack.Encoder()
-_unpacker = msgspec.msgpack.Decoder(ext_hook=_refuse)
+_decoder = functools.cache(functools.partial(msgspec.msgpack.Decoder, ext_hook=_refuse))
 _SCALARS: Final = frozenset({type(None), bool, int, float, str, bytes})
 
 
@@ -251,7 +252,7 @@ def _decode_tensor(tree: list[Tree]) -> torch.Tensor:
     if any(type(size) is not int or not 0 <= size < 1 << 40 for size in shape):
         raise WireError("a malformed tensor shape")
     elements = math.prod(shape)
-    if max(elements, 0) * dtype.itemsize > MAX_FRAME or math.prod(size or 1 for size in shape) >= 1 << 40:
+    if max(elements, 0) * dtype.itemsize > MAX_PAYLOAD or math.prod(size or 1 for size in shape) >= 1 << 40:
         raise WireError("a tensor that is larger than a message may be")
     if strides is not None:
         if len(strides) != len(shape) or any(type(step) is not int or not 0 <= step < 1 << 40 for step in strides):
@@ -281,60 +282,3 @@ def _on_device(tensor: torch.Tensor, device: str) -> torch.Tensor:
         return labels.place(tensor, device)
     except ValueError as error:
         raise WireError(f"a tensor on {device!r}, which is not here") from error
-
-
-_HEADER: Final = struct.Struct("<I")
-
-
-def frame(payload: bytes) -> bytes:
-    """A payload with its length in front, as it travels on a stream socket."""
-    return _HEADER.pack(len(payload)) + payload
-
-
-class Inbox:
-    """Cuts what arrives on a stream into frames; holds at most one incomplete frame."""
-
-    def __init__(self) -> None:
-        self._data = bytearray()
-
-    def feed(self, data: bytes) -> None:
-        self._data += data
-
-    def missing(self) -> int:
-        """Bytes that the frame at hand still needs: reading no more leaves the next frame's descriptors with it."""
-        if len(self._data) < 4:
-            return 4 - len(self._data)
-        return min(4 + int(_HEADER.unpack_from(self._data)[0]) - len(self._data), 1 << 20)
-
-    def next(self) -> bytes | None:
-        """The next whole payload, or None until more arrives.
-
-        Raises:
-            WireError: if the announced length is over the limit.
-        """
-        if len(self._data) < 4:
-            return None
-        (length,) = _HEADER.unpack_from(self._data)
-        if length > MAX_FRAME:
-            raise WireError("a message over the limit was announced")
-        if len(self._data) < 4 + length:
-            return None
-        payload = bytes(self._data[4 : 4 + length])
-        del self._data[: 4 + length]
-        return payload
-
-
-def send_frame(sock: socket.socket, payload: bytes) -> None:
-    """Sends one frame, blocking."""
-    sock.sendall(frame(payload))
-
-
-def receive_frame(sock: socket.socket) -> bytes | None:
-    """Receives one frame, blocking; None at the end of the stream."""
-    inbox = Inbox()
-    while (payload := inbox.next()) is None:
-        data = sock.recv(inbox.missing())
-        if not data:
-            return None
-        inbox.feed(data)
-    return payload
