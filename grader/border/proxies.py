@@ -7,22 +7,26 @@ from __future__ import annotations
 
 import builtins
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, Protocol
 
 import msgspec
 
 from grader.border import wire
+from grader.border.messages import (
+    FORGET,
+    MAX_MESSAGE,
+    ImportRaised,
+    Missing,
+    Raised,
+    Reply,
+    Request,
+    Returned,
+    SentLine,
+    SourceLine,
+    TooLarge,
+)
 from grader.border.wire import Tree, WireError
-
-
-class SourceLine(msgspec.Struct, frozen=True):
-    """One line of the student's own code in a traceback."""
-
-    file: str
-    line: int
-    function: str
-    text: str
 
 
 class SubmissionRaised(Exception):
@@ -92,9 +96,8 @@ class Exchange(msgspec.Struct, frozen=True):
 OUT_OF_MEMORY: Final = "used more memory than it may"
 """The same words whether the process noticed it first, or the host that watches it."""
 
-MAX_MESSAGE: Final = 2_000
-"""Characters of an exception's text."""
-
+MAX_SOURCE_LINES: Final = 16
+"""Lines of a traceback that are kept."""
 MOST_RECEIVED: Final = 64 << 20
 """Bytes that one check may receive."""
 MOST_KEPT: Final = 1 << 20
@@ -117,18 +120,18 @@ class Channel:
 
     def restart(self) -> None:
         """Starts a new record, with handles numbered from 0 again."""
-        self.transport.call(FORGET)
+        self.transport.call(_FORGET)
         self.record = []
         self.last = None
         self._received = 0
 
     def request(self, operation: str, args: tuple[object, ...], kwargs: dict[str, object], shown: Call | None) -> Any:
-        tree = [
+        call = Request(
             operation,
             [wire.encode(value, self._reference) for value in args],
-            [[name, wire.encode(value, self._reference)] for name, value in kwargs.items()],
-        ]
-        request = wire.pack(tree)
+            [(name, wire.encode(value, self._reference)) for name, value in kwargs.items()],
+        )
+        request = wire.pack(call)
         if shown is not None:
             self.last = shown
         reply = self.transport.call(request)
@@ -137,29 +140,28 @@ class Channel:
         if self._received > MOST_RECEIVED:
             raise SubmissionCrashed(f"sent more than {MOST_RECEIVED >> 20} MiB in one check")
         try:
-            return self._value(wire.unpack(reply), shown)
+            return self._value(wire.unpack(reply, Reply), shown)
         except WireError as error:
             raise SubmissionCrashed(f"sent an answer that is not data ({error})") from None
 
-    def _value(self, reply: Tree, shown: Call | None) -> Any:
+    def _value(self, reply: Reply, shown: Call | None) -> Any:
         match reply:
-            case ["ok", tree]:
+            case Returned(tree):
                 value = wire.decode(tree, self._object)
                 if shown is not None:
                     shown.result, shown.answered = value, True
                 return value
-            case ["raise", str(kind), bool(built_in), str(message), list(frames)]:
-                error = _raised(kind, built_in, message, frames)
+            case Raised(kind):
+                error = exception_of(reply)
                 if kind == "NotSimulated" and any(_SIMULATING in exchange.request for exchange in self.record):
                     raise _not_simulated(error)
                 raise error
-            case ["missing", str(name)]:
+            case Missing(name):
                 missing = MissingName(one_line(name))
                 missing.kind, missing.message = "missing", one_line(name)
                 raise missing
-            case ["large", str(reason)]:
+            case TooLarge(reason):
                 raise SubmissionCrashed(f"returned something too big to look at ({reason})")
-        raise WireError("an unknown reply")
 
     def _reference(self, value: object) -> Tree:
         if isinstance(value, Remote):
@@ -290,9 +292,8 @@ class Submission:
         return self._channel.request("call", (function, *args), kwargs, shown)
 
 
-FORGET: bytes = wire.pack(["forget", [], []])
-
-_OK = wire.pack(["ok", None])[:-1]
+_FORGET: Final = wire.pack(FORGET)
+_OK: Final = wire.pack(Returned(None))[:-1]
 
 
 def answered(reply: bytes) -> bool:
@@ -300,9 +301,9 @@ def answered(reply: bytes) -> bool:
     return reply.startswith(_OK)
 
 
-def is_out_of_memory(kind: str, message: str) -> bool:
+def is_out_of_memory(raised: Raised) -> bool:
     """Whether an exception says that Python or torch got no more memory."""
-    return kind == "MemoryError" or "can't allocate memory" in message
+    return raised.kind == "MemoryError" or "can't allocate memory" in raised.message
 
 
 _SIMULATING = b"grader.testkit.devices"
@@ -317,29 +318,30 @@ def _not_simulated(error: BaseException) -> NotSimulatedHere:
 _kinds: dict[str, type[SubmissionRaised]] = {}
 
 
-def _raised(kind: str, built_in: bool, message: str, frames: list[Tree]) -> BaseException:
-    if kind in ("SystemExit", "KeyboardInterrupt", "GeneratorExit") and built_in:
-        return SubmissionCrashed(f"ended the process with {kind}({message[:200]})")
-    if is_out_of_memory(kind, message):
+def exception_of(raised: Raised) -> BaseException:
+    """What the judge raises for an exception of submitted code: a `SubmissionRaised`, or a crash."""
+    if raised.kind in ("SystemExit", "KeyboardInterrupt", "GeneratorExit") and raised.is_built_in:
+        return SubmissionCrashed(f"ended the process with {raised.kind}({raised.message[:200]})")
+    if is_out_of_memory(raised):
         return SubmissionCrashed(OUT_OF_MEMORY)
-    lines = source_lines(frames)
-    if lines is None:
-        return SubmissionCrashed("sent an exception that is not data")
-    error = _kind_of(kind if built_in else "")(message[:MAX_MESSAGE])
-    error.kind, error.exact, error.message, error.frames = one_line(kind), built_in, message[:MAX_MESSAGE], lines
+    message = raised.message[:MAX_MESSAGE]
+    error = _kind_of(raised.kind if raised.is_built_in else "")(message)
+    error.kind, error.exact, error.message = one_line(raised.kind), raised.is_built_in, message
+    error.frames = source_lines(raised.frames)
     return error
 
 
-def source_lines(frames: list[Tree]) -> tuple[SourceLine, ...] | None:
-    """The frames of an exception as it was sent, bounded; None if they are not data."""
-    lines = []
-    for item in frames[:16]:
-        match item:
-            case [str(file), int(line), str(function), str(text)]:
-                lines.append(SourceLine(one_line(file), line, one_line(function), one_line(text, 200)))
-            case _:
-                return None
-    return tuple(lines)
+def import_raised(raised: Raised) -> ImportRaised:
+    """What the judge keeps of an exception at import."""
+    return ImportRaised(one_line(raised.kind), raised.message[:MAX_MESSAGE], source_lines(raised.frames))
+
+
+def source_lines(frames: Sequence[SentLine]) -> tuple[SourceLine, ...]:
+    """The lines of a traceback fit to be shown: bounded, and without control characters."""
+    return tuple(
+        SourceLine(one_line(frame.file), frame.line, one_line(frame.function), one_line(frame.text, 200))
+        for frame in frames[:MAX_SOURCE_LINES]
+    )
 
 
 def one_line(text: str, limit: int = 100) -> str:

@@ -21,6 +21,7 @@ import torch
 import grader
 from grader.border import wire
 from grader.border.labels import surroundings
+from grader.border.messages import FORGET, MAX_MESSAGE, Missing, Raised, Request, Returned, SentLine, TooLarge
 from grader.border.wire import Tree, WireError
 
 _PARTS: Final = (
@@ -50,8 +51,8 @@ _OPERATIONS: Final[dict[str, Callable[..., object]]] = {
     "next": next,
 }
 
-MAX_MESSAGE: Final = 2_000
-MAX_FRAMES: Final = 12
+MAX_LINES: Final = 12
+"""Lines of a traceback."""
 WRONG_ANSWERS: Final = "_misconceptions"
 """Module name under which a course's own wrong answers come along."""
 NOT_SIMULATED: Final = "NotSimulated"
@@ -62,7 +63,7 @@ _TRUSTED: Final = tuple(
 )
 
 
-class Missing(Exception):
+class MissingError(Exception):
     """The submitted module does not define the name that was asked for."""
 
 
@@ -89,28 +90,28 @@ class Service:
         surroundings.clear()
 
     def answer(self, request: bytes) -> bytes:
-        """Performs one request ``[operation, args, kwargs]`` and gives the reply."""
+        """Performs one `Request` and gives the `Reply`."""
         try:
-            operation, args, kwargs = wire.unpack(request)
-            if operation == "forget":
+            call = wire.unpack(request, Request)
+            if call.operation == FORGET.operation:
                 self.forget()
-                return wire.pack(["ok", None])
-            function = _OPERATIONS[operation]
-            values = [wire.decode(item, self._resolve) for item in args]
-            named = {name: wire.decode(item, self._resolve) for name, item in kwargs}
-        except Missing as error:
-            return wire.pack(["missing", str(error)])
+                return wire.pack(Returned(None))
+            function = _OPERATIONS[call.operation]
+            values = [wire.decode(item, self._resolve) for item in call.args]
+            named = {name: wire.decode(item, self._resolve) for name, item in call.kwargs}
+        except MissingError as error:
+            return wire.pack(Missing(str(error)))
         try:
             with surroundings.around_call():
                 result = function(*values, **named)
-            return wire.pack(["ok", wire.encode(result, self._keep)])
+            return wire.pack(Returned(wire.encode(result, self._keep)))
         except WireError as error:
-            return wire.pack(["large", str(error)])
+            return wire.pack(TooLarge(str(error)))
         except BaseException as error:
             return wire.pack(self.describe(error if _raised_outside(error) else surroundings.translate(error)))
 
-    def describe(self, error: BaseException) -> Tree:
-        """``["raise", type name, is built in, message, frames]``; of its own code runs ``__str__`` alone."""
+    def describe(self, error: BaseException) -> Raised:
+        """An exception as it is sent; of its own code runs ``__str__`` alone."""
         kind = type(error)
         built_in = getattr(builtins, kind.__name__, None) is kind
         try:
@@ -120,19 +121,20 @@ class Service:
         name = kind.__name__[:100]
         if name == NOT_SIMULATED and _raised_outside(error):
             name = "Exception"  # a submission's own word for it skips no check
-        return ["raise", name, built_in, _clean(message), self._frames(error)]
+        return Raised(name, built_in, _clean(message), self._frames(error))
 
-    def _frames(self, error: BaseException) -> list[Tree]:
-        """``[file, line, function, source]`` of the student's own frames, outermost first."""
-        frames: list[Tree] = []
+    def _frames(self, error: BaseException) -> tuple[SentLine, ...]:
+        """The student's own frames, outermost first."""
+        frames: list[SentLine] = []
         if isinstance(error, SyntaxError) and error.filename in self._files:
-            return [[_base(error.filename), error.lineno or 0, "", _clean((error.text or "").strip()[:200])]]
+            text = _clean((error.text or "").strip()[:200])
+            return (SentLine(_base(error.filename), error.lineno or 0, "", text),)
         for frame, line in _walk(error.__traceback__):
             filename = frame.f_code.co_filename
             if filename in self._files:
                 text = traceback.linecache.getline(filename, line).strip()[:200]  # type: ignore[attr-defined]
-                frames.append([_base(filename), line, frame.f_code.co_name[:100], _clean(text)])
-        return frames if len(frames) <= MAX_FRAMES else frames[: MAX_FRAMES // 2] + frames[-MAX_FRAMES // 2 :]
+                frames.append(SentLine(_base(filename), line, frame.f_code.co_name[:100], _clean(text)))
+        return tuple(frames if len(frames) <= MAX_LINES else frames[: MAX_LINES // 2] + frames[-MAX_LINES // 2 :])
 
     def _resolve(self, tree: list[Tree]) -> object:
         match tree:
@@ -144,7 +146,7 @@ class Service:
                 try:
                     return getattr(self._module, name)
                 except AttributeError:
-                    raise Missing(name) from None
+                    raise MissingError(name) from None
             case ["r", str(module), str(name)] if module in TESTKIT_MODULES:
                 return getattr(importlib.import_module(module), name)
         raise WireError(f"unknown tag {tree[0]!r}")

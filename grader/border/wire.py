@@ -8,10 +8,9 @@ along, and must never trust a length, a shape or a tag that it reads.
 from __future__ import annotations
 
 import ctypes
+import functools
 import math
 import re
-import socket
-import struct
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
@@ -19,15 +18,15 @@ import msgspec
 import torch
 
 from grader.border import labels
+from grader.border.frames import MAX_PAYLOAD
 from grader.border.nodes import has_more_nodes
 
 Tree: TypeAlias = Any
 """None, bool, int, float, str, bytes, or a list whose first item is a tag."""
 
-MAX_FRAME: Final = 16 << 20
-"""Bytes of one message at most."""
 MAX_ITEMS: Final = 200_000
 MAX_DEPTH: Final = 32
+MAX_INTEGER_BITS: Final = 4096
 MAX_KEYS: Final = 4096
 """Entries of one dict: keys that all have one hash take the square of their number to insert."""
 MAX_NODES: Final = 500_000
@@ -46,6 +45,7 @@ _ALL_DTYPES: Final[dict[str, torch.dtype]] = {
     str(value).removeprefix("torch."): value for value in vars(torch).values() if isinstance(value, torch.dtype)
 }
 
+_DEVICES: Final = ("cpu", "cuda")
 _CUDA: Final = re.compile(r"cuda(:\d{1,3})?")
 
 
@@ -60,16 +60,20 @@ class Budget:
 
     def __init__(self) -> None:
         self.items = MAX_ITEMS
-        self.bytes = MAX_FRAME
+        self.bytes = MAX_PAYLOAD
 
     def take(self, items: int, size: int = 0) -> None:
         self.items -= items
         self.bytes -= size
         if self.items < 0 or self.bytes < 0:
-            raise WireError(f"larger than {MAX_ITEMS} items or {MAX_FRAME >> 20} MiB")
+            raise WireError(f"larger than {MAX_ITEMS} items or {MAX_PAYLOAD >> 20} MiB")
 
 
-def encode(value: object, other: Callable[[object], Tree], budget: Budget | None = None, depth: int = 0) -> Tree:
+Other: TypeAlias = Callable[[Any], Any]
+"""Gives the tree for an object that is no value; or the object for a tag that this module does not know."""
+
+
+def encode(value: object, other: Other, budget: Budget | None = None, depth: int = 0) -> Tree:
     """The tree of a value.
 
     Args:
@@ -80,57 +84,15 @@ def encode(value: object, other: Callable[[object], Tree], budget: Budget | None
         WireError: if the value is nested too deeply or too large.
     """
     kind = type(value)
-    if value is None or kind is bool or kind is float:
+    if kind in _SELF_ENCODED:
         return value
-    if kind is int:
-        assert isinstance(value, int)
-        if -(1 << 63) <= value < 1 << 63:
-            return value
-        if value.bit_length() > 4096:
-            raise WireError("an integer of more than 4096 bits")
-        return ["i", hex(value)]
-    budget = budget or Budget()
-    if depth > MAX_DEPTH:
+    encoder = _ENCODERS.get(kind)
+    if depth > MAX_DEPTH and kind is not int:
         raise WireError(f"nested more than {MAX_DEPTH} levels deep")
-    if kind is str:
-        assert isinstance(value, str)
-        budget.take(1, len(value))
-        return value if value.isascii() else value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
-    if kind is bytes:
-        assert isinstance(value, bytes)
-        budget.take(1, len(value))
-        return value
-    if kind is torch.Tensor or kind is torch.nn.Parameter:
-        assert isinstance(value, torch.Tensor)
-        if value.layout is torch.strided and value.dtype in _DTYPE_NAMES and value.device.type in ("cpu", "cuda"):
-            return _encode_tensor(value, budget)
-        return other(value)
-    if kind is list or kind is tuple or kind is torch.Size:
-        assert isinstance(value, (list, tuple))
-        budget.take(len(value) + 1)
-        tag = "l" if kind is list else "t" if kind is tuple else "z"
-        return [tag, *[encode(item, other, budget, depth + 1) for item in value]]
-    if kind is dict:
-        assert isinstance(value, dict)
-        if len(value) > MAX_KEYS:
-            raise WireError(f"a dict of more than {MAX_KEYS} entries")
-        budget.take(2 * len(value) + 1)
-        tree: list[Tree] = ["d"]
-        for key, item in value.items():
-            tree.append(encode(key, other, budget, depth + 1))
-            tree.append(encode(item, other, budget, depth + 1))
-        return tree
-    if kind is complex:
-        assert isinstance(value, complex)
-        return ["c", value.real, value.imag]
-    if kind is torch.dtype:
-        return ["y", str(value).removeprefix("torch.")]
-    if kind is torch.device:
-        return ["v", str(value)]
-    return other(value)
+    return other(value) if encoder is None else encoder(value, other, budget or Budget(), depth)
 
 
-def decode(tree: Tree, other: Callable[[list[Tree]], object], depth: int = 0) -> object:
+def decode(tree: Tree, other: Other, depth: int = 0) -> object:
     """The value of a tree; the inverse of `encode`.
 
     Args:
@@ -143,65 +105,37 @@ def decode(tree: Tree, other: Callable[[list[Tree]], object], depth: int = 0) ->
         if type(tree) not in _SCALARS:
             raise WireError("a type that the format does not have")
         return tree
-    if not tree or not isinstance(tree[0], str):
+    if not tree or type(tree[0]) is not str:
         raise WireError("an array without a tag")
     if depth > MAX_DEPTH + 2:
         raise WireError(f"nested more than {MAX_DEPTH} levels deep")
-    tag = tree[0]
-    if tag == "T":
-        return _decode_tensor(tree)
-    if tag == "l":
-        return [decode(item, other, depth + 1) for item in tree[1:]]
-    if tag == "t":
-        return tuple([decode(item, other, depth + 1) for item in tree[1:]])
-    if tag == "d":
-        if len(tree) > 2 * MAX_KEYS + 1:
-            raise WireError(f"a dict of more than {MAX_KEYS} entries")
-        items = [decode(item, other, depth + 1) for item in tree[1:]]
-        try:
-            return dict(zip(items[::2], items[1::2], strict=True))
-        except (TypeError, ValueError) as error:
-            raise WireError("a malformed dict") from error
-    match tree:
-        case ["z", *sizes] if all(type(size) is int and 0 <= size < 1 << 62 for size in sizes):
-            return torch.Size(sizes)
-        case ["i", str(digits)] if len(digits) < 1100:
-            try:
-                return int(digits, 16)
-            except ValueError as error:
-                raise WireError("a malformed integer") from error
-        case ["c", float(real), float(imaginary)]:
-            return complex(real, imaginary)
-        case ["y", str(name)] if name in _ALL_DTYPES:
-            return _ALL_DTYPES[name]
-        case ["v", str(name)] if len(name) < 32:
-            try:
-                return torch.device(name)
-            except RuntimeError as error:
-                raise WireError("an unknown device") from error
-    return other(tree)
+    decoder = _DECODERS.get(tree[0])
+    return other(tree) if decoder is None else decoder(tree, other, depth)
 
 
 def pack(tree: Tree) -> bytes:
     """The bytes of a tree."""
     data = _packer.encode(tree)
-    if len(data) > MAX_FRAME:
-        raise WireError(f"larger than {MAX_FRAME >> 20} MiB")
+    if len(data) > MAX_PAYLOAD:
+        raise WireError(f"larger than {MAX_PAYLOAD >> 20} MiB")
     if has_more_nodes(data, MAX_NODES):
         raise WireError(f"more than {MAX_NODES} parts")
     return data
 
 
-def unpack(data: bytes) -> Tree:
+def unpack(data: bytes, kind: Any = Any) -> Any:
     """The tree of some bytes.
 
+    Args:
+        kind: the structs of `messages` that may come, one or a union; the struct is returned then.
+
     Raises:
-        WireError: if they are not one message, or one of more than `MAX_NODES` parts.
+        WireError: if they are not one message of that kind, or one of more than `MAX_NODES` parts.
     """
     try:
         if has_more_nodes(data, MAX_NODES):
             raise WireError(f"a message of more than {MAX_NODES} parts")
-        return _unpacker.decode(data)
+        return _decoder(kind).decode(data)
     except (msgspec.DecodeError, RecursionError, ValueError) as error:
         raise WireError("not a message") from error
 
@@ -211,11 +145,60 @@ def _refuse(code: int, data: memoryview) -> object:
 
 
 _packer = msgspec.msgpack.Encoder()
-_unpacker = msgspec.msgpack.Decoder(ext_hook=_refuse)
+_decoder = functools.cache(functools.partial(msgspec.msgpack.Decoder, ext_hook=_refuse))
 _SCALARS: Final = frozenset({type(None), bool, int, float, str, bytes})
 
 
-def _encode_tensor(tensor: torch.Tensor, budget: Budget) -> Tree:
+def _encode_int(value: int, other: Other, budget: Budget, depth: int) -> Tree:
+    if -(1 << 63) <= value < 1 << 63:
+        return value
+    if value.bit_length() > MAX_INTEGER_BITS:
+        raise WireError(f"an integer of more than {MAX_INTEGER_BITS} bits")
+    return ["i", hex(value)]
+
+
+def _encode_str(value: str, other: Other, budget: Budget, depth: int) -> Tree:
+    budget.take(1, len(value))
+    return value if value.isascii() else value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+
+
+def _encode_bytes(value: bytes, other: Other, budget: Budget, depth: int) -> Tree:
+    budget.take(1, len(value))
+    return value
+
+
+def _encode_sequence(value: list[Any] | tuple[Any, ...], other: Other, budget: Budget, depth: int) -> Tree:
+    budget.take(len(value) + 1)
+    return [_SEQUENCE_TAGS[type(value)], *[encode(item, other, budget, depth + 1) for item in value]]
+
+
+def _encode_dict(value: dict[Any, Any], other: Other, budget: Budget, depth: int) -> Tree:
+    if len(value) > MAX_KEYS:
+        raise WireError(f"a dict of more than {MAX_KEYS} entries")
+    budget.take(2 * len(value) + 1)
+    tree: list[Tree] = ["d"]
+    for key, item in value.items():
+        tree.append(encode(key, other, budget, depth + 1))
+        tree.append(encode(item, other, budget, depth + 1))
+    return tree
+
+
+def _encode_complex(value: complex, other: Other, budget: Budget, depth: int) -> Tree:
+    return ["c", value.real, value.imag]
+
+
+def _encode_dtype(value: torch.dtype, other: Other, budget: Budget, depth: int) -> Tree:
+    return ["y", str(value).removeprefix("torch.")]
+
+
+def _encode_device(value: torch.device, other: Other, budget: Budget, depth: int) -> Tree:
+    return ["v", str(value)]
+
+
+def _encode_tensor(tensor: torch.Tensor, other: Other, budget: Budget, depth: int) -> Tree:
+    """``["T", dtype, shape, strides or None, bytes, requires grad, whether a parameter, device or None]``."""
+    if tensor.layout is not torch.strided or tensor.dtype not in _DTYPE_NAMES or tensor.device.type not in _DEVICES:
+        return other(tensor)
     requires_grad = tensor.requires_grad
     name = labels.name_of(tensor)
     device = None if name == "cpu" else name
@@ -237,7 +220,85 @@ def _encode_tensor(tensor: torch.Tensor, budget: Budget) -> Tree:
     return ["T", _DTYPE_NAMES[plain.dtype], shape, strides, data, requires_grad, kind, device]
 
 
-def _decode_tensor(tree: list[Tree]) -> torch.Tensor:
+_SELF_ENCODED: Final = frozenset({type(None), bool, float})
+_SEQUENCE_TAGS: Final[dict[type, str]] = {list: "l", tuple: "t", torch.Size: "z"}
+_ENCODERS: Final[dict[type, Callable[[Any, Other, Budget, int], Tree]]] = {
+    int: _encode_int,
+    str: _encode_str,
+    bytes: _encode_bytes,
+    torch.Tensor: _encode_tensor,
+    torch.nn.Parameter: _encode_tensor,
+    list: _encode_sequence,
+    tuple: _encode_sequence,
+    torch.Size: _encode_sequence,
+    dict: _encode_dict,
+    complex: _encode_complex,
+    torch.dtype: _encode_dtype,
+    torch.device: _encode_device,
+}
+"""By exact type: a subclass is no value, whatever it says of itself."""
+
+
+def _decode_list(tree: list[Tree], other: Other, depth: int) -> list[object]:
+    depth += 1
+    return [item if type(item) in _SCALARS else decode(item, other, depth) for item in tree[1:]]
+
+
+def _decode_tuple(tree: list[Tree], other: Other, depth: int) -> tuple[object, ...]:
+    return tuple(_decode_list(tree, other, depth))
+
+
+def _decode_size(tree: list[Tree], other: Other, depth: int) -> torch.Size:
+    if not all(type(size) is int and 0 <= size < 1 << 62 for size in tree[1:]):
+        raise WireError("a malformed shape")
+    return torch.Size(tree[1:])
+
+
+def _decode_dict(tree: list[Tree], other: Other, depth: int) -> dict[object, object]:
+    if len(tree) > 2 * MAX_KEYS + 1:
+        raise WireError(f"a dict of more than {MAX_KEYS} entries")
+    items = _decode_list(tree, other, depth)
+    try:
+        return dict(zip(items[::2], items[1::2], strict=True))
+    except (TypeError, ValueError) as error:
+        raise WireError("a malformed dict") from error
+
+
+def _decode_int(tree: list[Tree], other: Other, depth: int) -> int:
+    match tree:
+        case [_, str(digits)] if len(digits) < 1100:
+            try:
+                return int(digits, 16)
+            except ValueError as error:
+                raise WireError("a malformed integer") from error
+    raise WireError("a malformed integer")
+
+
+def _decode_complex(tree: list[Tree], other: Other, depth: int) -> complex:
+    match tree:
+        case [_, float(real), float(imaginary)]:
+            return complex(real, imaginary)
+    raise WireError("a malformed complex number")
+
+
+def _decode_dtype(tree: list[Tree], other: Other, depth: int) -> torch.dtype:
+    match tree:
+        case [_, str(name)] if name in _ALL_DTYPES:
+            return _ALL_DTYPES[name]
+    raise WireError("an unknown dtype")
+
+
+def _decode_device(tree: list[Tree], other: Other, depth: int) -> torch.device:
+    match tree:
+        case [_, str(name)] if len(name) < 32:
+            try:
+                return torch.device(name)
+            except RuntimeError as error:
+                raise WireError("an unknown device") from error
+    raise WireError("an unknown device")
+
+
+def _decode_tensor(tree: list[Tree], other: Other, depth: int) -> torch.Tensor:
     match tree:
         case ["T", str(name), list(shape), (list() | None) as strides, bytes(data), bool(grad), int(kind), device] if (
             name in _DTYPES
@@ -251,7 +312,7 @@ def _decode_tensor(tree: list[Tree]) -> torch.Tensor:
     if any(type(size) is not int or not 0 <= size < 1 << 40 for size in shape):
         raise WireError("a malformed tensor shape")
     elements = math.prod(shape)
-    if max(elements, 0) * dtype.itemsize > MAX_FRAME or math.prod(size or 1 for size in shape) >= 1 << 40:
+    if max(elements, 0) * dtype.itemsize > MAX_PAYLOAD or math.prod(size or 1 for size in shape) >= 1 << 40:
         raise WireError("a tensor that is larger than a message may be")
     if strides is not None:
         if len(strides) != len(shape) or any(type(step) is not int or not 0 <= step < 1 << 40 for step in strides):
@@ -283,58 +344,15 @@ def _on_device(tensor: torch.Tensor, device: str) -> torch.Tensor:
         raise WireError(f"a tensor on {device!r}, which is not here") from error
 
 
-_HEADER: Final = struct.Struct("<I")
-
-
-def frame(payload: bytes) -> bytes:
-    """A payload with its length in front, as it travels on a stream socket."""
-    return _HEADER.pack(len(payload)) + payload
-
-
-class Inbox:
-    """Cuts what arrives on a stream into frames; holds at most one incomplete frame."""
-
-    def __init__(self) -> None:
-        self._data = bytearray()
-
-    def feed(self, data: bytes) -> None:
-        self._data += data
-
-    def missing(self) -> int:
-        """Bytes that the frame at hand still needs: reading no more leaves the next frame's descriptors with it."""
-        if len(self._data) < 4:
-            return 4 - len(self._data)
-        return min(4 + int(_HEADER.unpack_from(self._data)[0]) - len(self._data), 1 << 20)
-
-    def next(self) -> bytes | None:
-        """The next whole payload, or None until more arrives.
-
-        Raises:
-            WireError: if the announced length is over the limit.
-        """
-        if len(self._data) < 4:
-            return None
-        (length,) = _HEADER.unpack_from(self._data)
-        if length > MAX_FRAME:
-            raise WireError("a message over the limit was announced")
-        if len(self._data) < 4 + length:
-            return None
-        payload = bytes(self._data[4 : 4 + length])
-        del self._data[: 4 + length]
-        return payload
-
-
-def send_frame(sock: socket.socket, payload: bytes) -> None:
-    """Sends one frame, blocking."""
-    sock.sendall(frame(payload))
-
-
-def receive_frame(sock: socket.socket) -> bytes | None:
-    """Receives one frame, blocking; None at the end of the stream."""
-    inbox = Inbox()
-    while (payload := inbox.next()) is None:
-        data = sock.recv(inbox.missing())
-        if not data:
-            return None
-        inbox.feed(data)
-    return payload
+_DECODERS: Final[dict[str, Callable[[list[Tree], Other, int], object]]] = {
+    "T": _decode_tensor,
+    "l": _decode_list,
+    "t": _decode_tuple,
+    "z": _decode_size,
+    "d": _decode_dict,
+    "i": _decode_int,
+    "c": _decode_complex,
+    "y": _decode_dtype,
+    "v": _decode_device,
+}
+"""By tag; a tag that is not here is for `other`."""

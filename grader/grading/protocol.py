@@ -9,12 +9,14 @@ from typing import IO, TypeVar
 
 import msgspec
 
+from grader.border import frames
 from grader.machine import Devices
 from grader.results import SubmissionResult
 from grader.sandbox.limits import Limits
 
 T = TypeVar("T")
-MAX_FRAME = 256 * 1024 * 1024
+MAX_WORKER_MESSAGE = 256 << 20
+"""Bytes of a submission or a result."""
 
 
 class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,16 +40,9 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """A worker's reply when it could not grade: the grader's own fault, told in text."""
+    """A worker's reply when it could not grade: the grader's own fault, in words."""
 
     fault: str
-
-
-class BrokenFrame(Exception):
-    """The stream ended inside a frame, or a frame is impossibly long.
-
-    Cause: the other process died while writing, or something else wrote to its stdout. Remedy: end it, start another.
-    """
 
 
 def write_frame(stream: IO[bytes], message: msgspec.Struct) -> None:
@@ -56,9 +51,7 @@ def write_frame(stream: IO[bytes], message: msgspec.Struct) -> None:
     Raises:
         BrokenPipeError: the other end is gone.
     """
-    data = msgspec.msgpack.encode(message)
-    stream.write(len(data).to_bytes(4, "little") + data)
-    stream.flush()
+    frames.write(stream, msgspec.msgpack.encode(message))
 
 
 def read_frame(stream: IO[bytes], kind: type[T]) -> T | None:
@@ -68,8 +61,8 @@ def read_frame(stream: IO[bytes], kind: type[T]) -> T | None:
         BrokenFrame: the frame is cut short or too long.
         msgspec.ValidationError: the message is not of that kind.
     """
-    data = _frame(stream)
-    return None if data is None else msgspec.msgpack.decode(data, type=kind)
+    payload = frames.receive(stream.read, MAX_WORKER_MESSAGE)
+    return None if payload is None else msgspec.msgpack.decode(payload, type=kind)
 
 
 def read_reply(stream: IO[bytes]) -> SubmissionResult | Fault | None:
@@ -78,35 +71,10 @@ def read_reply(stream: IO[bytes]) -> SubmissionResult | Fault | None:
     Raises:
         BrokenFrame, msgspec.DecodeError: what came is no reply.
     """
-    data = _frame(stream)
-    if data is None:
+    payload = frames.receive(stream.read, MAX_WORKER_MESSAGE)
+    if payload is None:
         return None
     try:
-        return msgspec.msgpack.decode(data, type=SubmissionResult)
+        return msgspec.msgpack.decode(payload, type=SubmissionResult)
     except msgspec.ValidationError:
-        return msgspec.msgpack.decode(data, type=Fault)
-
-
-def _frame(stream: IO[bytes]) -> bytes | None:
-    head = _exactly(stream, 4)
-    if head is None:
-        return None
-    length = int.from_bytes(head, "little")
-    if length > MAX_FRAME:
-        raise BrokenFrame(f"a frame of {length} bytes")
-    data = _exactly(stream, length)
-    if data is None:
-        raise BrokenFrame("the stream ended before the frame's content")
-    return data
-
-
-def _exactly(stream: IO[bytes], size: int) -> bytes | None:
-    data = b""
-    while len(data) < size:
-        part = stream.read(size - len(data))
-        if not part:
-            if data:
-                raise BrokenFrame(f"the stream ended after {len(data)} of {size} bytes")
-            return None
-        data += part
-    return data
+        return msgspec.msgpack.decode(payload, type=Fault)

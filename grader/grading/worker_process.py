@@ -16,7 +16,8 @@ from typing import IO, cast
 
 import msgspec
 
-from grader.grading.protocol import BrokenFrame, Fault, WorkerOptions, read_reply, write_frame
+from grader.border.frames import BrokenFrame
+from grader.grading.protocol import Fault, WorkerOptions, read_reply, write_frame
 from grader.intake.submission import Submission
 from grader.results import SubmissionResult
 
@@ -52,7 +53,7 @@ class Worker:
 
     def configure(self, options: WorkerOptions) -> None:
         """Sends the options; needed once, before the first submission."""
-        with contextlib.suppress(OSError):  # A death is told by the first `grade`.
+        with contextlib.suppress(OSError):  # The first `grade` reports a death.
             write_frame(self._stdin, options)
 
     def grade(self, submission: Submission, patience: float) -> SubmissionResult | Fault:

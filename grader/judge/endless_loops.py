@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from grader.border.proxies import SourceLine
+from grader.border.messages import SourceLine
 
 MOST_LINES = 3000
 """How far up from a line its loop is looked for."""

@@ -9,16 +9,8 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from grader.border.proxies import (
-    MAX_MESSAGE,
-    Call,
-    MissingName,
-    Remote,
-    SourceLine,
-    SubmissionRaised,
-    one_line,
-    source_lines,
-)
+from grader.border.messages import ImportCrashed, ImportFailure, ImportRaised, ImportTimeout, SourceLine
+from grader.border.proxies import Call, MissingName, Remote, SubmissionRaised
 from grader.results import UNASSESSED
 from grader.testkit.compare import Mismatch
 from grader.testkit.show import show, show_call
@@ -93,17 +85,15 @@ def fault(check: Check, error: BaseException | str) -> str:
     return f"the check itself is wrong{place}: {what}. This costs no points; tell your instructor."
 
 
-def import_failed(topic: str, reply: object, prints: str) -> str:
+def import_failed(topic: str, failure: ImportFailure, prints: str) -> str:
     """The topic's module could not be imported."""
-    match reply:
-        case ["raise", str(kind), bool(_), str(message), list(frames)]:
-            told = f"{one_line(kind)}: {message[:MAX_MESSAGE]}"
-            return _join([f"{topic}.py cannot be imported: {told}", *_frames(source_lines(frames) or ())], prints)
-        case ["timeout", str(text)]:
-            return _join([f"{text[:200]} in time"], prints)
-        case ["crashed", str(text)]:
-            return _join([f"importing {topic}.py {text[:200] or 'ended the process'}"], prints)
-    return _join([f"importing {topic}.py sent something that is no answer"], prints)
+    match failure:
+        case ImportRaised(kind, message, frames):
+            return _join([f"{topic}.py cannot be imported: {kind}: {message}", *_frames(frames)], prints)
+        case ImportTimeout():
+            return _join([f"import of {topic}.py did not end in time"], prints)
+        case ImportCrashed(reason):
+            return _join([f"importing {topic}.py {reason[:200] or 'ended the process'}"], prints)
 
 
 def _call(call: Call | None) -> list[str]:

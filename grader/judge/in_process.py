@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from grader.border.proxies import Call, Channel
+from grader.border.proxies import Call, Channel, import_raised
 from grader.border.service import Service
 from grader.border.transport import LocalTransport
 from grader.judge import explain, run
@@ -124,10 +124,9 @@ class LocalDesks:
             try:
                 desk.fresh()
             except BaseException as error:
-                reply = Service(ModuleType(topic), frozenset({str((self._folder / f"{topic}.py").resolve())})).describe(
-                    error
-                )
-                pytest.fail(f"[failed] {explain.import_failed(topic, reply, '')}", pytrace=False)
+                service = Service(ModuleType(topic), frozenset({str((self._folder / f"{topic}.py").resolve())}))
+                failure = import_raised(service.describe(error))
+                pytest.fail(f"[failed] {explain.import_failed(topic, failure, '')}", pytrace=False)
             self._desks[check.exercise] = desk
         return self._desks[check.exercise]
 

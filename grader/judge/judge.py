@@ -11,7 +11,8 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from grader.border.proxies import Call, Channel, SourceLine, SubmissionCrashed, answered
+from grader.border.messages import ImportFailure, ImportRaised, ImportTimeout, SourceLine
+from grader.border.proxies import Call, Channel, SubmissionCrashed, answered
 from grader.course import Course, Exercise, Topic
 from grader.errors import CourseError
 from grader.intake.submission import Submission
@@ -49,7 +50,7 @@ class TopicDesk:
         return TopicProcess(self._host, self._topic, self._files, self._until)
 
     @property
-    def failure(self) -> object:
+    def failure(self) -> ImportFailure | None:
         """Why the topic cannot be imported, else None."""
         return self._process.failure
 
@@ -282,8 +283,10 @@ def score(exercise: Exercise, checks: Sequence[CheckResult], misconception: str 
     )
 
 
-def _verdict_of(failure: Any) -> VerdictKind:
-    kind = failure[0] if isinstance(failure, list) and failure else "crashed"
-    if kind == "raise":
-        return "crashed" if failure[1:2] in (["SystemExit"], ["KeyboardInterrupt"]) else "failed"
-    return "timeout" if kind == "timeout" else "crashed"
+def _verdict_of(failure: ImportFailure) -> VerdictKind:
+    match failure:
+        case ImportRaised(kind) if kind not in ("SystemExit", "KeyboardInterrupt"):
+            return "failed"
+        case ImportTimeout():
+            return "timeout"
+    return "crashed"

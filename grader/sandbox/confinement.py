@@ -161,7 +161,7 @@ def _enter_namespaces(plan: Plan) -> None:
 def _die_with(host: int, helper: int) -> None:
     if helper >= 0:
         namespaces.wait_for_end(helper)  # from then on the host is the parent
-    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+    kernel.die_with_parent()
     if namespaces.has_ended(host):
         raise RuntimeError("the host has ended")
     os.close(host)

@@ -9,6 +9,7 @@ import contextlib
 import ctypes
 import os
 import platform
+import signal
 import sys
 from typing import Any, Final
 
@@ -123,6 +124,12 @@ def drop_capabilities() -> None:
     syscall("capset", ctypes.byref(header), ctypes.byref(nothing))
 
 
+def die_with_parent() -> None:
+    """The kernel kills this process when its parent ends; does nothing on other systems than Linux."""
+    if LINUX:
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def close_all_but(keep: set[int]) -> None:
     """Close every descriptor of this process that is not in `keep`."""
     low = 0
@@ -130,7 +137,7 @@ def close_all_but(keep: set[int]) -> None:
         if fd > low:
             try:
                 syscall("close_range", low, fd - 1, 0)
-            except OSError:
+            except (OSError, AttributeError):  # before Linux 5.9, or another system
                 os.closerange(low, min(fd, 65536))
         low = fd + 1
 

@@ -32,21 +32,12 @@ def version() -> int:
     return kernel.syscall("landlock_create_ruleset", 0, 0, 1)
 
 
-def restrict(abi: int, rules: Iterable[tuple[str, int]]) -> None:
-    """Confine this process, and what it forks, to `rules`: (path, access rights there and below). Needs no_new_privs.
-
-    Raises:
-        OSError: the kernel refused; nothing is confined then.
-    """
-    ruleset = build(abi, rules)
-    try:
-        enter(ruleset)
-    finally:
-        os.close(ruleset)
-
-
 def build(abi: int, rules: Iterable[tuple[str, int]]) -> int:
-    """The ruleset's descriptor; `enter` uses it, the caller closes it."""
+    """Makes a ruleset of (path, access rights there and below); `enter` uses it, the caller closes it.
+
+    Returns:
+        Its descriptor.
+    """
     handled = _handled(abi)
     words = (ctypes.c_uint64 * 3)(handled, 0, _SCOPES if abi >= 6 else 0)
     size = 8 if abi < 4 else 16 if abi < 6 else 24
@@ -67,6 +58,11 @@ def build(abi: int, rules: Iterable[tuple[str, int]]) -> int:
 
 
 def enter(ruleset: int) -> None:
+    """Confines this process, and what it forks, to a ruleset. Needs no_new_privs.
+
+    Raises:
+        OSError: the kernel refused; nothing is confined then.
+    """
     kernel.syscall("landlock_restrict_self", ruleset, 0)
 
 

@@ -105,8 +105,10 @@ class Sandbox:
             OSError: no process could be made.
         """
         if not self.layers:
-            pid = os.fork()
-            return pid or _run(child)
+            if pid := os.fork():
+                return pid
+            kernel.die_with_parent()
+            _run(child)
         if "mount-namespace" not in self.layers:
             self._space.empty_work(self._plan.place.owner)
         return self._fork(self._plan, child, keep_fds, errors=2 if _is_open(2) else -1)

@@ -7,11 +7,27 @@ import os
 import socket
 from collections.abc import Sequence
 
+from grader.border import frames, wire
+from grader.border.frames import BrokenFrame
 from grader.border.wire import WireError
 from grader.errors import UserError
 from grader.machine import Devices
 from grader.sandbox.limits import Limits
-from grader.student.process import receive_with_fds, send_with_fds
+from grader.student.orders import (
+    Answer,
+    Dump,
+    End,
+    Failed,
+    Layers,
+    Order,
+    Prepare,
+    Refused,
+    Settle,
+    Spawn,
+    Sweep,
+    Why,
+    WhyEnded,
+)
 
 
 class HostGone(BaseException):
@@ -31,9 +47,7 @@ class HostClient:
 
     def prepare(self, hidden: Sequence[str], preload: Sequence[str], devices: Devices = "simulated") -> None:
         """Sets limits, hides folders and loads modules, before the first submission; does not wait until it is done."""
-        import msgspec
-
-        self._tell(["prepare", msgspec.to_builtins(self.limits), [*hidden], [*preload], devices])
+        self._send(Prepare(self.limits, [*hidden], [*preload], devices))
         self._preparing = True
 
     @property
@@ -50,40 +64,67 @@ class HostClient:
         """
         if self._preparing:
             self._preparing = False
-            answer = self._answer()
-            if answer[0] == "refused":
-                raise UserError(f"course.toml: {answer[1]}")
-            self._layers = tuple(str(layer) for layer in answer[1:])
+            match self._receive():
+                case Refused(reason):
+                    raise UserError(f"course.toml: {reason}")
+                case Layers(names):
+                    self._layers = names
+                case answer:
+                    raise HostGone(f"an answer out of turn: {answer}")
 
-    def ask(self, order: list[object], fds: Sequence[int] = ()) -> list[object]:
-        """Raises `HostGone` when no answer comes."""
-        self.finish_preparing()
-        self._tell(order, fds)
-        return self._answer()
+    def spawn(self, control: socket.socket) -> int:
+        """Starts a topic's process, which gets one end of a socket; its number for the other orders.
 
-    def _tell(self, order: list[object], fds: Sequence[int] = ()) -> None:
-        try:
-            send_with_fds(self._control, order, list(fds))
-        except OSError as error:
-            raise HostGone(str(error)) from error
-
-    def _answer(self) -> list[object]:
-        try:
-            answer, _ = receive_with_fds(self._control)
-        except (OSError, WireError) as error:
-            raise HostGone(str(error)) from error
-        if not isinstance(answer, list):
-            raise HostGone("the warm host has ended")
-        return answer
-
-    def next_number(self) -> int:
-        """A number for a new topic process."""
+        Raises:
+            HostGone: no process could be started.
+        """
         self._count += 1
+        answer = self._ask(Spawn(self._count), [control.fileno()])
+        if isinstance(answer, Failed):
+            raise HostGone(f"cannot start a student process: {answer.reason}")
         return self._count
+
+    def end(self, topic: int) -> None:
+        """Ends a topic's process and all that it started."""
+        self._ask(End(topic))
+
+    def sweep(self, topic: int) -> None:
+        """Ends every process below a topic's own."""
+        self._ask(Sweep(topic))
+
+    def dump(self, topic: int) -> None:
+        """Makes the processes below a topic's own write where they are to their standard error."""
+        self._ask(Dump(topic))
+
+    def ran_out_of_memory(self, topic: int) -> bool:
+        """Whether the host ended a process of the topic for its memory, since last asked."""
+        return self._ask(WhyEnded(topic)) == Why(True)
 
     def settle(self) -> None:
         """Takes 0.3 s to make later forks cheaper: worth it before the second submission, not before the only one."""
-        self.ask(["settle"])
+        self._ask(Settle())
+
+    def _ask(self, order: Order, descriptors: Sequence[int] = ()) -> Answer:
+        """Raises `HostGone` when no answer comes."""
+        self.finish_preparing()
+        self._send(order, descriptors)
+        return self._receive()
+
+    def _send(self, order: Order, descriptors: Sequence[int] = ()) -> None:
+        try:
+            frames.send_with_descriptors(self._control, wire.pack(order), descriptors)
+        except OSError as error:
+            raise HostGone(str(error)) from error
+
+    def _receive(self) -> Answer:
+        try:
+            payload = frames.receive(self._control.recv)
+            if payload is None:
+                raise HostGone("the warm host has ended")
+            answer: Answer = wire.unpack(payload, Answer)
+        except (OSError, BrokenFrame, WireError) as error:
+            raise HostGone(str(error)) from error
+        return answer
 
     def close(self) -> None:
         """Ends the host and with it every student process."""

@@ -8,16 +8,13 @@ import socket
 import time
 from collections import deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
-from grader.border import wire
-from grader.border.proxies import SourceLine, SubmissionCrashed, SubmissionTimeout
+from grader.border.frames import BrokenFrame, FrameReader, frame
+from grader.border.messages import SourceLine
+from grader.border.proxies import SubmissionCrashed, SubmissionTimeout
 from grader.border.transport import PlanLeft
-from grader.border.wire import Inbox, WireError
 from grader.student.prints import Prints
-
-if TYPE_CHECKING:
-    from grader.student.topic import TopicProcess
 
 DUMP_SECONDS: Final = 2.0
 """How long to wait for an overdue process to say where it is."""
@@ -27,6 +24,21 @@ MOST_FRAMES: Final = 64
 """Lines of a stack dump that are looked at: what dumps it is submitted code."""
 
 
+class Parent(Protocol):
+    """The topic's process that an exercise's process is forked from, as the judge sees it."""
+
+    @property
+    def layers(self) -> tuple[str, ...]: ...
+
+    def dump_stacks(self) -> None: ...
+
+    def sweep(self) -> None: ...
+
+    def why_it_ended(self) -> str: ...
+
+    def collect_ending(self) -> None: ...
+
+
 class ExerciseProcess:
     """A forked process that answers the calls of one exercise; a `Transport`.
 
@@ -34,11 +46,11 @@ class ExerciseProcess:
         deadline: when the check at hand is out of time, on the monotonic clock.
     """
 
-    def __init__(self, topic: TopicProcess, sock: socket.socket, prints: Prints) -> None:
+    def __init__(self, topic: Parent, sock: socket.socket, prints: Prints) -> None:
         self._topic = topic
         self._sock = sock
         self._prints = prints
-        self._inbox = Inbox()
+        self._replies = FrameReader()
         self._plan: list[bytes] = []
         self._planned = 0
         self._ahead: deque[bytes] = deque()
@@ -54,7 +66,7 @@ class ExerciseProcess:
         self._plan = list(reversed(plan))
         self._planned = len(plan)
         for request in plan:
-            self._unsent += wire.frame(request)
+            self._unsent += frame(request)
 
     @property
     def pending(self) -> bool:
@@ -64,7 +76,7 @@ class ExerciseProcess:
     @property
     def layers(self) -> tuple[str, ...]:
         """The layers of the sandbox that the process is in."""
-        return self._topic.host.layers
+        return self._topic.layers
 
     def allow(self, seconds: float) -> None:
         """Lets the check at hand take ``seconds`` from now, if that is more than it has."""
@@ -88,7 +100,7 @@ class ExerciseProcess:
         if not self.alive:
             raise SubmissionCrashed("ended the process")
         if not self._planned:
-            self._unsent += wire.frame(request)
+            self._unsent += frame(request)
         self._planned = max(self._planned - 1, 0)
         return self._next_reply()
 
@@ -112,8 +124,8 @@ class ExerciseProcess:
     def _next_reply(self) -> bytes:
         while True:
             try:
-                reply = self._inbox.next()
-            except WireError as error:
+                reply = self._replies.next()
+            except BrokenFrame as error:
                 raise self._crash(str(error)) from None
             if reply is not None:
                 return reply
@@ -147,7 +159,7 @@ class ExerciseProcess:
                 data = b""
             if not data:
                 raise self._crash("")
-            self._inbox.feed(data)
+            self._replies.feed(data)
 
     def _crash(self, reason: str) -> SubmissionCrashed:
         self.alive = False
@@ -158,7 +170,7 @@ class ExerciseProcess:
     def _locate(self) -> None:
         """Asks the process where it is, best effort, before it is ended."""
         before = self._prints.take()
-        self._topic.host.ask(["dump", self._topic.number])
+        self._topic.dump_stacks()
         until = time.monotonic() + DUMP_SECONDS
         dump = ""
         # Its lines come piece by piece, the last one of interest is the service's own.

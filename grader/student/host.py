@@ -19,12 +19,29 @@ from typing import Final
 import torch
 
 from grader import machine
+from grader.border import frames, wire
 from grader.border.service import TESTKIT_MODULES
-from grader.sandbox import process_tree
+from grader.sandbox import kernel, process_tree
 from grader.sandbox.limits import CUDA_BYTES, Limits
 from grader.sandbox.sandbox import Sandbox
 from grader.student import huge_pages
-from grader.student.process import DUMP_SIGNAL, receive_with_fds, send_with_fds, serve_topic
+from grader.student.orders import (
+    Answer,
+    Done,
+    Dump,
+    End,
+    Failed,
+    Layers,
+    Order,
+    Prepare,
+    Refused,
+    Settle,
+    Spawn,
+    Sweep,
+    Why,
+    WhyEnded,
+)
+from grader.student.process import DUMP_SIGNAL, serve_topic
 
 WATCH_SECONDS: Final = 0.05
 """How often the memory of student processes is added up."""
@@ -39,7 +56,7 @@ class Host:
     def __init__(self, control: socket.socket) -> None:
         self._control = control
         self._topics: dict[int, int] = {}
-        self._over_memory: dict[int, int] = {}
+        self._over_memory: set[int] = set()
         self._limits = Limits()
         self._sandbox: Sandbox | None = None
         self._baseline = 0
@@ -50,10 +67,11 @@ class Host:
         try:
             while True:
                 if select.select([self._control], [], [], WATCH_SECONDS if self._topics else None)[0]:
-                    order, fds = receive_with_fds(self._control)
-                    if order is None:
+                    payload, descriptors = frames.receive_with_descriptors(self._control)
+                    if payload is None:
                         return
-                    send_with_fds(self._control, self._obey(order, fds), [])
+                    answer = self._obey(wire.unpack(payload, Order), descriptors)
+                    frames.send(self._control, wire.pack(answer))
                 self._watch()
         except (BrokenPipeError, ConnectionResetError):
             return
@@ -63,65 +81,65 @@ class Host:
             if self._sandbox is not None:
                 self._sandbox.close()
 
-    def _obey(self, order: list[object], fds: list[int]) -> object:
+    def _obey(self, order: Order, descriptors: list[int]) -> Answer:
         match order:
-            case ["prepare", dict(limits), list(hidden), list(preload), "simulated" | "real" | "auto" as devices]:
-                folders = [Path(str(path)) for path in hidden]
-                return self._prepare(Limits(**limits), folders, [str(m) for m in preload], devices)
-            case ["spawn", int(topic)]:
-                return self._spawn(topic, fds[0])
-            case ["end", int(topic)]:
+            case Prepare():
+                return self._prepare(order)
+            case Spawn(topic):
+                return self._spawn(topic, *descriptors)
+            case End(topic):
                 self._end(topic)
-            case ["sweep", int(topic)] if topic in self._topics:
+            case Sweep(topic) if topic in self._topics:
                 process_tree.kill_tree_below(self._topics[topic])
-            case ["dump", int(topic)] if topic in self._topics:
+            case Dump(topic) if topic in self._topics:
                 for process in process_tree.descendants(self._topics[topic]):
                     with contextlib.suppress(ProcessLookupError, PermissionError):
                         os.kill(process, DUMP_SIGNAL)
-            case ["settle"]:
+            case Settle():
                 huge_pages.collapse()
-            case ["why", int(topic)]:
-                return ["why", self._over_memory.pop(topic, 0)]
-        return ["done"]
+            case WhyEnded(topic):
+                was_over = topic in self._over_memory
+                self._over_memory.discard(topic)
+                return Why(was_over)
+        return Done()
 
-    def _prepare(self, limits: Limits, hidden: list[Path], preload: list[str], devices: machine.Devices) -> object:
-        real = devices != "simulated"
-        os.environ.update(machine.gpu_environment(devices))  # before anything asks for a GPU
+    def _prepare(self, order: Prepare) -> Layers | Refused:
+        real = order.devices != "simulated"
+        os.environ.update(machine.gpu_environment(order.devices))  # before anything asks for a GPU
         for module in PRELOADED:
             importlib.import_module(module)
         before = _threads()
-        for module in preload:
+        for module in order.preload:
             try:
                 importlib.import_module(module)
             except ImportError as error:
-                return ["refused", f"`preload = [{module!r}]`: {error}"]
+                return Refused(f"`preload = [{module!r}]`: {error}")
             if _threads() > before:
-                return ["refused", f"`preload = [{module!r}]` starts threads: a process with threads cannot be forked"]
-        importlib.import_module("grader.testkit.devices").choose(devices)
+                return Refused(f"`preload = [{module!r}]` starts threads: a process with threads cannot be forked")
+        importlib.import_module("grader.testkit.devices").choose(order.devices)
         _warm_up(backward=not real)
-        self._limits = limits
+        self._limits = order.limits
         self._extra = CUDA_BYTES if real else 0
-        self._sandbox = Sandbox(limits=limits, hidden=hidden, gpus=real)
+        self._sandbox = Sandbox(limits=order.limits, hidden=[Path(path) for path in order.hidden], gpus=real)
         gc.collect()
         gc.freeze()
         self._baseline = process_tree.memory_of([os.getpid()], 0)
-        return ["layers", *self._sandbox.layers]
+        return Layers(self._sandbox.layers)
 
-    def _spawn(self, topic: int, fd: int) -> object:
+    def _spawn(self, topic: int, descriptor: int) -> Done | Failed:
         assert self._sandbox is not None
         sandbox = self._sandbox
 
         def child() -> None:
-            _die_with_parent()
-            serve_topic(socket.socket(fileno=fd))
+            serve_topic(socket.socket(fileno=descriptor))
 
         try:
-            self._topics[topic] = sandbox.fork(child, [fd])
+            self._topics[topic] = sandbox.fork(child, [descriptor])
         except OSError as error:
-            return ["failed", str(error)]
+            return Failed(str(error))
         finally:
-            os.close(fd)
-        return ["spawned", self._topics[topic]]
+            os.close(descriptor)
+        return Done()
 
     def _end(self, topic: int) -> None:
         process = self._topics.pop(topic, None)
@@ -138,7 +156,7 @@ class Host:
         for topic, process in self._topics.items():
             below = process_tree.descendants(process)
             if process_tree.memory_of([process, *below], self._baseline) > most:
-                self._over_memory[topic] = 1
+                self._over_memory.add(topic)
                 process_tree.kill_tree_below(process)
                 if process_tree.memory_of([process], self._baseline) > most:
                     os.kill(process, signal.SIGKILL)
@@ -162,13 +180,6 @@ def _warm_up(backward: bool) -> None:
     if backward:
         torch.autograd.grad(y, x)
     torch.random.get_rng_state()
-
-
-def _die_with_parent() -> None:
-    import ctypes
-
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)
 
 
 def start_host() -> tuple[socket.socket, int]:
@@ -197,5 +208,4 @@ def _close_inherited(keep: int) -> None:
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
     os.dup2(null, 1)
-    os.closerange(3, keep)
-    os.closerange(keep + 1, 4096)
+    kernel.close_all_but({0, 1, 2, keep})

@@ -6,10 +6,10 @@ import os
 import select
 import socket
 import time
+from typing import Any
 
-from grader.border import wire
+from grader.border import frames, wire
 from grader.border.proxies import SubmissionCrashed, SubmissionTimeout
-from grader.border.wire import Inbox, Tree
 
 
 class Prints:
@@ -55,14 +55,24 @@ class Prints:
         os.close(self.fd)
 
 
-def receive(sock: socket.socket, deadline: float, prints: Prints | None) -> Tree:
+def receive(sock: socket.socket, deadline: float, prints: Prints | None, kind: Any) -> Any:
     """One message before the deadline, draining prints on the way.
 
+    Args:
+        deadline: on the monotonic clock.
+        kind: the struct that may come, or a union of structs.
+
     Raises:
-        SubmissionTimeout, SubmissionCrashed, WireError: as they say.
+        SubmissionTimeout: the deadline has passed.
+        SubmissionCrashed: the stream has ended.
+        WireError, BrokenFrame: what came is no such message.
     """
-    inbox = Inbox()
-    while (payload := inbox.next()) is None:
+    payload = frames.receive(lambda size: _recv_before(deadline, sock, size, prints))
+    return wire.unpack(payload or b"", kind)
+
+
+def _recv_before(deadline: float, sock: socket.socket, size: int, prints: Prints | None) -> bytes:
+    while True:
         left = deadline - time.monotonic()
         if left <= 0:
             raise SubmissionTimeout
@@ -72,10 +82,9 @@ def receive(sock: socket.socket, deadline: float, prints: Prints | None) -> Tree
             prints.drain()
         if sock in readable:
             try:
-                data = sock.recv(inbox.missing())
+                data = sock.recv(size)
             except OSError:
                 data = b""
             if not data:
                 raise SubmissionCrashed("")
-            inbox.feed(data)
-    return wire.unpack(payload)
+            return data

@@ -19,99 +19,82 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final
 
-from grader.border import wire
+from grader.border import frames, wire
+from grader.border.frames import FrameReader
+from grader.border.messages import Ended, Imported, Ready, SetUp, StartExercise
+from grader.border.output import flush_output, use_output
 from grader.border.service import WRONG_ANSWERS, Service
-from grader.border.wire import Tree
 
 DUMP_SIGNAL: Final = signal.SIGUSR1
 """Makes an exercise's process write where it is to its standard error."""
 
 
-def receive_with_fds(sock: socket.socket, most: int = 3) -> tuple[Tree, list[int]]:
-    """One message and the descriptors that ride on it; ``(None, [])`` at the end of the stream."""
-    head, fds, _, _ = socket.recv_fds(sock, 4, most)
-    while head and len(head) < 4:
-        more = sock.recv(4 - len(head))
-        if not more:
-            return None, fds
-        head += more
-    if not head:
-        return None, fds
-    inbox = wire.Inbox()
-    inbox.feed(head)
-    while (payload := inbox.next()) is None:
-        data = sock.recv(inbox.missing())
-        if not data:
-            return None, fds
-        inbox.feed(data)
-    return wire.unpack(payload), fds
-
-
-def send_with_fds(sock: socket.socket, tree: Tree, fds: list[int]) -> None:
-    """Sends one message with descriptors riding on its first byte."""
-    data = wire.frame(wire.pack(tree))
-    sent = socket.send_fds(sock, [data], fds) if fds else sock.send(data)
-    if sent < len(data):
-        sock.sendall(data[sent:])
-
-
 def serve_topic(control: socket.socket) -> None:
     """Imports the topic that the judge sends, then serves exercises until the judge hangs up."""
-    setup, fds = receive_with_fds(control)
-    if setup is None:
+    payload, descriptors = frames.receive_with_descriptors(control)
+    if payload is None:
         return
-    topic, files = setup
-    _use_output(fds.pop())
+    setup: SetUp = wire.unpack(payload, SetUp)
+    (output,) = descriptors
+    use_output(output, output)
     folder = Path.cwd()
-    names = {str(folder / name) for name, _ in files}
-    for name, content in files:
+    files = _write(folder, setup)
+    reporter = Service(ModuleType(setup.topic), files)
+    try:
+        module = _import(setup.topic, folder / f"{setup.topic}.py")
+        wrong_file = f"{WRONG_ANSWERS}.py"
+        wrong = _import(WRONG_ANSWERS, folder / wrong_file) if wrong_file in setup.files else None
+    except BaseException as error:
+        flush_output()
+        frames.send(control, wire.pack(reporter.describe(error)))
+        return
+    flush_output()
+    frames.send(control, wire.pack(Imported()))
+    imported = set(os.listdir(folder))
+    while True:
+        payload, descriptors = frames.receive_with_descriptors(control)
+        if payload is None or len(descriptors) != 2:
+            return
+        start: StartExercise = wire.unpack(payload, StartExercise)
+        process = os.fork()
+        if not process:
+            control.close()
+            calls, output = descriptors
+            overlay = {name: getattr(wrong, other) for name, other in start.bindings} if wrong else {}
+            _serve_exercise(socket.socket(fileno=calls), output, Service(module, files, overlay))
+        for descriptor in descriptors:
+            os.close(descriptor)
+        code = _wait_for(process)
+        _clear(folder, imported)
+        frames.send(control, wire.pack(Ended(code)))
+
+
+def _write(folder: Path, setup: SetUp) -> frozenset[str]:
+    """Writes the submission's files, and makes its topic what a script of that name would be; gives their paths."""
+    for name, content in setup.files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     sys.dont_write_bytecode = True
     sys.path.insert(0, str(folder))
-    sys.argv = [f"{topic}.py"]
-    reporter = Service(ModuleType(topic), frozenset(names))
-    try:
-        module = _import(topic, folder / f"{topic}.py")
-        extra = _import(WRONG_ANSWERS, folder / f"{WRONG_ANSWERS}.py") if f"{WRONG_ANSWERS}.py" in dict(files) else None
-    except BaseException as error:
-        _flush()
-        send_with_fds(control, reporter.describe(error), [])
-        return
-    _flush()
-    send_with_fds(control, ["ok", None], [])
-    imported = set(os.listdir(folder))
-    while True:
-        order, fds = receive_with_fds(control)
-        if order is None or len(fds) != 2:
-            return
-        process = os.fork()
-        if not process:
-            control.close()
-            overlay = {name: getattr(extra, attribute) for name, attribute in order} if extra else {}
-            _serve_exercise(socket.socket(fileno=fds[0]), fds[1], Service(module, frozenset(names), overlay))
-        for fd in fds:
-            os.close(fd)
-        status = _wait_for(process)
-        _clear(folder, imported)
-        send_with_fds(control, ["ended", status], [])
+    sys.argv = [f"{setup.topic}.py"]
+    return frozenset(str(folder / name) for name in setup.files)
 
 
 def _serve_exercise(calls: socket.socket, output: int, service: Service) -> None:
     """Answers calls until the judge hangs up. Never returns."""
     try:
-        _use_output(output)
+        use_output(output, output)
         faulthandler.register(DUMP_SIGNAL, file=2, all_threads=False)
-        wire.send_frame(calls, wire.pack(["ready"]))
-        inbox = wire.Inbox()
+        frames.send(calls, wire.pack(Ready()))
+        requests = FrameReader()
         while data := calls.recv(1 << 18):
-            inbox.feed(data)
-            while (request := inbox.next()) is not None:
+            requests.feed(data)
+            while (request := requests.next()) is not None:
                 reply = service.answer(request)
-                _flush()
+                flush_output()
                 # Each at once: a crash in the next call must not take this one's answer along.
-                wire.send_frame(calls, reply)
+                frames.send(calls, reply)
     except BaseException:
         os._exit(70)
     os._exit(0)
@@ -157,20 +140,3 @@ def _clear(folder: Path, keep: set[str]) -> None:
         else:
             with contextlib.suppress(OSError):
                 os.unlink(entry.path)
-
-
-def _use_output(fd: int) -> None:
-    os.dup2(fd, 1)
-    os.dup2(fd, 2)
-    if fd > 2:
-        os.close(fd)
-    sys.stdout = open(1, "w", encoding="utf-8", errors="replace", closefd=False)  # noqa: SIM115
-    sys.stderr = open(2, "w", encoding="utf-8", errors="replace", closefd=False, buffering=1)  # noqa: SIM115
-
-
-def _flush() -> None:
-    try:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except BaseException:
-        return

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-import socket
 from typing import Any
 
 import pytest
 import torch
 from hypothesis import given
-from hypothesis import strategies as st
 from torch import Tensor, nn
 from wire_values import VALUES, handle, refuse, same, tensors, there_and_back, unknown
 
-from grader.border import wire
-from grader.border.wire import Inbox, WireError
+from grader.border import frames, wire
+from grader.border.wire import WireError
 
 
 @given(value=VALUES)
@@ -125,7 +123,7 @@ def circular() -> list[Any]:
         circular(),
         [0] * (wire.MAX_ITEMS + 1),
         1 << 5000,
-        torch.zeros(wire.MAX_FRAME + 1, dtype=torch.uint8),
+        torch.zeros(frames.MAX_PAYLOAD + 1, dtype=torch.uint8),
     ],
     ids=["deep", "circular", "long", "huge_number", "large_tensor"],
 )
@@ -152,33 +150,3 @@ def test_repetition_does_not_get_past_the_limit() -> None:
 def test_the_deepest_value_that_is_encoded_is_decoded() -> None:
     deepest = nested(wire.MAX_DEPTH - 1)
     assert there_and_back(deepest) == deepest
-
-
-@given(payloads=st.lists(st.binary(max_size=50), max_size=5), sizes=st.lists(st.integers(1, 9), min_size=1))
-def test_frames_come_out_whole_however_they_are_cut(payloads: list[bytes], sizes: list[int]) -> None:
-    stream, inbox, found, index = b"".join(map(wire.frame, payloads)), Inbox(), [], 0
-    while stream:
-        size = sizes[index % len(sizes)]
-        inbox.feed(stream[:size])
-        stream, index = stream[size:], index + 1
-        while (payload := inbox.next()) is not None:
-            found.append(payload)
-    assert found == payloads
-
-
-def test_an_announced_length_over_the_limit_is_refused_before_it_is_waited_for() -> None:
-    inbox = Inbox()
-    inbox.feed((wire.MAX_FRAME + 1).to_bytes(4, "little"))
-    with pytest.raises(WireError):
-        inbox.next()
-
-
-def test_frames_travel_over_a_socket() -> None:
-    one, other = socket.socketpair()
-    with one, other:
-        wire.send_frame(one, b"a" * 1000)
-        wire.send_frame(one, b"")
-        one.shutdown(socket.SHUT_WR)
-        assert wire.receive_frame(other) == b"a" * 1000
-        assert wire.receive_frame(other) == b""
-        assert wire.receive_frame(other) is None

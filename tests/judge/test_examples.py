@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.border.proxies import SourceLine
+from grader.border.messages import SourceLine
 from grader.judge import examples
 from grader.judge.endless_loops import endless
 from grader.testkit import exercise

@@ -9,7 +9,8 @@ import pytest
 import torch
 from torch import nn
 
-from grader.border.proxies import Channel, MissingName, Remote, SubmissionRaised, _raised
+from grader.border.messages import Raised
+from grader.border.proxies import Channel, MissingName, Remote, SubmissionRaised, exception_of
 from grader.border.service import Service
 from grader.border.transport import LocalTransport
 from grader.testkit import assert_close, assert_equal, assert_that, raises
@@ -160,7 +161,7 @@ def test_assert_that_takes_only_true() -> None:
 
 
 def raised(kind: str, message: str = "", built_in: bool = True) -> SubmissionRaised:
-    error = _raised(kind, built_in, message, [])
+    error = exception_of(Raised(kind, built_in, message, ()))
     assert isinstance(error, SubmissionRaised)
     return error
 

@@ -32,7 +32,8 @@ def request(channel: Channel, shown: Any, *args: object) -> Any:
 
 
 def _exception_of(trouble: states.Trouble, channel: Channel) -> BaseException:
-    from grader.border.proxies import SubmissionTimeout, _raised
+    from grader.border.messages import Raised, SentLine
+    from grader.border.proxies import SubmissionTimeout, exception_of
 
     if trouble.raised is not None:
         told = trouble.raised
@@ -40,7 +41,8 @@ def _exception_of(trouble: states.Trouble, channel: Channel) -> BaseException:
             return AssertionError(f"what rank {told.rank} left cannot be used: {told.kind}: {told.message}")
         everybody = all(state.what == "raised" and state.name == told.kind[:40] for state in trouble.states)
         where = "" if len(trouble.states) == 1 else " (on every rank)" if everybody else f" (on rank {told.rank})"
-        return _raised(told.kind, told.built_in, told.message + where, [list(frame) for frame in told.frames])
+        frames = tuple(SentLine(*frame) for frame in told.frames)
+        return exception_of(Raised(told.kind, told.built_in, told.message + where, frames))
     if any(state.what == "ended" for state in trouble.states):
         return crash(channel, states.died(trouble))
     hung = SubmissionTimeout(states.stuck(trouble))

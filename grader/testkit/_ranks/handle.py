@@ -12,6 +12,7 @@ import signal
 from typing import Any, Final
 
 from grader.border import wire
+from grader.border.frames import BrokenFrame, FrameReader
 
 PRINT_BYTES: Final = 16 << 10
 DUMP_BYTES: Final = 20_000
@@ -25,7 +26,7 @@ class Rank:
         self.number = number
         self.process = process
         self.fds = fds
-        self.inbox = wire.Inbox()
+        self._reports = FrameReader()
         self.report: list[Any] | None = None
         self.ended: str | None = None
         self.printed = bytearray()
@@ -54,11 +55,11 @@ class Rank:
             self._read_report(data)
 
     def _read_report(self, data: bytes) -> None:
-        self.inbox.feed(data)
+        self._reports.feed(data)
         try:
-            payload = self.inbox.next()
+            payload = self._reports.next()
             report = None if payload is None else wire.unpack(payload)
-        except wire.WireError:
+        except (wire.WireError, BrokenFrame):
             report = []
         match report:
             case None:

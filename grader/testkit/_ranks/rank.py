@@ -13,7 +13,6 @@ import random
 import resource
 import select
 import signal
-import sys
 import time
 from datetime import timedelta
 from types import ModuleType
@@ -22,8 +21,10 @@ from typing import Any, Final, NoReturn
 import msgspec
 import torch
 
-from grader.border import wire
+from grader.border import frames, wire
+from grader.border.output import flush_output, use_output
 from grader.border.service import Service
+from grader.sandbox import kernel
 from grader.testkit._ranks.job import DUMP_SIGNAL, Ends, Job, Spec
 
 
@@ -85,12 +86,9 @@ def live(rank: int, job: Job, ends: Ends) -> NoReturn:
     try:
         _settle(rank, job, ends)
         report = _work(rank, job, ends)
-        with contextlib.suppress(BaseException):
-            sys.stdout.flush()
-            sys.stderr.flush()
-        payload = wire.frame(wire.pack(report))
+        flush_output()
         with open(ends.report, "wb", closefd=False) as pipe:
-            pipe.write(payload)
+            frames.write(pipe, wire.pack(report))
         with contextlib.suppress(OSError):
             os.write(ends.bell_out, b"!")
         while os.read(ends.hold, 1):
@@ -102,14 +100,10 @@ def live(rank: int, job: Job, ends: Ends) -> NoReturn:
 def _settle(rank: int, job: Job, ends: Ends) -> None:
     with contextlib.suppress(OSError):
         os.setpgid(0, 0)
-    _die_with_parent()
-    os.dup2(ends.prints, 1)
-    os.dup2(ends.errors, 2)
-    keep = {0, 1, 2, ends.ready, ends.gate, ends.report, ends.dumps, ends.hold, ends.bell_in, ends.bell_out}
-    for low, high in zip(sorted(keep), [*sorted(keep)[1:], 4096], strict=True):
-        os.closerange(low + 1, high)
-    sys.stdout = open(1, "w", encoding="utf-8", errors="replace", closefd=False)  # noqa: SIM115
-    sys.stderr = open(2, "w", encoding="utf-8", errors="replace", closefd=False, buffering=1)  # noqa: SIM115
+    kernel.die_with_parent()
+    use_output(ends.prints, ends.errors)
+    own = {ends.ready, ends.gate, ends.report, ends.dumps, ends.hold, ends.bell_in, ends.bell_out}
+    kernel.close_all_but({0, 1, 2} | own)
     faulthandler.register(DUMP_SIGNAL, file=ends.dumps, all_threads=False)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [DUMP_SIGNAL])
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
@@ -156,7 +150,8 @@ def _work(rank: int, job: Job, ends: Ends) -> wire.Tree:
         return ["returned", value, kind, looks]
     except BaseException as error:
         files = frozenset(str(path) for path in _files(job.folder))
-        return ["raised", stage, *Service(ModuleType("ranks"), files).describe(error)[1:]]
+        raised = Service(ModuleType("ranks"), files).describe(error)
+        return ["raised", stage, raised.kind, raised.is_built_in, raised.message, list(raised.frames)]
 
 
 def _wait_for_start(ends: Ends) -> None:
@@ -249,10 +244,3 @@ def _keep_what_deadlocks() -> None:
 
     distributed_c10d._new_process_group_helper = keeping_group
     DistributedDataParallel.__init__ = keeping_module  # type: ignore[method-assign]
-
-
-def _die_with_parent() -> None:
-    import ctypes
-
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)

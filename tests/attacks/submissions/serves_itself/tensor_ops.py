@@ -32,11 +32,13 @@ def sockets():
             pass
 
 
+IMPORTED = b"\x0a\0\0\0\x91\xa8imported"
 OK = b"\x05\0\0\0\x92\xa2ok\xc0"
+ENDED = b"\x08\0\0\0\x92\xa5ended\0"
 READY = b"\x07\0\0\0\x91\xa5ready"
 
 for control in sockets():
-    control.sendall(OK)
+    control.sendall(IMPORTED)
     while True:
         _, fds, _, _ = socket.recv_fds(control, 65536, 4)
         if not fds:
@@ -45,4 +47,4 @@ for control in sockets():
         calls.sendall(READY)
         while calls.recv(65536):
             calls.sendall(OK)
-        control.sendall(OK)
+        control.sendall(ENDED)

@@ -32,10 +32,10 @@ def sockets():
             pass
 
 
-OK = b"\x05\0\0\0\x92\xa2ok\xc0"
+IMPORTED = b"\x0a\0\0\0\x91\xa8imported"
 READY = b"\x07\0\0\0\x91\xa5ready"
 
 for control in sockets():
-    control.sendall(OK)
+    control.sendall(IMPORTED)
     while True:
         socket.recv_fds(control, 65536, 4)

@@ -1,0 +1,129 @@
+"""Frames: payloads with their length in front, as they travel on sockets and pipes, with descriptors where need be.
+
+Every reader of the package is a `FrameReader`, most by way of `receive`. Must never allocate what a length merely
+announces, nor read beyond the frame that it is asked for: the next one's descriptors would come with it.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Callable, Sequence
+from typing import IO, Final
+
+MAX_PAYLOAD: Final = 16 << 20
+"""Bytes of one payload at most, unless a reader is made for more."""
+
+_HEADER: Final = struct.Struct("<I")
+_MOST_AT_ONCE: Final = 1 << 20
+
+
+class BrokenFrame(Exception):
+    """The stream ended inside a frame, or a frame over the limit was announced.
+
+    Cause: the other process died while it wrote, or something else wrote to the stream. Remedy: end that process.
+    """
+
+
+def frame(payload: bytes) -> bytes:
+    """A payload with its length in front."""
+    return _HEADER.pack(len(payload)) + payload
+
+
+class FrameReader:
+    """Cuts what arrives on a stream into payloads; holds at most one incomplete frame.
+
+    Args:
+        limit: bytes of a payload at most.
+    """
+
+    def __init__(self, limit: int = MAX_PAYLOAD) -> None:
+        self._data = bytearray()
+        self._limit = limit
+
+    def feed(self, data: bytes) -> None:
+        self._data += data
+
+    @property
+    def is_inside_frame(self) -> bool:
+        """Whether a part of a frame has come."""
+        return bool(self._data)
+
+    def missing(self) -> int:
+        """Bytes that the frame at hand still needs, as far as is known, and not more than are worth one read."""
+        if len(self._data) < _HEADER.size:
+            return _HEADER.size - len(self._data)
+        return min(_HEADER.size + int(_HEADER.unpack_from(self._data)[0]) - len(self._data), _MOST_AT_ONCE)
+
+    def next(self) -> bytes | None:
+        """The next whole payload, or None until more arrives.
+
+        Raises:
+            BrokenFrame: the announced length is over the limit.
+        """
+        if len(self._data) < _HEADER.size:
+            return None
+        (length,) = _HEADER.unpack_from(self._data)
+        if length > self._limit:
+            raise BrokenFrame("a message over the limit was announced")
+        end = _HEADER.size + length
+        if len(self._data) < end:
+            return None
+        payload = bytes(self._data[_HEADER.size : end])
+        del self._data[:end]
+        return payload
+
+
+def receive(read: Callable[[int], bytes], limit: int = MAX_PAYLOAD) -> bytes | None:
+    """One payload; None when the stream ends before it.
+
+    Args:
+        read: gives at most that many bytes, none at the end: ``sock.recv``, ``file.read``.
+
+    Raises:
+        BrokenFrame: the stream ends inside the frame, or the frame is over the limit.
+    """
+    reader = FrameReader(limit)
+    while (payload := reader.next()) is None:
+        data = read(reader.missing())
+        if not data:
+            if reader.is_inside_frame:
+                raise BrokenFrame("the stream ended inside a frame")
+            return None
+        reader.feed(data)
+    return payload
+
+
+def receive_with_descriptors(sock: socket.socket, most: int = 3) -> tuple[bytes | None, list[int]]:
+    """One payload and the descriptors that ride on it, ``most`` of them; ``(None, [])`` at the end of the stream.
+
+    Raises:
+        BrokenFrame: as in `receive`; the descriptors are left open.
+    """
+    descriptors: list[int] = []
+
+    def read(size: int) -> bytes:
+        data, more, _, _ = socket.recv_fds(sock, size, most)
+        descriptors.extend(more)
+        return data
+
+    return receive(read), descriptors
+
+
+def send(sock: socket.socket, payload: bytes) -> None:
+    """Sends one frame, blocking."""
+    sock.sendall(frame(payload))
+
+
+def send_with_descriptors(sock: socket.socket, payload: bytes, descriptors: Sequence[int] = ()) -> None:
+    """Sends one frame, blocking, with descriptors riding on its first bytes."""
+    data = frame(payload)
+    sent = socket.send_fds(sock, [data], list(descriptors)) if descriptors else sock.send(data)
+    if sent < len(data):
+        sock.sendall(data[sent:])
+
+
+def write(stream: IO[bytes], payload: bytes) -> None:
+    """Writes one frame and flushes."""
+    stream.write(frame(payload))
+    stream.flush()

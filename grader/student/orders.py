@@ -1,0 +1,95 @@
+"""What the judge orders of the warm host, and what the host answers: each a struct, told apart by its tag."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+from grader.machine import Devices
+from grader.sandbox.limits import Limits
+
+
+class Prepare(msgspec.Struct, frozen=True, tag=True):
+    """The first order: how student processes are to be. Answers: `Layers`, `Refused`.
+
+    Attributes:
+        hidden: files and folders that no student process may see.
+        preload: modules to import before the first fork.
+    """
+
+    limits: Limits
+    hidden: list[str]
+    preload: list[str]
+    devices: Devices
+
+
+class Spawn(msgspec.Struct, frozen=True, tag=True):
+    """Starts a topic's process, under a number that the judge chose; its socket comes with the order.
+
+    Answers: `Done`, `Failed`.
+    """
+
+    topic: int
+
+
+class End(msgspec.Struct, frozen=True, tag=True):
+    """Ends a topic's process and all that it started. Answer: `Done`."""
+
+    topic: int
+
+
+class Sweep(msgspec.Struct, frozen=True, tag=True):
+    """Ends all processes below a topic's own. Answer: `Done`."""
+
+    topic: int
+
+
+class Dump(msgspec.Struct, frozen=True, tag=True):
+    """Makes the processes below a topic's own write where they are to their standard error. Answer: `Done`."""
+
+    topic: int
+
+
+class WhyEnded(msgspec.Struct, frozen=True, tag=True):
+    """Asks why a process of a topic has ended. Answer: `Why`."""
+
+    topic: int
+
+
+class Settle(msgspec.Struct, frozen=True, tag=True):
+    """Takes 0.3 s to make later forks cheaper. Answer: `Done`."""
+
+
+Order: TypeAlias = Prepare | Spawn | End | Sweep | Dump | WhyEnded | Settle
+
+
+class Done(msgspec.Struct, frozen=True, tag=True):
+    """The order has been carried out."""
+
+
+class Layers(msgspec.Struct, frozen=True, tag=True):
+    """The layers of the sandbox that every student process gets."""
+
+    names: tuple[str, ...]
+
+
+class Refused(msgspec.Struct, frozen=True, tag=True):
+    """The course cannot be prepared for; the reason is for its author."""
+
+    reason: str
+
+
+class Failed(msgspec.Struct, frozen=True, tag=True):
+    """The system refused to start a process."""
+
+    reason: str
+
+
+class Why(msgspec.Struct, frozen=True, tag=True):
+    """Whether the host ended a process of the topic because the topic used more memory than it may."""
+
+    out_of_memory: bool
+
+
+Answer: TypeAlias = Done | Layers | Refused | Failed | Why
