@@ -14,12 +14,15 @@ import select
 import signal
 import socket
 from pathlib import Path
+from types import ModuleType
 from typing import Final
 
 import torch
 
 from grader import machine
 from grader.border.service import TESTKIT_MODULES
+from grader.course.kit import Kit, load
+from grader.errors import CourseError
 from grader.sandbox import process_tree
 from grader.sandbox.limits import CUDA_BYTES, Limits
 from grader.sandbox.sandbox import Sandbox
@@ -42,6 +45,7 @@ class Host:
         self._over_memory: dict[int, int] = {}
         self._limits = Limits()
         self._sandbox: Sandbox | None = None
+        self._kit: dict[str, ModuleType] = {}
         self._baseline = 0
         self._extra = 0
 
@@ -65,9 +69,17 @@ class Host:
 
     def _obey(self, order: list[object], fds: list[int]) -> object:
         match order:
-            case ["prepare", dict(limits), list(hidden), list(preload), "simulated" | "real" | "auto" as devices]:
+            case [
+                "prepare",
+                dict(limits),
+                list(hidden),
+                list(preload),
+                "simulated" | "real" | "auto" as devices,
+                list(kit),
+            ]:
                 folders = [Path(str(path)) for path in hidden]
-                return self._prepare(Limits(**limits), folders, [str(m) for m in preload], devices)
+                named = Kit(name=str(kit[0]), folder=Path(str(kit[1]))) if kit else None
+                return self._prepare(Limits(**limits), folders, [str(m) for m in preload], devices, named)
             case ["spawn", int(topic)]:
                 return self._spawn(topic, fds[0])
             case ["end", int(topic)]:
@@ -84,7 +96,9 @@ class Host:
                 return ["why", self._over_memory.pop(topic, 0)]
         return ["done"]
 
-    def _prepare(self, limits: Limits, hidden: list[Path], preload: list[str], devices: machine.Devices) -> object:
+    def _prepare(
+        self, limits: Limits, hidden: list[Path], preload: list[str], devices: machine.Devices, kit: Kit | None
+    ) -> object:
         real = devices != "simulated"
         os.environ.update(machine.gpu_environment(devices))  # before anything asks for a GPU
         for module in PRELOADED:
@@ -97,6 +111,12 @@ class Host:
                 return ["refused", f"`preload = [{module!r}]`: {error}"]
             if _threads() > before:
                 return ["refused", f"`preload = [{module!r}]` starts threads: a process with threads cannot be forked"]
+        try:
+            self._kit = load(kit)
+        except CourseError as error:
+            return ["refused", str(error)]
+        if kit and _threads() > before:
+            return ["refused", f"`kit = {kit.name!r}` starts threads: a process with threads cannot be forked"]
         importlib.import_module("grader.testkit.devices").choose(devices)
         _warm_up(backward=not real)
         self._limits = limits
@@ -113,7 +133,7 @@ class Host:
 
         def child() -> None:
             _die_with_parent()
-            serve_topic(socket.socket(fileno=fd))
+            serve_topic(socket.socket(fileno=fd), self._kit)
 
         try:
             self._topics[topic] = sandbox.fork(child, [fd])

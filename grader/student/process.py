@@ -15,6 +15,7 @@ import shutil
 import signal
 import socket
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Final
@@ -55,8 +56,12 @@ def send_with_fds(sock: socket.socket, tree: Tree, fds: list[int]) -> None:
         sock.sendall(data[sent:])
 
 
-def serve_topic(control: socket.socket) -> None:
-    """Imports the topic that the judge sends, then serves exercises until the judge hangs up."""
+def serve_topic(control: socket.socket, kit: Mapping[str, ModuleType]) -> None:
+    """Imports the topic that the judge sends, then serves exercises until the judge hangs up.
+
+    Args:
+        kit: the modules of the course's kit by name.
+    """
     setup, fds = receive_with_fds(control)
     if setup is None:
         return
@@ -71,7 +76,8 @@ def serve_topic(control: socket.socket) -> None:
     sys.dont_write_bytecode = True
     sys.path.insert(0, str(folder))
     sys.argv = [f"{topic}.py"]
-    reporter = Service(ModuleType(topic), frozenset(names))
+    _make_way(kit, {name for name, _ in files})
+    reporter = Service(ModuleType(topic), frozenset(names), kit=kit)
     try:
         module = _import(topic, folder / f"{topic}.py")
         extra = _import(WRONG_ANSWERS, folder / f"{WRONG_ANSWERS}.py") if f"{WRONG_ANSWERS}.py" in dict(files) else None
@@ -90,12 +96,20 @@ def serve_topic(control: socket.socket) -> None:
         if not process:
             control.close()
             overlay = {name: getattr(extra, attribute) for name, attribute in order} if extra else {}
-            _serve_exercise(socket.socket(fileno=fds[0]), fds[1], Service(module, frozenset(names), overlay))
+            _serve_exercise(socket.socket(fileno=fds[0]), fds[1], Service(module, frozenset(names), overlay, kit))
         for fd in fds:
             os.close(fd)
         status = _wait_for(process)
         _clear(folder, imported)
         send_with_fds(control, ["ended", status], [])
+
+
+def _make_way(kit: Mapping[str, ModuleType], files: set[str]) -> None:
+    """Where a student's own file has the kit's name, their ``import`` finds their file."""
+    own = {name.split("/")[0].removesuffix(".py") for name in files}
+    for module in kit:
+        if module.partition(".")[0] in own:
+            sys.modules.pop(module, None)
 
 
 def _serve_exercise(calls: socket.socket, output: int, service: Service) -> None:
