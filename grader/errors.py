@@ -73,7 +73,7 @@ def suggest_names(module: ModuleType) -> None:
         if name.startswith("__"):
             raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
         noun = {"recipes": "recipe", "probes": "probe"}.get(module.__name__.rpartition(".")[2], "function")
-        known = [known for known in vars(module) if not known.startswith("_")]
+        known = [known for known, value in vars(module).items() if callable(value) and not known.startswith("_")]
         raise AttributeError(f"{module.__name__} has no {noun} `{name}`{did_you_mean(name, known)}")
 
     vars(module).setdefault("__getattr__", missing)

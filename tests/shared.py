@@ -17,6 +17,7 @@ from grader.results import CheckResult, ExerciseResult, SubmissionResult
 
 REPO = Path(__file__).resolve().parent.parent
 OWN_COURSE = REPO / "examples" / "own_course"
+KIT_COURSE = REPO / "examples" / "kit_course"
 DEVICES_AND_RANKS = REPO / "examples" / "devices_and_ranks_course"
 
 

@@ -106,10 +106,10 @@ def serve_topic(control: socket.socket, kit: Mapping[str, ModuleType]) -> None:
 
 def _make_way(kit: Mapping[str, ModuleType], files: set[str]) -> None:
     """Where a student's own file has the kit's name, their ``import`` finds their file."""
-    own = {name.split("/")[0].removesuffix(".py") for name in files}
-    for module in kit:
-        if module.partition(".")[0] in own:
-            sys.modules.pop(module, None)
+    taken = {name.partition(".")[0] for name in kit} & {name.split("/")[0].removesuffix(".py") for name in files}
+    for name in list(sys.modules):
+        if name.partition(".")[0] in taken:
+            del sys.modules[name]
 
 
 def _serve_exercise(calls: socket.socket, output: int, service: Service) -> None:

@@ -221,14 +221,16 @@ def address_is_set() -> tuple[bool, bool]:
 
 
 def again(function: Callable[..., Any]) -> bool:
-    """Calls it once more, then as `probes.has_group`."""
+    """Calls it once more; whether there is a process group afterwards."""
     function()
     return probes.has_group()
 
 
 def trained() -> dict[str, Any]:
-    """After training: ``group`` as `probes.has_group`, and ``batches``: the row numbers of each batch that `Watched` models
-    were given on this rank while gradients were recorded."""
+    """After training: whether there is still a ``group``, and the row numbers of the ``batches``.
+
+    These are the batches that `Watched` models were given on this rank while gradients were recorded.
+    """
     return {"batches": _trained_on, "group": probes.has_group()}
 
 
