@@ -54,7 +54,7 @@ def by_exercise(course: Course) -> dict[str, dict[str, float]]:
     control, process = start_host()
     host = HostClient(control, process, Limits())
     try:
-        host.prepare(hidden_paths(course), course.preload(topic.name for topic in course.topics))
+        host.prepare(hidden_paths(course), course.preload(topic.name for topic in course.topics), kit=course.kit)
         judge = Judge(course, host, wrong=False)
         _once(course, judge)
         return _once(course, judge)

@@ -33,11 +33,16 @@ def main(runs: int) -> int:
     torch.set_num_threads(1)
     control, process = start_host()
     from grader.border.proxies import Channel
-    from grader.testkit import distributed, ranks
+    from grader.course import Course
+    from grader.course.kit import load
+    from grader.testkit import ranks
+
+    kit = Course.load().kit
+    distributed = load(kit)["kit.distributed"]
 
     host = HostClient(control, process, Limits(topic_seconds=3600))
     before = time.perf_counter()
-    host.prepare([str(REPO / "grader")], PRELOAD)
+    host.prepare([str(REPO / "grader")], PRELOAD, kit=kit)
     host.finish_preparing()
     print(f"preload                                {time.perf_counter() - before:6.2f} s, once per worker")
     files = {"ddp.py": (REPO / "solutions" / "ddp.py").read_bytes()}
@@ -52,7 +57,7 @@ def main(runs: int) -> int:
             exercise.deadline = time.monotonic() + 60
             start = time.perf_counter()
             try:
-                run(Submission(Channel(exercise)))
+                run(Submission(Channel(exercise, "kit")))
             except BaseException as error:
                 failed += 1
                 print(f"  {name}: {type(error).__name__}: {error}")

@@ -21,6 +21,7 @@ from typing import Any
 from common import PYTHON, finish, make_class, peak_memory, pss
 
 from grader.course import Course
+from grader.course.kit import load
 
 JOBS = 2
 TOPICS = ["tensor_ops", "autograd", "parameters"]
@@ -74,12 +75,13 @@ def floor_worker(submissions: list[str], names: list[str]) -> None:
     torch.set_num_threads(1)
     course = Course.load(None)
     topics = [course.topic(name) for name in names]
+    load(course.kit)
     collected = CollectedChecks([course.check_file(name) for name in names], course.checks_dir, 0)
     start = time.perf_counter()
     for folder in submissions:
         for topic in topics:
             for exercise in topic.exercises:
-                desk: Any = LocalDesk(Path(folder), topic.name)
+                desk: Any = LocalDesk(Path(folder), topic.name, course.kit)
                 for check in collected.of(exercise.full_name):
                     test: Any = check.item.obj
                     if hasattr(test, "hypothesis"):

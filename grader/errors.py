@@ -8,7 +8,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, NoReturn
 
 
 class UserError(Exception):
@@ -60,3 +61,19 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     likeness = [difflib.SequenceMatcher(None, match, name).ratio() for match in near]
     near = [match for match, ratio in zip(near, likeness, strict=True) if ratio > likeness[0] - 0.1]
     return "; did you mean " + " or ".join(f"`{match}`" for match in near) + "?" if near else ""
+
+
+def suggest_names(module: ModuleType) -> None:
+    """Makes ``recipes.mpl`` raise an `AttributeError` that names the nearest function of the module.
+
+    A module that has a ``__getattr__`` of its own keeps it.
+    """
+
+    def missing(name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
+        noun = {"recipes": "recipe", "probes": "probe"}.get(module.__name__.rpartition(".")[2], "function")
+        known = [known for known, value in vars(module).items() if callable(value) and not known.startswith("_")]
+        raise AttributeError(f"{module.__name__} has no {noun} `{name}`{did_you_mean(name, known)}")
+
+    vars(module).setdefault("__getattr__", missing)

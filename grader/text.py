@@ -45,3 +45,15 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
 def points(score: float, maximum: float) -> str:
     """``2/2``, ``1.5/2``."""
     return f"{score:g}/{maximum:g}"
+
+
+def with_article(name: str) -> str:
+    """``a Tensor``, ``an OrderedDict``: a type's name as a sentence has it."""
+    start = name.lower()
+    vowel = start.startswith(("a", "e", "i", "o", "u")) and not start.startswith(("eu", "uni", "us"))
+    return f"{'an' if vowel else 'a'} {name}"
+
+
+def count(number: int, noun: str) -> str:
+    """``1 GPU``, ``2 GPUs``; only for nouns whose plural is one ``s`` longer."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -18,6 +18,7 @@ from grader.sandbox.limits import Limits
 
 REPO = Path(__file__).resolve().parent.parent
 OWN_COURSE = REPO / "examples" / "own_course"
+KIT_COURSE = REPO / "examples" / "kit_course"
 DEVICES_AND_RANKS = REPO / "examples" / "devices_and_ranks_course"
 DEFAULT_LIMITS = Limits()
 

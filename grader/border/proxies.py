@@ -27,6 +27,7 @@ from grader.border.messages import (
     TooLarge,
 )
 from grader.border.wire import Tree, WireError
+from grader.text import with_article
 
 
 class SubmissionRaised(Exception):
@@ -110,10 +111,12 @@ class Channel:
     Attributes:
         record: every exchange since `restart`, in order.
         calls: the same calls as lines that a person can read and paste.
+        kit: the name of the course's kit, whose functions a check may pass; empty when it has none.
     """
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Transport, kit: str = "") -> None:
         self.transport = transport
+        self.kit = kit
         self.record: list[Exchange] = []
         self.last: Call | None = None
         self._received = 0
@@ -169,10 +172,15 @@ class Channel:
         if isinstance(value, RemoteFunction):
             return ["f", value._name]
         module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
-        if callable(value) and isinstance(module, str) and module.startswith("grader.testkit."):
-            return ["r", module, name]
+        if callable(value) and isinstance(module, str):
+            home = module.partition(".")[0]
+            if module.startswith("grader.testkit.") or (self.kit and home == self.kit):
+                if name is None or "." in name:
+                    raise TypeError(f"`{name}` cannot be run there: it is not at the top of {module}")
+                return ["r", module, name]
         raise TypeError(
-            f"a check cannot pass a {type(value).__name__} to a submission: use a value, a handle or a recipe"
+            f"a check cannot pass {with_article(type(value).__name__)} to a submission: "
+            "use a value, a handle or a recipe"
         )
 
     def _object(self, tree: list[Tree]) -> object:
@@ -261,7 +269,7 @@ class Remote:
         return isinstance(other, Remote) and other._number == self._number
 
     def __bool__(self) -> bool:
-        raise AssertionError(f"returned a {self._kind} object where a plain value was expected")
+        raise AssertionError(f"returned {with_article(self._kind)} object where a plain value was expected")
 
     def __repr__(self) -> str:
         return f"<{self._kind}>"
@@ -279,10 +287,10 @@ class Submission:
         return RemoteFunction(self._channel, name)
 
     def there(self, function: Callable[..., Any], *args: object, **kwargs: object) -> Any:
-        """Runs a testkit function in the student process.
+        """Runs a recipe or a probe in the student process.
 
         Args:
-            function: a function of ``grader.testkit.recipes``, ``probes`` or ``observation``.
+            function: a function of ``recipes``, ``probes`` or ``devices`` of `grader.testkit`, or of the course's kit.
             args: values, handles, or functions of the submission.
         """
         shown = next((Call(arg._name, (), {}) for arg in args if isinstance(arg, RemoteFunction)), None)

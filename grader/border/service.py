@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import builtins
 import dis
-import importlib.util
+import importlib
 import operator
 import os
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import ModuleType, TracebackType
 from typing import Any, Final
 
@@ -24,22 +24,10 @@ from grader.border.labels import surroundings
 from grader.border.messages import FORGET, MAX_MESSAGE, Missing, Raised, Request, Returned, SentLine, TooLarge
 from grader.border.wire import Tree, WireError
 
-_PARTS: Final = (
-    "observation",
-    "recipes",
-    "probes",
-    "data",
-    "devices",
-    "ranks",
-    "distributed",
-    "files",
-    "checklist",
-    "moving",
-)
 TESTKIT_MODULES: Final = tuple(
-    name for name in (f"grader.testkit.{part}" for part in _PARTS) if importlib.util.find_spec(name)
+    f"grader.testkit.{name}" for name in ("watching", "recipes", "probes", "devices", "ranks")
 )
-"""Modules whose functions `there` may name."""
+"""Modules of the grader whose functions a check may run here; those of the course's kit come along."""
 
 _OPERATIONS: Final[dict[str, Callable[..., object]]] = {
     "call": lambda function, *args, **kwargs: function(*args, **kwargs),
@@ -73,11 +61,20 @@ class Service:
     Args:
         module: the submitted topic module.
         files: file names whose frames are the student's own.
+        kit: the modules of the course's kit by name, whose functions a check may run here.
         bind: names to take from another attribute of the module: ``{"gram": "columns_with_columns"}``.
     """
 
-    def __init__(self, module: ModuleType, files: frozenset[str], overlay: dict[str, object] | None = None) -> None:
+    def __init__(
+        self,
+        module: ModuleType,
+        files: frozenset[str],
+        overlay: dict[str, object] | None = None,
+        kit: Mapping[str, ModuleType] | None = None,
+    ) -> None:
         self._module = module
+        self._kit = kit or {}
+        self._trusted = (*_TRUSTED, *(file for module in self._kit.values() if (file := module.__file__)))
         self._files = files
         self._overlay = overlay or {}
         self._objects: dict[int, object] = {}
@@ -108,7 +105,7 @@ class Service:
         except WireError as error:
             return wire.pack(TooLarge(str(error)))
         except BaseException as error:
-            return wire.pack(self.describe(error if _raised_outside(error) else surroundings.translate(error)))
+            return wire.pack(self.describe(error if self._is_raised_outside(error) else surroundings.translate(error)))
 
     def describe(self, error: BaseException) -> Raised:
         """An exception as it is sent; of its own code runs ``__str__`` alone."""
@@ -119,7 +116,7 @@ class Service:
         except BaseException:
             message = "(its message cannot be read)"
         name = kind.__name__[:100]
-        if name == NOT_SIMULATED and _raised_outside(error):
+        if name == NOT_SIMULATED and self._is_raised_outside(error):
             name = "Exception"  # a submission's own word for it skips no check
         return Raised(name, built_in, _clean(message), self._frames(error))
 
@@ -149,7 +146,22 @@ class Service:
                     raise MissingError(name) from None
             case ["r", str(module), str(name)] if module in TESTKIT_MODULES:
                 return getattr(importlib.import_module(module), name)
+            case ["r", str(module), str(name)] if module in self._kit:
+                return getattr(self._kit[module], name)
         raise WireError(f"unknown tag {tree[0]!r}")
+
+    def _is_raised_outside(self, error: BaseException) -> bool:
+        """Whether a ``raise`` statement of the submission's own made the exception: a choice, no failed call.
+
+        That is one in neither the grader nor the kit nor torch.
+        """
+        tb = error.__traceback__
+        while tb is not None and tb.tb_next is not None:
+            tb = tb.tb_next
+        if tb is None or tb.tb_lasti < 0:
+            return True
+        code = tb.tb_frame.f_code
+        return dis.opname[code.co_code[tb.tb_lasti]] in _RAISING and not code.co_filename.startswith(self._trusted)
 
     def _keep(self, value: object) -> Tree:
         number = self._ids.get(id(value))
@@ -165,17 +177,6 @@ def _walk(tb: TracebackType | None) -> list[tuple[Any, int]]:
         found.append((tb.tb_frame, tb.tb_lineno))
         tb = tb.tb_next
     return found
-
-
-def _raised_outside(error: BaseException) -> bool:
-    """Whether a ``raise`` statement of neither the grader nor torch made the exception: a choice, no failed call."""
-    tb = error.__traceback__
-    while tb is not None and tb.tb_next is not None:
-        tb = tb.tb_next
-    if tb is None or tb.tb_lasti < 0:
-        return True
-    code = tb.tb_frame.f_code
-    return dis.opname[code.co_code[tb.tb_lasti]] in _RAISING and not code.co_filename.startswith(_TRUSTED)
 
 
 def _base(filename: str) -> str:

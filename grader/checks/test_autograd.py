@@ -26,6 +26,7 @@ from grader.testkit import (
     tensors,
     value_and_grad,
 )
+from kit import autograd
 
 SEEDS = st.integers(0, 1 << 16)
 NOWHERE = st.sampled_from([(), (0,), (1,), (3,), (2, 3), (2, 0), (2, 1, 2)])
@@ -76,7 +77,7 @@ def test_gradients_reach_w_and_b(submission: Submission, n: int, seed: int) -> N
 # ---------------------------------------------------------------- gradients
 
 
-def gradients_of(problem: recipes.Problem) -> list[Tensor]:
+def gradients_of(problem: autograd.Problem) -> list[Tensor]:
     """What torch gives for it, zeros where the loss does not depend on a parameter."""
     return list(torch.autograd.grad(problem.loss, problem.params, allow_unused=True, materialize_grads=True))
 
@@ -85,38 +86,38 @@ def gradients_of(problem: recipes.Problem) -> list[Tensor]:
 @given(seed=SEEDS, dtype=st.sampled_from([torch.float32, torch.float64]))
 def test_one_gradient_per_parameter(submission: Submission, seed: int, dtype: torch.dtype) -> None:
     """A list with the gradient of each parameter, in the order of the parameters."""
-    problem = submission.there(recipes.problem, seed, dtype=dtype)
-    (found,) = submission.there(probes.differentiate, submission.gradients, problem)
-    assert_close(found, gradients_of(recipes.problem(seed, dtype=dtype)), rtol=1e-4, atol=1e-5)
+    problem = submission.there(autograd.problem, seed, dtype=dtype)
+    (found,) = submission.there(autograd.differentiate, submission.gradients, problem)
+    assert_close(found, gradients_of(autograd.problem(seed, dtype=dtype)), rtol=1e-4, atol=1e-5)
 
 
 @exercise("autograd.gradients")
 @given(seed=SEEDS)
 def test_zeros_where_the_loss_does_not_depend(submission: Submission, seed: int) -> None:
     """A parameter that the loss does not depend on gets zeros of its shape, at its place in the list."""
-    problem = submission.there(recipes.problem, seed, unused=True)
-    (found,) = submission.there(probes.differentiate, submission.gradients, problem)
-    assert_close(found, gradients_of(recipes.problem(seed, unused=True)))
+    problem = submission.there(autograd.problem, seed, unused=True)
+    (found,) = submission.there(autograd.differentiate, submission.gradients, problem)
+    assert_close(found, gradients_of(autograd.problem(seed, unused=True)))
 
 
 @exercise("autograd.gradients")
 def test_a_second_call_on_the_same_graph(submission: Submission) -> None:
     """Calling twice on the same loss gives the same gradients twice."""
-    problem = submission.there(recipes.problem, 3)
-    found = submission.there(probes.differentiate, submission.gradients, problem, times=2)
-    assert_close(found, [gradients_of(recipes.problem(3))] * 2)
+    problem = submission.there(autograd.problem, 3)
+    found = submission.there(autograd.differentiate, submission.gradients, problem, times=2)
+    assert_close(found, [gradients_of(autograd.problem(3))] * 2)
 
 
 @exercise("autograd.gradients")
 @pytest.mark.parametrize("stale", [False, True])
 def test_no_grad_is_touched(submission: Submission, stale: bool) -> None:
     """Every .grad is what it was, None or an old gradient: of the parameters and of all other leaves."""
-    problem = submission.there(recipes.problem, 5, unused=True, stale=stale)
-    (found,) = submission.there(probes.differentiate, submission.gradients, problem)
-    after = submission.there(probes.problem_grads, problem)
-    here = recipes.problem(5, unused=True, stale=stale)
+    problem = submission.there(autograd.problem, 5, unused=True, stale=stale)
+    (found,) = submission.there(autograd.differentiate, submission.gradients, problem)
+    after = submission.there(autograd.problem_grads, problem)
+    here = autograd.problem(5, unused=True, stale=stale)
     assert_close(found, gradients_of(here))
-    assert_equal(after, probes.problem_grads(here), what=".grad of the parameters, then of other leaves, afterwards")
+    assert_equal(after, autograd.problem_grads(here), what=".grad of the parameters, then of other leaves, afterwards")
 
 
 # ---------------------------------------------------------------- numerical_gradient
@@ -126,7 +127,7 @@ def test_no_grad_is_touched(submission: Submission, stale: bool) -> None:
 @given(x=tensors(NOWHERE, dtype=torch.float64, kind=("small_ints", "normal")))
 def test_agrees_with_the_true_gradient(submission: Submission, x: Tensor) -> None:
     """For a smooth function the result is its gradient to seven digits, in float64 and in the shape of x."""
-    found = submission.numerical_gradient(recipes.sum_of_waves, x)
+    found = submission.numerical_gradient(autograd.sum_of_waves, x)
     assert_close(found, x.cos() - 0.25 * (-0.5 * x).exp(), rtol=1e-6, atol=1e-7)
 
 
@@ -135,7 +136,7 @@ def test_agrees_with_the_true_gradient(submission: Submission, x: Tensor) -> Non
 def test_error_of_central_differences(submission: Submission, x: Tensor, eps: float) -> None:
     """With a large step, cubes show which differences were taken: central ones are off by eps squared exactly."""
     weights = torch.arange(1, x.numel() + 1, dtype=x.dtype).reshape(x.shape)
-    found = submission.numerical_gradient(recipes.sum_of_cubes, x, eps)
+    found = submission.numerical_gradient(autograd.sum_of_cubes, x, eps)
     assert_close(found, weights * (3 * x**2 + eps**2))
 
 
@@ -143,7 +144,7 @@ def test_error_of_central_differences(submission: Submission, x: Tensor, eps: fl
 @given(x=tensors(((1, 3), (1, 3)), dtype=torch.float64))
 def test_one_element_moves_at_a_time(submission: Submission, x: Tensor) -> None:
     """Where all elements are coupled, each is moved alone while the others stay."""
-    found = submission.numerical_gradient(recipes.square_of_sum, x, eps=0.25)
+    found = submission.numerical_gradient(autograd.square_of_sum, x, eps=0.25)
     assert_close(found, (2 * x.sum()).expand(x.shape))
 
 
@@ -151,7 +152,7 @@ def test_one_element_moves_at_a_time(submission: Submission, x: Tensor) -> None:
 @given(x=tensors(((1, 3), (1, 4)), dtype=torch.float64, kind="normal"))
 def test_x_is_exactly_as_before(submission: Submission, x: Tensor) -> None:
     """Afterwards x has exactly the numbers it had, to the last bit."""
-    seen = observe(submission.numerical_gradient, recipes.sum_of_waves, x)
+    seen = observe(submission.numerical_gradient, autograd.sum_of_waves, x)
     assert_equal(seen.changed, (), what="arguments that were changed")
     assert_close(seen.result, x.cos() - 0.25 * (-0.5 * x).exp(), rtol=1e-6, atol=1e-7)
 
@@ -164,11 +165,11 @@ GRADS = st.lists(st.booleans(), min_size=4, max_size=4)
 
 def step(submission: Submission, lr: float, **kwargs: Any) -> tuple[list[dict[str, Any]], list[Tensor], list[Any]]:
     """One step over there: the facts afterwards, and the numbers and gradients that there should be."""
-    params = submission.there(recipes.leaves, SHAPES, **kwargs)
+    params = submission.there(autograd.leaves, SHAPES, **kwargs)
     submission.sgd_step(params, lr)
-    here = recipes.leaves(SHAPES, **kwargs)
+    here = autograd.leaves(SHAPES, **kwargs)
     moved = [p.detach() if p.grad is None else p.detach() - lr * p.grad for p in here]
-    return submission.there(probes.leaf_facts, params), moved, probes.grads(here)
+    return submission.there(autograd.leaf_facts, params), moved, autograd.grads(here)
 
 
 @exercise("autograd.sgd_step")
@@ -212,19 +213,19 @@ def test_leaves_stay_leaves_with_their_gradients(submission: Submission) -> None
 @given(grads=GRADS, seed=SEEDS)
 def test_every_grad_is_none(submission: Submission, grads: list[bool], seed: int) -> None:
     """Afterwards .grad is None for every parameter, with or without a gradient before."""
-    params = submission.there(recipes.leaves, SHAPES, grads, seed)
+    params = submission.there(autograd.leaves, SHAPES, grads, seed)
     submission.clear_gradients(params)
-    assert_equal(submission.there(probes.grads, params), [None] * 4, what="the gradients")
+    assert_equal(submission.there(autograd.grads, params), [None] * 4, what="the gradients")
 
 
 @exercise("autograd.clear_gradients")
 @pytest.mark.parametrize("grads", [[True] * 4, [True, False, True, True]])
 def test_nothing_else_changes(submission: Submission, grads: list[bool]) -> None:
     """The parameters keep their numbers, stay leaves and still require grad."""
-    params = submission.there(recipes.leaves, SHAPES, grads)
+    params = submission.there(autograd.leaves, SHAPES, grads)
     submission.clear_gradients(params)
-    found = submission.there(probes.leaf_facts, params)
-    here = probes.leaf_facts(recipes.leaves(SHAPES))
+    found = submission.there(autograd.leaf_facts, params)
+    here = autograd.leaf_facts(autograd.leaves(SHAPES))
     assert_equal(found, [{**facts, "grad": None} for facts in here])
 
 
@@ -284,7 +285,7 @@ def test_every_training_flag_is_as_before(submission: Submission, flags: dict[st
 def test_cube_and_its_gradient(submission: Submission, x: Tensor, seed: int) -> None:
     """apply gives x³; the gradient at x is 3x² times whatever gradient arrives; x itself is not changed."""
     weight = recipes.normal(x.shape, seed, torch.float64)
-    found = submission.there(probes.apply_once, submission.Cube, x, weight)
+    found = submission.there(autograd.apply_once, submission.Cube, x, weight)
     assert_close(found, (x**3, 3 * x**2 * weight, x), what="apply(x), the gradient at x, and x afterwards")
 
 
@@ -296,7 +297,7 @@ def test_inside_a_longer_graph(submission: Submission, x: Tensor) -> None:
     leaf = x.clone().requires_grad_(True)
     out = ((2 * leaf + leaf**2) ** 3).sin().sum() + (leaf**3).mean()
     (expected,) = torch.autograd.grad(out, leaf)
-    assert_close(submission.there(probes.apply_between, submission.Cube, x), expected)
+    assert_close(submission.there(autograd.apply_between, submission.Cube, x), expected)
 
 
 @exercise("autograd.Cube")
@@ -304,7 +305,7 @@ def test_inside_a_longer_graph(submission: Submission, x: Tensor) -> None:
 def test_passes_gradcheck(submission: Submission, shape: tuple[int, ...]) -> None:
     """Cube is a torch.autograd.Function whose backward agrees with central differences (gradcheck)."""
     x = recipes.normal(shape, 7, torch.float64)
-    right = submission.there(probes.gradcheck, submission.Cube, x)
+    right = submission.there(autograd.gradcheck, submission.Cube, x)
     assert_equal(right, True, what="gradcheck")
     a_function = submission.there(probes.is_a, submission.Cube, "torch.autograd.Function")
     assert_equal(a_function, True, what="whether Cube is a torch.autograd.Function")
@@ -331,18 +332,18 @@ def check_accumulated(submission: Submission, kind: str, sizes: list[int], loss:
 @pytest.mark.parametrize("sizes", [[4, 4, 1], [1, 6], [2, 5, 3], [3, 3], [5]], ids=str)
 def test_as_one_big_batch(submission: Submission, sizes: list[int]) -> None:
     """The gradient is that of the mean over all examples, whether batches are equal or the last one is short."""
-    check_accumulated(submission, "mlp", sizes, recipes.cross_entropy, 1, stale=False)
+    check_accumulated(submission, "mlp", sizes, autograd.cross_entropy, 1, stale=False)
 
 
 @exercise("autograd.accumulate_gradients")
 @pytest.mark.parametrize("sizes", [[4, 4, 2], [3, 3]], ids=str)
 def test_old_gradients_do_not_leak_in(submission: Submission, sizes: list[int]) -> None:
     """Gradients left over from before the call make no difference."""
-    check_accumulated(submission, "mlp", sizes, recipes.cross_entropy, 2, stale=True)
+    check_accumulated(submission, "mlp", sizes, autograd.cross_entropy, 2, stale=True)
 
 
 @exercise("autograd.accumulate_gradients")
 @pytest.mark.parametrize("kind", ["linear", "tied", "frozen"])
 def test_tied_and_frozen_parameters(submission: Submission, kind: str) -> None:
     """Shared weights get their gradient once, and frozen ones do no harm; any loss function will do."""
-    check_accumulated(submission, kind, [3, 2], recipes.squared_error, 3, stale=True)
+    check_accumulated(submission, kind, [3, 2], autograd.squared_error, 3, stale=True)

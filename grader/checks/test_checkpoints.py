@@ -24,11 +24,11 @@ from grader.testkit import (
     assert_that,
     devices,
     exercise,
-    files,
     observe,
     probes,
     recipes,
 )
+from kit import files
 
 CPU = torch.device("cpu")
 ROOMS = [0, 1, 600, 1500]

@@ -19,7 +19,6 @@ from grader.testkit import (
     Submission,
     assert_equal,
     assert_that,
-    data,
     exercise,
     observe,
     probes,
@@ -64,7 +63,7 @@ def test_one_pair_per_index(submission: Submission, n: int, seed: int, shape: tu
     x, y = toy_data(n, seed, shape)
     dataset = submission.ToyDataset(x, y)
     assert_equal(len(dataset), n, what="len")
-    found = submission.there(data.items, dataset)
+    found = submission.there(probes.items, dataset)
     assert_equal([as_pair(item, y[i]) for i, item in enumerate(found)], [(x[i], y[i]) for i in range(n)])
 
 
@@ -74,7 +73,7 @@ def test_dtypes_and_memory_layouts(submission: Submission, dtype: torch.dtype) -
     """Labels of any dtype and features in any memory layout come out as they are."""
     x, y = toy_data(4, 1, dtype=dtype)
     dataset = submission.ToyDataset(x.T.contiguous().T, y)
-    found = submission.there(data.items, dataset)
+    found = submission.there(probes.items, dataset)
     assert_equal([as_pair(item, y[i]) for i, item in enumerate(found)], [(x[i], y[i]) for i in range(4)])
 
 
@@ -100,7 +99,7 @@ def test_index_error_outside(submission: Submission) -> None:
 def test_a_plain_for_ends(submission: Submission) -> None:
     """ToyDataset is a torch Dataset, and a plain for loop over one gives every pair once, and ends."""
     x, y = toy_data(3, 4)
-    found = submission.there(data.walked, submission.ToyDataset(x, y))
+    found = submission.there(probes.walked, submission.ToyDataset(x, y))
     assert_equal(len(found), 3, what="how many pairs a for loop gives")
     assert_equal([as_pair(item, y[i]) for i, item in enumerate(found)], [(x[i], y[i]) for i in range(3)])
     a_dataset = submission.there(probes.is_a, submission.ToyDataset, "torch.utils.data.Dataset")
@@ -123,8 +122,8 @@ def loaders(
 ) -> Any:
     """A student's two loaders over numbered rows, made and used from one place of the global stream."""
     submission.there(probes.start_global, start)
-    train_ds = submission.there(data.numbered, n, kind)
-    return submission.make_loaders(train_ds, submission.there(data.numbered, n_test, kind), batch_size, seed)
+    train_ds = submission.there(recipes.numbered, n, kind)
+    return submission.make_loaders(train_ds, submission.there(recipes.numbered, n_test, kind), batch_size, seed)
 
 
 def order_of(epoch: list[Any]) -> list[int]:
@@ -142,11 +141,11 @@ def test_train_batches_are_full(submission: Submission, whole: int, batch_size: 
     """The train loader gives full batches of different rows, features with their labels, and no short last one."""
     n = whole * batch_size + batch_size // 2
     train, _ = loaders(submission, n, batch_size, seed)
-    (found,) = submission.there(data.epochs, train)
+    (found,) = submission.there(probes.epochs, train)
     rows = order_of(found)
     assert_equal([len(labels) for _, labels in found], [batch_size] * (n // batch_size), what="sizes of train batches")
     assert_that(len(set(rows)) == len(rows) and set(rows) <= set(range(n)), "a row comes more than once in an epoch")
-    features = torch.stack([data.numbered(n)[row][0] for row in rows])
+    features = torch.stack([recipes.numbered(n)[row][0] for row in rows])
     assert_equal(torch.cat([x for x, _ in found]), features, what="features of the rows whose labels came with them")
 
 
@@ -154,7 +153,7 @@ def test_train_batches_are_full(submission: Submission, whole: int, batch_size: 
 def test_train_order_is_random_and_new_each_epoch(submission: Submission) -> None:
     """The train loader shuffles: not the order of the dataset, and another order in each epoch."""
     train, _ = loaders(submission, 64, 4, seed=3)
-    orders = [order_of(epoch) for epoch in submission.there(data.epochs, train, 3)]
+    orders = [order_of(epoch) for epoch in submission.there(probes.epochs, train, 3)]
     assert_that(orders[0] != list(range(64)), "the train loader gives the rows in the order of the dataset")
     assert_that(orders[0] != orders[1] and orders[1] != orders[2], "two epochs have the same order")
 
@@ -164,15 +163,15 @@ def test_train_order_is_random_and_new_each_epoch(submission: Submission) -> Non
 @FEW
 def test_the_seed_decides_the_order(submission: Submission, seed: int) -> None:
     """Two fresh train loaders with one seed give the same orders, whatever the global random numbers are."""
-    first = submission.there(data.epochs, loaders(submission, 24, 4, seed)[0], 2)
-    again = submission.there(data.epochs, loaders(submission, 24, 4, seed, start=9)[0], 2)
+    first = submission.there(probes.epochs, loaders(submission, 24, 4, seed)[0], 2)
+    again = submission.there(probes.epochs, loaders(submission, 24, 4, seed, start=9)[0], 2)
     assert_equal([order_of(epoch) for epoch in again], [order_of(epoch) for epoch in first], what="two epochs")
 
 
 @exercise("datasets.make_loaders")
 def test_another_seed_gives_another_order(submission: Submission) -> None:
     """Other seeds give other orders."""
-    found = [order_of(submission.there(data.epochs, loaders(submission, 64, 8, seed)[0])[0]) for seed in (0, 1, 2)]
+    found = [order_of(submission.there(probes.epochs, loaders(submission, 64, 8, seed)[0])[0]) for seed in (0, 1, 2)]
     assert_that(found[0] != found[1] and found[1] != found[2], "the order does not depend on the seed")
 
 
@@ -181,7 +180,7 @@ def test_another_seed_gives_another_order(submission: Submission) -> None:
 def test_global_random_numbers_are_not_touched(submission: Submission, times: int) -> None:
     """Making the train loader and going through it leaves torch's global random numbers as they were."""
     train, _ = loaders(submission, 12, 4, seed=5, start=1)
-    submission.there(data.epochs, train, times)
+    submission.there(probes.epochs, train, times)
     with reference.global_stream(1):
         expected = probes.draw_from_global()
     assert_equal(submission.there(probes.draw_from_global), expected, what="the next global random numbers")
@@ -193,8 +192,8 @@ def test_global_random_numbers_are_not_touched(submission: Submission, times: in
 def test_test_keeps_order_and_every_row(submission: Submission, n_test: int, batch_size: int) -> None:
     """The test loader gives every row in the order of the dataset, in batches of which the last may be short."""
     _, test = loaders(submission, 8, batch_size, 0, n_test=n_test)
-    (found,) = submission.there(data.epochs, test)
-    rows = [data.numbered(n_test)[i] for i in range(n_test)]
+    (found,) = submission.there(probes.epochs, test)
+    rows = [recipes.numbered(n_test)[i] for i in range(n_test)]
     parts = [rows[start : start + batch_size] for start in range(0, n_test, batch_size)]
     assert_equal(as_pairs(found), [(torch.stack([x for x, _ in p]), torch.stack([y for _, y in p])) for p in parts])
 
@@ -203,10 +202,10 @@ def test_test_keeps_order_and_every_row(submission: Submission, n_test: int, bat
 def test_any_kind_of_row(submission: Submission) -> None:
     """Rows need not be pairs: datasets of dicts give batches that are dicts."""
     train, test = loaders(submission, 8, 4, 7, kind="dicts")
-    (found,) = submission.there(data.epochs, test)
+    (found,) = submission.there(probes.epochs, test)
     x, name = torch.arange(5.0)[:, None], -torch.arange(5)
     assert_equal(found, [{"x": x[:4], "name": name[:4]}, {"x": x[4:], "name": name[4:]}], what="test batches")
-    (found,) = submission.there(data.epochs, train)
+    (found,) = submission.there(probes.epochs, train)
     rows = sorted(int(value) for batch in found for value in batch["name"])
     assert_equal(rows, sorted((-torch.arange(8)).tolist()), what="rows of the train batches")
 
@@ -229,7 +228,7 @@ def test_as_many_as_a_loader_has(
 ) -> None:
     """The result is the length of such a DataLoader, for any sizes, 0 rows included."""
     n = whole * batch_size + rest % batch_size
-    expected = len(torch.utils.data.DataLoader(data.numbered(n, "numbers"), batch_size, drop_last=drop_last))
+    expected = len(torch.utils.data.DataLoader(recipes.numbered(n, "numbers"), batch_size, drop_last=drop_last))
     assert_equal(submission.num_batches(n, batch_size, drop_last), expected)
 
 
@@ -248,10 +247,10 @@ def test_bad_sizes_are_refused(submission: Submission) -> None:
 def parts_of(submission: Submission, n: int, fraction: float, seed: int, kind: str = "numbers", start: int = 0) -> Any:
     """The items of the two parts that a student's split gives."""
     submission.there(probes.start_global, start)
-    parts = submission.split(submission.there(data.numbered, n, kind), fraction, seed)
+    parts = submission.split(submission.there(recipes.numbered, n, kind), fraction, seed)
     if not isinstance(parts, (list, tuple)) or len(parts) != 2:
         raise Mismatch("not a pair of two datasets", parts, "(train, val)")
-    return [submission.there(data.items, part) for part in parts]
+    return [submission.there(probes.items, part) for part in parts]
 
 
 @exercise("datasets.split")
@@ -304,7 +303,7 @@ def test_rows_of_any_kind(submission: Submission) -> None:
     for kind in ("pairs", "dicts"):
         train, val = parts_of(submission, 6, 0.5, 3, kind)
         order = [int(item[1]) if kind == "pairs" else -int(item["name"]) for item in [*train, *val]]
-        rows = data.items(data.numbered(6, kind))
+        rows = probes.items(recipes.numbered(6, kind))
         assert_equal([len(train), len(val)], [3, 3], what="sizes")
         assert_equal([*train, *val], [rows[row] for row in order], what="items of both parts")
 
@@ -312,7 +311,7 @@ def test_rows_of_any_kind(submission: Submission) -> None:
 @exercise("datasets.split")
 def test_fractions_outside_are_refused(submission: Submission) -> None:
     """A fraction below 0 or above 1 is a ValueError."""
-    dataset = submission.there(data.numbered, 10)
+    dataset = submission.there(recipes.numbered, 10)
     for fraction in (-0.1, -1.0, 1.01, 20.0):
         with raises(ValueError):
             submission.split(dataset, fraction, 0)
@@ -431,7 +430,7 @@ def test_every_whole_window(submission: Submission, n: int, context: int, stride
     dataset = submission.WindowDataset(tokens, context, stride)
     expected = windows(tokens, context, stride)
     assert_equal(len(dataset), len(expected), what="len")
-    assert_equal(as_pairs(submission.there(data.items, dataset)), expected, what="the windows")
+    assert_equal(as_pairs(submission.there(probes.items, dataset)), expected, what="the windows")
 
 
 @exercise("datasets.WindowDataset")
@@ -466,9 +465,9 @@ def test_index_error_after_the_last_window(submission: Submission) -> None:
 def test_a_plain_for_over_windows_ends(submission: Submission) -> None:
     """WindowDataset is a torch Dataset, and a plain for loop gives each window once, and ends."""
     tokens = torch.arange(11)
-    found = submission.there(data.walked, submission.WindowDataset(tokens, 4, 3))
+    found = submission.there(probes.walked, submission.WindowDataset(tokens, 4, 3))
     expected = windows(tokens, 4, 3)
-    if len(found) >= data.MOST_ITEMS:
+    if len(found) >= probes.MOST_ITEMS:
         raise AssertionError(f"a for loop over {len(expected)} windows does not end")
     assert_equal(as_pairs(found), expected, what="what a for loop gives")
     a_dataset = submission.there(probes.is_a, submission.WindowDataset, "torch.utils.data.Dataset")

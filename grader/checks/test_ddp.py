@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from grader.testkit import Submission, assert_close, assert_equal, assert_that, exercise, probes, recipes
-from grader.testkit import distributed as d
 from grader.testkit import ranks as r
+from kit import distributed as d
 
 ADDRESS = ("MASTER_ADDR", "MASTER_PORT")
 
@@ -51,7 +51,7 @@ def test_backend_for(submission: Submission, device: str, system: str) -> None:
 
 
 def joined(rank: int, size: int, backend: str = "gloo") -> dict[str, object]:
-    """What `distributed.group_facts` gives on a rank that has joined."""
+    """What `kit.distributed.group_facts` gives on a rank that has joined."""
     total = float(size * (size + 1) // 2)
     return {"initialized": True, "backend": backend, "rank": rank, "world_size": size, "sum": total}
 
@@ -109,14 +109,14 @@ def test_picks_the_gpu(submission: Submission, local: str | None) -> None:
 @exercise("ddp.ddp_cleanup")
 def test_leaves_the_group(submission: Submission) -> None:
     """Afterwards there is no process group, on any rank."""
-    world = r.run(submission.ddp_cleanup, look=r.call(d.has_group))
+    world = r.run(submission.ddp_cleanup, look=r.call(probes.has_group))
     assert_equal(world.looks, [False, False], what="whether a group is left")
 
 
 @exercise("ddp.ddp_cleanup")
 def test_no_group_no_harm(submission: Submission) -> None:
     """It does nothing where there is no group."""
-    world = r.run(submission.ddp_cleanup, world_size=1, group=False, look=r.call(d.has_group))
+    world = r.run(submission.ddp_cleanup, world_size=1, group=False, look=r.call(probes.has_group))
     assert_equal(world.looks, [False], what="whether a group is left")
 
 
@@ -354,7 +354,7 @@ def test_one_line_and_no_group_left(submission: Submission, size: int) -> None:
     """On two ranks, or alone: one line on rank 0, none elsewhere, and out of the group at the end."""
     env = r.ALONE if size == 1 else None
     world = r.run(
-        submission.main, world_size=size, group=False, env=env, lines=True, may_exit=True, look=r.call(d.has_group)
+        submission.main, world_size=size, group=False, env=env, lines=True, may_exit=True, look=r.call(probes.has_group)
     )
     assert_equal(world.lines, [1, 0][:size], what="lines printed, rank by rank")
     assert_equal(world.looks, [False] * size, what="whether a group is left, rank by rank")

@@ -21,16 +21,14 @@ from grader.testkit import (
     assert_close,
     assert_equal,
     assert_that,
-    checklist,
-    data,
     devices,
     exercise,
-    moving,
     probes,
     recipes,
     reference,
     tensors,
 )
+from kit import checklist, moving
 
 CPU = torch.device("cpu")
 PLACES = ["cpu", "cuda:0", "cuda:1"]
@@ -296,9 +294,9 @@ def test_one_epoch_of_sgd(submission: Submission, kind: str, device: str) -> Non
     """The loss of every batch and the weights at the end are those of plain SGD, and the model is on the device."""
     on_machine(submission, 2)
     model = submission.there(recipes.with_stale_grads, submission.there(recipes.model, kind, 1))
-    losses = submission.train_on(model, submission.there(data.loader, 11, 4, 5), torch.device(device), 0.1)
+    losses = submission.train_on(model, submission.there(recipes.loader, 11, 4, 5), torch.device(device), 0.1)
     assert_equal(set(submission.there(devices.device_map, model).values()), {device}, what="where the model is")
-    check_trained(submission, model, losses, trained_here(kind, data.loader(11, 4, 5)))
+    check_trained(submission, model, losses, trained_here(kind, recipes.loader(11, 4, 5)))
 
 
 @exercise("devices.train_on")
@@ -307,7 +305,7 @@ def test_everything_moves_once(submission: Submission, count: int, batch_size: i
     """The model's tensors and each tensor of a batch go to the device once, and nothing else moves there."""
     submission.there(devices.start, gpus=2, recording=True)
     model = submission.there(recipes.model, "mlp", 1)
-    loader = submission.there(data.loader, count, batch_size, 5)
+    loader = submission.there(recipes.loader, count, batch_size, 5)
     try:
         submission.train_on(model, loader, torch.device("cuda", 1), 0.1)
     except SubmissionRaised:
@@ -315,7 +313,7 @@ def test_everything_moves_once(submission: Submission, count: int, batch_size: i
         raise
     moves = [event for event in submission.there(devices.events) if event["kind"] == "transfer"]
     shapes = [tuple(p.shape) for p in recipes.model("mlp", 1).parameters()]
-    shapes += [tuple(part.shape) for batch in data.loader(count, batch_size, 5) for part in batch]
+    shapes += [tuple(part.shape) for batch in recipes.loader(count, batch_size, 5) for part in batch]
     there = sorted(str((e["from"], e["to"], e["shape"])) for e in moves if e["to"] != "cpu")
     expected = sorted(str(("cpu", "cuda:1", shape)) for shape in shapes)
     assert_equal(there, expected, what="transfers to a GPU: (from, to, shape)")
@@ -327,7 +325,7 @@ def test_one_synchronisation(submission: Submission, count: int) -> None:
     """The GPU is waited for once in the whole epoch, however many batches there are."""
     submission.there(devices.start, gpus=1, recording=True)
     model = submission.there(recipes.model, "mlp", 1)
-    losses = submission.train_on(model, submission.there(data.loader, count, 2, 5), torch.device("cuda", 0), 0.1)
+    losses = submission.train_on(model, submission.there(recipes.loader, count, 2, 5), torch.device("cuda", 0), 0.1)
     assert_equal(len(losses), count // 2, what="how many losses there are")
     waits = submission.there(devices.syncs)
     assert_that(
@@ -361,8 +359,8 @@ def test_fits(submission: Submission, device: str, epochs: int) -> None:
     on_machine(submission, 2)
     trainer = submission.DeviceTrainer(torch.device(device))
     model = submission.there(recipes.with_stale_grads, submission.there(recipes.model, "mlp", 1))
-    losses = trainer.fit(model, submission.there(data.loader, 7, 3, 5), epochs, 0.2)
-    check_trained(submission, model, losses, trained_here("mlp", data.loader(7, 3, 5), epochs, 0.2))
+    losses = trainer.fit(model, submission.there(recipes.loader, 7, 3, 5), epochs, 0.2)
+    check_trained(submission, model, losses, trained_here("mlp", recipes.loader(7, 3, 5), epochs, 0.2))
 
 
 @exercise("devices.DeviceTrainer")
@@ -398,7 +396,7 @@ def test_a_subclass_prepares_models_its_way(submission: Submission) -> None:
 def test_pinned_for_cuda_only(submission: Submission, device: str, gpus: int) -> None:
     """The loader pins memory for CUDA devices, whatever their index, and for no other device."""
     on_machine(submission, gpus)
-    loader = submission.loader_for(submission.there(data.numbered, 8), 4, torch.device(device))
+    loader = submission.loader_for(submission.there(recipes.numbered, 8), 4, torch.device(device))
     facts = submission.there(checklist.loader_facts, loader)
     assert_equal(facts["pin_memory"], device.startswith("cuda"), what=f"pin_memory for {device} with {gpus} GPUs")
 
@@ -407,8 +405,8 @@ def test_pinned_for_cuda_only(submission: Submission, device: str, gpus: int) ->
 @pytest.mark.parametrize("batch_size", [1, 3, 6])
 def test_loads_every_row(submission: Submission, batch_size: int) -> None:
     """Batches of the size that was asked for, with every row of the dataset once."""
-    loader = submission.loader_for(submission.there(data.numbered, 12), batch_size, CPU)
-    (batches,) = submission.there(data.epochs, loader)
+    loader = submission.loader_for(submission.there(recipes.numbered, 12), batch_size, CPU)
+    (batches,) = submission.there(probes.epochs, loader)
     assert_equal([len(labels) for _, labels in batches], [batch_size] * (12 // batch_size), what="sizes of batches")
     assert_equal(sorted(int(label) for _, labels in batches for label in labels), list(range(12)), what="the rows")
 

@@ -22,14 +22,13 @@ from grader.testkit import (
     assert_close,
     assert_equal,
     assert_that,
-    checklist,
-    data,
     devices,
     exercise,
     probes,
     raises,
     recipes,
 )
+from kit import checklist
 
 CPU = torch.device("cpu")
 
@@ -45,7 +44,10 @@ def amp(submission: Submission, steps: int, *, stale: bool = True, bad: int = -1
     model, made = submission.there(checklist.amp_model, 1), checklist.amp_model(1)
     if stale:
         model = submission.there(recipes.with_stale_grads, model, 5)
-    optimizer, reference = submission.there(data.optimizer, model, momentum=0.5), data.optimizer(made, momentum=0.5)
+    optimizer, reference = (
+        submission.there(recipes.optimizer, model, momentum=0.5),
+        recipes.optimizer(made, momentum=0.5),
+    )
     scaler, scaler_here = submission.there(checklist.scaler, **scaling), checklist.scaler(**scaling)
     for step, (x, y) in enumerate(recipes.batches([6] * steps, seed=3)):
         if step == bad:
@@ -102,7 +104,7 @@ def test_the_type_of_the_device_counts(submission: Submission) -> None:
     """On a CUDA device the forward runs under CUDA's autocast, in float16."""
     submission.there(devices.start, gpus=1)
     model = submission.there(checklist.amp_model, 1, "cuda:0")
-    optimizer, scaler = submission.there(data.optimizer, model), submission.there(checklist.scaler, "cuda")
+    optimizer, scaler = submission.there(recipes.optimizer, model), submission.there(checklist.scaler, "cuda")
     ((x, y),) = recipes.batches([6], seed=3)
     found = submission.amp_step(model, devices.on(x, "cuda:0"), devices.on(y, "cuda:0"), optimizer, scaler, "cuda")
     with cuda(1):
@@ -125,7 +127,7 @@ def accumulate(submission: Submission, kind: str, steps: list[list[int]], moment
     """Steps of micro-batches of these sizes over there, of whole batches here: the same losses and weights."""
     model, made = submission.there(recipes.model, kind, 2), recipes.model(kind, 2)
     model = submission.there(recipes.with_stale_grads, model, 5)
-    optimizer, reference = submission.there(data.optimizer, model, momentum), data.optimizer(made, momentum)
+    optimizer, reference = submission.there(recipes.optimizer, model, momentum), recipes.optimizer(made, momentum)
     found, expected = [], []
     for number, sizes in enumerate(steps):
         micro_batches = recipes.batches(sizes, seed=10 * number)
@@ -169,7 +171,7 @@ def test_shared_and_frozen_parameters(submission: Submission, kind: str) -> None
 def test_settings_fit_the_device(submission: Submission, device: str, gpus: int, workers: int) -> None:
     """Memory is pinned for CUDA devices only, and workers are persistent when there are any."""
     submission.there(devices.start, gpus=gpus)
-    loader = submission.fast_loader(submission.there(data.numbered, 8), 4, torch.device(device), workers)
+    loader = submission.fast_loader(submission.there(recipes.numbered, 8), 4, torch.device(device), workers)
     expected = {
         "pin_memory": device.startswith("cuda"),
         "persistent_workers": workers > 0,
@@ -182,8 +184,8 @@ def test_settings_fit_the_device(submission: Submission, device: str, gpus: int,
 @pytest.mark.parametrize("batch_size", [1, 4, 6])
 def test_every_row_comes(submission: Submission, batch_size: int) -> None:
     """Batches of the size that was asked for, with every row of the dataset once."""
-    loader = submission.fast_loader(submission.there(data.numbered, 12), batch_size, CPU, 0)
-    (batches,) = submission.there(data.epochs, loader)
+    loader = submission.fast_loader(submission.there(recipes.numbered, 12), batch_size, CPU, 0)
+    (batches,) = submission.there(probes.epochs, loader)
     assert_equal([len(labels) for _, labels in batches], [batch_size] * (12 // batch_size), what="sizes of batches")
     assert_equal(sorted(int(label) for _, labels in batches for label in labels), list(range(12)), what="the rows")
 

@@ -25,6 +25,7 @@ from grader.testkit import (
     raises,
     recipes,
 )
+from kit import parameters
 
 KINDS = ["linear", "mlp", "norm", "tied", "frozen", "buffers", "names", "empty"]
 SEEDS = st.integers(0, 1 << 16)
@@ -47,7 +48,7 @@ def test_number_of_parameters(submission: Submission, num_inputs: int, num_outpu
 def test_the_five_layers(submission: Submission, num_inputs: int, num_outputs: int) -> None:
     """.layers is an nn.Sequential of Linear, ReLU, Linear, ReLU, Linear with 30 and 20 units between."""
     layers = submission.NeuralNetwork(num_inputs, num_outputs).layers
-    kinds = submission.there(probes.layer_kinds, layers)
+    kinds = submission.there(parameters.layer_kinds, layers)
     expected = [f"Linear({num_inputs}, 30)", "ReLU", "Linear(30, 20)", "ReLU", f"Linear(20, {num_outputs})"]
     assert_equal(kinds, expected, what=".layers")
     sequential = submission.there(probes.is_a, layers, "torch.nn.Sequential")
@@ -99,7 +100,7 @@ def test_frozen_only_when_asked_for(submission: Submission, kind: str) -> None:
 @pytest.mark.parametrize("kind", ["mlp", "tied", "names"])
 def test_on_the_meta_device(submission: Submission, kind: str) -> None:
     """A model on the meta device has the same number of parameters, though it has no numbers."""
-    model = submission.there(recipes.on_meta, kind)
+    model = submission.there(parameters.on_meta, kind)
     assert_equal(submission.count_parameters(model), numbers_in(kind, True))
 
 
@@ -239,7 +240,7 @@ def freeze_and_look(submission: Submission, prefix: str) -> None:
 @given(seed=st.integers(0, 1 << 31), deep=st.booleans())
 def test_weights_of_that_seed(submission: Submission, seed: int, deep: bool) -> None:
     """The weights are those that torch.manual_seed(seed) gives, every time."""
-    build = recipes.build_mlp if deep else recipes.build_linear
+    build = parameters.build_mlp if deep else parameters.build_linear
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         expected = probes.state(build())
@@ -255,7 +256,7 @@ def test_global_stream_goes_on(submission: Submission, seed: int, started: int) 
     here = torch.Generator().manual_seed(started)
     torch.rand(7, generator=here)
     submission.there(probes.start_global, started)
-    found = submission.seeded(recipes.draw_numbers, seed)
+    found = submission.seeded(parameters.draw_numbers, seed)
     next_numbers = submission.there(probes.draw_from_global, 4)
     assert_equal(found, torch.randn(5, generator=torch.Generator().manual_seed(seed)), what="what build() drew")
     assert_equal(next_numbers, torch.rand(4, generator=here), what="the next numbers of the global stream")
@@ -266,6 +267,6 @@ def test_state_of_the_generator(submission: Submission) -> None:
     """torch's global generator is exactly where it was, also when the seed is the one that it was started with."""
     for seed in (5, 6):
         submission.there(probes.start_global, 5)
-        seen = observe(submission.seeded, recipes.draw_numbers, seed)
+        seen = observe(submission.seeded, parameters.draw_numbers, seed)
         assert_that(not seen.rng_used, "torch's global generator moved")
         assert_equal(seen.result, torch.randn(5, generator=torch.Generator().manual_seed(seed)))

@@ -7,6 +7,7 @@ eval mode, and to gradients that are left over when `clip_and_step` is called.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import count
 from typing import Any, Final, NamedTuple
@@ -23,13 +24,13 @@ from grader.testkit import (
     assert_close,
     assert_equal,
     assert_that,
-    data,
     exercise,
     observe,
     probes,
     recipes,
     reference,
 )
+from kit import training
 
 SEEDS = st.integers(0, 1 << 16)
 CLOSE: Final[dict[str, Any]] = {"rtol": 1e-3, "atol": 1e-4}
@@ -49,6 +50,41 @@ def check_state(submission: Submission, model: Remote, expected: torch.nn.Module
     assert_close(submission.there(probes.state, model), probes.state(expected), **CLOSE, what=what)
 
 
+# ---------------------------------------------------------------- reference trajectories
+
+
+class Epoch(NamedTuple):
+    """What `epochs_of` notes after an epoch."""
+
+    val_loss: float
+    state: dict[str, Tensor]
+
+
+def epochs_of(
+    model: torch.nn.Module, train_batches: Iterable[Any], val_batches: Iterable[Any], epochs: int, lr: float
+) -> list[Epoch]:
+    """Validation loss and a copy of the state after each epoch of plain SGD."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr)
+    found = []
+    for _ in range(epochs):
+        reference.train(model, train_batches, optimizer)
+        loss, _ = reference.measure(model, val_batches)
+        found.append(Epoch(loss, probes.state(model)))
+    return found
+
+
+def clipped(model: torch.nn.Module, loss: Tensor, optimizer: torch.optim.Optimizer, max_norm: float) -> float:
+    """A step whose gradients are scaled down to ``max_norm`` together; the norm that they had."""
+    torch.autograd.backward(loss)
+    grads = [param.grad for param in model.parameters() if param.grad is not None]
+    norm = float(torch.linalg.vector_norm(torch.cat([grad.flatten() for grad in grads])))
+    if norm > max_norm:
+        for grad in grads:
+            grad.mul_(max_norm / norm)
+    optimizer.step()
+    return norm
+
+
 # ---------------------------------------------------------------- train_step
 
 
@@ -60,12 +96,12 @@ def check_steps(
     if transposed:
         batches = [(x.T.contiguous().T, y) for x, y in batches]
     model = submission.there(recipes.with_stale_grads, submission.there(recipes.model, kind, seed), seed)
-    optimizer = submission.there(data.optimizer, model, momentum)
+    optimizer = submission.there(recipes.optimizer, model, momentum)
     submission.there(probes.start_global, 1)
     losses = [submission.train_step(model, x, y, optimizer) for x, y in batches]
     here = recipes.model(kind, seed)
     with reference.global_stream(1):
-        expected, _ = reference.train(here, batches, data.optimizer(here, momentum))
+        expected, _ = reference.train(here, batches, recipes.optimizer(here, momentum))
     assert_close(losses, expected, **CLOSE, what=f"losses of the steps of a model ({kind})")
     check_state(submission, model, here, kind)
 
@@ -97,7 +133,7 @@ def test_features_in_any_memory_layout(submission: Submission) -> None:
     """Features need not be contiguous, and neither they nor the labels are changed."""
     check_steps(submission, "mlp", [4, 3], 4, transposed=True)
     model = submission.there(recipes.model, "mlp", 4)
-    optimizer = submission.there(data.optimizer, model)
+    optimizer = submission.there(recipes.optimizer, model)
     seen = observe(submission.train_step, model, recipes.normal((3, 4), 5), recipes.labels(3), optimizer)
     assert_equal(seen.changed, (), what="arguments that were changed")
 
@@ -124,11 +160,11 @@ def check_epochs(
 ) -> None:
     """Two epochs over there give the mean losses and the model of two epochs here, and end in training mode."""
     model = submission.there(recipes.with_stale_grads, submission.there(recipes.model, kind, seed, flags), seed)
-    optimizer = submission.there(data.optimizer, model, momentum)
-    loader = submission.there(data.loader, seed=seed, **cut)
+    optimizer = submission.there(recipes.optimizer, model, momentum)
+    loader = submission.there(recipes.loader, seed=seed, **cut)
     losses = [submission.train_epoch(model, loader, optimizer) for _ in range(2)]
-    here, loader_here = recipes.model(kind, seed), data.loader(seed=seed, **cut)
-    optimizer_here = data.optimizer(here, momentum)
+    here, loader_here = recipes.model(kind, seed), recipes.loader(seed=seed, **cut)
+    optimizer_here = recipes.optimizer(here, momentum)
     expected = [reference.per_example(*reference.train(here, loader_here, optimizer_here)) for _ in range(2)]
     assert_close(losses, expected, **CLOSE, what=f"mean losses of two epochs of a model ({kind})")
     check_state(submission, model, here, kind)
@@ -184,10 +220,10 @@ def test_an_optimizer_with_a_memory(submission: Submission) -> None:
 def check_fit(submission: Submission, kind: str, cut: dict[str, Any], epochs: int, lr: float, seed: int) -> None:
     """Losses and model over there are those of plain SGD here."""
     model = submission.there(recipes.with_stale_grads, submission.there(recipes.model, kind, seed), seed)
-    loader = submission.there(data.loader, seed=seed, **cut)
+    loader = submission.there(recipes.loader, seed=seed, **cut)
     losses = submission.fit(model, loader, epochs, lr)
-    here, loader_here = recipes.model(kind, seed), data.loader(seed=seed, **cut)
-    optimizer = data.optimizer(here, lr=lr)
+    here, loader_here = recipes.model(kind, seed), recipes.loader(seed=seed, **cut)
+    optimizer = recipes.optimizer(here, lr=lr)
     expected = [loss for _ in range(epochs) for loss in reference.train(here, loader_here, optimizer)[0]]
     assert_close(losses, expected, **CLOSE, what=f"losses of all batches, with a model ({kind})")
     check_state(submission, model, here, kind)
@@ -196,7 +232,7 @@ def check_fit(submission: Submission, kind: str, cut: dict[str, Any], epochs: in
 @exercise("training.fit")
 def test_the_six_losses_of_the_book(submission: Submission) -> None:
     """On the toy data of appendix A, 3 epochs with lr 0.5 give 0.75, 0.65, 0.44, 0.13, 0.03, 0.00."""
-    model, loader = submission.there(data.appendix_a)
+    model, loader = submission.there(training.appendix_a)
     losses = submission.fit(model, loader, 3, 0.5)
     assert_close(losses, [0.75, 0.65, 0.44, 0.13, 0.03, 0.00], rtol=0.0, atol=0.0051, what="losses to 2 decimals")
 
@@ -232,8 +268,8 @@ def test_loss_and_accuracy_per_example(submission: Submission, cuts: tuple[str, 
     """The mean loss and the fraction right over all examples, each counting the same, as two numbers."""
     for cut in cuts:
         model = submission.there(recipes.model, "mlp", 1)
-        found = submission.evaluate(model, submission.there(data.loader, seed=6, **LOADERS[cut]))
-        expected = reference.measure(recipes.model("mlp", 1), data.loader(seed=6, **LOADERS[cut]))
+        found = submission.evaluate(model, submission.there(recipes.loader, seed=6, **LOADERS[cut]))
+        expected = reference.measure(recipes.model("mlp", 1), recipes.loader(seed=6, **LOADERS[cut]))
         assert_close(found, expected, **CLOSE, what="(loss, accuracy)")
 
 
@@ -243,8 +279,8 @@ def test_loss_and_accuracy_per_example(submission: Submission, cuts: tuple[str, 
 def test_any_number_of_rows(submission: Submission, n: int, batch_size: int, seed: int) -> None:
     """However the rows are cut into batches, the two numbers are the same."""
     model = submission.there(recipes.model, "norm", seed)
-    found = submission.evaluate(model, submission.there(data.loader, n, batch_size, seed))
-    expected = reference.measure(recipes.model("norm", seed), data.loader(n, batch_size, seed))
+    found = submission.evaluate(model, submission.there(recipes.loader, n, batch_size, seed))
+    expected = reference.measure(recipes.model("norm", seed), recipes.loader(n, batch_size, seed))
     assert_close(found, expected, **CLOSE, what="(loss, accuracy)")
 
 
@@ -254,8 +290,8 @@ def test_measured_in_eval_mode(submission: Submission) -> None:
     for kind in ("norm", "dropout", "functional", "tied", "hooked"):
         submission.there(probes.start_global, 0)
         model = submission.there(recipes.model, kind, 2)
-        found = submission.evaluate(model, submission.there(data.loader, 12, 4, 7))
-        expected = reference.measure(recipes.model(kind, 2), data.loader(12, 4, 7))
+        found = submission.evaluate(model, submission.there(recipes.loader, 12, 4, 7))
+        expected = reference.measure(recipes.model(kind, 2), recipes.loader(12, 4, 7))
         assert_close(found, expected, **CLOSE, what=f"(loss, accuracy) of a model ({kind})")
 
 
@@ -265,10 +301,10 @@ def test_model_is_as_before(submission: Submission, flags: str) -> None:
     """Parameters, buffers, gradients and every training flag are what they were."""
     submission.there(probes.start_global, 0)
     model = submission.there(recipes.model, "dropout", 3, MODES[flags])
-    found = submission.evaluate(model, submission.there(data.loader, 8, 4, 8))
+    found = submission.evaluate(model, submission.there(recipes.loader, 8, 4, 8))
     here = recipes.model("dropout", 3, MODES[flags])
     before, state, grads = probes.training_flags(here), probes.state(here), probes.model_grads(here)
-    assert_close(found, reference.measure(here, data.loader(8, 4, 8)), **CLOSE, what="(loss, accuracy)")
+    assert_close(found, reference.measure(here, recipes.loader(8, 4, 8)), **CLOSE, what="(loss, accuracy)")
     assert_equal(submission.there(probes.training_flags, model), before, what="training flags afterwards")
     assert_equal(submission.there(probes.state, model), state, what="parameters and buffers afterwards")
     assert_equal(submission.there(probes.model_grads, model), grads, what="gradients afterwards")
@@ -277,7 +313,7 @@ def test_model_is_as_before(submission: Submission, flags: str) -> None:
 @exercise("training.evaluate")
 def test_no_gradients_are_recorded(submission: Submission) -> None:
     """While the model runs, no gradients are recorded; afterwards they are again."""
-    model, loader = submission.there(recipes.model, "norm", 4), submission.there(data.loader, 6, 3, 9)
+    model, loader = submission.there(recipes.model, "norm", 4), submission.there(recipes.loader, 6, 3, 9)
     modes = submission.there(probes.forward_modes, submission.evaluate, model, loader)
     check_modes(submission, modes)
 
@@ -289,7 +325,7 @@ def check_modes(submission: Submission, modes: dict[str, list[bool]]) -> None:
     )
     assert_that(not any(modes["grad"]), "gradients were recorded while the model ran")
     assert_that(not any(modes["training"]), "the model, or a part of it, ran in training mode")
-    assert_that(submission.there(data.grad_enabled), "recording of gradients is switched off afterwards")
+    assert_that(submission.there(training.grad_enabled), "recording of gradients is switched off afterwards")
 
 
 # ---------------------------------------------------------------- predict_proba, predict_labels
@@ -402,12 +438,12 @@ class Run(NamedTuple):
     @property
     def recipe(self) -> tuple[Any, ...]:
         """What makes the model."""
-        return (data.unbiased, self.seed) if self.kind == "unbiased" else (recipes.model, self.kind, self.seed)
+        return (training.unbiased, self.seed) if self.kind == "unbiased" else (recipes.model, self.kind, self.seed)
 
     def check(self, submission: Submission, best: int) -> None:
         """The loss that is returned and the model that is left are those of the best epoch."""
         model = submission.there(*self.recipe)
-        loaders = [submission.there(data.loader, **cut) for cut in self.cuts]
+        loaders = [submission.there(recipes.loader, **cut) for cut in self.cuts]
         found = submission.fit_best(model, *loaders, self.epochs, self.lr)
         expected = trajectory(self)[best]
         assert_close(found, expected.val_loss, **CLOSE, what=f"the lowest validation loss, with a model ({self.kind})")
@@ -418,11 +454,11 @@ class Run(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def trajectory(run: Run) -> list[reference.Epoch]:
+def trajectory(run: Run) -> list[Epoch]:
     """What each epoch of a run should give."""
     recipe, *args = run.recipe
-    train, val = (data.loader(**cut) for cut in run.cuts)
-    return reference.epochs_of(recipe(*args), train, val, run.epochs, run.lr)
+    train, val = (recipes.loader(**cut) for cut in run.cuts)
+    return epochs_of(recipe(*args), train, val, run.epochs, run.lr)
 
 
 @lru_cache(maxsize=256)
@@ -488,7 +524,7 @@ def worsening_run() -> tuple[Run, int]:
     """A run whose epochs are all clearly worse than the model before it, and the index of the best of them."""
     for run in (Run("mlp", seed, 3.0, epochs=2) for seed in count()):
         recipe, *args = run.recipe
-        at_first, _ = reference.measure(recipe(*args), data.loader(**run.cuts[1]))
+        at_first, _ = reference.measure(recipe(*args), recipes.loader(**run.cuts[1]))
         losses = [epoch.val_loss for epoch in trajectory(run)]
         if at_first + 0.1 < min(losses) and min(losses) + 0.05 < max(losses):
             return run, losses.index(min(losses))
@@ -510,13 +546,13 @@ def check_clipped(
     """Three clipped steps over there give the norms and the model of three steps here."""
     batches = recipes.batches([4, 3, 5], seed=seed)
     model = submission.there(recipes.model, kind, seed)
-    optimizer = submission.there(data.optimizer, model, momentum)
+    optimizer = submission.there(recipes.optimizer, model, momentum)
     norms = submission.there(
-        data.clipped_steps, submission.clip_and_step, model, optimizer, batches, max_norm, scale=scale
+        training.clipped_steps, submission.clip_and_step, model, optimizer, batches, max_norm, scale=scale
     )
     here = recipes.model(kind, seed)
-    optimizer_here = data.optimizer(here, momentum)
-    expected = data.clipped_steps(reference.clipped, here, optimizer_here, batches, max_norm, scale=scale)
+    optimizer_here = recipes.optimizer(here, momentum)
+    expected = training.clipped_steps(clipped, here, optimizer_here, batches, max_norm, scale=scale)
     assert_close(norms, expected, **CLOSE, what=f"norms before clipping, of three steps of a model ({kind})")
     check_state(submission, model, here, kind)
 

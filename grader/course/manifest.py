@@ -33,6 +33,7 @@ class CourseEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     name: str
     title: str
+    kit: str | None = None
     due: Any = None
     late_penalty_per_day: Any = 0.0
 

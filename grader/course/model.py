@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from grader.course.due import NOT_DUE, LatePolicy
+from grader.course.kit import Kit, find_kit
 from grader.course.manifest import Manifest, timeless
 from grader.course.source import CheckInfo, Misconception, read_checks, read_misconceptions
 from grader.course.topic import Exercise, Topic
@@ -29,6 +30,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     exercises_dir: Path
     solutions_dir: Path
     checks_dir: Path
+    kit: Kit | None = None
     late: LatePolicy = NOT_DUE
 
     @classmethod
@@ -54,6 +56,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
             exercises_dir=root / "exercises",
             solutions_dir=root / "solutions",
             checks_dir=checks_dir,
+            kit=find_kit(manifest, root, checks_dir),
             late=manifest.late,
         )
         if complete:
@@ -163,13 +166,16 @@ def misconceptions_of(course: Course, topic: str) -> tuple[Misconception, ...]:
 
 
 def content_hash(course: Course) -> str:
-    """SHA-256 (hex) over manifest, stubs, solutions and checks: paths within the course, and bytes.
+    """SHA-256 (hex) over manifest, stubs, solutions, checks and kit: paths within the course, and bytes.
 
     The same course gives the same hash wherever it is installed, and whenever its work is due.
     """
     files = [("course.toml", course.manifest)]
     files += [(f"exercises/{topic.name}.py", course.stub_file(topic.name)) for topic in course.topics]
-    for label, folder in (("solutions", course.solutions_dir), ("checks", course.checks_dir)):
+    folders = [("solutions", course.solutions_dir), ("checks", course.checks_dir)]
+    if course.kit and course.kit.folder.parent != course.checks_dir:
+        folders.append((course.kit.name, course.kit.folder))
+    for label, folder in folders:
         for file in folder.rglob("*"):
             inside = file.relative_to(folder)
             if not any(part.startswith(".") or part == "__pycache__" for part in inside.parts):

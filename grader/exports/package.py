@@ -85,6 +85,8 @@ def _files(course: Course, own: bool) -> Iterator[tuple[str, Path]]:
         for name, folder in _folders(course):
             yield from _below(folder, f"course/{name}")
         yield from _below(course.checks_dir, "course/checks")
+        if course.kit and course.kit.folder.parent != course.checks_dir:
+            yield from _below(course.kit.folder, f"course/{course.kit.name}")
     elif not (package / "shipped").is_dir():
         for name, folder in _folders(course):
             yield from _below(folder, f"grader/shipped/{name}")

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from grader.course import Course, Exercise, Topic, checks_of, misconceptions_of
+from grader.course.kit import forbidden_imports
 from grader.course.stubs import stub_of
 from grader.errors import CourseError
 from grader.machine import Devices
@@ -48,11 +49,13 @@ def verify_course(
     from grader.student.host import start_host
     from grader.testkit import devices as devices_kit
 
+    defects = list(kit_defects(course))
+    if defects:
+        return defects  # the kit is not loaded: nothing can be graded without it
     control, process = start_host()
     host = HostClient(control, process, Limits())
-    defects: list[Defect] = []
     try:
-        host.prepare(hidden_paths(course), course.preload(topic.name for topic in course.topics), devices)
+        host.prepare(hidden_paths(course), course.preload(topic.name for topic in course.topics), devices, course.kit)
         devices_kit.choose(devices)
         judge = Judge(course, host)
         host.finish_preparing()
@@ -64,6 +67,13 @@ def verify_course(
     finally:
         host.close()
     return defects
+
+
+def kit_defects(course: Course) -> Iterator[Defect]:
+    """Imports that a kit must not have: it is loaded where submitted code runs, and students can read it."""
+    if course.kit is not None:
+        for found in forbidden_imports(course.kit):
+            yield Defect(found.file, found.line, found.message)
 
 
 def _written(course: Course, topic: Topic) -> Iterator[Defect]:

@@ -62,7 +62,7 @@ def _judge(host: Any, options: WorkerOptions) -> Any:
 
     course = Course.load(Path(options.course) if options.course else None)
     topics = {name.partition(".")[0] for name in course.with_needs(options.exercises)}
-    host.prepare(hidden_paths(course), course.preload(topics), options.devices)
+    host.prepare(hidden_paths(course), course.preload(topics), options.devices, course.kit)
 
     from grader.judge.judge import Judge  # takes a while, in which the host gets ready
 

@@ -17,6 +17,7 @@ import pytest
 from grader.border.proxies import Call, Channel, import_raised
 from grader.border.service import Service
 from grader.border.transport import LocalTransport
+from grader.course.kit import Kit, load
 from grader.judge import explain, run
 from grader.results import NOT_ASSESSED
 
@@ -30,9 +31,10 @@ class LocalDesk:
     explains = True
     only_records = False
 
-    def __init__(self, folder: Path, topic: str) -> None:
+    def __init__(self, folder: Path, topic: str, kit: Kit | None = None) -> None:
         self._folder = folder
         self._topic = topic
+        self._kit = kit
         self._channel: Channel | None = None
 
     def channel(self) -> Channel:
@@ -45,7 +47,8 @@ class LocalDesk:
         path = (self._folder / f"{self._topic}.py").resolve()
         module = load_module(self._topic, path)
         files = frozenset(str(file) for file in path.parent.glob("*.py"))
-        self._channel = Channel(LocalTransport(Service(module, files)))
+        service = Service(module, files, kit=load(self._kit))
+        self._channel = Channel(LocalTransport(service), self._kit.name if self._kit else "")
         return self._channel
 
     def prime(self, plan: list[bytes]) -> bool:
@@ -81,7 +84,7 @@ class SubmissionDesk(LocalDesk):
     """A student's folder, in-process."""
 
     def __init__(self, folder: Path, topic: str, course: Course) -> None:
-        super().__init__(folder, topic)
+        super().__init__(folder, topic, course.kit)
         self._course = course
 
     def owes_error(self, check: run.Check, fixtures: dict[str, Any]) -> bool:
@@ -91,7 +94,7 @@ class SubmissionDesk(LocalDesk):
 def reference_raises(course: Course, check: run.Check, fixtures: dict[str, Any]) -> bool:
     """Whether the check ends in anything but *passed* on the course's own solution."""
     topic = check.exercise.partition(".")[0]
-    desk = ReferenceDesk(course.solutions_dir, topic)
+    desk = ReferenceDesk(course.solutions_dir, topic, course.kit)
     plan, check.plan = check.plan, []
     try:
         result, _ = run.run(check, desk, fixtures)

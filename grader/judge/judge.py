@@ -13,7 +13,7 @@ from typing import Any
 
 from grader.border.messages import ImportFailure, ImportRaised, ImportTimeout, SourceLine
 from grader.border.proxies import Call, Channel, SubmissionCrashed, answered
-from grader.course import Course, Exercise, Topic
+from grader.course import Course, Exercise, Topic, kit
 from grader.errors import CourseError
 from grader.intake.submission import Submission
 from grader.judge import explain
@@ -100,7 +100,7 @@ class TopicDesk:
         if self._exercise is None:
             raise SubmissionCrashed("ended the process that had imported it")
         self._set_deadline(self._exercise)
-        self._channel = Channel(self._exercise)
+        self._channel = Channel(self._exercise, self._course.kit.name if self._course.kit else "")
         return self._channel
 
     def _set_deadline(self, exercise: ExerciseProcess) -> None:
@@ -157,6 +157,9 @@ class Judge:
             if any(exercise.full_name in wanted for exercise in topic.exercises)
         ]
         files = [course.checks_dir / f"test_{topic.name}.py" for topic, _ in self._topics]
+        kit.load(course.kit)
+        for file in files:
+            kit.require_imported_names(file, course.kit)
         self.checks = CollectedChecks(files, course.checks_dir, seed)
         self._names = wrong
         self.wrong = WrongAnswers(course, self._recorder)

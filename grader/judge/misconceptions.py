@@ -17,7 +17,7 @@ from grader.course import Course, Exercise, misconceptions_of
 from grader.judge.run import Trace
 from grader.results import NOT_ASSESSED
 from grader.testkit.compare import Mismatch, assert_close
-from grader.testkit.observation import watch, without_spelling
+from grader.testkit.watching import watch, without_spelling
 
 _WATCH = wire.pack(["r", watch.__module__, watch.__qualname__])
 """Opens the requests of `observe`, whose replies also say how an answer was spelled."""

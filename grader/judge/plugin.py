@@ -47,6 +47,25 @@ def submission_fixture() -> Later:
     return Later()
 
 
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> None:
+    """Loads the course's kit before one of its check files is imported."""
+    named = parent.config.getoption("--course")
+    shipped = Path(__file__).resolve().parent.parent / "checks"
+    if named is None and module_path.parent != shipped:
+        return
+    from grader.course import Course
+    from grader.course.kit import load, require_imported_names
+    from grader.errors import UserError
+
+    try:
+        course = Course.load(Path(named) if named else None)
+        if module_path.resolve().parent == course.checks_dir:
+            load(course.kit)
+            require_imported_names(module_path, course.kit)
+    except UserError as error:
+        raise parent.CollectError(str(error)) from None
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
     found = [item for item in items if isinstance(item, pytest.Function) and item.get_closest_marker("exercise")]

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from grader.border import frames, wire
 from grader.border.frames import BrokenFrame
 from grader.border.wire import WireError
+from grader.course.kit import Kit
 from grader.errors import UserError
 from grader.machine import Devices
 from grader.sandbox.limits import Limits
@@ -45,9 +46,19 @@ class HostClient:
         self._preparing = False
         self._count = 0
 
-    def prepare(self, hidden: Sequence[str], preload: Sequence[str], devices: Devices = "simulated") -> None:
-        """Sets limits, hides folders and loads modules, before the first submission; does not wait until it is done."""
-        self._send(Prepare(self.limits, [*hidden], [*preload], devices))
+    def prepare(
+        self,
+        hidden: Sequence[str],
+        preload: Sequence[str],
+        devices: Devices = "simulated",
+        kit: Kit | None = None,
+    ) -> None:
+        """Sets limits, hides folders and loads modules and the course's kit, before the first submission.
+
+        Does not wait until it is done.
+        """
+        place = (kit.name, str(kit.folder)) if kit else None
+        self._send(Prepare(self.limits, [*hidden], [*preload], devices, place))
         self._preparing = True
 
     @property
@@ -60,7 +71,7 @@ class HostClient:
         """Waits until the host is ready.
 
         Raises:
-            UserError: when a module of ``preload`` cannot be loaded.
+            UserError: when a module of ``preload`` or the kit cannot be loaded.
         """
         if self._preparing:
             self._preparing = False

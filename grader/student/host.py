@@ -14,6 +14,7 @@ import select
 import signal
 import socket
 from pathlib import Path
+from types import ModuleType
 from typing import Final
 
 import torch
@@ -21,6 +22,8 @@ import torch
 from grader import machine
 from grader.border import frames, wire
 from grader.border.service import TESTKIT_MODULES
+from grader.course.kit import Kit, load
+from grader.errors import CourseError
 from grader.sandbox import kernel, process_tree
 from grader.sandbox.limits import CUDA_BYTES, Limits
 from grader.sandbox.sandbox import Sandbox
@@ -59,6 +62,7 @@ class Host:
         self._over_memory: set[int] = set()
         self._limits = Limits()
         self._sandbox: Sandbox | None = None
+        self._kit: dict[str, ModuleType] = {}
         self._baseline = 0
         self._extra = 0
 
@@ -116,6 +120,12 @@ class Host:
                 return Refused(f"`preload = [{module!r}]`: {error}")
             if _threads() > before:
                 return Refused(f"`preload = [{module!r}]` starts threads: a process with threads cannot be forked")
+        try:
+            self._kit = load(Kit(name=order.kit[0], folder=Path(order.kit[1])) if order.kit else None)
+        except CourseError as error:
+            return Refused(str(error))
+        if order.kit and _threads() > before:
+            return Refused(f"`kit = {order.kit[0]!r}` starts threads: a process with threads cannot be forked")
         importlib.import_module("grader.testkit.devices").choose(order.devices)
         _warm_up(backward=not real)
         self._limits = order.limits
@@ -131,7 +141,7 @@ class Host:
         sandbox = self._sandbox
 
         def child() -> None:
-            serve_topic(socket.socket(fileno=descriptor))
+            serve_topic(socket.socket(fileno=descriptor), self._kit)
 
         try:
             self._topics[topic] = sandbox.fork(child, [descriptor])

@@ -16,12 +16,14 @@ class Prepare(msgspec.Struct, frozen=True, tag=True):
     Attributes:
         hidden: files and folders that no student process may see.
         preload: modules to import before the first fork.
+        kit: name and folder of the course's own recipes and probes, loaded before the first fork too.
     """
 
     limits: Limits
     hidden: list[str]
     preload: list[str]
     devices: Devices
+    kit: tuple[str, str] | None = None
 
 
 class Spawn(msgspec.Struct, frozen=True, tag=True):

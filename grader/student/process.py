@@ -15,6 +15,7 @@ import shutil
 import signal
 import socket
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Final
@@ -29,8 +30,12 @@ DUMP_SIGNAL: Final = signal.SIGUSR1
 """Makes an exercise's process write where it is to its standard error."""
 
 
-def serve_topic(control: socket.socket) -> None:
-    """Imports the topic that the judge sends, then serves exercises until the judge hangs up."""
+def serve_topic(control: socket.socket, kit: Mapping[str, ModuleType]) -> None:
+    """Imports the topic that the judge sends, then serves exercises until the judge hangs up.
+
+    Args:
+        kit: the modules of the course's kit by name.
+    """
     payload, descriptors = frames.receive_with_descriptors(control)
     if payload is None:
         return
@@ -39,7 +44,8 @@ def serve_topic(control: socket.socket) -> None:
     use_output(output, output)
     folder = Path.cwd()
     files = _write(folder, setup)
-    reporter = Service(ModuleType(setup.topic), files)
+    _make_way(kit, set(setup.files))
+    reporter = Service(ModuleType(setup.topic), files, kit=kit)
     try:
         module = _import(setup.topic, folder / f"{setup.topic}.py")
         wrong_file = f"{WRONG_ANSWERS}.py"
@@ -61,7 +67,7 @@ def serve_topic(control: socket.socket) -> None:
             control.close()
             calls, output = descriptors
             overlay = {name: getattr(wrong, other) for name, other in start.bindings} if wrong else {}
-            _serve_exercise(socket.socket(fileno=calls), output, Service(module, files, overlay))
+            _serve_exercise(socket.socket(fileno=calls), output, Service(module, files, overlay, kit))
         for descriptor in descriptors:
             os.close(descriptor)
         code = _wait_for(process)
@@ -79,6 +85,14 @@ def _write(folder: Path, setup: SetUp) -> frozenset[str]:
     sys.path.insert(0, str(folder))
     sys.argv = [f"{setup.topic}.py"]
     return frozenset(str(folder / name) for name in setup.files)
+
+
+def _make_way(kit: Mapping[str, ModuleType], files: set[str]) -> None:
+    """Where a student's own file has the kit's name, their ``import`` finds their file."""
+    taken = {name.partition(".")[0] for name in kit} & {name.split("/")[0].removesuffix(".py") for name in files}
+    for name in list(sys.modules):
+        if name.partition(".")[0] in taken:
+            del sys.modules[name]
 
 
 def _serve_exercise(calls: socket.socket, output: int, service: Service) -> None:

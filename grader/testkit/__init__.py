@@ -1,6 +1,14 @@
 """What a check is written with. The public face: import from here, not from the modules behind it.
 
-Names are loaded when first used, so that a student process can hold the recipes without pytest or Hypothesis.
+Two sides, which never mix:
+
+- in the judge, where checks run: `compare` (``assert_close`` ...), `strategies` (``tensors`` ...), `marking`
+  (``exercise``, ``misconception``), `observation` (``observe`` ...), `reference`, `show`;
+- in the student process, through ``submission.there`` and ``ranks.call``: `recipes`, `models`, `probes`, `watching`,
+  `devices`, and what `ranks` starts. These hold no expected answer, and load neither pytest nor Hypothesis.
+
+A course adds recipes and probes of its own in its kit; see docs/kit.md. Names are loaded when first used, so that a
+student process can hold one side without the other.
 """
 
 from __future__ import annotations
@@ -9,25 +17,21 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from grader.border.proxies import Remote, RemoteFunction, Submission, SubmissionRaised
-    from grader.testkit import data, devices, probes, recipes, reference
+    from grader.border.proxies import Remote, Submission, SubmissionRaised
+    from grader.testkit import devices, probes, ranks, recipes, reference
     from grader.testkit.compare import Mismatch, assert_close, assert_equal, assert_that, raises
     from grader.testkit.marking import exercise, misconception
-    from grader.testkit.observation import Observation, ValueAndGrad, observe, value_and_grad
+    from grader.testkit.observation import observe, value_and_grad
     from grader.testkit.strategies import labels, shapes, tensors
 
 __all__ = [
     "Mismatch",
-    "Observation",
     "Remote",
-    "RemoteFunction",
     "Submission",
     "SubmissionRaised",
-    "ValueAndGrad",
     "assert_close",
     "assert_equal",
     "assert_that",
-    "data",
     "devices",
     "exercise",
     "labels",
@@ -35,6 +39,7 @@ __all__ = [
     "observe",
     "probes",
     "raises",
+    "ranks",
     "recipes",
     "reference",
     "shapes",
@@ -42,14 +47,12 @@ __all__ = [
     "value_and_grad",
 ]
 
+_MODULES = ("devices", "probes", "ranks", "recipes", "reference")
 _HOME = {
     "Mismatch": "grader.testkit.compare",
-    "Observation": "grader.testkit.observation",
     "Remote": "grader.border.proxies",
-    "RemoteFunction": "grader.border.proxies",
     "Submission": "grader.border.proxies",
     "SubmissionRaised": "grader.border.proxies",
-    "ValueAndGrad": "grader.testkit.observation",
     "assert_close": "grader.testkit.compare",
     "assert_equal": "grader.testkit.compare",
     "assert_that": "grader.testkit.compare",
@@ -65,7 +68,7 @@ _HOME = {
 
 
 def __getattr__(name: str) -> object:
-    if name in ("data", "devices", "probes", "recipes", "reference"):
+    if name in _MODULES:
         return importlib.import_module(f"grader.testkit.{name}")
     if name in _HOME:
         return getattr(importlib.import_module(_HOME[name]), name)

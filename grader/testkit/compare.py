@@ -16,6 +16,7 @@ from torch import Tensor
 from grader.border.labels import name_of
 from grader.border.proxies import NotSimulatedHere, Remote, SubmissionRaised
 from grader.testkit.show import show
+from grader.text import with_article
 
 _TOLERANCES: dict[torch.dtype, tuple[float, float]] = {
     torch.float16: (1e-3, 1e-5),
@@ -202,4 +203,4 @@ def _name(value: object) -> str:
     if isinstance(value, Tensor):
         return f"a tensor of shape {tuple(value.shape)}"
     name = "torch.Size" if type(value) is torch.Size else type(value).__name__
-    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+    return with_article(name)

@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 
 @contextmanager
-def numbers_of(seed: int) -> Iterator[None]:
+def seeded(seed: int) -> Iterator[None]:
     """First weights come from this seed, and torch's global CPU generator does not move."""
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
@@ -99,7 +99,7 @@ def used_batch_norm(width: int, seed: int, dtype: torch.dtype) -> nn.BatchNorm1d
     layer = nn.BatchNorm1d(width, dtype=dtype)
     if layer.weight.is_meta:
         return layer
-    with numbers_of(seed), torch.no_grad():
+    with seeded(seed), torch.no_grad():
         for tensor in (layer.weight, layer.bias, layer.running_mean, layer.running_var):
             assert tensor is not None
             tensor.normal_()

@@ -6,61 +6,15 @@ expected answer, decide anything, or import anything but torch and the standard 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+import sys
+from collections.abc import Callable, Iterable
+from itertools import islice
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
 
-from grader.testkit.recipes import Leaves, Problem
-
-
-def _copy(tensor: Tensor | None) -> Tensor | None:
-    return None if tensor is None else tensor.detach().clone()
-
-
-# ---------------------------------------------------------------- tensors with gradients
-
-
-def values(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """The numbers of each, without graph."""
-    return [tensor.detach().clone() for tensor in tensors]
-
-
-def grads(tensors: Sequence[Tensor]) -> list[Tensor | None]:
-    """The ``.grad`` of each, or None."""
-    return [_copy(tensor.grad) for tensor in tensors]
-
-
-def leaf_facts(leaves: Leaves) -> list[dict[str, Any]]:
-    """For each tensor that was in the list at first: what became of it.
-
-    Returns:
-        Dicts of ``value``; ``memory`` (the numbers at its first address); ``grad``; ``is_leaf``; ``requires_grad``;
-        ``kept`` (the list still holds the very same tensor).
-    """
-    return [
-        {
-            "value": _copy(tensor),
-            "memory": _copy(alias),
-            "grad": _copy(tensor.grad),
-            "is_leaf": tensor.is_leaf,
-            "requires_grad": tensor.requires_grad,
-            "kept": index < len(leaves) and leaves[index] is tensor,
-        }
-        for index, (tensor, alias) in enumerate(zip(leaves.at_first, leaves.aliases, strict=True))
-    ]
-
-
-def differentiate(gradients: Callable[..., Any], problem: Problem, times: int = 1) -> list[Any]:
-    """What each of ``times`` calls ``gradients(loss, params)`` on the same graph gives."""
-    return [gradients(problem.loss, problem.params) for _ in range(times)]
-
-
-def problem_grads(problem: Problem) -> list[Tensor | None]:
-    """The ``.grad`` of the parameters, then of the bystanders."""
-    return grads([*problem.params, *problem.bystanders])
-
+from grader.errors import suggest_names
 
 # ---------------------------------------------------------------- models
 
@@ -77,7 +31,9 @@ def weights(model: nn.Module) -> list[Tensor]:
 
 def model_grads(model: nn.Module) -> dict[str, Tensor | None]:
     """The ``.grad`` of each parameter by name, or None."""
-    return {name: _copy(param.grad) for name, param in model.named_parameters()}
+    return {
+        name: None if param.grad is None else param.grad.detach().clone() for name, param in model.named_parameters()
+    }
 
 
 def trainable(model: nn.Module) -> dict[str, bool]:
@@ -116,16 +72,6 @@ def forward_modes(call: Callable[..., Any], model: nn.Module, *args: object) -> 
     return seen
 
 
-def layer_kinds(layers: Sequence[nn.Module]) -> list[str]:
-    """For each layer ``"Linear(4, 3)"`` (``"Linear(4, 3, no bias)"``), or its class name."""
-    return [
-        f"Linear({layer.in_features}, {layer.out_features}{'' if layer.bias is not None else ', no bias'})"
-        if isinstance(layer, nn.Linear)
-        else next((base.__name__ for base in type(layer).__mro__ if base.__module__.startswith("torch.nn.")), "other")
-        for layer in layers
-    ]
-
-
 # ---------------------------------------------------------------- objects and calls
 
 
@@ -137,49 +83,6 @@ def is_a(thing: object, name: str) -> bool:
     return issubclass(thing, wanted) if isinstance(thing, type) else isinstance(thing, wanted)
 
 
-def apply_once(function: Any, x: Tensor, weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """``function.apply(x)``, its elements weighed by ``weight`` and summed, differentiated.
-
-    Returns:
-        The value of ``function.apply(x)``, the gradient at ``x``, and ``x`` as it is afterwards.
-    """
-    leaf = x.detach().clone().requires_grad_(True)
-    out = function.apply(leaf)
-    (grad,) = torch.autograd.grad((out * weight).sum(), leaf)
-    return out, grad, leaf.detach()
-
-
-def apply_between(function: Any, x: Tensor) -> Tensor:
-    """The gradient of ``sin(function.apply(2x + x²)).sum() + function.apply(x).mean()`` at ``x``."""
-    leaf = x.detach().clone().requires_grad_(True)
-    out = function.apply(2 * leaf + leaf**2).sin().sum() + function.apply(leaf).mean()
-    (grad,) = torch.autograd.grad(out, leaf)
-    return grad
-
-
-def gradcheck(function: Any, x: Tensor) -> bool:
-    """Whether the backward of ``function.apply`` agrees with central differences at float64 ``x``.
-
-    What ``torch.autograd.gradcheck`` asks, without the 0.25 s that its ``grad_outputs`` takes to import.
-    """
-    leaf = x.detach().clone().requires_grad_(True)
-    value = function.apply(leaf)
-    weights = torch.linspace(-1.0, 2.0, value.numel(), dtype=torch.float64).reshape(value.shape)
-    (analytic,) = torch.autograd.grad((value * weights).sum(), leaf)
-    numeric = torch.zeros_like(x)
-    for index in range(x.numel()):
-        step = torch.zeros(x.numel(), dtype=torch.float64)
-        step[index] = 1e-6
-        change = function.apply(x + step.reshape(x.shape)) - function.apply(x - step.reshape(x.shape))
-        numeric.view(-1)[index] = (change * weights).sum() / 2e-6
-    return bool(torch.allclose(analytic, numeric, rtol=1e-4, atol=1e-6))
-
-
-def rng_stream() -> Tensor:
-    """The state of torch's global CPU generator."""
-    return torch.random.get_rng_state()
-
-
 def draw_from_global(count: int = 3) -> Tensor:
     """The next numbers of torch's global generator (which moves on)."""
     return torch.rand(count)
@@ -189,3 +92,32 @@ def start_global(seed: int) -> None:
     """Puts torch's global CPU generator at a known place, a few numbers into the stream of ``seed``."""
     torch.default_generator.manual_seed(seed)
     torch.rand(7)
+
+
+def has_group() -> bool:
+    """Whether this process is in a process group of `torch.distributed`."""
+    return torch.distributed.is_initialized()
+
+
+# ---------------------------------------------------------------- datasets and loaders
+
+MOST_ITEMS: Final = 300
+"""Items of a dataset, and batches of a loader, that are looked at."""
+
+
+def items(dataset: Any) -> list[Any]:
+    """Length and ``[i]`` of a dataset: every item from 0 to ``len - 1``, up to `MOST_ITEMS`."""
+    return [dataset[index] for index in range(min(len(dataset), MOST_ITEMS))]
+
+
+def walked(dataset: Iterable[Any]) -> list[Any]:
+    """The items that a plain ``for`` gives, up to `MOST_ITEMS`."""
+    return list(islice(iter(dataset), MOST_ITEMS))
+
+
+def epochs(batches: Iterable[Any], times: int = 1) -> list[list[Any]]:
+    """The batches of each of ``times`` passes through a loader, up to `MOST_ITEMS` in each."""
+    return [list(islice(iter(batches), MOST_ITEMS)) for _ in range(times)]
+
+
+suggest_names(sys.modules[__name__])

@@ -24,6 +24,7 @@ from grader.testkit._ranks import job as _job
 from grader.testkit._ranks import launch as _launch
 from grader.testkit._ranks import rank as _rank
 from grader.testkit._ranks import world as _world
+from grader.text import with_article
 
 if TYPE_CHECKING:
     from grader.border.proxies import RemoteFunction
@@ -117,7 +118,7 @@ class World(msgspec.Struct, frozen=True):
         """
         for rank, kind in enumerate(self.kinds):
             if kind is not None:
-                raise AssertionError(f"rank {rank} returned a {kind}, where a plain value was expected")
+                raise AssertionError(f"rank {rank} returned {with_article(kind)}, where a plain value was expected")
         return self.returned
 
 
@@ -226,6 +227,20 @@ def torchrun(function: RemoteFunction, script: str, workers: int = 2, seconds: f
     raise _answers.crash(channel, "sent a result of torchrun that is no data")
 
 
+def is_rank() -> bool:
+    """Whether this process is a rank."""
+    return _rank.is_rank()
+
+
+def here() -> _rank.Here:
+    """On a rank: its ``rank``, the ``size`` of the world, and the DDP modules ``wrapped`` there.
+
+    Raises:
+        RuntimeError: in a process that is not a rank.
+    """
+    return _rank.here()
+
+
 def wait_for_others(seconds: float) -> bool:
     """On a rank: blocks until another rank has finished, or ``seconds`` have passed; whether one has."""
     return _rank.wait_for_others(seconds)
@@ -259,5 +274,5 @@ def _folder_of(function: Callable[..., Any]) -> str:
 
 __all__ = [
     "ALONE", "MOST_RANKS", "RANK", "RESULT", "SECONDS", "TORCHRUN", "WORLD_SIZE", "Launch", "Slot", "World",
-    "argument", "call", "each", "run", "torchrun", "wait_for_others",
+    "argument", "call", "each", "here", "is_rank", "run", "torchrun", "wait_for_others",
 ]  # fmt: skip

@@ -7,16 +7,20 @@ global generator, or import anything but torch and the standard library.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import accumulate, pairwise
-from typing import Final
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
+from torch.optim import Optimizer
+from torch.utils.data import DataLoader, Dataset
 
+from grader.errors import suggest_names
 from grader.testkit import models
+from grader.testkit.models import seeded as seeded
 
 FEATURES: Final = 4
 """Width of the input of every model that `model` makes."""
@@ -48,76 +52,6 @@ def batches(
     ]
 
 
-class Leaves(list[Tensor]):
-    """A list of tensors that stays where it was made: it crosses the border as a handle, so the tensors keep
-    their identity, their ``.grad`` and their memory.
-
-    Attributes:
-        aliases: for each tensor, a view of the memory that it had at first.
-        at_first: the tensors themselves, whatever is done to the list.
-    """
-
-    def __init__(self, tensors: Sequence[Tensor]) -> None:
-        super().__init__(tensors)
-        self.at_first = tuple(tensors)
-        self.aliases = tuple(tensor.detach() for tensor in tensors)
-
-
-def leaves(
-    shapes: Sequence[Sequence[int]],
-    grads: Sequence[bool] | None = None,
-    seed: int = 0,
-    dtype: torch.dtype = torch.float32,
-    transposed: bool = False,
-) -> Leaves:
-    """Parameters with gradients of standard normal numbers.
-
-    Args:
-        shapes: one per parameter.
-        grads: which of them have a gradient, the others have ``.grad`` None; all of them when left out.
-        transposed: whether matrices lie in memory column by column.
-    """
-    params: list[Tensor] = []
-    for index, shape in enumerate(shapes):
-        value = normal(shape, seed + 2 * index, dtype)
-        if transposed and value.dim() >= 2:
-            value = value.mT.contiguous().mT
-        param = nn.Parameter(value)
-        if grads is None or grads[index]:
-            param.grad = normal(shape, seed + 2 * index + 1, dtype)
-        params.append(param)
-    return Leaves(params)
-
-
-# ---------------------------------------------------------------- functions
-
-
-def sum_of_cubes(x: Tensor) -> Tensor:
-    """Scalar: each element cubed, weighed by its place in reading order (1, 2, ...), and summed."""
-    weights = torch.arange(1, x.numel() + 1, dtype=x.dtype).reshape(x.shape)
-    return (weights * x**3).sum()
-
-
-def square_of_sum(x: Tensor) -> Tensor:
-    """Scalar in which every element meets every other one."""
-    return x.sum() ** 2
-
-
-def sum_of_waves(x: Tensor) -> Tensor:
-    """Scalar with a bounded, smooth gradient: sines and exponentials of the elements."""
-    return (x.sin() + 0.5 * (-0.5 * x).exp()).sum()
-
-
-def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
-    """Loss function: cross-entropy of logits, mean over the batch."""
-    return F.cross_entropy(logits, targets)
-
-
-def squared_error(outputs: Tensor, targets: Tensor) -> Tensor:
-    """Loss function: squared distance of the outputs to the target's number, mean over the batch."""
-    return ((outputs - targets.to(outputs.dtype)[:, None]) ** 2).mean()
-
-
 # ---------------------------------------------------------------- models
 
 
@@ -139,7 +73,7 @@ def mlp(
         device: where to make it; ``"meta"`` makes shapes without numbers.
     """
     layers: list[nn.Module] = []
-    with models.numbers_of(seed), nullcontext() if device is None else torch.device(device):
+    with seeded(seed), nullcontext() if device is None else torch.device(device):
         for index, (inputs, outputs) in enumerate(pairwise(sizes)):
             if index:
                 if batch_norm:
@@ -177,17 +111,11 @@ def model(kind: str, seed: int = 0, flags: Mapping[str, bool] | None = None) -> 
             `models.BufferedNet`); "names" (see `models.NamesNet`); "empty".
         flags: training flags by module name (``""`` is the model itself alone); True for all others.
     """
-    with models.numbers_of(seed):
+    with seeded(seed):
         made = _MODELS[kind](seed)
     for name, module in made.named_modules():
         module.training = (flags or {}).get(name, True)
     return made
-
-
-def on_meta(kind: str) -> nn.Module:
-    """The model of that kind on the meta device: shapes and sharing, but no numbers."""
-    with torch.device("meta"):
-        return _MODELS[kind](0)
 
 
 def with_stale_grads(made: nn.Module, seed: int = 0) -> nn.Module:
@@ -198,53 +126,59 @@ def with_stale_grads(made: nn.Module, seed: int = 0) -> nn.Module:
     return made
 
 
-def build_linear() -> nn.Module:
-    """A Linear whose numbers come from torch's global generator (use under a seed)."""
-    return nn.Linear(FEATURES, CLASSES)
+# ---------------------------------------------------------------- datasets, loaders and optimizers
 
 
-def build_mlp() -> nn.Module:
-    """Two Linear layers from torch's global generator (use under a seed)."""
-    return nn.Sequential(nn.Linear(FEATURES, 5), nn.ReLU(), nn.Linear(5, CLASSES))
-
-
-def draw_numbers() -> Tensor:
-    """Five numbers, the next ones of torch's global generator (use under a seed)."""
-    return torch.randn(5)
-
-
-# ---------------------------------------------------------------- losses with a graph
-
-
-class Problem:
-    """A loss with its graph, and who takes part in it.
-
-    Attributes:
-        loss: a scalar with a graph.
-        params: what to differentiate by.
-        bystanders: other leaves that the loss depends on.
-    """
-
-    def __init__(self, loss: Tensor, params: list[Tensor], bystanders: list[Tensor]) -> None:
-        self.loss = loss
-        self.params = params
-        self.bystanders = bystanders
-
-
-def problem(seed: int = 0, *, unused: bool = False, stale: bool = False, dtype: torch.dtype = torch.float32) -> Problem:
-    """The loss of a small net in which one parameter is used twice and some saved values are needed for backward.
+class Rows(Dataset[Any]):
+    """A dataset in memory of which nothing is known but ``len`` and ``[i]``.
 
     Args:
-        unused: whether ``params`` also has two parameters that the loss does not depend on.
-        stale: whether every other leaf has a ``.grad`` left over from before.
+        rows: the items.
     """
-    weight, bias, scale = leaves([(3, 4), (3,), ()], [stale, False, stale], seed, dtype)
-    offset, other = leaves([(3,), (4,)], [False, stale], seed + 10, dtype)
-    x = normal((5, 4), seed + 20, dtype) + other
-    hidden = torch.tanh(x @ weight.T + bias) * scale + offset
-    loss = (torch.tanh(hidden @ weight) ** 2).mean()
-    params: list[Tensor] = [weight, bias, scale]
-    if unused:
-        spare = leaves([(2, 2), (1,)], [False, stale], seed + 30, dtype)
-        params = [spare[0], weight, bias, spare[1], scale]
-    return Problem(loss, params, [offset, other])
+
+    def __init__(self, rows: Sequence[Any]) -> None:
+        self._rows = list(rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, index: int) -> Any:
+        return self._rows[index]
+
+
+_ITEMS: Final[dict[str, Callable[[int], Any]]] = {
+    "pairs": lambda i: (torch.tensor([float(i), 0.5 - i]), torch.tensor(i)),
+    "dicts": lambda i: {"x": torch.tensor([float(i)]), "name": torch.tensor(-i)},
+    "numbers": lambda i: i,
+}
+
+
+def numbered(count: int, kind: str = "pairs") -> Rows:
+    """A dataset whose items tell their index.
+
+    Args:
+        kind: "pairs" (features ``(2,)``, a label without dims); "dicts" (of tensors); "numbers".
+    """
+    return Rows([_ITEMS[kind](index) for index in range(count)])
+
+
+def loader(
+    count: int, batch_size: int, seed: int = 0, *, drop_last: bool = False, zeros: bool = False
+) -> DataLoader[Any]:
+    """A loader of ``[features (b, FEATURES), labels (b,)]`` in the order of its dataset.
+
+    Args:
+        drop_last: whether it leaves out a last batch that is short.
+        zeros: whether all features are 0.
+    """
+    x = torch.zeros(count, FEATURES) if zeros else normal((count, FEATURES), seed)
+    rows = Rows(list(zip(x, labels(count, CLASSES, seed + 1), strict=True)))
+    return DataLoader(rows, batch_size, drop_last=drop_last, generator=torch.Generator().manual_seed(seed))
+
+
+def optimizer(model: nn.Module, momentum: float = 0.0, lr: float = 0.1) -> Optimizer:
+    """SGD over the model's parameters; with momentum it remembers earlier steps."""
+    return torch.optim.SGD(model.parameters(), lr=lr, momentum=momentum)
+
+
+suggest_names(sys.modules[__name__])

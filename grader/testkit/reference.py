@@ -1,17 +1,17 @@
 """Reference trajectories: what training should give, worked out by the judge.
 
-These are expected answers, so they run in the judge alone. This module must never be loaded in, or be callable from,
-a process that runs submitted code; a check passes on models, loaders and optimizers that its recipes made locally.
+Runs in the judge alone, as these are expected answers: never in a process that runs submitted code, so never in a kit.
+A check passes on models, loaders and optimizers that its recipes made locally.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn import functional as F
 from torch.optim import Optimizer
 
@@ -19,13 +19,6 @@ from grader.testkit import probes
 
 Batches = Iterable[Any]
 """Pairs of features and labels, as a loader gives them."""
-
-
-class Epoch(NamedTuple):
-    """What `best_epoch` notes after an epoch."""
-
-    val_loss: float
-    state: dict[str, Tensor]
 
 
 @contextmanager
@@ -67,26 +60,3 @@ def measure(model: nn.Module, batches: Batches) -> tuple[float, float]:
     every, targets = torch.cat(logits), torch.cat(labels)
     loss = F.cross_entropy(every.double(), targets).item()
     return loss, int((every.argmax(1) == targets).sum()) / len(targets)
-
-
-def epochs_of(model: nn.Module, train_batches: Batches, val_batches: Batches, epochs: int, lr: float) -> list[Epoch]:
-    """Validation loss and a copy of the state after each epoch of plain SGD."""
-    optimizer = torch.optim.SGD(model.parameters(), lr=lr)
-    found = []
-    for _ in range(epochs):
-        train(model, train_batches, optimizer)
-        loss, _ = measure(model, val_batches)
-        found.append(Epoch(loss, probes.state(model)))
-    return found
-
-
-def clipped(model: nn.Module, loss: Tensor, optimizer: Optimizer, max_norm: float) -> float:
-    """A step whose gradients are scaled down to ``max_norm`` together; the norm that they had."""
-    torch.autograd.backward(loss)
-    grads = [param.grad for param in model.parameters() if param.grad is not None]
-    norm = float(torch.linalg.vector_norm(torch.cat([grad.flatten() for grad in grads])))
-    if norm > max_norm:
-        for grad in grads:
-            grad.mul_(max_norm / norm)
-    optimizer.step()
-    return norm

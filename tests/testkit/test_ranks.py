@@ -24,7 +24,7 @@ from grader.border.service import Service
 from grader.border.transport import LocalTransport
 from grader.judge.in_process import load_module
 from grader.sandbox import process_tree
-from grader.testkit import distributed, probes, ranks, recipes
+from grader.testkit import probes, ranks, recipes
 from grader.testkit._ranks import rank as rank_process
 from grader.testkit._ranks.activity import AFTERMATH_SECONDS, LONGEST_AFTERMATH, Aftermath, activity
 from grader.testkit._ranks.handle import Rank, own_lines
@@ -333,7 +333,7 @@ def test_a_fixed_port_works_again_and_again(written: Written) -> None:
 
 def test_a_group_left_open_can_be_seen(written: Written) -> None:
     submission = written("def f():\n    pass\n\ndef g():\n    dist.destroy_process_group()\n")
-    look = ranks.call(distributed.has_group)
+    look = ranks.call(probes.has_group)
     assert ranks.run(submission.f, look=look).looks == [True, True]
     assert ranks.run(submission.g, look=look).looks == [False, False]
 

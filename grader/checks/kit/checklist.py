@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.amp import GradScaler
 
-from grader.testkit import models, recipes
+from grader.testkit import recipes
 
 # ---------------------------------------------------------------- mixed precision
 
@@ -48,7 +48,7 @@ class Product(nn.Module):
 def amp_model(seed: int = 0, device: str = "cpu") -> nn.Module:
     """Logits of ``(n, FEATURES)``, by layers that autocast computes in half precision; in float32 all results differ,
     and they also differ when backward runs under autocast."""
-    with models.numbers_of(seed):
+    with recipes.seeded(seed):
         made = nn.Sequential(nn.Linear(recipes.FEATURES, 16), nn.Tanh(), Product(16, 8), nn.Linear(8, recipes.CLASSES))
     return made.to(device)
 

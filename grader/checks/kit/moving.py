@@ -160,11 +160,6 @@ class Rescaled(nn.Module):
         return 3 * self.model(x)
 
 
-def batch_devices(batch: Any) -> list[str]:
-    """The device of each tensor of a batch, in order."""
-    return [devices.device_of(tensor) for tensor in _tensors(batch)]
-
-
 # ---------------------------------------------------------------- a clock of our own
 
 _CLOCKS: Final = ("perf_counter", "monotonic", "time", "perf_counter_ns", "monotonic_ns", "time_ns")

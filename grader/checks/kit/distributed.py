@@ -15,8 +15,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from grader.testkit import recipes
-from grader.testkit._ranks.rank import here, is_rank, wait_for_others
+from grader.testkit import probes, ranks, recipes
 
 SCALE: Final = 64.0
 """The first feature of row i of `rows` is i / SCALE: exact in float32."""
@@ -52,6 +51,9 @@ def dealt(loader: Any, epochs: Sequence[int]) -> list[list[list[int]]]:
 
 # ---------------------------------------------------------------- models
 
+_trained_on: list[list[int]] = []
+"""The rows of each batch that `Watched` models were trained on in this process; every rank is a process of its own."""
+
 
 class Watched(nn.Module):
     """A net that notes which rows of `rows` it is trained on, batch by batch."""
@@ -62,8 +64,8 @@ class Watched(nn.Module):
 
     def forward(self, features: Tensor) -> Tensor:
         """Logits."""
-        if torch.is_grad_enabled() and is_rank():
-            here().trained_on.append(numbers(features.detach()))
+        if torch.is_grad_enabled() and ranks.is_rank():
+            _trained_on.append(numbers(features.detach()))
         return self.net(features)  # type: ignore[no-any-return]
 
 
@@ -114,9 +116,9 @@ class LateToSave(nn.Module):
         return self.net(features)  # type: ignore[no-any-return]
 
     def state_dict(self, *args: Any, **kwargs: Any) -> Any:
-        """As ever, but late."""
-        if here().rank == 0:
-            wait_for_others(0.15)
+        """The same as ever, after the wait."""
+        if ranks.here().rank == 0:
+            ranks.wait_for_others(0.15)
         return super().state_dict(*args, **kwargs)
 
 
@@ -145,7 +147,7 @@ class Movable(nn.Module):
     def _apply(self, fn: Callable[[Any], Any], recurse: bool = True) -> Any:
         target = _Target()
         fn(target)
-        inside = any(getattr(net, "module", None) is self for net in here().wrapped)
+        inside = any(getattr(net, "module", None) is self for net in ranks.here().wrapped)
         self.moves.append((target.place, inside))
         return self
 
@@ -187,7 +189,7 @@ def group_facts() -> dict[str, Any]:
     """Whether there is a process group, and of which kind; ``sum`` is what a sum of (rank + 1) over it gives."""
     if not dist.is_initialized():
         return {"initialized": False}
-    total = torch.tensor(float(here().rank + 1))
+    total = torch.tensor(float(ranks.here().rank + 1))
     dist.all_reduce(total)
     return {
         "initialized": True,
@@ -196,11 +198,6 @@ def group_facts() -> dict[str, Any]:
         "world_size": dist.get_world_size(),
         "sum": total.item(),
     }
-
-
-def has_group() -> bool:
-    """Whether there is a process group."""
-    return dist.is_initialized()
 
 
 _address: dict[str, str | None] = {}
@@ -224,15 +221,17 @@ def address_is_set() -> tuple[bool, bool]:
 
 
 def again(function: Callable[..., Any]) -> bool:
-    """Calls it once more, then as `has_group`."""
+    """Calls it once more; whether there is a process group afterwards."""
     function()
-    return has_group()
+    return probes.has_group()
 
 
 def trained() -> dict[str, Any]:
-    """After training: ``group`` as `has_group`, and ``batches``: the row numbers of each batch that `Watched` models
-    were given on this rank while gradients were recorded."""
-    return {"batches": here().trained_on, "group": has_group()}
+    """After training: whether there is still a ``group``, and the row numbers of the ``batches``.
+
+    These are the batches that `Watched` models were given on this rank while gradients were recorded.
+    """
+    return {"batches": _trained_on, "group": probes.has_group()}
 
 
 def saved(path: str) -> dict[str, Any] | None:
@@ -294,7 +293,7 @@ def pretend_gpus(count: int) -> None:
     def note(self: Any, module: nn.Module, device_ids: Any = None, *args: Any, **kwargs: Any) -> None:
         nn.Module.__init__(self)
         self.module, self.device_ids = module, device_ids
-        here().wrapped.append(self)
+        ranks.here().wrapped.append(self)
 
     def choose(device: int) -> None:
         _pretence.device = device

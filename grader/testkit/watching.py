@@ -1,0 +1,120 @@
+"""Watches one call of a submitted function: what it changes, shares, calls and differentiates.
+
+Runs in the student process; checks use it through `grader.testkit.observation`. Must never decide anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+class _Calls(TorchFunctionMode):
+    """Counts and names every torch function that runs, property reads excepted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+        self.names: set[str] = set()
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = getattr(func, "__name__", "")
+        if name not in ("__get__", "__set__"):
+            self.count += 1
+            self.names.add(name)
+        return func(*args, **(kwargs or {}))
+
+
+class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Names the operations below the torch functions: these run also where torch functions go unseen."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """No: else torch imports its compiler when the mode is first used, a second in every student process."""
+        return False
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.names: set[str] = set()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.names.add(func.overloadpacket.__name__.removeprefix("_"))
+        return func(*args, **(kwargs or {}))
+
+
+def watch(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """One call, and the fields of an `Observation`."""
+    tensors = dict(_tensors(args, kwargs))
+    before = {path: tensor.detach().clone() for path, tensor in tensors.items()}
+    generator = torch.random.get_rng_state()
+    with _Calls() as calls, _Operations() as operations:
+        result = function(*args, **kwargs)
+    rng_used = not torch.equal(generator, torch.random.get_rng_state())
+    changed = tuple(path for path, tensor in tensors.items() if not _same(before[path], tensor.detach()))
+    paths: dict[str, Any] = {str(position): item for position, item in enumerate(args)} | kwargs | tensors
+    is_tensor = isinstance(result, torch.Tensor)
+    returned = next((path for path, item in paths.items() if item is result and (is_tensor or _is_object(item))), None)
+    shares = tuple(path for path, tensor in tensors.items() if is_tensor and _overlap(tensor, result))
+    grad = is_tensor and bool(result.requires_grad)
+    leaf = is_tensor and bool(result.is_leaf)
+    called = tuple(sorted(calls.names | operations.names))
+    return result, changed, returned, shares, calls.count, called, grad, leaf, rng_used
+
+
+def without_spelling(fields: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The fields of an observation but for which torch functions ran: the same mistake can be spelled in many ways."""
+    return fields[:4] + fields[6:]
+
+
+def backpropagate(
+    function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any], wrt: tuple[int, ...]
+) -> tuple[Any, list[torch.Tensor | None], bool]:
+    """One call, its value, and the gradients by torch."""
+    leaves = [args[position].detach().clone().requires_grad_(True) for position in wrt]
+    for position, leaf in zip(wrt, leaves, strict=True):
+        args[position] = leaf
+    value = function(*args, **kwargs)
+    if not isinstance(value, torch.Tensor) or not value.requires_grad:
+        return value, [None] * len(leaves), False
+    grads = torch.autograd.grad(value.sum(), leaves, allow_unused=True)
+    return value, list(grads), True
+
+
+def _tensors(args: list[Any], kwargs: dict[str, Any]) -> Iterator[tuple[str, torch.Tensor]]:
+    for path, item in [(str(position), item) for position, item in enumerate(args)] + list(kwargs.items()):
+        yield from _inside(path, item)
+
+
+def _inside(path: str, item: Any) -> Iterator[tuple[str, torch.Tensor]]:
+    if isinstance(item, torch.Tensor):
+        yield path, item
+    elif isinstance(item, (list, tuple)):
+        for position, part in enumerate(item):
+            yield from _inside(f"{path}[{position}]", part)
+    elif isinstance(item, dict):
+        for key, part in item.items():
+            yield from _inside(f"{path}[{key!r}]", part)
+
+
+def _is_object(item: object) -> bool:
+    return not isinstance(item, (int, float, str, bytes, bool, type(None), tuple))
+
+
+def _same(before: torch.Tensor, after: torch.Tensor) -> bool:
+    return (
+        before.shape == after.shape
+        and before.dtype == after.dtype
+        and bool(torch.equal(before, after) or torch.allclose(before, after, rtol=0, atol=0, equal_nan=True))
+    )
+
+
+def _overlap(one: torch.Tensor, other: torch.Tensor) -> bool:
+    if one is other:
+        return True
+    if one.layout is not torch.strided or other.layout is not torch.strided:
+        return False
+    return one.untyped_storage().data_ptr() == other.untyped_storage().data_ptr() and one.numel() > 0
