@@ -10,26 +10,28 @@ from typing import Any, Protocol
 import pytest
 
 from grader.course import Course
-from grader.grading.protocol import DEFAULT_LIMITS, WorkerOptions
+from grader.grading.protocol import WorkerOptions
 from grader.grading.worker_process import Worker
 from grader.intake.submission import Submission
 from grader.results import CheckResult, ExerciseResult, SubmissionResult
+from grader.sandbox.limits import Limits
 
 REPO = Path(__file__).resolve().parent.parent
 OWN_COURSE = REPO / "examples" / "own_course"
 DEVICES_AND_RANKS = REPO / "examples" / "devices_and_ranks_course"
+DEFAULT_LIMITS = Limits()
 
 
 class Warm:
     """A worker process, warm once it has graded: what ``grader grade`` uses, with its judge, host and sandbox."""
 
-    def __init__(self, course: Path | None, limits: dict[str, float], only: tuple[str, ...] = ()) -> None:
+    def __init__(self, course: Path | None, limits: Limits = DEFAULT_LIMITS, only: tuple[str, ...] = ()) -> None:
         self.worker = Worker()
         self.worker.configure(
             WorkerOptions(
                 course=str(course) if course else None,
                 exercises=tuple(Course.load(course).select(only)) if only else (),
-                limits={**DEFAULT_LIMITS, **limits},
+                limits=limits,
             )
         )
 
@@ -57,7 +59,7 @@ def warm() -> Iterator[WarmUp]:
     def warm_up(course: Path | None = None, **limits: float) -> Warm:
         key = (course, *sorted(limits.items()))
         if key not in made:
-            made[key] = Warm(course, limits)
+            made[key] = Warm(course, Limits(**limits))
         return made[key]
 
     yield warm_up

@@ -14,6 +14,10 @@ import typer
 from grader import __version__
 from grader.cli import instructor, reporting
 from grader.cli.options import (
+    DEFAULT_FILES,
+    DEFAULT_LIMITS,
+    DEFAULT_MEMORY,
+    DEFAULT_PRINTS,
     CheckSeconds,
     CourseOption,
     DevicesOption,
@@ -62,12 +66,12 @@ def check(
     seed: SeedOption = 0,
     devices: DevicesOption = "auto",
     fail_under: FailUnder = None,
-    check_seconds: CheckSeconds = 10.0,
-    topic_seconds: TopicSeconds = 60.0,
-    memory: Memory = "2GiB",
-    processes: Processes = 64,
-    files: Files = "16MiB",
-    prints: Prints = "64KiB",
+    check_seconds: CheckSeconds = DEFAULT_LIMITS.check_seconds,
+    topic_seconds: TopicSeconds = DEFAULT_LIMITS.topic_seconds,
+    memory: Memory = DEFAULT_MEMORY,
+    processes: Processes = DEFAULT_LIMITS.processes,
+    files: Files = DEFAULT_FILES,
+    prints: Prints = DEFAULT_PRINTS,
 ) -> int:
     """Check one submission (the current folder, unless told otherwise) and say what to look at.
 

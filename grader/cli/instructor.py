@@ -9,6 +9,10 @@ from typing import Annotated
 import typer
 
 from grader.cli.options import (
+    DEFAULT_FILES,
+    DEFAULT_LIMITS,
+    DEFAULT_MEMORY,
+    DEFAULT_PRINTS,
     CheckSeconds,
     CourseOption,
     DevicesOption,
@@ -70,12 +74,12 @@ def grade(
     seed: SeedOption = 0,
     devices: DevicesOption = "auto",
     fail_under: FailUnder = None,
-    check_seconds: CheckSeconds = 10.0,
-    topic_seconds: TopicSeconds = 60.0,
-    memory: Memory = "2GiB",
-    processes: Processes = 64,
-    files: Files = "16MiB",
-    prints: Prints = "64KiB",
+    check_seconds: CheckSeconds = DEFAULT_LIMITS.check_seconds,
+    topic_seconds: TopicSeconds = DEFAULT_LIMITS.topic_seconds,
+    memory: Memory = DEFAULT_MEMORY,
+    processes: Processes = DEFAULT_LIMITS.processes,
+    files: Files = DEFAULT_FILES,
+    prints: Prints = DEFAULT_PRINTS,
 ) -> int:
     """Grade many submissions: a table, results.jsonl, and a gradebook that an interrupted run goes on from."""
     if dask is not None and jobs:

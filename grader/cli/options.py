@@ -8,10 +8,11 @@ from typing import Annotated, Literal
 
 import typer
 
-from grader.grading.protocol import DEFAULT_LIMITS
+from grader.sandbox.limits import InvalidLimit, Limits
 
 _UNITS = {"": 1, "b": 1, "k": 1000, "kb": 1000, "m": 10**6, "mb": 10**6, "g": 10**9, "gb": 10**9}
 _UNITS |= {"kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
+DEFAULT_LIMITS = Limits()
 
 
 def size(text: str) -> int:
@@ -26,15 +27,17 @@ def size(text: str) -> int:
     return amount
 
 
+def size_text(amount: int) -> str:
+    """A size as a person writes it, e.g. ``2GiB``; `size` reads it."""
+    for unit, each in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if amount % each == 0:
+            return f"{amount // each}{unit}"
+    return str(amount)
+
+
 def _size_option(text: str) -> str:
     size(text)
     return text
-
-
-def _seconds(value: float) -> float:
-    if not 0 < value < 1e6:
-        raise typer.BadParameter("must be more than 0 seconds")
-    return value
 
 
 def _percentage(value: float | None) -> float | None:
@@ -47,8 +50,19 @@ DevicesOption = Annotated[
     Literal["auto", "simulated", "real"],
     typer.Option("--devices", help="GPUs that checks get; auto: real ones where there are enough, else simulated."),
 ]
+DEFAULT_MEMORY = size_text(DEFAULT_LIMITS.memory_bytes)
+DEFAULT_FILES = size_text(DEFAULT_LIMITS.file_bytes)
+DEFAULT_PRINTS = size_text(DEFAULT_LIMITS.print_bytes)
 _LATE = "Late work (shown beside the score)"
 _LIMITS = "Limits of a submission"
+_OPTION_OF_LIMIT = {
+    "check_seconds": "--check-seconds",
+    "topic_seconds": "--topic-seconds",
+    "memory_bytes": "--memory",
+    "processes": "--processes",
+    "file_bytes": "--files",
+    "print_bytes": "--prints",
+}
 CourseOption = Annotated[
     Path | None, typer.Option("--course", metavar="DIR", help="An instructor's own course.  [default: the shipped one]")
 ]
@@ -81,18 +95,14 @@ LatePenalty = Annotated[
     float | None,
     typer.Option("--late-penalty", metavar="FRACTION", rich_help_panel=_LATE, help="Lost a day.  [course.toml]"),
 ]
-CheckSeconds = Annotated[
-    float, typer.Option("--check-seconds", callback=_seconds, rich_help_panel=_LIMITS, help="Wall time of a check.")
-]
-TopicSeconds = Annotated[
-    float, typer.Option("--topic-seconds", callback=_seconds, rich_help_panel=_LIMITS, help="Wall time of a topic.")
-]
+CheckSeconds = Annotated[float, typer.Option("--check-seconds", rich_help_panel=_LIMITS, help="Wall time of a check.")]
+TopicSeconds = Annotated[float, typer.Option("--topic-seconds", rich_help_panel=_LIMITS, help="Wall time of a topic.")]
 Memory = Annotated[
     str,
     typer.Option("--memory", metavar="SIZE", callback=_size_option, rich_help_panel=_LIMITS, help="Memory it may add."),
 ]
 Processes = Annotated[
-    int, typer.Option("--processes", min=1, rich_help_panel=_LIMITS, help="Processes and threads at a time.")
+    int, typer.Option("--processes", rich_help_panel=_LIMITS, help="Processes and threads at a time.")
 ]
 Files = Annotated[
     str,
@@ -108,15 +118,20 @@ Prints = Annotated[
 
 def limits_from(
     check_seconds: float, topic_seconds: float, memory: str, processes: int, files: str, prints: str
-) -> dict[str, float]:
-    """The options' values under the names that a worker knows."""
-    limits = {
-        "check_seconds": check_seconds,
-        "topic_seconds": topic_seconds,
-        "memory_bytes": size(memory),
-        "processes": processes,
-        "file_bytes": size(files),
-        "print_bytes": size(prints),
-    }
-    assert limits.keys() == DEFAULT_LIMITS.keys()
-    return limits
+) -> Limits:
+    """The limits that the options ask for.
+
+    Raises:
+        typer.BadParameter: one of them is out of its range; the error names the option.
+    """
+    try:
+        return Limits(
+            check_seconds=check_seconds,
+            topic_seconds=topic_seconds,
+            memory_bytes=size(memory),
+            processes=processes,
+            file_bytes=size(files),
+            print_bytes=size(prints),
+        )
+    except InvalidLimit as error:
+        raise typer.BadParameter(str(error), param_hint=f"'{_OPTION_OF_LIMIT[error.name]}'") from None

@@ -48,8 +48,7 @@ class Crew:
     def __init__(self, course: Course, options: WorkerOptions, first: Worker | None = None) -> None:
         self.course = course
         self.options = options
-        limit = options.limits.get("topic_seconds", 60.0)
-        self._patience = _SPARE_SECONDS + 2 * limit * len(course.topics)
+        self._patience = _SPARE_SECONDS + 2 * options.limits.topic_seconds * len(course.topics)
         self._mine = threading.local()
         self._lock = threading.RLock()  # Reentrant: `stop` may interrupt the very thread that holds it.
         self._workers: set[Worker] = set()

@@ -114,7 +114,7 @@ def grade_class(told: ClassSettings, settings: Settings) -> int:
 def _told_apart(options: WorkerOptions) -> dict[str, object]:
     """The settings that make it another grading; simulated devices are not named, as in older gradebooks."""
     devices = {} if options.devices == "simulated" else {"devices": options.devices}
-    return {"limits": options.limits, **devices}
+    return {"limits": msgspec.to_builtins(options.limits), **devices}
 
 
 class _Graders(Protocol):

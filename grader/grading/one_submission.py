@@ -21,6 +21,7 @@ from grader.intake.find import open_submission
 from grader.intake.folder import FileSource
 from grader.machine import Devices, resolve_devices
 from grader.results import SubmissionResult, to_json
+from grader.sandbox.limits import Limits
 from grader.sandbox.sandbox import full_set
 from grader.text import clean
 
@@ -34,7 +35,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     course: Path | None = None
     seed: int = 0
     fail_under: float | None = None
-    limits: dict[str, float]
+    limits: Limits = Limits()
     devices: Devices = "simulated"
 
 
@@ -117,13 +118,11 @@ def worker_options(course: Course, settings: Settings, names: Sequence[str]) -> 
         UserError: real devices are wanted and there are none.
     """
     exercises = course.with_needs(course.select(names)) if names else ()
-    topics = dict.fromkeys(name.partition(".")[0] for name in exercises)
     return WorkerOptions(
         course=None if settings.course is None else str(course.root),
         exercises=exercises,
         seed=settings.seed,
         limits=settings.limits,
-        topics=tuple(topics),
         devices=resolve_devices(settings.devices),
     )
 

@@ -11,18 +11,10 @@ import msgspec
 
 from grader.machine import Devices
 from grader.results import SubmissionResult
+from grader.sandbox.limits import Limits
 
 T = TypeVar("T")
 MAX_FRAME = 256 * 1024 * 1024
-
-DEFAULT_LIMITS: dict[str, float] = {
-    "check_seconds": 10.0,
-    "topic_seconds": 60.0,
-    "memory_bytes": 2 * 1024**3,
-    "processes": 64,
-    "file_bytes": 16 * 1024**2,
-    "print_bytes": 64 * 1024,
-}
 
 
 class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,18 +24,16 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
         course: root of the course; None is the shipped one.
         exercises: full names of the exercises to grade; empty means all.
         seed: varies the generated inputs.
-        limits: as in ``DEFAULT_LIMITS``, each key present.
+        limits: what each submission may use.
         misconceptions: whether to compare with the records of the misconceptions.
-        topics: the topics to preload; empty means those of the exercises.
         devices: what checks that want GPUs get; resolved for this machine.
     """
 
     course: str | None = None
     exercises: tuple[str, ...] = ()
     seed: int = 0
-    limits: dict[str, float] = msgspec.field(default_factory=lambda: dict(DEFAULT_LIMITS))
+    limits: Limits = Limits()
     misconceptions: bool = True
-    topics: tuple[str, ...] = ()
     devices: Devices = "simulated"
 
 

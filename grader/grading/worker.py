@@ -32,13 +32,9 @@ def main() -> int:
     if options is None:
         return 0
     from grader.errors import UserError
-    from grader.sandbox.limits import Limits
     from grader.student.client import HostClient, HostGone
 
-    limits = dict(options.limits)
-    for name in ("memory_bytes", "processes", "file_bytes", "print_bytes"):
-        limits[name] = int(limits[name])
-    host = HostClient(control, process, Limits(**limits))  # type: ignore[arg-type]
+    host = HostClient(control, process, options.limits)
     try:
         judge = _judge(host, options)
     except UserError as error:

@@ -1,4 +1,4 @@
-"""What one submission may use, and the kernel limits (rlimits) that say so.
+"""What one submission may use: the one place for these limits, and the kernel limits (rlimits) made of them.
 
 Must never raise a limit: it only lowers what the host process has.
 """
@@ -14,8 +14,30 @@ if sys.platform != "win32":
     import resource
 
 
+MOST_SECONDS = 1e6
+"""The longest time that can be asked for (s)."""
+
+
+class InvalidLimit(ValueError):
+    """A limit that no submission can be graded with.
+
+    Cause: a time that is not between 0 and `MOST_SECONDS`, a count or size below 1. Remedy: another value.
+
+    Attributes:
+        name: the field of `Limits`.
+    """
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(reason)
+        self.name = name
+
+
 class Limits(msgspec.Struct, frozen=True):
-    """Bounds on one topic of one submission. Times in seconds of wall clock, sizes in bytes."""
+    """Bounds on one topic of one submission. Times in seconds of wall clock, sizes in bytes.
+
+    Raises:
+        InvalidLimit: a value is out of its range.
+    """
 
     check_seconds: float = 10.0
     """The longest that one check may take (s)."""
@@ -29,6 +51,17 @@ class Limits(msgspec.Struct, frozen=True):
     """The largest file, and all files in the work folder together (bytes); the same again for shared memory."""
     print_bytes: int = 64 << 10
     """How much of what the submission prints is kept (bytes)."""
+
+    def __post_init__(self) -> None:
+        for name in ("check_seconds", "topic_seconds"):
+            seconds = getattr(self, name)
+            if not seconds > 0:
+                raise InvalidLimit(name, "must be more than 0 seconds")
+            if seconds >= MOST_SECONDS:
+                raise InvalidLimit(name, f"must be less than {MOST_SECONDS:,.0f} seconds")
+        for name in ("memory_bytes", "processes", "file_bytes", "print_bytes"):
+            if getattr(self, name) < 1:
+                raise InvalidLimit(name, "must be at least 1")
 
 
 OPEN_FILES = 256

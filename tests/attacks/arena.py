@@ -12,24 +12,19 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
-from grader.grading.protocol import DEFAULT_LIMITS, WorkerOptions
+from grader.grading.protocol import WorkerOptions
 from grader.grading.worker_process import Worker
 from grader.intake.find import open_submission
 from grader.intake.submission import Submission
 from grader.results import ExerciseResult, SubmissionResult, to_json
 from grader.sandbox import process_tree
+from grader.sandbox.limits import Limits
 
 HERE = Path(__file__).parent
 PROJECT = HERE.parent.parent
 HONEST = ("make_tensor", "describe", "as_float32")
 EXERCISES = (*HONEST, "gram")
-LIMITS = {
-    **DEFAULT_LIMITS,
-    "check_seconds": 2.0,
-    "topic_seconds": 6.0,
-    "memory_bytes": float(512 << 20),
-    "processes": 24.0,
-}
+LIMITS = Limits(check_seconds=2.0, topic_seconds=6.0, memory_bytes=512 << 20, processes=24)
 PATIENCE = 60.0
 PORT = 47123
 """Where attacks listen that would outlive their submission."""

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from grader.grading.protocol import DEFAULT_LIMITS, Fault, WorkerOptions
+from grader.grading.protocol import Fault, WorkerOptions
 from grader.grading.worker_process import Worker
 from grader.intake.submission import Submission
 from grader.results import ExerciseResult
 from grader.sandbox import kernel
+from grader.sandbox.limits import Limits
 
 SOLUTION = (Path(__file__).resolve().parent.parent.parent / "solutions" / "checkpoints.py").read_text(encoding="utf-8")
 PATIENCE = 240.0
@@ -27,8 +28,8 @@ pytestmark = pytest.mark.skipif(not kernel.SUPPORTED, reason="the sandbox needs 
 @pytest.fixture(scope="module")
 def worker() -> Iterator[Worker]:
     worker = Worker()
-    limits = {**DEFAULT_LIMITS, "check_seconds": 8.0}
-    worker.configure(WorkerOptions(exercises=EXERCISES, limits=limits, topics=("checkpoints",), misconceptions=False))
+    limits = Limits(check_seconds=8.0)
+    worker.configure(WorkerOptions(exercises=EXERCISES, limits=limits, misconceptions=False))
     yield worker
     worker.end()
 

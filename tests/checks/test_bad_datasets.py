@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from grader.grading.protocol import DEFAULT_LIMITS, Fault, WorkerOptions
+from grader.grading.protocol import Fault, WorkerOptions
 from grader.grading.worker_process import Worker
 from grader.intake.submission import Submission
 from grader.results import ExerciseResult
+from grader.sandbox.limits import Limits
 
 SOLUTIONS = Path(__file__).resolve().parent.parent.parent / "solutions"
 PATIENCE = 240.0
@@ -32,10 +33,8 @@ Grade = Callable[[str, str], ExerciseResult]
 
 def grading(check_seconds: float) -> Iterator[Grade]:
     worker = Worker()
-    limits = {**DEFAULT_LIMITS, "check_seconds": check_seconds}
-    worker.configure(
-        WorkerOptions(exercises=EXERCISES, limits=limits, topics=("datasets", "training"), misconceptions=False)
-    )
+    limits = Limits(check_seconds=check_seconds)
+    worker.configure(WorkerOptions(exercises=EXERCISES, limits=limits, misconceptions=False))
 
     def grade(exercise: str, code: str) -> ExerciseResult:
         topic = exercise.partition(".")[0]

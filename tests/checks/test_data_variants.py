@@ -350,7 +350,7 @@ def clip_and_step(model, loss, optimizer, max_norm):
 @pytest.fixture(scope="module", params=["0", "41"])
 def worker(request: pytest.FixtureRequest) -> Iterator[Worker]:
     worker = Worker()
-    worker.configure(WorkerOptions(exercises=_exercises(), seed=int(request.param), topics=("datasets", "training")))
+    worker.configure(WorkerOptions(exercises=_exercises(), seed=int(request.param)))
     yield worker
     worker.end()
 

@@ -490,7 +490,7 @@ def worker(request: pytest.FixtureRequest) -> Iterator[Worker]:
     topics = [topic for topic in Course.load(None).topics if topic.name in TOPICS]
     exercises = tuple(exercise.full_name for topic in topics for exercise in topic.exercises)
     worker = Worker()
-    worker.configure(WorkerOptions(exercises=exercises, seed=request.param, topics=TOPICS))
+    worker.configure(WorkerOptions(exercises=exercises, seed=request.param))
     yield worker
     worker.end()
 

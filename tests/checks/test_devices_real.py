@@ -12,15 +12,16 @@ from test_device_variants import CHECKPOINTS, DEVICES, EFFICIENCY
 
 from grader import machine
 from grader.course import Course, misconceptions_of
-from grader.grading.protocol import DEFAULT_LIMITS, WorkerOptions
+from grader.grading.protocol import WorkerOptions
 from grader.grading.worker_process import Worker
 from grader.intake.submission import Submission
 from grader.results import SubmissionResult
+from grader.sandbox.limits import Limits
 
 COURSE = Course.load(None)
 TOPICS = ("devices", "training", "checkpoints", "efficiency")
 VARIANTS = {"devices": DEVICES, "training": {}, "checkpoints": CHECKPOINTS, "efficiency": EFFICIENCY}
-LIMITS = {**DEFAULT_LIMITS, "check_seconds": 60.0, "topic_seconds": 900.0}
+LIMITS = Limits(check_seconds=60.0, topic_seconds=900.0)
 
 pytestmark = [
     pytest.mark.gpu,
@@ -53,9 +54,7 @@ def workers(topic: str) -> Iterator[dict[machine.Devices, Worker]]:
     made: dict[machine.Devices, Worker] = {}
     for devices in ("simulated", "auto"):
         made[devices] = Worker()
-        made[devices].configure(
-            WorkerOptions(exercises=names, topics=(topic,), limits=LIMITS, misconceptions=False, devices=devices)
-        )
+        made[devices].configure(WorkerOptions(exercises=names, limits=LIMITS, misconceptions=False, devices=devices))
     yield made
     for worker in made.values():
         worker.end()

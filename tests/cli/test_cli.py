@@ -110,6 +110,8 @@ def test_without_a_command_there_is_help() -> None:
         (["chekc"], "chekc"),
         (["check", "--no-such-option"], "--no-such-option"),
         (["check", "--memory", "lots"], "2GiB"),
+        (["check", "--check-seconds", "0"], "'--check-seconds': must be more than 0 seconds"),
+        (["grade", ".", "--processes", "0"], "'--processes': must be at least 1"),
         (["check", "--fail-under", "101"], "0 to 100"),
         (["check", "--course", "no/such/course"], "no course.toml"),
         (["check", "cosin", "--course", str(OWN), "--submission", str(OWN)], "cosine"),

@@ -29,7 +29,6 @@ from pathlib import Path
 from grader.grading import many_submissions
 from grader.grading.one_submission import Settings
 from grader.intake.submission import digest
-from grader.grading.protocol import DEFAULT_LIMITS
 from grader.grading.local_workers import Crew, Graded
 from grader.results import CheckResult, ExerciseResult, SubmissionResult
 
@@ -46,7 +45,7 @@ def grade(crew, source):
 
 Crew.grade = grade
 told = many_submissions.ClassSettings(paths=(archive,), out=out, jobs=2)
-settings = Settings(course=Path("examples/own_course"), limits=DEFAULT_LIMITS)
+settings = Settings(course=Path("examples/own_course"))
 sys.exit(many_submissions.grade_class(told, settings))
 """
 

@@ -15,6 +15,7 @@ from shared import REPO, Warm, WarmUp, check_of, exercise_of
 from grader.grading.protocol import Fault
 from grader.intake.submission import Submission
 from grader.results import SubmissionResult
+from grader.sandbox.limits import Limits
 
 
 @pytest.fixture(scope="session")
@@ -181,7 +182,7 @@ def test_looking_for_a_name_is_not_the_submissions_time(odd_course: Path, tmp_pa
     last = text.index(EXERCISE_HEAD.format("scaled"))
     first = text.index(EXERCISE_HEAD.format("double"))
     manifest.write_text(text[:first] + text[last:] + "\n" + text[first:last])  # so that others come after it
-    warm = Warm(course, {"topic_seconds": 6.0})
+    warm = Warm(course, Limits(topic_seconds=6.0))
     try:
         # Three wrong answers, 25 calls each of 0.05 s or more: over a second for each check that is recorded.
         slow = (course / "solutions" / "misconceptions" / "odd.py").read_text().replace("0.05", "0.3")
@@ -198,7 +199,7 @@ def test_wrong_answers_that_cannot_be_imported_are_told_with_their_file(tmp_path
     course = write_odd_course(tmp_path)
     file = course / "solutions" / "misconceptions" / "odd.py"
     file.write_text(f"{file.read_text()}\nimport no_such_module\n")
-    warm = Warm(course, {})
+    warm = Warm(course)
     try:
         right = warm.grade(odd=RIGHT)
         told = warm.worker.grade(Submission("somebody", {"odd.py": with_own(scaled="return 0").encode()}), 120)

@@ -65,7 +65,7 @@ def told_by(report: Path) -> Verdicts:
 @pytest.fixture(scope="module")
 def sandboxed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Verdicts]]:
     """Verdicts of each submission from a worker, with all its isolation."""
-    worker = Warm(None, {}, TOPICS)
+    worker = Warm(None, only=TOPICS)
     found = {}
     for folder in submissions(tmp_path_factory.mktemp("sandboxed")):
         result = worker.of(open_submission(folder, TOPICS).read())

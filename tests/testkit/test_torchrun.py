@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from shared import Warm
 
+from grader.sandbox.limits import Limits
+
 MANIFEST = """\
 [course]
 name = "script"
@@ -86,7 +88,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warm]:
     ):
         (folder / name).mkdir()
         (folder / name / file).write_text(text)
-    warm = Warm(Path(folder), {"check_seconds": 20.0})
+    warm = Warm(Path(folder), Limits(check_seconds=20.0))
     yield warm
     warm.worker.end()
 
