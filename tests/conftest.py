@@ -3,6 +3,8 @@
 import pytest
 from shared import *  # noqa: F403
 
+collect_ignore = ["answers", "courses"]
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files with slow tests start first: begun last, one of them would leave the other cores idle at the end."""
