@@ -8,21 +8,22 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
-import msgspec
 import pytest
 
 from grader.course import Course
-from grader.grading.protocol import DEFAULT_LIMITS, WorkerOptions
+from grader.grading.protocol import WorkerOptions
 from grader.grading.worker_process import Worker
 from grader.intake.submission import Submission
 from grader.machine import Devices
 from grader.results import CheckResult, ExerciseResult, SubmissionResult
+from grader.sandbox.limits import Limits
 
 REPO = Path(__file__).resolve().parent.parent
 OWN_COURSE = REPO / "examples" / "own_course"
 DEVICES_AND_RANKS = REPO / "examples" / "devices_and_ranks_course"
+DEFAULT_LIMITS = Limits()
 PATIENCE = 2000.0
 """How long a submission may take to grade before a test gives its worker up (seconds): a limit for what never ends."""
 MOST_WORKERS = 4
@@ -30,11 +31,29 @@ MOST_WORKERS = 4
 
 
 class Warm:
-    """A worker process, warm once it has graded: what ``grader grade`` uses, with its judge, host and sandbox."""
+    """A worker process, warm once it has graded: what ``grader grade`` uses, with its judge, host and sandbox.
 
-    def __init__(self, options: WorkerOptions) -> None:
+    `only` are topics or exercises, as on the command line; empty means all.
+    """
+
+    def __init__(
+        self,
+        course: Path | None = None,
+        limits: Limits = DEFAULT_LIMITS,
+        only: tuple[str, ...] = (),
+        seed: int = 0,
+        devices: Devices = "simulated",
+    ) -> None:
         self.worker = Worker()
-        self.worker.configure(options)
+        self.worker.configure(
+            WorkerOptions(
+                course=str(course) if course else None,
+                exercises=tuple(Course.load(course).select(only)) if only else (),
+                seed=seed,
+                devices=devices,
+                limits=limits,
+            )
+        )
 
     def grade(self, **modules: str) -> SubmissionResult:
         """The result of a submission with these modules: ``vectors="def normalize(x): ..."``."""
@@ -48,11 +67,7 @@ class Warm:
 
 
 class WarmUp(Protocol):
-    """Gives a worker; a new one only for settings that no worker of this session has yet.
-
-    `only` are topics or exercises, as on the command line; empty means all. `limits` are those that differ from the
-    grader's own.
-    """
+    """Gives a worker; a new one only for settings that no worker of this session has. `limits` are fields of Limits."""
 
     def __call__(
         self,
@@ -61,15 +76,14 @@ class WarmUp(Protocol):
         only: tuple[str, ...] = (),
         seed: int = 0,
         devices: Devices = "simulated",
-        misconceptions: bool = True,
         **limits: float,
     ) -> Warm: ...
 
 
 @pytest.fixture(scope="session")
 def warm() -> Iterator[WarmUp]:
-    """The one way in which tests start a worker, unless the start or the end of a worker is what they test."""
-    made: dict[bytes, Warm] = {}
+    """The one way in which tests start a worker, unless how a worker starts or ends is what they test."""
+    workers: dict[Any, Warm] = {}
 
     def warm_up(
         course: Path | None = None,
@@ -77,26 +91,18 @@ def warm() -> Iterator[WarmUp]:
         only: tuple[str, ...] = (),
         seed: int = 0,
         devices: Devices = "simulated",
-        misconceptions: bool = True,
         **limits: float,
     ) -> Warm:
-        options = WorkerOptions(
-            course=str(course) if course else None,
-            exercises=tuple(Course.load(course).select(only)) if only else (),
-            seed=seed,
-            devices=devices,
-            misconceptions=misconceptions,
-            limits={**DEFAULT_LIMITS, **limits},
-        )
-        key = msgspec.json.encode(options, order="sorted")
-        if key not in made:
-            if len(made) == MOST_WORKERS:
-                made.pop(next(iter(made))).worker.end()
-            made[key] = Warm(options)
-        return made[key]
+        settings = (course, Limits(**limits), only, seed, devices)
+        if settings not in workers:
+            if len(workers) == MOST_WORKERS:
+                oldest = next(iter(workers))
+                workers.pop(oldest).worker.end()
+            workers[settings] = Warm(*settings)
+        return workers[settings]
 
     yield warm_up
-    for one in made.values():
+    for one in workers.values():
         one.worker.end()
 
 

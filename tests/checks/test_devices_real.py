@@ -39,7 +39,7 @@ def owned_answers(topic: str) -> dict[str, tuple[str, str]]:
 @pytest.mark.parametrize("topic", TOPICS)
 def test_real_and_simulated_devices_give_equal_verdicts(warm: WarmUp, topic: str) -> None:
     def worker(devices: machine.Devices) -> Warm:
-        return warm(only=(topic,), devices=devices, misconceptions=False, check_seconds=60.0, topic_seconds=900.0)
+        return warm(only=(topic,), devices=devices, check_seconds=60.0, topic_seconds=900.0)
 
     different = []
     for name, (exercise, text) in owned_answers(topic).items():
