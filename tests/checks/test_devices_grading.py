@@ -39,14 +39,12 @@ def on_wrong_devices() -> Submission:
     return first.submission(*others)
 
 
-@pytest.mark.slow
 def test_right_answers_pass_over_both_transports(warm: WarmUp, tmp_path: Path) -> None:
     submission = Submission("right", {"gpu.py": (COURSE / "solutions" / "gpu.py").read_bytes()})
     assert warm(COURSE).of(submission).verdicts == {"passed"}
     assert in_process(tmp_path, submission) == {"passed": 4}
 
 
-@pytest.mark.slow
 def test_wrong_devices_fail_over_both_transports(warm: WarmUp, tmp_path: Path) -> None:
     result = warm(COURSE).of(on_wrong_devices())
     assert {one.name: one.checks[0].verdict for one in result.exercises} == {
@@ -62,7 +60,6 @@ def handed_in(folder: Path, answer: Answer) -> Path:
     return folder
 
 
-@pytest.mark.slow
 def test_an_instructor_reads_whose_points_left_the_total_for_what_the_code_uses(tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
@@ -73,7 +70,6 @@ def test_an_instructor_reads_whose_points_left_the_total_for_what_the_code_uses(
     assert f"note: work: {message}" in run.stderr.splitlines()
 
 
-@pytest.mark.slow
 def test_points_that_cannot_be_assessed_leave_the_total_visibly(tmp_path: Path) -> None:
     printed = run_grader(
         "check", "--course", COURSE, "--submission", handed_in(tmp_path, WRONG["count__builds_a_graph"])
