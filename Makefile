@@ -5,7 +5,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint format bench clean
+.PHONY: help venv demo test quick lint format bench clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ lint: venv ## style, types, and who may import whom
 
 test: lint ## style, types and all tests
 	$(BIN)/python -m pytest -q -n 3 tests
+
+quick: lint ## style, types and the tests that are not slow: for every change, before `make test`
+	$(BIN)/python -m pytest -q -n $(JOBS) -m "not slow" tests
 
 format: venv ## put the code in the project's format
 	$(BIN)/ruff check --fix .

@@ -1,10 +1,32 @@
-"""Fixtures for all tests; they live in shared.py, whose name no other folder has."""
+"""Fixtures for all tests; they live in shared.py, whose name no other folder has. And which tests are slow."""
+
+from pathlib import Path
 
 import pytest
 from shared import *  # noqa: F403
 
+collect_ignore = ["answers", "courses"]
+
+HERE = Path(__file__).resolve().parent
+SLOW = (
+    "attacks",
+    "checks/test_devices_grading.py",
+    "cli/test_cli.py",
+    "cli/test_devices_option.py",
+    "exports/test_ci.py",
+    "exports/test_package_gradescope.py",
+    "grading/test_dask.py",
+    "grading/test_verify.py",
+    "judge/test_plugin.py",
+    "testkit/test_torchrun.py",
+)
+"""Folders and files whose tests are all slow: they start workers, commands or ranks. Others say so test by test."""
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files with slow tests start first: begun last, one of them would leave the other cores idle at the end."""
+    for item in items:
+        if any(item.path.is_relative_to(HERE / name) for name in SLOW):
+            item.add_marker("slow")
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,25 +16,42 @@ from grader.course import Course
 from grader.grading.protocol import WorkerOptions
 from grader.grading.worker_process import Worker
 from grader.intake.submission import Submission
+from grader.machine import Devices
 from grader.results import CheckResult, ExerciseResult, SubmissionResult
 from grader.sandbox.limits import Limits
 
 REPO = Path(__file__).resolve().parent.parent
 OWN_COURSE = REPO / "examples" / "own_course"
-KIT_COURSE = REPO / "examples" / "kit_course"
 DEVICES_AND_RANKS = REPO / "examples" / "devices_and_ranks_course"
+KIT_COURSE = REPO / "examples" / "kit_course"
 DEFAULT_LIMITS = Limits()
+PATIENCE = 2000.0
+"""How long a submission may take to grade before a test gives its worker up (seconds): a limit for what never ends."""
+MOST_WORKERS = 4
+"""Warm workers that live at a time in one test process; the oldest ends for the next one."""
 
 
 class Warm:
-    """A worker process, warm once it has graded: what ``grader grade`` uses, with its judge, host and sandbox."""
+    """A worker process, warm once it has graded: what ``grader grade`` uses, with its judge, host and sandbox.
 
-    def __init__(self, course: Path | None, limits: Limits = DEFAULT_LIMITS, only: tuple[str, ...] = ()) -> None:
+    `only` are topics or exercises, as on the command line; empty means all.
+    """
+
+    def __init__(
+        self,
+        course: Path | None = None,
+        limits: Limits = DEFAULT_LIMITS,
+        only: tuple[str, ...] = (),
+        seed: int = 0,
+        devices: Devices = "simulated",
+    ) -> None:
         self.worker = Worker()
         self.worker.configure(
             WorkerOptions(
                 course=str(course) if course else None,
                 exercises=tuple(Course.load(course).select(only)) if only else (),
+                seed=seed,
+                devices=devices,
                 limits=limits,
             )
         )
@@ -42,30 +62,62 @@ class Warm:
 
     def of(self, submission: Submission) -> SubmissionResult:
         """The result of a submission."""
-        result = self.worker.grade(submission, patience=120)
+        result = self.worker.grade(submission, PATIENCE)
         assert isinstance(result, SubmissionResult), result
         return result
 
 
 class WarmUp(Protocol):
-    """Gives the worker of a course; a new one only for another course or other limits."""
+    """Gives a worker; a new one only for settings that no worker of this session has. `limits` are fields of Limits."""
 
-    def __call__(self, course: Path | None = None, **limits: float) -> Warm: ...
+    def __call__(
+        self,
+        course: Path | None = None,
+        *,
+        only: tuple[str, ...] = (),
+        seed: int = 0,
+        devices: Devices = "simulated",
+        **limits: float,
+    ) -> Warm: ...
 
 
 @pytest.fixture(scope="session")
 def warm() -> Iterator[WarmUp]:
-    made: dict[Any, Warm] = {}
+    """The one way in which tests start a worker, unless how a worker starts or ends is what they test."""
+    workers: dict[Any, Warm] = {}
 
-    def warm_up(course: Path | None = None, **limits: float) -> Warm:
-        key = (course, *sorted(limits.items()))
-        if key not in made:
-            made[key] = Warm(course, Limits(**limits))
-        return made[key]
+    def warm_up(
+        course: Path | None = None,
+        *,
+        only: tuple[str, ...] = (),
+        seed: int = 0,
+        devices: Devices = "simulated",
+        **limits: float,
+    ) -> Warm:
+        settings = (course, Limits(**limits), only, seed, devices)
+        if settings not in workers:
+            if len(workers) == MOST_WORKERS:
+                oldest = next(iter(workers))
+                workers.pop(oldest).worker.end()
+            workers[settings] = Warm(*settings)
+        return workers[settings]
 
     yield warm_up
-    for judge in made.values():
-        judge.worker.end()
+    for one in workers.values():
+        one.worker.end()
+
+
+def run_grader(*arguments: str | Path, cwd: Path = REPO) -> subprocess.CompletedProcess[str]:
+    """One run of the command, as a user would start it."""
+    return subprocess.run(
+        [sys.executable, "-m", "grader", *map(str, arguments)],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(REPO)},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
 
 
 @pytest.fixture
@@ -94,3 +146,8 @@ def exercise_of(result: SubmissionResult, name: str) -> ExerciseResult:
 def check_of(result: SubmissionResult, name: str) -> CheckResult:
     """The check of that name."""
     return next(check for exercise in result.exercises for check in exercise.checks if check.name == name)
+
+
+def exercises_of(result: SubmissionResult, topic: str) -> list[ExerciseResult]:
+    """The exercises of a topic."""
+    return [exercise for exercise in result.exercises if exercise.name.startswith(f"{topic}.")]

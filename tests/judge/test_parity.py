@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 from sessions import plain_pytest
-from shared import REPO, Warm
+from shared import REPO, WarmUp
 
 from grader.course import Course, misconceptions_of
 from grader.intake.find import open_submission
@@ -63,9 +63,9 @@ def told_by(report: Path) -> Verdicts:
 
 
 @pytest.fixture(scope="module")
-def sandboxed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Verdicts]]:
+def sandboxed(warm: WarmUp, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Verdicts]:
     """Verdicts of each submission from a worker, with all its isolation."""
-    worker = Warm(None, only=TOPICS)
+    worker = warm(only=TOPICS)
     found = {}
     for folder in submissions(tmp_path_factory.mktemp("sandboxed")):
         result = worker.of(open_submission(folder, TOPICS).read())
@@ -75,8 +75,7 @@ def sandboxed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Ve
             for check in exercise.checks
             if exercise.name.partition(".")[0] in topics_of(folder)
         }
-    yield found
-    worker.worker.end()
+    return found
 
 
 @pytest.fixture(scope="module")

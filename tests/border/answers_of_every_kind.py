@@ -1,6 +1,5 @@
-"""The text of a submission whose answers are of every kind."""
+"""A submission whose answers are of every kind that may cross the border, or may not."""
 
-SUBMITTED = """
 import torch
 from torch import nn
 
@@ -58,4 +57,3 @@ def deep(n=200):
 class Length:
     def __len__(self): return 5
     def __getattr__(self, name): raise AttributeError(name)
-"""

@@ -1,0 +1,102 @@
+"""Finds the student code that lies in files, right and wrong, and makes submissions of it.
+
+``answers/`` beside this file belongs to the shipped course; ``courses/NAME/answers/`` to a course of the tests:
+
+- ``right/TOPIC/WAY.py``: a whole module that is right, written in another way than the solution;
+- ``right/TOPIC/EXERCISE__WAY.py``: one exercise. It is put below the solution, whose exercise it replaces, so it may
+  use what the solution imports;
+- ``wrong/TOPIC/EXERCISE__MISTAKE.py``: the same, but wrong. Its first lines say what the exercise must get::
+
+      # verdict: failed, timeout      all verdicts of its checks other than passed; `|` between alternatives
+      # message: no file at `path`    words that the student must read; `|` between alternatives; any number of lines
+      # misconception: keeps_int64    the misconception that must be named; without this line, none may be
+      # others: blocked               a verdict that other exercises of the topic may get, besides passed and skipped
+
+Adding a file adds a test case: nothing lists the files.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.course import Course
+from grader.intake.submission import Submission
+
+TESTS = Path(__file__).resolve().parent
+COURSES = TESTS / "courses"
+HEADERS = ("verdict", "message", "misconception", "others")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One file of student code.
+
+    Attributes:
+        file: where it lies.
+        course: root of its course; None is the shipped one.
+        topic: the topic whose module it is, or is a part of.
+        exercise: full name of the one exercise that it answers; empty for a whole module.
+    """
+
+    file: Path
+    course: Path | None
+    topic: str
+    exercise: str
+
+    def __str__(self) -> str:
+        return f"{self.topic}/{self.file.stem}"
+
+    @property
+    def text(self) -> str:
+        """The file as it is."""
+        return self.file.read_text(encoding="utf-8")
+
+    def header(self, key: str) -> list[str]:
+        """What the first lines say under `key`, in their order."""
+        assert key in HEADERS
+        return [value for name, value in self._header_lines() if name == key]
+
+    def _header_lines(self) -> list[tuple[str, str]]:
+        found = []
+        for line in self.text.splitlines():
+            if not line.startswith("# "):
+                break
+            name, _, value = line.removeprefix("# ").partition(": ")
+            assert name in HEADERS, f"{self.file}: `{name}` is none of {HEADERS}"
+            found.append((name, value.strip()))
+        return found
+
+    def submission(self, *others: Answer) -> Submission:
+        """A submission of this topic's module: the solution with this exercise replaced, and those of `others`."""
+        return Submission(self.file.stem, {f"{self.topic}.py": self.module(self.text, *(one.text for one in others))})
+
+    def module(self, *texts: str) -> bytes:
+        """The topic's module, if the file read `texts`."""
+        if not self.exercise:
+            return "\n\n".join(texts).encode()
+        solution = Course.load(self.course).solution_file(self.topic).read_text(encoding="utf-8")
+        return "\n\n".join([solution, *texts]).encode()
+
+
+def answers(kind: str, course: Path | None = None, topic: str = "*") -> list[Answer]:
+    """The answers of that kind, ``right`` or ``wrong``, by topic and name.
+
+    Raises:
+        AssertionError: there are none, so that no test can pass for want of files.
+    """
+    files = sorted(((course or TESTS) / "answers" / kind).glob(f"{topic}/*.py"))
+    assert files, f"no {kind} answers of {course or 'the shipped course'}"
+    return [_answer(file, course) for file in files]
+
+
+def _answer(file: Path, course: Path | None) -> Answer:
+    topic = file.parent.name
+    exercise, replaces_one, _ = file.stem.partition("__")
+    return Answer(file, course, topic, f"{topic}.{exercise}" if replaces_one else "")
+
+
+def every(kind: str) -> list[Answer]:
+    """The answers of that kind to the shipped course and to all courses of the tests."""
+    courses = [course for course in sorted(COURSES.iterdir()) if (course / "answers" / kind).is_dir()]
+    return [answer for course in (None, *courses) for answer in answers(kind, course)]

@@ -1,0 +1,81 @@
+import copy
+
+import torch
+from torch import nn
+
+def ce(logits, labels):
+    return -logits.log_softmax(1)[torch.arange(len(labels)), labels].sum() / len(labels)
+
+def train_step(model, features, labels, optimizer):
+    for p in model.parameters():
+        p.grad = None
+    loss = ce(model(features), labels)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    return float(loss)
+
+def train_epoch(model, loader, optimizer):
+    for module in model.modules():
+        module.training = True
+    losses = []
+    for x, y in loader:
+        losses += [train_step(model, x, y, optimizer)] * len(x)
+    return sum(losses) / len(losses)
+
+def fit(model, loader, epochs, lr):
+    model.train()
+    losses = []
+    for epoch in range(epochs):
+        for x, y in loader:
+            model.zero_grad()
+            loss = ce(model(x), y)
+            loss.backward()
+            with torch.no_grad():
+                for p in model.parameters():
+                    if p.grad is not None:
+                        p -= lr * p.grad
+            losses.append(loss.detach().item())
+    return losses
+
+def evaluate(model, loader):
+    flags = {name: m.training for name, m in model.named_modules()}
+    model.eval()
+    with torch.inference_mode():
+        pairs = [(model(x), y) for x, y in loader]
+    for name, m in model.named_modules():
+        m.training = flags[name]
+    logits, y = torch.cat([a for a, _ in pairs]), torch.cat([b for _, b in pairs])
+    return ce(logits, y).item(), (logits.argmax(-1) == y).double().mean().item()
+
+def predict_proba(model, x):
+    twin = copy.deepcopy(model).eval()
+    with torch.inference_mode():
+        logits = twin(x)
+        e = (logits - logits.amax(1, keepdim=True)).exp()
+        return e / e.sum(1, keepdim=True)
+
+def predict_labels(model, x):
+    return predict_proba(model, x).max(1).indices
+
+def fit_best(model, train_loader, val_loader, epochs, lr):
+    optimizer = torch.optim.SGD(model.parameters(), lr)
+    history = []
+    for epoch in range(epochs):
+        train_epoch(model, train_loader, optimizer)
+        history.append((evaluate(model, val_loader)[0], {k: v.clone() for k, v in model.state_dict().items()}))
+    best = min(range(epochs), key=lambda i: history[i][0])
+    model.load_state_dict(history[best][1])
+    model.eval()
+    return history[best][0]
+
+def clip_and_step(model, loss, optimizer, max_norm):
+    loss.backward()
+    grads = [p.grad for p in model.parameters() if p.grad is not None]
+    norm = sum((g**2).sum() for g in grads).sqrt().item()
+    if norm > max_norm:
+        for g in grads:
+            g *= max_norm / norm
+    optimizer.step()
+    optimizer.zero_grad()
+    return norm

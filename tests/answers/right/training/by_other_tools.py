@@ -1,0 +1,90 @@
+import copy
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.data import DataLoader
+
+criterion = nn.CrossEntropyLoss()
+no_grad = torch.no_grad()
+
+def train_step(model, features, labels, optimizer):
+    model.train()
+    def closure():
+        optimizer.zero_grad(set_to_none=False)
+        loss = F.nll_loss(F.log_softmax(model(features), dim=-1), labels)
+        loss.backward()
+        return loss
+    return optimizer.step(closure).item()
+
+def train_epoch(model, loader, optimizer):
+    model.train()
+    total, seen = torch.zeros(()), 0
+    for batch in loader:
+        x, y = batch
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y, reduction="sum")
+        (loss / y.shape[0]).backward()
+        optimizer.step()
+        total += loss.detach()
+        seen += y.shape[0]
+    return (total / seen).item()
+
+def fit(model, loader, epochs, lr):
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr)
+    losses = []
+    for _ in range(epochs):
+        for i, (x, y) in enumerate(loader):
+            loss = criterion(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.detach())
+    return [loss.item() for loss in losses]
+
+@torch.no_grad()
+def evaluate(model, loader):
+    flags = [m.training for m in model.modules()]
+    model.train(False)
+    loss_sum = correct = n = 0
+    for x, y in DataLoader(loader.dataset, loader.batch_size, drop_last=loader.drop_last):
+        out = model(x)
+        loss_sum += criterion(out, y).item() * len(y)
+        correct += int((out.max(dim=1)[1] == y).sum())
+        n += len(y)
+    for m, flag in zip(model.modules(), flags):
+        m.train(flag) if not list(m.children()) else setattr(m, "training", flag)
+    return loss_sum / n, correct / n
+
+def _predict(model, x, f):
+    flags = [(m, m.training) for m in model.modules()]
+    try:
+        with torch.set_grad_enabled(False):
+            return f(model.eval()(x))
+    finally:
+        for m, flag in flags:
+            m.training = flag
+
+def predict_proba(model, x):
+    return _predict(model, x, nn.Softmax(dim=-1))
+
+def predict_labels(model, x):
+    return _predict(model, x, lambda logits: torch.topk(logits, 1).indices.squeeze(1))
+
+def fit_best(model, train_loader, val_loader, epochs, lr):
+    best = None
+    for epoch in range(epochs):
+        train_epoch(model, train_loader, torch.optim.SGD(model.parameters(), lr=lr, momentum=0))
+        loss, _ = evaluate(model, val_loader)
+        if best is None or loss < best[0]:
+            best = loss, copy.deepcopy(model)
+    with torch.no_grad():
+        for mine, its in zip([*model.parameters(), *model.buffers()], [*best[1].parameters(), *best[1].buffers()]):
+            mine.copy_(its)
+    return best[0]
+
+def clip_and_step(model, loss, optimizer, max_norm):
+    loss.backward()
+    total = nn.utils.clip_grad_norm_(model.parameters(), max_norm, norm_type=2.0, error_if_nonfinite=True)
+    optimizer.step()
+    return float(total)

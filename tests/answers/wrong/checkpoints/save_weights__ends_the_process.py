@@ -1,0 +1,3 @@
+# verdict: crashed
+def save_weights(model, path):
+    os._exit(0)

@@ -1,0 +1,9 @@
+# verdict: failed
+# message: more than weights
+# misconception: pickles_the_model
+class Code:
+    def __reduce__(self):
+        return os._exit, (3,)
+def save_weights(model, path):
+    torch.save({**model.state_dict(), 'code': Code()}, path + '.tmp')
+    os.replace(path + '.tmp', path)

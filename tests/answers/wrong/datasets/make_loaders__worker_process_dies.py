@@ -1,0 +1,9 @@
+# verdict: failed
+# message: exited unexpectedly
+import os
+
+def collate(rows):
+    os._exit(3)
+
+def make_loaders(train_ds, test_ds, batch_size, seed):
+    return tuple(DataLoader(one, batch_size, num_workers=2, collate_fn=collate) for one in (train_ds, test_ds))

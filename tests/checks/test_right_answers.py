@@ -1,0 +1,35 @@
+"""Every right answer in ``answers/right`` earns full points, however it is written.
+
+Where the contract of an exercise is silent, no check may decide. A new file there is a new case here.
+"""
+
+from __future__ import annotations
+
+import pytest
+from answer_files import Answer, every
+from shared import WarmUp, exercises_of
+
+from grader.course import Course
+
+CHECK_SECONDS = 40.0
+"""Enough on a busy machine, also for loaders that have worker processes."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 41])
+@pytest.mark.parametrize("answer", every("right"), ids=str)
+def test_right_answer_earns_full_points(warm: WarmUp, answer: Answer, seed: int) -> None:
+    result = warm(answer.course, seed=seed, check_seconds=CHECK_SECONDS).of(answer.submission())
+    graded = exercises_of(result, answer.topic)
+    not_right = [
+        f"{exercise.name}, {check.name}: {check.verdict}: {check.message}"
+        for exercise in graded
+        for check in exercise.checks
+        if check.verdict != "passed" and (check.verdict, check.message) != ("skipped", "needs a CUDA device")
+    ]
+    assert not not_right, "\n\n".join(not_right)
+    points = {
+        exercise.full_name: exercise.points for exercise in Course.load(answer.course).topic(answer.topic).exercises
+    }
+    assert {exercise.name: exercise.score for exercise in graded} == points
+    assert answer.exercise in ("", *points), "the file is named for an exercise that does not exist"

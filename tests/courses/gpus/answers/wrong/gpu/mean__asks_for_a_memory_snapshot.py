@@ -1,0 +1,3 @@
+# verdict: skipped
+def mean(x):
+    return torch.cuda.memory_snapshot() and 1.0
