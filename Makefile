@@ -5,7 +5,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test quick lint format bench clean
+.PHONY: help venv demo test quick lint docs pictures format bench clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,6 +35,12 @@ test: lint ## style, types and all tests
 quick: lint ## style, types and the tests that are not slow: for every change, before `make test`
 	$(BIN)/python -m pytest -q -n $(JOBS) -m "not slow" tests
 
+docs: venv ## the documentation as a site, in site/; a broken link or an undocumented public name fails
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+pictures: venv ## the pictures of the documentation, made again; needs Chromium
+	$(BIN)/python docs/make_pictures.py
+
 format: venv ## put the code in the project's format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -43,5 +49,5 @@ bench: venv ## measured comparisons, printed, never asserted
 	for file in benchmarks/*.py; do $(BIN)/python "$$file" || exit 1; done
 
 clean: ## remove what the commands above made (the venv too)
-	rm -rf .venv demo-out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv demo-out site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

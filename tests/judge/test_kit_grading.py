@@ -10,7 +10,7 @@ import pytest
 from sessions import plain_pytest
 from shared import KIT_COURSE, WarmUp, check_of, exercise_of
 
-from grader.grading.protocol import DEFAULT_LIMITS, Fault, WorkerOptions
+from grader.grading.protocol import Fault, WorkerOptions
 from grader.grading.worker_process import Worker
 from grader.intake.submission import Submission
 
@@ -37,7 +37,7 @@ def graded() -> Iterator[Callable[[Path], object]]:
 
     def grade(course: Path) -> object:
         workers.append(Worker())
-        workers[-1].configure(WorkerOptions(course=str(course), exercises=(), limits=DEFAULT_LIMITS))
+        workers[-1].configure(WorkerOptions(course=str(course)))
         return workers[-1].grade(Submission("somebody", {"layers.py": RIGHT.encode()}), patience=120)
 
     yield grade
