@@ -55,7 +55,7 @@ class ExportSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def export(kind: str, settings: ExportSettings) -> None:
-    """Writes the export, and says where it is and what was left out.
+    """Writes the export, and prints where it is and what was left out.
 
     Raises:
         UserError: no such gradebook, submission or file; a file that cannot be filled or written.
