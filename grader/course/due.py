@@ -1,4 +1,4 @@
-"""When work is due and what a day late costs, as a course or a command line says it."""
+"""When work is due and what a day late costs, from a course or a command line."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def read_due(value: object) -> datetime.datetime:
     """The moment that a TOML date or time or ISO text means; a date alone is the end of that day, here.
 
     Raises:
-        ValueError: it means none.
+        ValueError: it is not a date or a time.
     """
     if isinstance(value, str):
         text = value.strip()
@@ -29,7 +29,7 @@ def read_due(value: object) -> datetime.datetime:
     if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
         value = datetime.datetime.combine(value, datetime.time(23, 59, 59))
     if not isinstance(value, datetime.datetime):
-        raise ValueError(f"{value!r} is no date")
+        raise ValueError(f"{value!r} is not a date")
     return value.astimezone()
 
 
@@ -37,7 +37,7 @@ def moment(text: str) -> datetime.datetime:
     """An ISO time; without an offset it is a local one.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not an ISO time.
     """
     text = text.strip()
     return datetime.datetime.fromisoformat(text[:-1] + "+00:00" if text[-1:] in ("Z", "z") else text).astimezone()
@@ -47,8 +47,8 @@ def read_penalty(value: object) -> float:
     """A fraction from 0 to 1.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not such a number.
     """
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise ValueError(f"{value!r} is no fraction from 0 to 1; 0.1 takes a tenth for each day")
+        raise ValueError(f"{value!r} is not a fraction from 0 to 1; 0.1 takes a tenth for each day")
     return float(value)

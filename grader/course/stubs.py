@@ -31,7 +31,7 @@ class Region(msgspec.Struct, frozen=True):
     column: int
     note: str
     name: str
-    """The function it stands in, with its class: ``gram``, ``Cube.forward``."""
+    """The function it is in, with its class: ``gram``, ``Cube.forward``."""
 
 
 def stub_of(source: str, filename: str | Path) -> str:
@@ -110,7 +110,7 @@ def _regions(source: str, file: Path) -> list[Region]:
             continue
         line, column = token.start
         if token.line[:column].strip():
-            raise CourseError(file, line, f"`{token.string}` must stand on a line of its own")
+            raise CourseError(file, line, f"`{token.string}` must be on a line of its own")
         if marker.group(1):
             if opened:
                 raise CourseError(file, line, f"`# solution:` inside the one of line {opened[0]}: they do not nest")
@@ -148,7 +148,7 @@ def _region(opened: tuple[int, int, str], end: int, functions: list[tuple[str, F
     start, column, note = opened
     around = [(name, node) for name, node in functions if node.lineno < start <= (node.end_lineno or 0)]
     if not around:
-        raise CourseError(file, start, "`# solution:` must stand in a function's body, before its first hidden line")
+        raise CourseError(file, start, "`# solution:` must be in a function's body, before its first hidden line")
     name, node = around[-1]
     if column != node.body[0].col_offset:
         raise CourseError(file, start, f"`# solution:` is not indented like the body of `{name}`")

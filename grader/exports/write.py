@@ -55,36 +55,41 @@ class ExportSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def export(kind: str, settings: ExportSettings) -> None:
-    """Writes the export, and says where it is and what was left out.
+    """Writes the export, and prints where it is and what was left out.
 
     Raises:
         UserError: no such gradebook, submission or file; a file that cannot be filled or written.
     """
     course = Course.load(settings.course)
     with Gradebook.open_existing(settings.grades) as book:
-        entries = entries_of(book, settings.run)
-        if settings.submission is not None:
-            entries = [entry for entry in entries if entry.result.submission == settings.submission]
-            if not entries:
-                raise UserError(
-                    f"no submission is called {one_line(settings.submission)}", fix="see: grader export csv"
-                )
+        entries = _wanted(entries_of(book, settings.run), settings.submission)
         if kind == "github":
             _github(entries, course, settings.root)
         elif kind == "gradescope" and len(entries) > 1:
-            _each(entries, course, settings)
+            _write_each(entries, course, settings)
         else:
             content, notes = _content(kind, entries, course, settings)
             to = settings.to or book.path.parent / FILES[kind]
             if str(to) == "-":
-                sys.stdout.flush()
-                for chunk in content:
-                    sys.stdout.buffer.write(chunk)
+                _print_bytes(content)
                 return
             _write(to, content)
             for note in notes:
                 print(clean(note), file=sys.stderr)
             print(to)
+
+
+def _wanted(entries: list[Entry], name: str | None) -> list[Entry]:
+    found = [entry for entry in entries if name is None or entry.result.submission == name]
+    if name is not None and not found:
+        raise UserError(f"no submission is called {one_line(name)}", fix="see: grader export csv")
+    return found
+
+
+def _print_bytes(content: Iterable[bytes]) -> None:
+    sys.stdout.flush()
+    for chunk in content:
+        sys.stdout.buffer.write(chunk)
 
 
 def _content(
@@ -112,7 +117,7 @@ def _content(
     return [gradescope.results(entries[0], course)], []
 
 
-def _each(entries: list[Entry], course: Course, settings: ExportSettings) -> None:
+def _write_each(entries: list[Entry], course: Course, settings: ExportSettings) -> None:
     """A folder with Gradescope's file of each submission."""
     from grader.exports.gradescope import results
 

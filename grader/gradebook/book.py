@@ -94,7 +94,7 @@ class Gradebook:
         late: LatePolicy = NOT_DUE,
         trial: bool = False,
     ) -> int:
-        """Notes that a run begins, and returns its number.
+        """Records that a run begins, and returns its number.
 
         Args:
             selection: as `selection_key` gives it.
@@ -128,12 +128,12 @@ class Gradebook:
             return int(row.lastrowid or 0)
 
     def finish_run(self, run: int) -> None:
-        """Notes that a run has come to its end."""
+        """Records that a run has finished."""
         with self._writing():
             self._db.execute("UPDATE runs SET finished = ? WHERE id = ?", (_now(), run))
 
     def arrive(self, run: int, submission: Submission, digest: str) -> None:
-        """Keeps the work itself, and whose it is and when it came."""
+        """Keeps the submitted files and notes, whose they are and when they came."""
         files = zlib.compress(msgspec.msgpack.encode(submission.files))
         with self._writing():
             self._db.execute(
@@ -192,7 +192,7 @@ class Gradebook:
         return found
 
     def results(self, run: int | None = None) -> Iterator[Row]:
-        """The results of a run (None: the last that is no trial), reused ones too, in order of names."""
+        """The results of a run (None: the last that is not a trial), reused ones too, in order of names."""
         with file_errors(self.path):
             yield from reading.rows(self._db, run)
 

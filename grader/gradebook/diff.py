@@ -1,4 +1,4 @@
-"""Whose marks differ between two runs, and by what: to be read before a changed course moves them."""
+"""Whose marks differ between two runs, and by how much: to be read before a changed course is used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Late work: when it was due, how late it came, and what that costs. Never touches the score: it is shown beside it."""
+"""Late work: when it was due, how late it came, and what that costs. Never changes the score: it is shown beside it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Late(msgspec.Struct, frozen=True):
     Attributes:
         days: days begun since it was due; None: the LMS marks it late, and when it came is not known.
         penalty: the fraction of the points that it loses, 0 to 1.
-        by: what says so: ``roster``, ``file time`` or ``LMS mark``.
+        by: the source: ``roster``, ``file time`` or ``LMS mark``.
     """
 
     days: int | None
@@ -33,7 +33,7 @@ class Late(msgspec.Struct, frozen=True):
 
 
 def lateness(arrival: Arrival, policy: LatePolicy) -> Late | None:
-    """How late it came; None when it came in time or nothing says that it did not."""
+    """How late it came; None when it came in time or its time is not known."""
     if arrival.submitted and policy.due is not None:
         try:
             after = (moment(arrival.submitted) - policy.due).total_seconds()

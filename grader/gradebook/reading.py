@@ -16,7 +16,7 @@ from grader.results import SCHEMA, SubmissionResult, from_json
 
 
 def rows(db: sqlite3.Connection, run: int | None) -> Iterator[Row]:
-    """The results of a run (None: the last that is no trial), in order of the submissions' names."""
+    """The results of a run (None: the last that is not a trial), in order of the submissions' names."""
     course, policy = _course_and_policy(db, run)
     found = db.execute(
         "WITH wanted (run) AS (SELECT coalesce(?, (SELECT max(id) FROM runs WHERE NOT trial)))"

@@ -205,7 +205,7 @@ def _copy(connection: sqlite3.Connection, path: Path) -> None:
 
 @contextlib.contextmanager
 def _alone_in(folder: Path) -> Iterator[None]:
-    """Holds the folder's lock, so that two graders do not move things at once."""
+    """Holds the folder's lock, so that two graders do not move files at the same time."""
     if sys.platform == "win32":
         yield
         return

@@ -1,6 +1,6 @@
 """`grader grade --dask ADDRESS`: submissions go to a Dask cluster as bytes, results come back as data.
 
-The client alone reads submissions and writes the gradebook. A submission whose Dask worker dies is graded elsewhere; no
+Only the client reads submissions and writes the gradebook. A submission whose Dask worker dies is graded elsewhere; no
 row is lost, and none comes twice. Everything that reaches the cluster's port is trusted: that is how Dask works.
 """
 
@@ -134,7 +134,7 @@ class Cluster:
                     unread = self._send(source, waiting)
                     if unread is not None:
                         yield unread
-                # Alone, so that a submission that only sat beside one that kills workers does not fall with it.
+                # One at a time: a submission that was only graded beside one that kills workers must not fail with it.
                 if not waiting and suspects and not self.stopped:
                     self._submit(suspects.popleft(), waiting)
                 if not waiting:

@@ -37,7 +37,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Refused(msgspec.Struct, frozen=True, tag=True):
-    """The worker would not grade what the client means; one line says why."""
+    """The worker has other packages or another course than the client; one line says which."""
 
     reason: str
 
@@ -49,7 +49,7 @@ class Done(msgspec.Struct, frozen=True, tag=True):
 
 
 class Broken(msgspec.Struct, frozen=True, tag=True):
-    """The grader failed here; text for the row of the submission."""
+    """The grader failed here; the reason is for the submission's result."""
 
     reason: str
 

@@ -35,14 +35,14 @@ class BrokenArchive(Exception):
 
 
 class Taker(Protocol):
-    """What files are given to: a `Bag`, for example."""
+    """Something that takes files: a `Bag`, for example."""
 
     def add(self, path: str, read: Callable[[int], Content], time: float | None = None) -> None:
         """Takes a file; `read` gives at most as many bytes as it is asked for, or a reason."""
 
 
 class Archive(Protocol):
-    """Files that are not unpacked: what `open_archive` gives, or a folder."""
+    """Files that are read without unpacking: what `open_archive` returns, or a folder."""
 
     paths: dict[str, float | None]
     """Safe paths of the files inside, with their times."""
@@ -50,7 +50,7 @@ class Archive(Protocol):
     """Entries that are left out, and why."""
 
     def fill(self, bag: Taker, wanted: dict[str, str]) -> None:
-        """Puts files into the bag; `wanted` maps their paths here to those there."""
+        """Puts files into the bag; `wanted` maps paths in the archive to paths in the bag."""
 
 
 def open_archive(name: str, place: Place) -> Archive:
@@ -102,7 +102,7 @@ class Zip:
                 self.problems.append((path, reason))
 
     def fill(self, bag: Taker, wanted: dict[str, str]) -> None:
-        """Puts files into the bag; `wanted` maps their paths here to those there."""
+        """Puts files into the bag; `wanted` maps paths in the archive to paths in the bag."""
         for path, target in wanted.items():
             bag.add(target, self._reader(self._members[path]), self.paths[path])
 
@@ -140,7 +140,7 @@ class Tar:
             self.paths[path] = float(member.mtime) if 0 < member.mtime < 1 << 40 else None
 
     def fill(self, bag: Taker, wanted: dict[str, str]) -> None:
-        """Puts files into the bag; `wanted` maps their paths here to those there."""
+        """Puts files into the bag; `wanted` maps paths in the archive to paths in the bag."""
         at = {self._index[path]: path for path in wanted}
         for index, (member, tar) in enumerate(self._members()):
             if index in at:

@@ -71,7 +71,7 @@ class Bag:
             self._dropped += 1
 
     def stop(self, reason: str) -> None:
-        """Takes no more."""
+        """Takes no more files, and notes why."""
         if not self.full:
             self.full = True
             self.notes.append(Note("./", f"{reason}: the rest was left out"))

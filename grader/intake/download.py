@@ -27,8 +27,8 @@ from grader.intake.bag import (
     read_file,
     time_of,
 )
-from grader.intake.folder import add_archive, first_of_all, with_file_time
-from grader.intake.lms import Piece, last_ones, pieces_of
+from grader.intake.folder import add_archive, reading_order, with_file_time
+from grader.intake.lms import Piece, latest_files, pieces_of
 from grader.intake.submission import UNKNOWN, Arrival, Submission
 from grader.intake.topics import Topics
 
@@ -50,12 +50,12 @@ class DownloadSource:
     def read(self) -> Submission:
         """The student's files."""
         bag = Bag()
-        last, notes = last_ones(self.pieces, self.topics)
+        last, notes = latest_files(self.pieces, self.topics)
         for path, reason in (*self.problems, *notes):
             bag.note(path, reason)
         archives = []
         wanted = {}
-        for piece in sorted(last, key=lambda piece: first_of_all(piece.file, self.topics)):
+        for piece in sorted(last, key=lambda piece: reading_order(piece.file, self.topics)):
             if is_clutter(piece.file):
                 continue
             if piece.text:
@@ -70,12 +70,12 @@ class DownloadSource:
                 bag.note(piece.file, "neither a Python file nor a notebook: left out")
         self.download.fill(bag, wanted)
         for piece in archives:
-            caught = _Catch()
-            self.download.fill(caught, {piece.path: piece.file})
-            if isinstance(caught.content, str):
-                bag.note(piece.file, caught.content)
+            taken = _OneFile()
+            self.download.fill(taken, {piece.path: piece.file})
+            if isinstance(taken.content, str):
+                bag.note(piece.file, taken.content)
             else:
-                add_archive(bag, piece.file, caught.content, self.topics)
+                add_archive(bag, piece.file, taken.content, self.topics)
         return assemble(self.name, bag, self.topics, with_file_time(self.arrival, bag))
 
     @property
@@ -107,7 +107,7 @@ class Folder:
                 return
 
     def fill(self, bag: Taker, wanted: dict[str, str]) -> None:
-        """Puts files into the bag; `wanted` maps their paths here to those there."""
+        """Puts files into the bag; `wanted` maps paths in the folder to paths in the bag."""
         for path, target in wanted.items():
             bag.add(target, read_file(self._files[path]), time_of(self._files[path]))
 
@@ -122,10 +122,10 @@ def lms_sources(download: Archive, at: Path, topics: Topics, note: Callable[[str
         return []
     # Of an entry that climbs out of the archive the rest of the path may still say whose it is.
     reasons = {path.lstrip("./") or path: reason for path, reason in download.problems}
-    troubled, foreign = pieces_of(reasons)
-    for path in [*others, *foreign, *(() if troubled else reasons)]:
+    problematic, foreign = pieces_of(reasons)
+    for path in [*others, *foreign, *(() if problematic else reasons)]:
         note(f"{as_text(at.name)}: {path}: {reasons.get(path, 'not a submission, by its name: left out')}")
-    return _grouped(download, at, topics, pieces, [(piece, reasons[piece.path]) for piece in troubled])
+    return _grouped(download, at, topics, pieces, [(piece, reasons[piece.path]) for piece in problematic])
 
 
 def class_sources(download: Archive, at: Path, topics: Topics, note: Callable[[str], None]) -> list[DownloadSource]:
@@ -153,13 +153,13 @@ def class_sources(download: Archive, at: Path, topics: Topics, note: Callable[[s
 
 
 def _grouped(
-    download: Archive, at: Path, topics: Topics, pieces: Iterable[Piece], troubled: Iterable[tuple[Piece, str]]
+    download: Archive, at: Path, topics: Topics, pieces: Iterable[Piece], problematic: Iterable[tuple[Piece, str]]
 ) -> list[DownloadSource]:
     students: dict[tuple[str, str], list[Piece]] = {}
     problems: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for piece in pieces:
         students.setdefault(_who(piece), []).append(piece)
-    for piece, reason in troubled:
+    for piece, reason in problematic:
         students.setdefault(_who(piece), [])
         problems.setdefault(_who(piece), []).append((piece.file, reason))
     return [
@@ -173,7 +173,7 @@ def _grouped(
     ]
 
 
-class _Catch:
+class _OneFile:
     """Takes one file, within its own bound."""
 
     def __init__(self) -> None:

@@ -92,7 +92,7 @@ class ArchiveSource(PathSource):
 
 
 class ForeignSource(PathSource):
-    """A file of a kind that is not read; it has its row all the same."""
+    """A file of a kind that is not read; it has a row in the results nevertheless."""
 
     def _fill(self, bag: Bag) -> None:
         bag.note(as_text(self.path.name), NO_ARCHIVE)
@@ -125,7 +125,7 @@ class FolderReader:
             self._bag.note(where, f"cannot be listed ({problem.strerror}): left out")
             return
         self._entries += len(entries)
-        for entry in sorted(entries, key=lambda entry: first_of_all(entry.name, self._topics)):
+        for entry in sorted(entries, key=lambda entry: reading_order(entry.name, self._topics)):
             if self._bag.full:
                 return
             self._entry(entry, prefix, depth)
@@ -164,7 +164,7 @@ def add_archive(bag: Bag, name: str, place: Place, topics: Topics) -> None:
         for path, reason in archive.problems:
             if not is_clutter(path):
                 bag.note(f"{name}/{path}", reason)
-        inside = sorted(archive.paths, key=lambda path: first_of_all(path, topics))
+        inside = sorted(archive.paths, key=lambda path: reading_order(path, topics))
         if len(inside) > MAX_ENTRIES:
             bag.note(name, f"more than {MAX_ENTRIES:,} files inside: the rest was left out")
         wanted: dict[str, str] = {}
@@ -186,8 +186,8 @@ def add_archive(bag: Bag, name: str, place: Place, topics: Topics) -> None:
         bag.note(name, str(problem))
 
 
-def first_of_all(path: str, topics: Topics) -> tuple[bool, bool, str]:
-    """A sorting key: what counts must not lose its place to a thousand helpers."""
+def reading_order(path: str, topics: Topics) -> tuple[bool, bool, str]:
+    """A sorting key: topic files come first, so that no bound on the number of files leaves them out."""
     file = path.rpartition("/")[2]
     stem = file.rpartition(".")[0]
     return not (is_code(file) and stem in topics.names), path.partition("/")[0] != STUBS, path

@@ -21,7 +21,7 @@ _CANVAS_ANONYMOUS = re.compile(
 _CANVAS = re.compile(
     r"^(?P<name>[^/]+?)(?P<late>_LATE|_late)?_(?P<id>\d+)_(?:(?P<order>\d+)_)?(?P<rest>[^/]+)$", re.DOTALL
 )
-_AGAIN = re.compile(r"(?:-(?P<number>\d{1,3})| ?\((?P<copy>\d{1,3})\))(?=\.[A-Za-z.]+$)")
+_COPY_NUMBER = re.compile(r"(?:-(?P<number>\d{1,3})| ?\((?P<copy>\d{1,3})\))(?=\.[A-Za-z.]+$)")
 
 
 @dataclass(frozen=True)
@@ -61,14 +61,14 @@ def pieces_of(paths: Iterable[str]) -> tuple[list[Piece], list[str]]:
     return [], []
 
 
-def last_ones(pieces: Iterable[Piece], topics: Topics) -> tuple[list[Piece], list[tuple[str, str]]]:
+def latest_files(pieces: Iterable[Piece], topics: Topics) -> tuple[list[Piece], list[tuple[str, str]]]:
     """The files of one student that count, and a note for each name that was handed in more than once."""
     groups: dict[str, list[tuple[int, int, Piece]]] = {}
     pieces = list(pieces)
     there = {piece.file for piece in pieces}
     for piece in pieces:
-        found = _AGAIN.search(piece.file)
-        base = _AGAIN.sub("", piece.file) if found else piece.file
+        found = _COPY_NUMBER.search(piece.file)
+        base = _COPY_NUMBER.sub("", piece.file) if found else piece.file
         if not found or (base not in there and topics.named(base.partition(".")[0]) is None):
             groups.setdefault(piece.file, []).append((piece.order, 0, piece))
         else:

@@ -103,9 +103,10 @@ def test_diff_lists_the_marks_that_move(tmp_path: Path) -> None:
 
 def test_override_by_name_or_id_is_told_with_the_automatic_mark(tmp_path: Path) -> None:
     graded(tmp_path, result("ann", 0.0, "failed"), result("bob"), student="")
-    told = list(give_points(tmp_path, "ann", "cosine", "1.5", "a typo", "me"))
-    assert told[0].startswith("ann: vectors.cosine: 1.5/2 (automatic: 0/2) by me, 20") and told[0].endswith(": a typo")
-    assert told[1] == "ann: 1.5/2 (automatic: 0/2)"
+    lines = list(give_points(tmp_path, "ann", "cosine", "1.5", "a typo", "me"))
+    assert lines[0].startswith("ann: vectors.cosine: 1.5/2 (automatic: 0/2) by me, 20")
+    assert lines[0].endswith(": a typo")
+    assert lines[1] == "ann: 1.5/2 (automatic: 0/2)"
     assert "override: ann: vectors.cosine: 1.5/2 (automatic: 0/2) by me" in status(tmp_path)
     list(give_points(tmp_path, "ann", "vectors.cosine", "auto", "no", None))
     assert "override:" not in status(tmp_path)
@@ -132,30 +133,32 @@ def test_override_that_cannot_be_is_refused_and_nothing_is_kept(
     tmp_path: Path, arguments: tuple[str, str, str, str], words: str
 ) -> None:
     graded(tmp_path, result("ann"))
-    with pytest.raises(UserError) as told:
+    with pytest.raises(UserError) as caught:
         list(give_points(tmp_path, *arguments, who="me"))
-    assert words in f"{told.value} {told.value.fix}"
+    assert words in f"{caught.value} {caught.value.fix}"
     assert "override:" not in status(tmp_path)
 
 
 @pytest.mark.parametrize("arguments", [["status"], ["diff", "1", "2"], ["override", "a", "b", "1", "--why", "c"]])
 def test_without_a_gradebook_there_is_one_line_and_none_is_made(tmp_path: Path, arguments: list[str]) -> None:
-    told = grader(*arguments, "--out", tmp_path)
-    assert told.returncode == 4 and told.stderr.startswith("error: no gradebook at") and "Traceback" not in told.stderr
+    ended = grader(*arguments, "--out", tmp_path)
+    assert (
+        ended.returncode == 4 and ended.stderr.startswith("error: no gradebook at") and "Traceback" not in ended.stderr
+    )
     assert list(tmp_path.iterdir()) == []
 
 
 def test_unknown_run_is_refused_with_those_there_are(tmp_path: Path) -> None:
     graded(tmp_path, result("ann"))
-    with pytest.raises(UserError, match="no run 7") as told:
+    with pytest.raises(UserError, match="no run 7") as caught:
         list(diff_lines(tmp_path, 1, 7))
-    assert "1" in (told.value.fix or "")
+    assert "1" in (caught.value.fix or "")
 
 
 @pytest.mark.parametrize("name", ["status", "diff", "override"])
 def test_every_command_for_a_class_has_help_with_an_example(name: str) -> None:
-    told = grader(name, "--help")
-    assert told.returncode == 0 and f"grader {name}" in told.stdout.partition("Example")[2]
+    ended = grader(name, "--help")
+    assert ended.returncode == 0 and f"grader {name}" in ended.stdout.partition("Example")[2]
 
 
 def course(folder: Path, lines: str) -> Path:
@@ -181,9 +184,9 @@ def test_course_tells_when_work_is_due_and_the_command_line_may_differ(tmp_path:
 
 @pytest.mark.parametrize("line", ['due = "soon"', "late_penalty_per_day = 2", "due = 7"])
 def test_date_or_penalty_that_is_none_is_refused_with_its_line(tmp_path: Path, line: str) -> None:
-    with pytest.raises(CourseError, match=line.partition(" ")[0]) as told:
+    with pytest.raises(CourseError, match=line.partition(" ")[0]) as caught:
         Course.load(course(tmp_path / "c", line))
-    assert told.value.line is not None and told.value.line > 1
+    assert caught.value.line is not None and caught.value.line > 1
 
 
 def test_another_due_date_grades_nothing_again(tmp_path: Path) -> None:
@@ -200,11 +203,11 @@ def test_a_class_from_roster_to_override(tmp_path: Path) -> None:
     (tmp_path / "class" / "s3.zip").write_bytes(b"no zip")
     (tmp_path / "list.csv").write_text("id,name,submitted\ns1,Ann,2026-10-01\ns2,Bob,2026-10-03\ns3,Cy,\ns4,Di,\n")
     options = ["--course", OWN, "--out", tmp_path / "out", "--roster", tmp_path / "list.csv", "--jobs", "1"]
-    told = grader("grade", tmp_path / "class", *options, "--due", "2026-10-02", "--late-penalty", "0.5")
-    assert told.returncode == 1, told.stderr
-    assert "note: Di: in the roster, but has handed in nothing" in told.stderr
-    assert "note: Bob: 1 day late by its roster: 50 % off; 3/3 before, 1.5/3 after" in told.stderr
-    assert "note: Cy: s3.zip: damaged" in told.stderr
+    ended = grader("grade", tmp_path / "class", *options, "--due", "2026-10-02", "--late-penalty", "0.5")
+    assert ended.returncode == 1, ended.stderr
+    assert "note: Di: in the roster, but has handed in nothing" in ended.stderr
+    assert "note: Bob: 1 day late by its roster: 50 % off; 3/3 before, 1.5/3 after" in ended.stderr
+    assert "note: Cy: s3.zip: damaged" in ended.stderr
 
     changed = course(tmp_path / "changed", "")
     (changed / "solutions").unlink()
@@ -214,8 +217,8 @@ def test_a_class_from_roster_to_override(tmp_path: Path) -> None:
     options[1] = changed
     trial = grader("grade", tmp_path / "class", *options, "--trial")
     assert "run 2 was a trial" in trial.stdout
-    told = grader("diff", "1", "2", "--out", tmp_path / "out")
-    assert told.stdout.endswith("0 submissions would move; another version of the course\n")
-    told = grader("override", "Cy", "cosine", "1", "--why", "showed me", "--out", tmp_path / "out")
-    assert "Cy: 1/3 (automatic: 0/3)" in told.stdout
+    ended = grader("diff", "1", "2", "--out", tmp_path / "out")
+    assert ended.stdout.endswith("0 submissions would move; another version of the course\n")
+    ended = grader("override", "Cy", "cosine", "1", "--why", "showed me", "--out", tmp_path / "out")
+    assert "Cy: 1/3 (automatic: 0/3)" in ended.stdout
     assert "run 1 " in grader("status", "--out", tmp_path / "out").stdout

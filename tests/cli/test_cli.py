@@ -51,7 +51,7 @@ def handed_in(root: Path, **submissions: str) -> Path:
 
 
 def workers_of(process: int) -> set[int]:
-    """Live processes whose parent was told to be `process`'s: its direct children."""
+    """Live processes whose parent is `process`: its direct children."""
     found = set()
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -88,19 +88,19 @@ def grading(classroom: Path, out: Path) -> Iterator[subprocess.Popen[str]]:
 def test_importing_the_command_imports_nothing_slow() -> None:
     slow = {"torch", "pytest", "hypothesis", "rich", "numpy", "jinja2"}
     code = f"import sys, grader.cli.app; print({slow!r} & set(sys.modules))"
-    told = subprocess.run([sys.executable, "-c", code], cwd=REPO, capture_output=True, text=True, check=True)
-    assert told.stdout == "set()\n"
+    ended = subprocess.run([sys.executable, "-c", code], cwd=REPO, capture_output=True, text=True, check=True)
+    assert ended.stdout == "set()\n"
 
 
 @pytest.mark.parametrize("name", ["check", "grade", "list", "hint", "init", "release", "verify", "doctor"])
 def test_every_command_has_help_with_an_example(name: str) -> None:
-    told = grader(name, "--help")
-    assert told.returncode == 0 and f"grader {name}" in told.stdout.partition("Example")[2]
+    ended = grader(name, "--help")
+    assert ended.returncode == 0 and f"grader {name}" in ended.stdout.partition("Example")[2]
 
 
 def test_without_a_command_there_is_help() -> None:
-    told = grader()
-    assert told.returncode == 0 and "Commands:" in told.stdout
+    ended = grader()
+    assert ended.returncode == 0 and "Commands:" in ended.stdout
     assert grader("--version").stdout.startswith("torchkata ")
 
 
@@ -122,36 +122,36 @@ def test_without_a_command_there_is_help() -> None:
     ],
 )
 def test_usage_errors_are_one_line_with_a_fix_and_exit_4(arguments: list[str], words: str) -> None:
-    told = grader(*arguments)
-    assert told.returncode == 4
-    assert told.stdout == "" and "Traceback" not in told.stderr
-    assert told.stderr.startswith("error: ") and words in told.stderr
+    ended = grader(*arguments)
+    assert ended.returncode == 4
+    assert ended.stdout == "" and "Traceback" not in ended.stderr
+    assert ended.stderr.startswith("error: ") and words in ended.stderr
 
 
 def test_list_and_hint() -> None:
     assert "vectors.cosine" in grader("list", "--course", OWN).stdout
-    told = grader("hint", "cosine", "--course", OWN)
-    assert Course.load(OWN).exercise("vectors.cosine").hints[0] in told.stdout and "--level 2" in told.stdout
+    ended = grader("hint", "cosine", "--course", OWN)
+    assert Course.load(OWN).exercise("vectors.cosine").hints[0] in ended.stdout and "--level 2" in ended.stdout
 
 
 def test_doctor_names_versions_and_layers() -> None:
-    told = grader("doctor")
-    assert told.returncode == 0 and "torch " in told.stdout and "sandbox " in told.stdout
+    ended = grader("doctor")
+    assert ended.returncode == 0 and "torch " in ended.stdout and "sandbox " in ended.stdout
 
 
 def test_init_then_check_finds_nothing_written(tmp_path: Path) -> None:
     assert grader("init", tmp_path / "work", "--course", OWN).returncode == 0
-    told = grader("check", "--course", OWN, cwd=tmp_path / "work")
-    assert told.returncode == 1 and "not written yet" in told.stdout and "0/3 points" in told.stdout
+    ended = grader("check", "--course", OWN, cwd=tmp_path / "work")
+    assert ended.returncode == 1 and "not written yet" in ended.stdout and "0/3 points" in ended.stdout
 
 
 def test_check_of_a_solution_earns_everything_also_as_json(tmp_path: Path) -> None:
     work = handed_in(tmp_path, me=SOLUTION) / "me"
-    told = grader("check", "--course", OWN, "--submission", work, "--json")
-    assert told.returncode == 0, told.stderr
-    result = from_json(told.stdout)
+    ended = grader("check", "--course", OWN, "--submission", work, "--json")
+    assert ended.returncode == 0, ended.stderr
+    result = from_json(ended.stdout)
     assert (result.submission, result.score, result.max) == ("me", 3.0, 3.0)
-    assert set(json.loads(told.stdout)) == {"schema", "submission", "score", "max", "exercises", "sandbox"}
+    assert set(json.loads(ended.stdout)) == {"schema", "submission", "score", "max", "exercises", "sandbox"}
 
 
 def test_check_of_one_exercise_takes_what_it_needs(tmp_path: Path) -> None:
@@ -166,8 +166,8 @@ def test_modules_of_a_submission_shadow_nothing_of_the_grader(tmp_path: Path) ->
     work = handed_in(tmp_path, me=SOLUTION) / "me"
     for name in ("torch", "rich", "msgspec", "sqlite3", "pytest"):
         (work / f"{name}.py").write_text("raise SystemExit('shadowed')\n")
-    told = grader("check", "--course", OWN, cwd=work)
-    assert told.returncode == 0, told.stdout + told.stderr
+    ended = grader("check", "--course", OWN, cwd=work)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
 def test_class_is_graded_recorded_resumed_and_the_same_again(tmp_path: Path) -> None:
@@ -196,8 +196,8 @@ def test_ctrl_c_keeps_what_is_graded_and_ends_the_workers(tmp_path: Path) -> Non
         until_recorded(tmp_path / "out" / "gradebook.sqlite", process)
         workers = workers_of(process.pid)
         os.kill(process.pid, signal.SIGINT)
-        _, told = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 2 and "1 of 3 are graded and kept" in told
+        _, ended = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 2 and "1 of 3 are graded and kept" in ended
     assert workers and not any(Path(f"/proc/{worker}").exists() for worker in workers)
 
 
@@ -207,8 +207,8 @@ def test_killed_grader_resumes_where_it_was(tmp_path: Path) -> None:
         until_recorded(tmp_path / "out" / "gradebook.sqlite", process)
         process.kill()
     (classroom / "bob" / "vectors.py").write_text(SOLUTION)
-    told = grader("grade", classroom, "--course", OWN, "--out", tmp_path / "out", "--jobs", "1")
-    assert told.stdout.count("unchanged") == 1 and "mean 50.0%" in told.stdout
+    ended = grader("grade", classroom, "--course", OWN, "--out", tmp_path / "out", "--jobs", "1")
+    assert ended.stdout.count("unchanged") == 1 and "mean 50.0%" in ended.stdout
 
 
 class Given:

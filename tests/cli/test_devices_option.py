@@ -45,8 +45,8 @@ def in_sandbox(sandbox: Sandbox, look: Callable[[], Any]) -> Any:
     reader, writer = os.pipe()
     child = sandbox.fork(lambda: os.write(writer, json.dumps(look()).encode()) and None, [writer])
     os.close(writer)
-    with open(reader, encoding="utf-8") as told:
-        text = told.read()
+    with open(reader, encoding="utf-8") as ended:
+        text = ended.read()
     assert os.waitpid(child, 0)[1] == 0
     return json.loads(text)
 
@@ -84,17 +84,17 @@ def test_auto_is_resolved_for_the_machine(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize("command", ["check", "grade", "verify"])
 def test_real_devices_are_refused_where_there_are_none(command: str, tmp_path: Path) -> None:
     where = [OWN / "solutions", "--out", tmp_path] if command == "grade" else []
-    told = grader(command, *where, "--course", OWN, "--devices", "real")
-    assert told.returncode == 4 and "Traceback" not in told.stderr
-    assert told.stderr.splitlines() == [
+    ended = grader(command, *where, "--course", OWN, "--devices", "real")
+    assert ended.returncode == 4 and "Traceback" not in ended.stderr
+    assert ended.stderr.splitlines() == [
         f"error: --devices real: needs a CUDA device ({NO_CUDA})",
         "  use --devices simulated",
     ]
 
 
 def test_a_word_that_is_no_choice_is_refused() -> None:
-    told = grader("check", "--devices", "fake")
-    assert told.returncode == 4 and "auto" in told.stderr
+    ended = grader("check", "--devices", "fake")
+    assert ended.returncode == 4 and "auto" in ended.stderr
 
 
 def test_doctor_says_what_auto_means() -> None:

@@ -120,7 +120,7 @@ def test_stub_runs_and_raises_where_the_answer_was() -> None:
             "not indented like the body of `f`",
         ),
         ("    # solution:\n    # end\n    return 1\n", 2, "nothing between"),
-        ("    return 1\n    # solution:\n    # end\n", 3, "must stand in a function's body"),
+        ("    return 1\n    # solution:\n    # end\n", 3, "must be in a function's body"),
         ("    x = [\n    # solution:\n    1,\n    # end\n    ]\n", 3, "cut through the statement in line 2"),
         ("    x = 1  # solution:\n    # end\n", 2, "on a line of its own"),
         ("    return (\n", 2, "not valid Python"),
@@ -134,7 +134,7 @@ def test_wrong_markers_are_refused_with_their_line(body: str, line: int, message
 
 @pytest.mark.parametrize("source", ["# solution:\nx = 1\n# end\n", "class A:\n    # solution:\n    x = 1\n    # end\n"])
 def test_markers_outside_a_function_are_refused(source: str) -> None:
-    with pytest.raises(CourseError, match="must stand in a function's body"):
+    with pytest.raises(CourseError, match="must be in a function's body"):
         stub_of(source, "topic.py")
 
 

@@ -112,9 +112,9 @@ def test_damaged_file_is_refused_and_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "g"
     path.write_bytes(b"not a database, but somebody's only copy" * 100)
     before = path.read_bytes()
-    with pytest.raises(UserError, match="damaged") as told:
+    with pytest.raises(UserError, match="damaged") as caught:
         Gradebook.open(path)
-    assert told.value.fix and path.read_bytes() == before
+    assert caught.value.fix and path.read_bytes() == before
 
 
 @pytest.mark.parametrize("statement", ["PRAGMA user_version = 99", "CREATE TABLE somebody_elses (x)"])
@@ -123,9 +123,9 @@ def test_other_version_or_other_database_is_refused(tmp_path: Path, statement: s
     connection.execute(statement)
     connection.commit()
     connection.close()
-    with pytest.raises(UserError, match="gradebook") as told:
+    with pytest.raises(UserError, match="gradebook") as caught:
         Gradebook.open(tmp_path / "g")
-    assert "--out" in (told.value.fix or "")
+    assert "--out" in (caught.value.fix or "")
 
 
 def test_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:

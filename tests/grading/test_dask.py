@@ -61,7 +61,7 @@ class DaskCluster:
         self.address = scheduler.line.split()[-1]
 
     def worker(self, *options: str, **environment: str) -> subprocess.Popen[str]:
-        """One more worker, with one thread; with a nanny that starts it again unless told otherwise."""
+        """One more worker, with one thread; with a nanny that starts it again unless an option says otherwise."""
         self.environment |= environment
         preload = str(self.folder / "preload.py")
         places = ("--local-directory", str(self.folder), "--preload", preload)

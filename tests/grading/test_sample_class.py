@@ -59,9 +59,9 @@ def results(first: bytes) -> dict[str, SubmissionResult]:
 
 def test_everybody_earns_what_the_table_says(results: dict[str, SubmissionResult]) -> None:
     rows = re.findall(r"^\| (\w+) \|.*\| +(\d+) \|$", (CLASS / "README.md").read_text(), re.MULTILINE)
-    told = {name: float(points) for name, points in rows}
-    assert len(told) >= 18
-    assert {name.partition("_")[0]: result.score for name, result in results.items()} == told
+    in_readme = {name: float(points) for name, points in rows}
+    assert len(in_readme) >= 18
+    assert {name.partition("_")[0]: result.score for name, result in results.items()} == in_readme
     assert {result.max for result in results.values()} == {143.0}
 
 
@@ -106,11 +106,11 @@ def test_the_untouched_stubs_are_those_that_are_handed_out() -> None:
 @pytest.mark.parametrize("folder", [Path.home(), Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"), Path("/etc"), REPO])
 def test_nothing_is_written_outside_the_sandbox(results: dict[str, SubmissionResult], folder: Path) -> None:
     strays = ("torchkata-nadia.pt", "result-0.json", "result-1.json")
-    assert "Read-only file system" in told(results, "nadia", "checkpoints.save_weights").message
+    assert "Read-only file system" in check_of(results, "nadia", "checkpoints.save_weights").message
     assert not [name for name in strays if (folder / name).exists()]
 
 
-def told(results: dict[str, SubmissionResult], who: str, exercise: str) -> CheckResult:
+def check_of(results: dict[str, SubmissionResult], who: str, exercise: str) -> CheckResult:
     """The first check of an exercise that was not passed."""
     (found,) = (result for result in results[who].exercises if result.name == exercise)
     return next(check for check in found.checks if check.verdict != "passed")
@@ -144,7 +144,7 @@ def told(results: dict[str, SubmissionResult], who: str, exercise: str) -> Check
 def test_each_trouble_is_told_in_words(
     results: dict[str, SubmissionResult], who: str, exercise: str, verdict: str, words: str
 ) -> None:
-    check = told(results, who, exercise)
+    check = check_of(results, who, exercise)
     assert check.verdict == verdict
     assert words in check.message
 

@@ -145,9 +145,9 @@ def test_results_folder_among_the_submissions_is_skipped(tmp_path: Path) -> None
 def test_what_is_no_submission_is_told_with_a_fix(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").touch()
     for path in (tmp_path, tmp_path / "notes.txt", tmp_path / "missing"):
-        with pytest.raises(UserError) as told:
+        with pytest.raises(UserError) as caught:
             find_submissions([path], TOPICS)
-        assert told.value.fix
+        assert caught.value.fix
     with pytest.raises(UserError, match="no topic module"):
         open_submission(tmp_path, TOPICS)
 

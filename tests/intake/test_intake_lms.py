@@ -10,7 +10,7 @@ from make_class_zips import SIZE, SOLUTION, canvas_csv, canvas_zip, moodle_csv, 
 
 from grader.errors import UserError
 from grader.intake.find import find_submissions
-from grader.intake.lms import Piece, last_ones, pieces_of
+from grader.intake.lms import Piece, latest_files, pieces_of
 from grader.intake.roster import Roster
 from grader.intake.submission import Source
 from grader.intake.topics import Topics
@@ -90,7 +90,7 @@ def test_moodle_files_bring_their_time(tmp_path: Path) -> None:
 def test_last_resubmission_counts_and_the_others_are_named() -> None:
     files = [("vectors.py", 7), ("vectors-1.py", 8), ("vectors-2.py", 9), ("hw-1.py", 1), ("hw-2.py", 2)]
     pieces = [Piece(file, file, "ann", "1", order) for file, order in files]
-    last, notes = last_ones(pieces, Topics.of(TOPICS))
+    last, notes = latest_files(pieces, Topics.of(TOPICS))
     assert {piece.file: piece.path for piece in last} == {
         "vectors.py": "vectors-2.py",
         "hw-1.py": "hw-1.py",

@@ -1,4 +1,4 @@
-"""Notebooks: code cells in order become a module; what is left out is told with the number of its cell."""
+"""Notebooks: code cells in order become a module; what is left out is noted with the number of its cell."""
 
 from __future__ import annotations
 

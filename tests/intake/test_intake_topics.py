@@ -1,4 +1,4 @@
-"""Which file is which topic: by name, else by what it defines; a doubt is told and nothing is taken."""
+"""Which file is which topic: by name, else by what it defines; a doubt is noted and nothing is taken."""
 
 from __future__ import annotations
 
