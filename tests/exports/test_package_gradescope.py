@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from classrooms import OWN
+from shared import KIT_COURSE
 
 from grader.course import Course
 from grader.exports.package import gradescope, pinned
@@ -105,6 +106,15 @@ def test_archive_has_scripts_pinned_requirements_and_the_course(archive: Path) -
 def test_archive_is_the_same_bytes_every_time(archive: Path, tmp_path: Path) -> None:
     gradescope(Course.load(OWN), own=True, to=tmp_path / "again.zip")
     assert (tmp_path / "again.zip").read_bytes() == archive.read_bytes()
+
+
+def test_the_kit_of_a_course_is_packed_with_it(tmp_path: Path) -> None:
+    gradescope(Course.load(KIT_COURSE), own=True, to=tmp_path / "a.zip")
+    with zipfile.ZipFile(tmp_path / "a.zip") as packed:
+        names = set(packed.namelist())
+        packed.extractall(tmp_path / "unpacked")
+    assert {"course/kit/recipes.py", "course/kit/probes.py", "grader/checks/kit/files.py"} <= names
+    assert Course.load(tmp_path / "unpacked" / "course").kit is not None
 
 
 def test_shipped_course_is_packed_where_an_installed_grader_has_it(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from shared import DEVICES_AND_RANKS, OWN_COURSE, REPO
+from shared import DEVICES_AND_RANKS, KIT_COURSE, OWN_COURSE, REPO
 
 pytestmark = pytest.mark.slow
 
@@ -199,8 +199,23 @@ def test_the_command_prints_each_defect_and_exits_1(tmp_path: Path) -> None:
     assert done.stdout.splitlines() == [f"{course / file}:{line}: {words}", "1 defect"]
 
 
-@pytest.mark.parametrize("course", [OWN_COURSE, DEVICES_AND_RANKS], ids=lambda course: course.name)
+@pytest.mark.parametrize("course", [OWN_COURSE, DEVICES_AND_RANKS, KIT_COURSE], ids=lambda course: course.name)
 def test_the_command_exits_0_for_a_sound_course(course: Path) -> None:
     done = run("-m", "grader", "verify", "--course", str(course))
     assert done.returncode == 0, done.stdout
     assert done.stdout.splitlines() == ["the course is sound"]
+
+
+def test_a_kit_that_imports_answers_is_refused_line_by_line(tmp_path: Path) -> None:
+    course = Path(shutil.copytree(KIT_COURSE, tmp_path / "course"))
+    for name in ("probes", "recipes"):
+        with (course / "kit" / f"{name}.py").open("a") as file:
+            file.write("from solutions import layers\n")
+    done = run("-m", "grader", "verify", "--course", str(course))
+    assert done.returncode == 1, done.stderr
+    *defects, last = done.stdout.splitlines()
+    assert last == "2 defects"
+    for name, defect in zip(("probes", "recipes"), defects, strict=True):
+        file = course / "kit" / f"{name}.py"
+        line = len(file.read_text().splitlines())
+        assert defect.startswith(f"{file}:{line}: the kit imports `solutions.layers`: "), defect
