@@ -25,6 +25,8 @@ SLOW = (
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files with slow tests start first: begun last, one of them would leave the other cores idle at the end."""
+    gone = [name for name in SLOW if not (HERE / name).exists()]
+    assert not gone, f"SLOW names what does not exist: {gone}"
     for item in items:
         if any(item.path.is_relative_to(HERE / name) for name in SLOW):
             item.add_marker("slow")

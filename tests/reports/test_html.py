@@ -158,6 +158,7 @@ def test_pages_need_nothing_from_elsewhere(tmp_path: Path) -> None:
             assert (file.parent / target).is_file()
 
 
+@pytest.mark.slow
 def test_class_of_300_over_many_exercises_stays_below_10_mb(tmp_path: Path) -> None:
     shipped = Course.load()
     write_report(classroom(shipped, 300), shipped, tmp_path)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from shared import Warm
-
-from grader.sandbox.limits import Limits
+from shared import Warm, WarmUp
 
 MANIFEST = """\
 [course]
@@ -78,7 +75,7 @@ SCRIPTS = {
 
 
 @pytest.fixture(scope="module")
-def graded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warm]:
+def graded(warm: WarmUp, tmp_path_factory: pytest.TempPathFactory) -> Warm:
     folder = tmp_path_factory.mktemp("script")
     (folder / "course.toml").write_text(MANIFEST)
     for name, file, text in (
@@ -88,9 +85,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Warm]:
     ):
         (folder / name).mkdir()
         (folder / name / file).write_text(text)
-    warm = Warm(Path(folder), Limits(check_seconds=20.0))
-    yield warm
-    warm.worker.end()
+    return warm(Path(folder), check_seconds=20.0)
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
