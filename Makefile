@@ -32,6 +32,7 @@ lint: venv ## style, types, and who may import whom
 test: lint ## style, types and all tests
 	$(BIN)/python -m pytest -q -n 3 tests
 
+# The variable silences the theme's notice of its end of life (May 2027): it says nothing about this build.
 docs: venv ## the documentation as a site, in site/; a broken link or an undocumented public name fails
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
