@@ -35,6 +35,7 @@ test: lint ## style, types and all tests
 quick: lint ## style, types and the tests that are not slow: for every change, before `make test`
 	$(BIN)/python -m pytest -q -n $(JOBS) -m "not slow" tests
 
+# The variable silences the theme's notice of its end of life (May 2027): it says nothing about this build.
 docs: venv ## the documentation as a site, in site/; a broken link or an undocumented public name fails
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 

@@ -1,0 +1,118 @@
+"""The site: built strictly, complete, and readable without a network."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from pages import PAGES
+from shared import REPO
+
+OF_THE_SITE = [page for page in PAGES if page.parent == REPO / "docs"]
+
+ASSETS = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src", "video": "src"}
+"""What a browser loads by itself, and the attribute that names it; links that a reader may follow are not among it."""
+WITHOUT_LOADING = {"canonical", "next", "prev", "alternate"}
+"""Kinds of ``<link>`` that name a page and load nothing."""
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built site."""
+    return build(REPO, tmp_path_factory.mktemp("site"))
+
+
+def build(folder: Path, into: Path, code: int = 0) -> Path:
+    """Builds the documentation of a folder strictly, and expects this exit code."""
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(into)],
+        cwd=folder,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(REPO), "PYTHONDONTWRITEBYTECODE": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code, done.stdout
+    return into
+
+
+class Assets(HTMLParser):
+    """Collects what a page loads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if tag in ASSETS and given.get("rel") not in WITHOUT_LOADING and (address := given.get(ASSETS[tag])):
+            self.found.append(address)
+
+
+def test_every_page_is_built_from_a_page_and_opens_with_what_it_is_for(site: Path) -> None:
+    for page in OF_THE_SITE:
+        assert (site / f"{page.stem}.html").is_file()
+        first = page.read_text(encoding="utf-8").split("\n\n")[1]
+        assert "This page " in first or page.stem == "index", f"{page.name}: what is it for?"
+
+
+def test_nothing_is_loaded_from_a_network(site: Path) -> None:
+    for page in site.rglob("*.html"):
+        assets = Assets()
+        assets.feed(page.read_text(encoding="utf-8"))
+        assert assets.found
+        assert [address for address in assets.found if re.match(r"(\w+:)?//", address)] == [], page.name
+        for address in assets.found:
+            file = page.parent / address.partition("?")[0]
+            assert address.startswith(("data:", "/")) or file.is_file(), f"{page.name}: {address} is not there"
+
+
+def test_styles_and_pictures_load_nothing_from_a_network(site: Path) -> None:
+    for file in [*site.rglob("*.css"), *site.rglob("*.svg")]:
+        text = file.read_text(encoding="utf-8")
+        assert re.findall(r"""(?:url\(|@import |href=|src=)["']?(?:https?:)?//[^)"' ]+""", text) == [], file.name
+
+
+def test_search_index_has_every_page_and_is_there_for_pages_opened_from_the_disk(site: Path) -> None:
+    index = (site / "search" / "search_index.js").read_text(encoding="utf-8")
+    assert (site / "search" / "search_index.json").is_file()
+    for page in OF_THE_SITE:
+        assert f'"{page.stem}.html' in index or page.stem == "index"
+    assert "assets/iframe-worker.js" in (site / "index.html").read_text(encoding="utf-8")
+
+
+def test_every_public_name_of_the_test_kit_is_on_its_page(site: Path) -> None:
+    sys.path.insert(0, str(REPO / "docs"))
+    try:
+        from public_names import PAGE, missing_names, public_names
+    finally:
+        sys.path.pop(0)
+    html = (site / PAGE).read_text(encoding="utf-8")
+    assert len(public_names()) > 50
+    assert missing_names(html) == []
+    assert missing_names(html.replace('id="grader.testkit.tensors"', "")) == ["grader.testkit.tensors"]
+
+
+def test_a_broken_link_and_an_undocumented_name_stop_the_build(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    for file in (REPO / "docs").glob("*.*"):
+        (tmp_path / "docs" / file.name).write_bytes(file.read_bytes())
+    for folder in ("assets", "pictures"):
+        (tmp_path / "docs" / folder).symlink_to(REPO / "docs" / folder)
+    (tmp_path / "grader").symlink_to(REPO / "grader")
+    (tmp_path / "mkdocs.yml").write_bytes((REPO / "mkdocs.yml").read_bytes())
+    student = tmp_path / "docs" / "student.md"
+    student.write_text(student.read_text() + "\n[gone](nowhere.md)\n")
+    build(tmp_path, tmp_path / "one", code=1)
+    student.write_text(student.read_text().replace("[gone](nowhere.md)", ""))
+    kit = tmp_path / "docs" / "testkit.md"
+    kit.write_text(kit.read_text().replace("::: grader.testkit.tensors\n", ""))
+    build(tmp_path, tmp_path / "two", code=1)
