@@ -165,12 +165,13 @@ def verify(course: CourseOption = None, devices: DevicesOption = "auto") -> int:
     from grader.course import Course
     from grader.grading.verify import verify_course
     from grader.machine import resolve_devices
+    from grader.text import counted
 
     meant = resolve_devices(devices)
     defects = verify_course(Course.load(course), lambda text: typer.echo(text, err=True), meant)
     for defect in defects:
         typer.echo(str(defect))
-    typer.echo(f"{len(defects)} defect{'s'[: len(defects) != 1]}" if defects else "the course is sound")
+    typer.echo(counted(len(defects), "defect") if defects else "the course is sound")
     return 1 if defects else 0
 
 
