@@ -74,6 +74,10 @@ class SubmissionCrashed(Stopped):
     """The student process ended, broke the protocol, or went over a limit."""
 
 
+class NoAnswer(SubmissionCrashed):
+    """The student process sent something that is not an answer: not data, or too much of it."""
+
+
 class Transport(Protocol):
     """Carries one request to wherever submitted code runs, and its reply back."""
 
@@ -141,11 +145,11 @@ class Channel:
         self.record.append(Exchange(request, reply if len(reply) <= MOST_KEPT else hashlib.sha256(reply).digest()))
         self._received += len(reply)
         if self._received > MOST_RECEIVED:
-            raise SubmissionCrashed(f"sent more than {MOST_RECEIVED >> 20} MiB in one check")
+            raise NoAnswer(f"sent more than {MOST_RECEIVED >> 20} MiB in one check")
         try:
             return self._value(wire.unpack(reply, Reply), shown)
         except WireError as error:
-            raise SubmissionCrashed(f"sent an answer that is not data ({error})") from None
+            raise NoAnswer(f"sent an answer that is not data ({error})") from None
 
     def _value(self, reply: Reply, shown: Call | None) -> Any:
         match reply:
@@ -164,7 +168,7 @@ class Channel:
                 missing.kind, missing.message = "missing", one_line(name)
                 raise missing
             case TooLarge(reason):
-                raise SubmissionCrashed(f"returned something too big to look at ({reason})")
+                raise NoAnswer(f"returned something too big to look at ({reason})")
 
     def _reference(self, value: object) -> Tree:
         if isinstance(value, Remote):
@@ -249,7 +253,7 @@ class Remote:
     def __len__(self) -> int:
         length = self._channel.request("len", (self,), {}, Call("len", (self,), {}))
         if type(length) is not int or length < 0:
-            raise SubmissionCrashed("sent a length that is not a number")
+            raise NoAnswer("sent a length that is not a number")
         return length
 
     def __iter__(self) -> Iterator[Any]:

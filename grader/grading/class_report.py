@@ -11,7 +11,6 @@ from grader.grading.exit_codes import Tally
 from grader.grading.settings import ClassSettings
 from grader.reports.jsonl import write_jsonl
 from grader.reports.notes import NoteList
-from grader.results import UNASSESSED
 from grader.text import points
 
 
@@ -59,7 +58,7 @@ def _note(row: Row, notes: NoteList) -> None:
         notes.add(f"{name}: {note}", urgent=row.result.score == 0)
     for exercise in row.result.exercises:
         # It takes the points from the total, and a submission can bring it about: somebody has to look at it.
-        if any(c.verdict == "skipped" and c.message.startswith(UNASSESSED) for c in exercise.checks):
+        if any(check.cause and check.cause.kind == "not_simulated" for check in exercise.checks):
             skipped = f"{exercise.name} was skipped for what it uses: have a look at the code"
             notes.add(f"{name}: {skipped}, or grade it where there is a GPU", urgent=True)
     if row.late is not None:

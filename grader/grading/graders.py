@@ -7,14 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from types import TracebackType
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
 
 from grader.course import Course, checks_of
 from grader.grading.protocol import WorkerOptions
 from grader.intake.submission import Source
-from grader.results import CheckResult, ExerciseResult, SubmissionResult
+from grader.judge import explain
+from grader.results import Cause, CheckResult, ExerciseResult, SubmissionResult
+
+_MAX_REASON: Final = 5_000
+"""Characters of a fault that results keep: the last ones, since a traceback ends with what went wrong."""
 
 
 class Graded(msgspec.Struct, frozen=True):
@@ -55,12 +59,12 @@ class Graders(Protocol):
 
 def error_result(course: Course, options: WorkerOptions, name: str, reason: str) -> SubmissionResult:
     """The result of a submission that the grader failed on: every check is an ``error``, nothing counts against it."""
-    text = f"The grader failed here; this is not your fault and costs no points.\n{reason}"
+    cause = Cause(kind="grader_fault", stage="submission", reason=reason[-_MAX_REASON:])
     wanted = set(course.select(options.exercises))
     checks: dict[str, list[CheckResult]] = {}
     for topic in {exercise.topic for exercise in course.exercises if exercise.full_name in wanted}:
         for check in checks_of(course, topic):
-            result = CheckResult(name=check.function.removeprefix("test_"), verdict="error", message=text)
+            result = explain.result(check.function.removeprefix("test_"), cause)
             checks.setdefault(check.exercise, []).append(result)
     exercises = tuple(
         ExerciseResult(name=name, score=0.0, max=0.0, checks=tuple(checks.get(name, ())))

@@ -105,6 +105,7 @@ def _written(course: Course, topic: Topic) -> Iterator[Defect]:
 
 
 def _graded(course: Course, topic: Topic, judge: object) -> Iterator[Defect]:
+    from grader.judge import cause as causes
     from grader.judge import explain
     from grader.judge.judge import Judge, TopicDesk
 
@@ -115,8 +116,7 @@ def _graded(course: Course, topic: Topic, judge: object) -> Iterator[Defect]:
         desk = TopicDesk(judge.host, course, topic.name, {path.name: path.read_bytes() for path in folder.glob("*.py")})
         try:
             if desk.failure is not None:
-                text = explain.import_failed(topic.name, desk.failure, "").removeprefix(f"{topic.name}.py ")
-                yield Defect(file, None, _line(text))
+                yield Defect(file, None, explain.for_author(causes.import_failed(topic.name, desk.failure, "")))
                 continue
             for exercise in topic.exercises:
                 for result in judge.run_checks(exercise.full_name, desk)[0]:

@@ -11,18 +11,19 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from grader.border.messages import ImportFailure, ImportRaised, ImportTimeout, SourceLine
+from grader.border.messages import ImportFailure, SourceLine
 from grader.border.proxies import Call, Channel, SubmissionCrashed, answered
 from grader.course import Course, Exercise, Topic, kit
 from grader.errors import CourseError
 from grader.intake.submission import Submission
+from grader.judge import cause as causes
 from grader.judge import explain
+from grader.judge.check import Check, Trace
 from grader.judge.endless_loops import endless
 from grader.judge.in_process import reference_raises
 from grader.judge.misconceptions import Bind, Recorder, WrongAnswers, wrong_files
-from grader.judge.run import Check, Trace
 from grader.judge.session import CollectedChecks
-from grader.results import NOT_ASSESSED, CheckResult, ExerciseResult, SubmissionResult, VerdictKind
+from grader.results import NOT_ASSESSED, Cause, CheckResult, ExerciseResult, SubmissionResult
 from grader.student.client import HostClient
 from grader.student.exercise import ExerciseProcess
 from grader.student.topic import TopicProcess
@@ -33,6 +34,7 @@ class TopicDesk:
 
     explains = True
     only_records = False
+    sends_ahead = True
 
     def __init__(self, host: HostClient, course: Course, topic: str, files: dict[str, bytes], bind: Bind = ()) -> None:
         self._host = host
@@ -53,6 +55,11 @@ class TopicDesk:
     def failure(self) -> ImportFailure | None:
         """Why the topic cannot be imported, else None."""
         return self._process.failure
+
+    @property
+    def seconds(self) -> float:
+        """The limit of the topic's time."""
+        return self._host.limits.topic_seconds
 
     @property
     def out_of_time(self) -> bool:
@@ -106,11 +113,11 @@ class TopicDesk:
     def _set_deadline(self, exercise: ExerciseProcess) -> None:
         exercise.deadline = min(time.monotonic() + self._host.limits.check_seconds, self._until)
 
-    def prime(self, plan: list[bytes]) -> bool:
+    def prime(self, requests: list[bytes]) -> bool:
         # Not before one answer came: a stub's refusals need no plan, and would leave its replies unread.
         if self._exercise is None or not self._answered:
             return False
-        self._exercise.prime(plan)
+        self._exercise.prime(requests)
         return True
 
     def discard(self) -> None:
@@ -130,7 +137,7 @@ class TopicDesk:
     def last_call(self) -> Call | None:
         return self._channel.last if self._channel else None
 
-    def owes_error(self, check: Check, fixtures: dict[str, Any]) -> bool:
+    def reference_also_fails(self, check: Check, fixtures: dict[str, Any]) -> bool:
         return reference_raises(self._course, check, fixtures)
 
     def close(self) -> None:
@@ -189,22 +196,18 @@ class Judge:
     ) -> Iterable[ExerciseResult]:
         file = f"{topic.name}.py"
         if file not in submission.files:
-            note = next(iter(submission.notes_on(file)), f"{file} is not in the submission")
-            yield from (self._all(exercise, "failed", note) for exercise in exercises)
+            cause = causes.missing_file(topic.name, next(iter(submission.notes_on(file)), ""))
+            yield from (self._all(exercise, cause) for exercise in exercises)
             return
         desk = TopicDesk(self.host, self.course, topic.name, submission.files)
         try:
             if desk.failure is not None:
-                verdict = _verdict_of(desk.failure)
-                text = explain.import_failed(topic.name, desk.failure, desk.import_prints())
-                yield from (self._all(exercise, verdict, text) for exercise in exercises)
+                cause = causes.import_failed(topic.name, desk.failure, desk.import_prints())
+                yield from (self._all(exercise, cause) for exercise in exercises)
                 return
             for exercise in exercises:
                 unmet = [need for need in exercise.needs if not earned.get(need, False)]
-                if unmet:
-                    result = self._all(exercise, "blocked", f"{' and '.join(unmet)} must pass first")
-                else:
-                    result = self._grade_exercise(exercise, desk)
+                result = self._all(exercise, causes.blocked(unmet)) if unmet else self._grade_exercise(exercise, desk)
                 earned[result.name] = result.max == 0 or result.score == result.max
                 yield result
         finally:
@@ -223,18 +226,17 @@ class Judge:
         """Runs the checks of one exercise; the traces of those that were run come along."""
         results: list[CheckResult] = []
         traces: dict[str, Trace] = {}
-        stop: CheckResult | None = None
+        stop: Cause | None = None
         for check in self.checks.of(exercise):
             if stop is None and desk.out_of_time:
-                limit = desk._host.limits.topic_seconds
-                stop = CheckResult(name="", verdict="timeout", message=f"the topic's {limit:g} s are used up")
+                stop = causes.topic_timeout(desk.seconds)
             if stop is not None:
-                results.append(CheckResult(name=check.name, verdict=stop.verdict, message=stop.message))
+                results.append(explain.result(check.name, stop))
                 continue
             result, traces[check.name] = self.checks.run(check, desk)
             results.append(result)
             if result.verdict == "timeout":
-                stop = CheckResult(name="", verdict="timeout", message=result.message)
+                stop = result.cause
         desk.leave()
         return results, traces
 
@@ -247,8 +249,8 @@ class Judge:
         """
         with contextlib.closing(TopicDesk(self.host, self.course, topic, wrong_files(self.course, topic))) as desk:
             if desk.failure is not None:
-                text = explain.import_failed(topic, desk.failure, "").removeprefix(f"{topic}.py ")
-                raise CourseError(self.course.misconceptions_file(topic), None, " | ".join(text.splitlines()))
+                text = explain.for_author(causes.import_failed(topic, desk.failure, ""))
+                raise CourseError(self.course.misconceptions_file(topic), None, text)
             yield desk
 
     @contextlib.contextmanager
@@ -264,12 +266,11 @@ class Judge:
 
             yield record
 
-    def _all(self, exercise: Exercise, verdict: VerdictKind, message: str) -> ExerciseResult:
-        checks = [
-            CheckResult(name=check.name, verdict=verdict, message=message)
-            for check in self.checks.of(exercise.full_name)
-        ]
-        return score(exercise, checks, None)
+    def _all(self, exercise: Exercise, cause: Cause) -> ExerciseResult:
+        """The result of an exercise none of whose checks could run, for one cause."""
+        return score(
+            exercise, [explain.result(check.name, cause) for check in self.checks.of(exercise.full_name)], None
+        )
 
 
 def score(exercise: Exercise, checks: Sequence[CheckResult], misconception: str | None) -> ExerciseResult:
@@ -284,12 +285,3 @@ def score(exercise: Exercise, checks: Sequence[CheckResult], misconception: str 
         misconception=misconception,
         checks=tuple(checks),
     )
-
-
-def _verdict_of(failure: ImportFailure) -> VerdictKind:
-    match failure:
-        case ImportRaised(kind) if kind not in ("SystemExit", "KeyboardInterrupt"):
-            return "failed"
-        case ImportTimeout():
-            return "timeout"
-    return "crashed"

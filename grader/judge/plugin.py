@@ -14,7 +14,8 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from grader.judge.run import Check, Desk
+    from grader.judge.check import Check
+    from grader.judge.desk import Desk
     from grader.results import CheckResult
 
 DeskFor: pytest.StashKey[Callable[[Check], Desk]] = pytest.StashKey()
@@ -71,7 +72,7 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
     found = [item for item in items if isinstance(item, pytest.Function) and item.get_closest_marker("exercise")]
     if not found:
         return
-    from grader.judge.run import Check
+    from grader.judge.check import Check
 
     seed = config.getoption("--grader-seed")
     checks = config.stash[Checks] = {}

@@ -17,9 +17,10 @@ from _pytest.config import Config, _prepareconfig
 from _pytest.runner import runtestprotocol
 
 from grader.errors import UserError
-from grader.judge import plugin, run
-from grader.judge.explain import fault
-from grader.judge.run import Check, Desk, Trace
+from grader.judge import cause as causes
+from grader.judge import explain, plugin, run
+from grader.judge.check import Check, Trace
+from grader.judge.desk import Desk
 from grader.results import CheckResult
 
 _AUTOLOAD = "PYTEST_DISABLE_PLUGIN_AUTOLOAD"
@@ -96,13 +97,12 @@ class CollectedChecks:
         for report in reports:
             if report.skipped:
                 reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-                return CheckResult(name=check.name, verdict="skipped", message=reason.removeprefix("Skipped: ")), Trace(
-                    "skipped"
-                )
+                cause = causes.not_assessed(reason.removeprefix("Skipped: "))
+                return explain.result(check.name, cause), Trace("skipped")
         result = results.get(item.nodeid)
         if result is None or any(report.failed for report in reports if report.when != "call"):
             text = next((_words(report) for report in reports if report.failed), "")
-            return CheckResult(name=check.name, verdict="error", message=fault(check, text)), Trace("error")
+            return explain.result(check.name, causes.fault(check, text)), Trace("error")
         return result, trace
 
     def _run_plainly(self, check: Check, desk: Desk) -> tuple[CheckResult, Trace]:
@@ -111,7 +111,7 @@ class CollectedChecks:
         try:
             return run.run(check, desk, dict(callspec.params) if callspec else {})
         except pytest.skip.Exception as skipped:
-            return CheckResult(name=check.name, verdict="skipped", message=str(skipped)), Trace("skipped")
+            return explain.result(check.name, causes.not_assessed(str(skipped))), Trace("skipped")
 
 
 @contextlib.contextmanager

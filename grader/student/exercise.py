@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 from grader.border.frames import BrokenFrame, FrameReader, frame
 from grader.border.messages import SourceLine
-from grader.border.proxies import SubmissionCrashed, SubmissionTimeout
+from grader.border.proxies import NoAnswer, SubmissionCrashed, SubmissionTimeout
 from grader.border.transport import PlanLeft
 from grader.student.prints import Prints
 
@@ -163,9 +163,9 @@ class ExerciseProcess:
 
     def _crash(self, reason: str) -> SubmissionCrashed:
         self.alive = False
-        return SubmissionCrashed(
-            f"sent something that is no answer ({reason})" if reason else self._topic.why_it_ended()
-        )
+        if reason:
+            return NoAnswer(f"sent something that is no answer ({reason})")
+        return SubmissionCrashed(self._topic.why_it_ended())
 
     def _locate(self) -> None:
         """Asks the process where it is, best effort, before it is ended."""
