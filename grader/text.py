@@ -37,6 +37,11 @@ def percent(score: float, maximum: float) -> float | None:
     return None if maximum <= 0 else int(score / maximum * 1000 + 1e-9) / 10
 
 
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """A number with its noun: ``1 line``, ``2 lines``; ``plural`` for a noun that takes no plain s."""
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"
+
+
 def points(score: float, maximum: float) -> str:
     """``2/2``, ``1.5/2``."""
     return f"{score:g}/{maximum:g}"
