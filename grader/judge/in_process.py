@@ -18,6 +18,7 @@ from grader.border.proxies import Call, Channel
 from grader.border.service import Service
 from grader.border.transport import LocalTransport
 from grader.judge import explain, run
+from grader.judge.session import CollectedChecks, with_collected_checks
 from grader.results import NOT_ASSESSED
 
 if TYPE_CHECKING:
@@ -134,15 +135,16 @@ class LocalDesks:
     def _passes(self, exercise: str) -> bool:
         """Whether an exercise passes; run apart, once, as pytest-xdist may run its checks in another process."""
         if exercise not in self._earned:
-            from grader.judge.session import CollectedChecks
-
             topic = exercise.partition(".")[0]
-            file = self._course.checks_dir / f"test_{topic}.py"
-            collected = CollectedChecks([file], self._course.checks_dir, self._seed)
-            self._earned[exercise] = all(
-                collected.run(check, self.desk_for(check))[0].verdict in ("passed", *NOT_ASSESSED)
-                for check in collected.of(exercise)
-            )
+            file = self._course.check_file(topic)
+
+            def all_pass(checks: CollectedChecks) -> bool:
+                return all(
+                    checks.run(check, self.desk_for(check))[0].verdict in ("passed", *NOT_ASSESSED)
+                    for check in checks.of(exercise)
+                )
+
+            self._earned[exercise] = with_collected_checks([file], self._course.checks_dir, self._seed, all_pass)
         return self._earned[exercise]
 
 
