@@ -5,17 +5,122 @@ Never holds live objects: everything here can be written as JSON and read back e
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Final, Literal
 
 import msgspec
+from msgspec.structs import replace
 
-SCHEMA = 1
+SCHEMA = 2
+"""Schema 2 added `CheckResult.cause`; everything of schema 1 stayed as it was."""
 
 VerdictKind = Literal["passed", "failed", "blocked", "skipped", "timeout", "crashed", "error"]
 NOT_ASSESSED: frozenset[str] = frozenset({"skipped", "error"})
 """Verdicts that take their check out of the total: they say nothing about the student."""
-UNASSESSED = "cannot be assessed without a GPU:"
-"""Begins the message of a check that was skipped for what the submission itself used."""
+
+CauseKind = Literal[
+    "assertion",
+    "exception",
+    "missing",
+    "unwritten",
+    "unrecorded",
+    "timeout",
+    "crash",
+    "no_answer",
+    "blocked",
+    "not_assessed",
+    "not_simulated",
+    "grader_fault",
+]
+"""Why a check did not pass:
+
+- ``assertion``: the answer is wrong; ``exception``: the submission raised instead of answering
+- ``missing``: there is no such file or name; ``unwritten``: the exercise is still as it was handed out
+- ``unrecorded``: it failed, and the grader of that time (schema 1) kept no more than the message
+- ``timeout``: nothing came in time; ``crash``: the process ended or went over a limit
+- ``no_answer``: the process sent something that is not an answer: not data, or too much of it
+- ``blocked``: another exercise must pass first
+- ``not_assessed``: the check cannot run here, e.g. without a GPU
+- ``not_simulated``: the submission uses what simulated devices do not have: somebody should look at its code
+- ``grader_fault``: the check or the grader is wrong; nobody loses points
+"""
+
+Stage = Literal["check", "import", "topic", "submission"]
+"""What a cause is about: one check, importing the topic, the topic as a whole (its file, its time), or all of it."""
+
+VERDICT_OF: Final[Mapping[CauseKind, VerdictKind]] = {
+    "assertion": "failed",
+    "exception": "failed",
+    "missing": "failed",
+    "unwritten": "failed",
+    "unrecorded": "failed",
+    "timeout": "timeout",
+    "crash": "crashed",
+    "no_answer": "crashed",
+    "blocked": "blocked",
+    "not_assessed": "skipped",
+    "not_simulated": "skipped",
+    "grader_fault": "error",
+}
+"""The verdict of a check that did not pass, by the kind of its cause."""
+
+
+class Frame(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One line of source in a traceback.
+
+    Attributes:
+        file: its path in the submission.
+        line: from 1; 0 when unknown.
+        function: the function that it is in; may be empty.
+        text: the line itself, stripped; may be empty.
+    """
+
+    file: str
+    line: int
+    function: str = ""
+    text: str = ""
+
+
+class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Why a check did not pass, as data: each fact by itself, all of them bounded, empty where there is none.
+
+    Equal causes are one cause: checks that could not run for the same reason have equal ones.
+
+    Attributes:
+        kind: what happened.
+        stage: what it is about.
+        sentence: what the check asks for; empty when the cause is not about this one check.
+        call: the call as a line that can be pasted.
+        returned: what came back, as text.
+        expected: what should have come back, as text; always empty for a hidden check.
+        reason: the reason in words; empty where kind and facts say all.
+        exception_type: name of the exception's type, e.g. ``ValueError``.
+        exception_message: the exception's text.
+        frames: the student's own lines, outermost first: of the traceback, or the one that an endless loop is at.
+        prints: the beginning of what the submission printed.
+        printed: how many characters it printed in all.
+        note: what else to know, e.g. that the same call was right when it was made alone.
+        names: exercises that must pass first, or the name that is missing.
+        file: the topic's file, where the cause is about that file.
+        check_line: the line of the check that is wrong, for a fault of the check.
+    """
+
+    kind: CauseKind
+    stage: Stage = "check"
+    sentence: str = ""
+    call: str = ""
+    returned: str = ""
+    expected: str = ""
+    reason: str = ""
+    exception_type: str = ""
+    exception_message: str = ""
+    frames: tuple[Frame, ...] = ()
+    prints: str = ""
+    printed: int = 0
+    note: str = ""
+    names: tuple[str, ...] = ()
+    file: str = ""
+    check_line: Frame | None = None
 
 
 class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,12 +129,14 @@ class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         name: the check's name, e.g. ``rows_dotted_with_rows``.
         verdict: one of the verdict kinds.
-        message: what the student reads; empty when passed.
+        message: what the student reads, made of the cause; empty when passed. To be printed, never to be read by code.
+        cause: why it did not pass; None when passed.
     """
 
     name: str
     verdict: VerdictKind
     message: str = ""
+    cause: Cause | None = None
 
 
 class ExerciseResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,9 +171,31 @@ def to_json(result: SubmissionResult) -> bytes:
 
 
 def from_json(line: bytes | str) -> SubmissionResult:
-    """The inverse of `to_json`.
+    """The inverse of `to_json`; a result of schema 1 becomes one of this schema.
 
     Raises:
         msgspec.ValidationError: if the line is not such an object.
     """
-    return msgspec.json.decode(line, type=SubmissionResult)
+    result = msgspec.json.decode(line, type=SubmissionResult)
+    return _from_schema_1(result) if result.schema == 1 else result
+
+
+_KIND_IN_SCHEMA_1: Final[Mapping[VerdictKind, CauseKind]] = {
+    "failed": "unrecorded",
+    "timeout": "timeout",
+    "crashed": "crash",
+    "blocked": "blocked",
+    "skipped": "not_assessed",
+    "error": "grader_fault",
+}
+
+
+def _from_schema_1(result: SubmissionResult) -> SubmissionResult:
+    """The same result with causes that hold what schema 1 kept: the verdict and the message."""
+
+    def with_cause(check: CheckResult) -> CheckResult:
+        kind = _KIND_IN_SCHEMA_1.get(check.verdict)
+        return check if kind is None else replace(check, cause=Cause(kind=kind, reason=check.message))
+
+    exercises = tuple(replace(one, checks=tuple(map(with_cause, one.checks))) for one in result.exercises)
+    return replace(result, schema=SCHEMA, exercises=exercises)

@@ -69,6 +69,10 @@ class SubmissionCrashed(Stopped):
     """The student process ended, broke the protocol, or went over a limit."""
 
 
+class NoAnswer(SubmissionCrashed):
+    """The student process sent something that is not an answer: not data, or too much of it."""
+
+
 class Transport(Protocol):
     """Carries one request to wherever submitted code runs, and its reply back."""
 
@@ -135,11 +139,11 @@ class Channel:
         self.record.append(Exchange(request, reply if len(reply) <= MOST_KEPT else hashlib.sha256(reply).digest()))
         self._received += len(reply)
         if self._received > MOST_RECEIVED:
-            raise SubmissionCrashed(f"sent more than {MOST_RECEIVED >> 20} MiB in one check")
+            raise NoAnswer(f"sent more than {MOST_RECEIVED >> 20} MiB in one check")
         try:
             return self._value(wire.unpack(reply), shown)
         except WireError as error:
-            raise SubmissionCrashed(f"sent an answer that is not data ({error})") from None
+            raise NoAnswer(f"sent an answer that is not data ({error})") from None
 
     def _value(self, reply: Tree, shown: Call | None) -> Any:
         match reply:
@@ -158,7 +162,7 @@ class Channel:
                 missing.kind, missing.message = "missing", one_line(name)
                 raise missing
             case ["large", str(reason)]:
-                raise SubmissionCrashed(f"returned something too big to look at ({reason})")
+                raise NoAnswer(f"returned something too big to look at ({reason})")
         raise WireError("an unknown reply")
 
     def _reference(self, value: object) -> Tree:
@@ -239,7 +243,7 @@ class Remote:
     def __len__(self) -> int:
         length = self._channel.request("len", (self,), {}, Call("len", (self,), {}))
         if type(length) is not int or length < 0:
-            raise SubmissionCrashed("sent a length that is not a number")
+            raise NoAnswer("sent a length that is not a number")
         return length
 
     def __iter__(self) -> Iterator[Any]:
@@ -324,7 +328,7 @@ def _raised(kind: str, built_in: bool, message: str, frames: list[Tree]) -> Base
         return SubmissionCrashed(OUT_OF_MEMORY)
     lines = source_lines(frames)
     if lines is None:
-        return SubmissionCrashed("sent an exception that is not data")
+        return NoAnswer("sent an exception that is not data")
     error = _kind_of(kind if built_in else "")(message[:MAX_MESSAGE])
     error.kind, error.exact, error.message, error.frames = one_line(kind), built_in, message[:MAX_MESSAGE], lines
     return error

@@ -54,15 +54,15 @@ def classroom(entry: Entry, root: Path) -> str:
     for exercise in entry.result.exercises:
         verdict = worst(exercise)
         status = "pass" if verdict == "passed" else "error" if verdict == "error" else "fail"
-        messages = [check.message for check in exercise.checks if check.verdict != "passed"]
-        first = next((check for check in exercise.checks if check.verdict != "passed"), None)
+        groups = alike([check for check in exercise.checks if check.verdict != "passed"])
+        first = groups[0][0] if groups else None
         topic = exercise.name.partition(".")[0]
         file, line = place(exercise, first, entry.files(), root) if first else (in_repository(f"{topic}.py", root), 1)
         tests.append(
             {
                 "name": exercise.name,
                 "status": status,
-                "message": bounded("\n\n".join(dict.fromkeys(messages)), 40, 300),
+                "message": bounded("\n\n".join(group[0].message for group in groups), 40, 300),
                 "test_code": f"grader check {exercise.name}",
                 "filename": file,
                 "line_no": line,
@@ -82,9 +82,9 @@ def _problems(entry: Entry) -> Iterator[tuple[Entry, ExerciseResult, CheckResult
     for exercise in entry.result.exercises:
         for check in exercise.checks:
             if check.verdict in ("failed", "timeout", "crashed", "error"):
-                if check.message not in seen:
+                if check.cause is None or check.cause not in seen:
                     yield entry, exercise, check
-                seen.add(check.message)
+                seen.add(check.cause)
                 break
 
 

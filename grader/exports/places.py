@@ -15,7 +15,7 @@ def place(exercise: ExerciseResult, check: CheckResult, files: Mapping[str, byte
     topic, _, name = exercise.name.partition(".")
     file = f"{topic}.py"
     lines = lines_in(files[file]) if file in files else []
-    pointed = [line for path, line in lines_of(check.message) if path == file and 1 <= line <= max(1, len(lines))]
+    pointed = [line for path, line in lines_of(check) if path == file and 1 <= line <= max(1, len(lines))]
     line = pointed[-1] if pointed else definition(lines, name)[0]
     return in_repository(file, root), max(1, line)
 

@@ -8,6 +8,7 @@ import msgspec
 
 from grader.course.due import LatePolicy, moment
 from grader.intake.submission import Arrival
+from grader.text import counted
 
 _DAY = 86_400.0
 
@@ -28,8 +29,7 @@ class Late(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         if self.days is None:
             return "late by the LMS's mark, nobody says how late: no penalty taken (a roster can tell)"
-        days = f"{self.days} day{'s'[: self.days != 1]}"
-        return f"{days} late by its {self.by}: {100 * self.penalty:g} % off"
+        return f"{counted(self.days, 'day')} late by its {self.by}: {100 * self.penalty:g} % off"
 
 
 def lateness(arrival: Arrival, policy: LatePolicy) -> Late | None:

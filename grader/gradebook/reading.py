@@ -55,7 +55,7 @@ def runs(db: sqlite3.Connection) -> Iterator[Run]:
 
 
 def decoded(text: str) -> SubmissionResult | None:
-    """A stored result; None if it is of another schema, and so has to be made again."""
+    """A stored result, also one of an older schema; None if it cannot be read, and so has to be made again."""
     try:
         result = from_json(text)
     except msgspec.ValidationError:

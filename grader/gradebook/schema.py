@@ -17,7 +17,7 @@ from pathlib import Path
 
 from grader.errors import UserError
 
-VERSION = 2
+VERSION = 3
 BUSY_SECONDS = 30.0
 _TABLES = """
 CREATE TABLE courses (id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, name TEXT NOT NULL);
@@ -68,6 +68,17 @@ CREATE VIEW verdicts AS SELECT results.id AS result, run, name AS submission,
     json_each(exercise.value, '$.checks') AS checked;
 CREATE VIEW sandboxes AS SELECT run, json_extract(result, '$.sandbox') AS layers, count(*) AS results
     FROM results GROUP BY run, layers;
+"""
+# Results of schema 2, which say why a check did not pass. Those of schema 1 stay as they are and are converted when
+# read; the version keeps older graders from taking results that they cannot read for work that was never graded.
+_THIRD = """
+DROP VIEW verdicts;
+CREATE VIEW verdicts AS SELECT results.id AS result, run, name AS submission,
+    json_extract(exercise.value, '$.name') AS exercise, json_extract(checked.value, '$.name') AS check_name,
+    json_extract(checked.value, '$.verdict') AS verdict, json_extract(checked.value, '$.message') AS message,
+    json_extract(checked.value, '$.cause.kind') AS cause
+    FROM results JOIN submissions ON submissions.id = results.submission, json_each(result, '$.exercises') AS exercise,
+    json_each(exercise.value, '$.checks') AS checked;
 """
 
 
@@ -165,14 +176,16 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("PRAGMA foreign_keys = ON")
     if _version(connection) == VERSION:
         return
-    if _version(connection) == 1:
-        _copy(connection, path)
+    before = _version(connection)
+    if before:
+        _copy(connection, path, before)
     connection.execute("BEGIN IMMEDIATE")
     try:
         version = _version(connection)  # Asked again under the lock: another grader may have made it meanwhile.
         for statement in [
             *(_TABLES.split(";\n") if version == 0 else ()),
             *(_SECOND.split(";\n") if version < 2 else ()),
+            *(_THIRD.split(";\n") if version < 3 else ()),
         ]:
             connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {VERSION}")
@@ -202,9 +215,9 @@ def _version(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
-def _copy(connection: sqlite3.Connection, path: Path) -> None:
+def _copy(connection: sqlite3.Connection, path: Path, version: int) -> None:
     """Keeps the gradebook as it was before it is migrated."""
-    target = path.with_name(f"{path.stem}.version-1{path.suffix}")
+    target = path.with_name(f"{path.stem}.version-{version}{path.suffix}")
     if free(target):
         with contextlib.closing(sqlite3.connect(target)) as copy:
             connection.backup(copy)

@@ -20,13 +20,16 @@ import msgspec
 from grader.grading.protocol import WorkerOptions
 from grader.grading.worker_process import Worker, WorkerDied
 from grader.intake.submission import Source, Submission, digest
-from grader.results import CheckResult, ExerciseResult, SubmissionResult
+from grader.judge import explain
+from grader.results import Cause, CheckResult, ExerciseResult, SubmissionResult
 
 if TYPE_CHECKING:
     from grader.course import Course
 
 _SPARE_SECONDS = 120.0
 _TRIES = 3
+_MAX_REASON = 5_000
+"""Characters of a fault that results keep: the last ones, since a traceback ends with what went wrong."""
 
 
 class Graded(msgspec.Struct, frozen=True):
@@ -174,12 +177,12 @@ def lost(course: Course, options: WorkerOptions, name: str, reason: str) -> Subm
     """The result of a submission that the grader failed on: every check is an ``error``, nothing counts against it."""
     from grader.course import checks_of
 
-    text = f"The grader failed here; this is not your fault and costs no points.\n{reason}"
+    cause = Cause(kind="grader_fault", stage="submission", reason=reason[-_MAX_REASON:])
     wanted = set(course.select(options.exercises))
     checks: dict[str, list[CheckResult]] = {}
     for topic in {exercise.topic for exercise in course.exercises if exercise.full_name in wanted}:
         for check in checks_of(course, topic):
-            result = CheckResult(name=check.function.removeprefix("test_"), verdict="error", message=text)
+            result = explain.result(check.function.removeprefix("test_"), cause)
             checks.setdefault(check.exercise, []).append(result)
     exercises = tuple(
         ExerciseResult(name=name, score=0.0, max=0.0, checks=tuple(checks.get(name, ())))

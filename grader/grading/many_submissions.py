@@ -27,7 +27,6 @@ from grader.intake.roster import Roster
 from grader.intake.submission import Ready, Source, digest
 from grader.machine import versions
 from grader.reports.jsonl import write_jsonl
-from grader.results import UNASSESSED
 from grader.text import clean, points
 
 _LINES = 20
@@ -194,7 +193,7 @@ def _noting(rows: Iterable[Row], asides: Asides) -> Iterator[Row]:
             asides.say(f"{row.result.submission}: {note}", urgent=row.result.score == 0)
         for exercise in row.result.exercises:
             # It takes the points from the total, and a submission can bring it about: somebody has to look at it.
-            if any(c.verdict == "skipped" and c.message.startswith(UNASSESSED) for c in exercise.checks):
+            if any(check.cause and check.cause.kind == "not_simulated" for check in exercise.checks):
                 line = f"{row.result.submission}: {exercise.name} was skipped for what it uses: have a look at the code"
                 asides.say(f"{line}, or grade it where there is a GPU", urgent=True)
         if row.late is not None:

@@ -1,126 +1,91 @@
-"""What a failing check tells the student: plain text, several short lines, all of it bounded.
+"""The words of a cause: what the student reads of a check that did not pass. The one place that makes messages.
 
-Shows the student's own lines only, never the grader's frames, and never an expected value of a hidden check.
+Pure: looks at nothing but the cause, imports no torch, and decides nothing.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from grader.border.proxies import (
-    MAX_MESSAGE,
-    Call,
-    MissingName,
-    Remote,
-    SourceLine,
-    SubmissionRaised,
-    one_line,
-    source_lines,
-)
-from grader.results import UNASSESSED
-from grader.testkit.compare import Mismatch
-from grader.testkit.show import show, show_call
-
-if TYPE_CHECKING:
-    from grader.judge.run import Check
+from grader.results import VERDICT_OF, Cause, CheckResult, Frame
 
 MAX_TEXT: Final = 6_000
 """Characters of a message without its prints; no honest one comes near."""
-MAX_PRINTS: Final = 1_000
-"""Characters of captured prints that a message repeats."""
 
 
-def failed(check: Check, call: Call | None, failure: BaseException, prints: str) -> str:
-    """A wrong answer or an exception: the sentence, the call, what came back, what was expected."""
-    lines = [check.sentence, *_call(call)]
-    if isinstance(failure, SubmissionRaised):
-        lines += _raised(failure)
-    elif isinstance(failure, Mismatch):
-        lines.append(f"returned  {show(failure.actual)}")
-        if not check.hidden:
-            lines += [f"expected  {show(failure.expected)}", failure.reason]
-    else:
-        if call is not None and call.answered and not isinstance(call.result, Remote):
-            lines.append(f"returned  {show(call.result)}")
-        if isinstance(failure.__cause__, SubmissionRaised):
-            lines += _frames(failure.__cause__.frames)
-        lines.append(_sentence(failure))
-    return _join(lines, prints)
+def result(name: str, cause: Cause) -> CheckResult:
+    """The result of a check that did not pass."""
+    return CheckResult(name=name, verdict=VERDICT_OF[cause.kind], message=message(cause), cause=cause)
 
 
-def unwritten(check: Check, failure: BaseException) -> str:
-    """A name that is not defined, or a stub as it was handed out."""
-    topic, _, exercise = check.exercise.partition(".")
-    if isinstance(failure, MissingName):
-        return f"`{failure.message}` is not defined in {topic}.py"
-    return f"`{exercise}` is not written yet"
+def message(cause: Cause) -> str:
+    """Several short lines of plain text, all of it bounded."""
+    text = "\n".join(line for line in _lines(cause) if line)[:MAX_TEXT] + _prints(cause)
+    return f"{text}\n({cause.note})" if cause.note else text
 
 
-def not_simulated(failure: SubmissionRaised) -> str:
-    """Why a check on simulated devices could not be assessed, and the student's line."""
-    told = f"{UNASSESSED} {failure.message[:300]} (a machine that has one: --devices real)"
-    return _join([told, *_frames(failure.frames)], "")
+def for_author(cause: Cause) -> str:
+    """The message of a failing import for a course's author, on one line, to stand after the file's path."""
+    head, *frames = _import(cause, subject="")
+    return " | ".join("\n".join([head, *frames])[:MAX_TEXT].splitlines())
 
 
-def timeout(check: Check, call: Call | None, where: Sequence[SourceLine], prints: str, reason: str = "") -> str:
-    """No answer in time: the call, and the innermost line of the student's that was running, or the known reason."""
-    if reason:
-        return _join([check.sentence, *_call(call), reason], prints)
-    topic = check.exercise.partition(".")[0]
-    own = next((line for line in where if line.file == f"{topic}.py"), None)
-    place = "where it was cannot be told"
-    if own is not None:
-        place = f"it was in line {own.line} of {own.file}, in {own.function}" + (f": {own.text}" if own.text else "")
-    return _join([check.sentence, *_call(call), f"no answer in time; {place}"], prints)
+def _lines(cause: Cause) -> list[str]:
+    if cause.stage == "import":
+        return _import(cause, subject=f"{cause.file} ")
+    match cause.kind:
+        case "grader_fault":
+            return [_fault(cause)]
+        case "not_simulated":
+            why = f"cannot be assessed without a GPU: {cause.exception_message}"
+            return [f"{why} (a machine that has one: --devices real)", *_frames(cause.frames)]
+        case "exception":
+            raised = _with_message(cause)
+            return [cause.sentence, cause.call, f"raised    {raised}", *_frames(cause.frames)]
+        case "timeout":
+            return [cause.sentence, cause.call, cause.reason or _where_it_was(cause.frames)]
+        case "crash" | "no_answer":
+            return [cause.sentence, cause.call, f"your code {cause.reason}"]
+    return [
+        *(cause.sentence, cause.call),
+        f"returned  {cause.returned}" if cause.returned else "",
+        f"expected  {cause.expected}" if cause.expected else "",
+        *_frames(cause.frames),
+        cause.reason,
+    ]
 
 
-def crashed(check: Check, call: Call | None, reason: str, prints: str) -> str:
-    """The process ended, or sent what is no answer."""
-    return _join([check.sentence, *_call(call), f"your code {reason or 'ended the process'}"], prints)
+def _import(cause: Cause, subject: str) -> list[str]:
+    if cause.exception_type:
+        return [f"{subject}cannot be imported: {_with_message(cause, always=True)}", *_frames(cause.frames)]
+    return [cause.reason if cause.kind == "timeout" else f"importing {cause.file} {cause.reason}"]
 
 
-def fault(check: Check, error: BaseException | str) -> str:
-    """A check with a bug: loud, and nobody's points."""
-    place = ""
-    tb = None if isinstance(error, str) else error.__traceback__
-    while tb is not None:
-        if tb.tb_frame.f_code.co_filename == str(check.item.path):
-            place = f" ({check.item.path.name}:{tb.tb_lineno})"
-        tb = tb.tb_next
-    what = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
+def _fault(cause: Cause) -> str:
+    if cause.stage == "submission":
+        return f"The grader failed here; this is not your fault and costs no points.\n{cause.reason}"
+    place = f" ({cause.check_line.file}:{cause.check_line.line})" if cause.check_line else ""
+    what = _with_message(cause, always=True) if cause.exception_type else cause.reason
     return f"the check itself is wrong{place}: {what}. This costs no points; tell your instructor."
 
 
-def import_failed(topic: str, reply: object, prints: str) -> str:
-    """The topic's module could not be imported."""
-    match reply:
-        case ["raise", str(kind), bool(_), str(message), list(frames)]:
-            told = f"{one_line(kind)}: {message[:MAX_MESSAGE]}"
-            return _join([f"{topic}.py cannot be imported: {told}", *_frames(source_lines(frames) or ())], prints)
-        case ["timeout", str(text)]:
-            return _join([f"{text[:200]} in time"], prints)
-        case ["crashed", str(text)]:
-            return _join([f"importing {topic}.py {text[:200] or 'ended the process'}"], prints)
-    return _join([f"importing {topic}.py sent something that is no answer"], prints)
+def _with_message(cause: Cause, always: bool = False) -> str:
+    """``ValueError: too few``; a colon without a text only if asked for."""
+    if cause.exception_message or always:
+        return f"{cause.exception_type}: {cause.exception_message}"
+    return cause.exception_type
 
 
-def _call(call: Call | None) -> list[str]:
-    if call is None:
-        return []
-    name = re.sub(r"^<(\w+)>", lambda handle: handle[1].lower(), call.name)
-    if name.endswith(".__getitem__"):
-        return [f"{name.removesuffix('.__getitem__')}[{show(call.args[0])}]"]
-    return [show_call(name, call.args, call.kwargs)] if call.args or call.kwargs else [name]
+def _where_it_was(frames: Sequence[Frame]) -> str:
+    if not frames:
+        return "no answer in time; where it was cannot be told"
+    own = frames[-1]
+    place = f"it was in line {own.line} of {own.file}, in {own.function}" + (f": {own.text}" if own.text else "")
+    return f"no answer in time; {place}"
 
 
-def _raised(failure: SubmissionRaised) -> list[str]:
-    return [f"raised    {failure.kind}: {failure.message[:500]}" if failure.message else f"raised    {failure.kind}",
-            *_frames(failure.frames)]  # fmt: skip
-
-
-def _frames(frames: Sequence[SourceLine]) -> list[str]:
+def _frames(frames: Sequence[Frame]) -> list[str]:
     return [
         f"  {frame.file}:{frame.line}"
         + (f" in {frame.function}" if frame.function else "")
@@ -129,17 +94,8 @@ def _frames(frames: Sequence[SourceLine]) -> list[str]:
     ]
 
 
-def _sentence(failure: BaseException) -> str:
-    """The check's own words, without what pytest adds to a plain assert."""
-    text = str(failure)
-    head, _, _ = text.partition("\nassert ")
-    return head.strip() or text.strip() or "the answer is wrong"
-
-
-def _join(lines: Sequence[str], prints: str) -> str:
-    text = "\n".join(line for line in lines if line)[:MAX_TEXT]
-    if prints.strip():
-        kept = prints.rstrip()
-        shown = kept if len(kept) <= MAX_PRINTS else f"{kept[:MAX_PRINTS]}\n… ({len(kept)} characters printed)"
-        text += "\nprinted:\n" + "\n".join(f"  {line}" for line in shown.splitlines())
-    return text
+def _prints(cause: Cause) -> str:
+    if not cause.prints:
+        return ""
+    cut = f"\n… ({cause.printed} characters printed)" if cause.printed > len(cause.prints) else ""
+    return "\nprinted:\n" + "\n".join(f"  {line}" for line in f"{cause.prints}{cut}".splitlines())

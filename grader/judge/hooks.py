@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from grader.judge.run import Check, Desk, Trace
+    from grader.judge.check import Check, Trace
+    from grader.judge.desk import Desk
     from grader.results import CheckResult
 
     DeskFor = Callable[[Check], Desk]
@@ -63,7 +64,7 @@ class CheckHooks:
             mark = item.get_closest_marker("exercise")
             if mark is None or not isinstance(item, pytest.Function):
                 continue
-            from grader.judge.run import Check
+            from grader.judge.check import Check
 
             self.checks[item.nodeid] = Check(item, mark.args[0], bool(mark.kwargs.get("hidden")), self._seed)
         if self.checks and self._desk_for is None:

@@ -17,7 +17,10 @@ import pytest
 from grader.border.proxies import Call, Channel
 from grader.border.service import Service
 from grader.border.transport import LocalTransport
+from grader.judge import cause as causes
 from grader.judge import explain, run
+from grader.judge.check import Check
+from grader.judge.desk import Desk
 from grader.judge.session import CollectedChecks, with_collected_checks
 from grader.results import NOT_ASSESSED
 
@@ -30,6 +33,7 @@ class LocalDesk:
 
     explains = True
     only_records = False
+    sends_ahead = False  # nothing travels here
 
     def __init__(self, folder: Path, topic: str) -> None:
         self._folder = folder
@@ -49,8 +53,7 @@ class LocalDesk:
         self._channel = Channel(LocalTransport(Service(module, files)))
         return self._channel
 
-    def prime(self, plan: list[bytes]) -> bool:
-        """Nothing travels here, so nothing is sent ahead."""
+    def prime(self, requests: list[bytes]) -> bool:
         return False
 
     def discard(self) -> None:
@@ -65,7 +68,7 @@ class LocalDesk:
     def last_call(self) -> Call | None:
         return self._channel.last if self._channel else None
 
-    def owes_error(self, check: run.Check, fixtures: dict[str, Any]) -> bool:
+    def reference_also_fails(self, check: Check, fixtures: dict[str, Any]) -> bool:
         raise NotImplementedError
 
 
@@ -74,7 +77,7 @@ class ReferenceDesk(LocalDesk):
 
     explains = False
 
-    def owes_error(self, check: run.Check, fixtures: dict[str, Any]) -> bool:
+    def reference_also_fails(self, check: Check, fixtures: dict[str, Any]) -> bool:
         return True
 
 
@@ -85,20 +88,16 @@ class SubmissionDesk(LocalDesk):
         super().__init__(folder, topic)
         self._course = course
 
-    def owes_error(self, check: run.Check, fixtures: dict[str, Any]) -> bool:
+    def reference_also_fails(self, check: Check, fixtures: dict[str, Any]) -> bool:
         return reference_raises(self._course, check, fixtures)
 
 
-def reference_raises(course: Course, check: run.Check, fixtures: dict[str, Any]) -> bool:
+def reference_raises(course: Course, check: Check, fixtures: dict[str, Any]) -> bool:
     """Whether the check ends in anything but *passed* on the course's own solution."""
     topic = check.exercise.partition(".")[0]
     desk = ReferenceDesk(course.solutions_dir, topic)
-    plan, check.plan = check.plan, []
-    try:
-        result, _ = run.run(check, desk, fixtures)
-        return result.verdict != "passed"
-    finally:
-        check.plan = plan
+    result, _ = run.run(check, desk, fixtures)
+    return result.verdict != "passed"
 
 
 class LocalDesks:
@@ -113,13 +112,13 @@ class LocalDesks:
         self._earned: dict[str, bool] = {}
         self._desks: dict[str, SubmissionDesk] = {}
 
-    def desk_for(self, check: run.Check) -> run.Desk:
+    def desk_for(self, check: Check) -> Desk:
         for need in self._needs.get(check.exercise, ()):
             if not self._passes(need):
-                pytest.skip(f"[blocked] {need} must pass first")
+                pytest.skip(f"[blocked] {explain.message(causes.blocked([need]))}")
         topic = check.exercise.partition(".")[0]
         if not (self._folder / f"{topic}.py").is_file():
-            pytest.fail(f"[failed] {topic}.py is not in the submission", pytrace=False)
+            pytest.fail(f"[failed] {explain.message(causes.missing_file(topic))}", pytrace=False)
         if check.exercise not in self._desks:
             desk = SubmissionDesk(self._folder, topic, self._course)
             try:
@@ -128,7 +127,7 @@ class LocalDesks:
                 reply = Service(ModuleType(topic), frozenset({str((self._folder / f"{topic}.py").resolve())})).describe(
                     error
                 )
-                pytest.fail(f"[failed] {explain.import_failed(topic, reply, '')}", pytrace=False)
+                pytest.fail(f"[failed] {explain.message(causes.import_failed(topic, reply, ''))}", pytrace=False)
             self._desks[check.exercise] = desk
         return self._desks[check.exercise]
 

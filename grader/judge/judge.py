@@ -9,19 +9,18 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
-
-import msgspec
+from typing import TypeVar
 
 from grader.course import Course, Exercise, Topic
 from grader.errors import CourseError
 from grader.intake.submission import Submission
+from grader.judge import cause as causes
 from grader.judge import explain
+from grader.judge.check import Trace
 from grader.judge.misconceptions import MisconceptionRecords, Replacements, RunCheck, files_with_misconceptions
-from grader.judge.run import Trace
 from grader.judge.session import CollectedChecks, with_collected_checks
 from grader.judge.topic_desk import TopicDesk
-from grader.results import NOT_ASSESSED, CheckResult, ExerciseResult, SubmissionResult, VerdictKind
+from grader.results import NOT_ASSESSED, Cause, CheckResult, ExerciseResult, SubmissionResult
 from grader.student.client import HostClient
 
 T = TypeVar("T")
@@ -104,21 +103,17 @@ class Judge:
     ) -> Iterable[ExerciseResult]:
         file = f"{topic.name}.py"
         if file not in submission.files:
-            note = next(iter(submission.notes_on(file)), f"{file} is not in the submission")
-            yield from (self._all(exercise, "failed", note) for exercise in exercises)
+            cause = causes.missing_file(topic.name, next(iter(submission.notes_on(file)), ""))
+            yield from (self._all(exercise, cause) for exercise in exercises)
             return
         with self.desk(topic.name, submission.files) as desk:
             if desk.failure is not None:
-                verdict = _verdict_of(desk.failure)
-                text = explain.import_failed(topic.name, desk.failure, desk.import_prints())
-                yield from (self._all(exercise, verdict, text) for exercise in exercises)
+                cause = causes.import_failed(topic.name, desk.failure, desk.import_prints())
+                yield from (self._all(exercise, cause) for exercise in exercises)
                 return
             for exercise in exercises:
                 unmet = [need for need in exercise.needs if not earned.get(need, False)]
-                if unmet:
-                    result = self._all(exercise, "blocked", f"{' and '.join(unmet)} must pass first")
-                else:
-                    result = self._grade_exercise(exercise, desk)
+                result = self._all(exercise, causes.blocked(unmet)) if unmet else self._grade_exercise(exercise, desk)
                 earned[result.name] = result.max == 0 or result.score == result.max
                 yield result
 
@@ -138,17 +133,17 @@ class Judge:
         """
         results: list[CheckResult] = []
         traces: dict[str, Trace] = {}
-        late: CheckResult | None = None
+        late: Cause | None = None
         for check in self.checks.of(exercise):
             if late is None and desk.is_out_of_time:
-                late = CheckResult(name="", verdict="timeout", message=f"the topic's {desk.seconds:g} s are used up")
+                late = causes.topic_timeout(desk.seconds)
             if late is not None:
-                results.append(msgspec.structs.replace(late, name=check.name))
+                results.append(explain.result(check.name, late))
                 continue
             result, traces[check.name] = self.checks.run(check, desk)
             results.append(result)
             if result.verdict == "timeout":
-                late = result
+                late = result.cause
         desk.leave()
         return results, traces
 
@@ -183,12 +178,11 @@ class Judge:
 
             yield run_check
 
-    def _all(self, exercise: Exercise, verdict: VerdictKind, message: str) -> ExerciseResult:
-        checks = [
-            CheckResult(name=check.name, verdict=verdict, message=message)
-            for check in self.checks.of(exercise.full_name)
-        ]
-        return score(exercise, checks, None)
+    def _all(self, exercise: Exercise, cause: Cause) -> ExerciseResult:
+        """The result of an exercise none of whose checks could run, for one cause."""
+        return score(
+            exercise, [explain.result(check.name, cause) for check in self.checks.of(exercise.full_name)], None
+        )
 
 
 def score(exercise: Exercise, checks: Sequence[CheckResult], misconception: str | None) -> ExerciseResult:
@@ -203,10 +197,3 @@ def score(exercise: Exercise, checks: Sequence[CheckResult], misconception: str 
         misconception=misconception,
         checks=tuple(checks),
     )
-
-
-def _verdict_of(failure: Any) -> VerdictKind:
-    kind = failure[0] if isinstance(failure, list) and failure else "crashed"
-    if kind == "raise":
-        return "crashed" if failure[1:2] in (["SystemExit"], ["KeyboardInterrupt"]) else "failed"
-    return "timeout" if kind == "timeout" else "crashed"

@@ -14,7 +14,7 @@ from grader.border import wire
 from grader.border.proxies import Exchange
 from grader.border.service import WRONG_ANSWERS
 from grader.course import Course, Exercise, Misconception, misconceptions_of
-from grader.judge.run import Trace
+from grader.judge.check import Trace
 from grader.results import NOT_ASSESSED
 from grader.testkit.compare import Mismatch, assert_close
 from grader.testkit.observation import watch, without_spelling

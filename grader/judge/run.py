@@ -7,16 +7,14 @@ fresh process: the whole record of calls for the misconceptions, and a smaller e
 from __future__ import annotations
 
 import contextlib
-import hashlib
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final, Protocol, cast
+from collections.abc import Iterator
+from typing import Any, cast
 
-import msgspec
 import pytest
 from hypothesis.errors import StopTest, UnsatisfiedAssumption
+from msgspec.structs import replace
 
 from grader.border.proxies import (
-    Call,
     Channel,
     Exchange,
     MissingName,
@@ -27,108 +25,20 @@ from grader.border.proxies import (
     SubmissionTimeout,
 )
 from grader.border.transport import PlanLeft
+from grader.judge import cause as causes
 from grader.judge import examples as generated
 from grader.judge import explain
-from grader.judge.pipelining import gives_away
-from grader.results import CheckResult, VerdictKind
-
-Example = dict[str, Any]
-
-MOST_RIGHT_RECORDS: Final = 32
-"""Digests of right records that a check remembers: right answers differ in their last bits only in so many ways."""
-
-
-class Desk(Protocol):
-    """Where a check meets a submission: gives channels to it, and knows what was printed.
-
-    Attributes:
-        explains: whether anybody reads the messages; if not, no smaller example is looked for.
-        only_records: whether only the trace is wanted, as a fresh process gives it.
-    """
-
-    explains: bool
-    only_records: bool
-
-    def channel(self) -> Channel:
-        """The channel of the exercise at hand, with a new record and a new deadline."""
-
-    def fresh(self) -> Channel:
-        """Like `channel`, over a process in which nothing has been called yet."""
-
-    def prime(self, plan: list[bytes]) -> bool:
-        """Sends requests ahead where the transport can; whether it did."""
-
-    def discard(self) -> None:
-        """Ends the process: the next channel gets a fresh one."""
-
-    def prints(self) -> str:
-        """What the submission printed since last asked."""
-
-    def stopped_at(self) -> tuple[Any, ...]:
-        """The student's lines, innermost first, where a process was that did not answer in time."""
-
-    def last_call(self) -> Call | None:
-        """The last call that was made, for messages."""
-
-    def owes_error(self, check: Check, fixtures: dict[str, Any]) -> bool:
-        """Whether the reference solution makes this check raise too: then the check itself is wrong."""
-
-
-class Trace(msgspec.Struct, frozen=True):
-    """What crossed the border in one check, example by example; compared with that of each misconception."""
-
-    verdict: str
-    examples: tuple[tuple[Exchange, ...], ...] = ()
-    ending: str = ""
-    """How the process ended, if it did."""
-
-
-class Check:
-    """One collected check.
-
-    Attributes:
-        name: its name without ``test_``, with pytest's parameter id.
-        exercise: full name of its exercise.
-        sentence: its docstring's first paragraph on one line.
-        hidden: whether a failure keeps back what was expected.
-        body: its own function, without what Hypothesis wraps round it.
-    """
-
-    def __init__(self, item: pytest.Function, exercise: str, hidden: bool, seed: int) -> None:
-        self.item = item
-        self.name = item.name.removeprefix("test_")
-        self.exercise = exercise
-        self.hidden = hidden
-        self.sentence = " ".join((item.function.__doc__ or "").strip().split("\n\n")[0].split())
-        self.seed = seed
-        function: Any = item.obj
-        # Taken now: while examples are made, something else stands in its place.
-        self.body: Callable[..., Any] = function.hypothesis.inner_test if generated.is_property(function) else function
-        self.plan: list[bytes] | None = None
-        self.right: set[bytes] = set()
-        self._examples: list[Example] | None = None
-        self._drawn = False
-
-    def examples(self) -> list[Example] | None:
-        """Its examples, drawn once; ``[{}]`` for a check without any; None for one that draws while it runs."""
-        if not generated.is_property(self.item.obj):
-            return [{}]
-        if not self._drawn:
-            self._examples = generated.draw(self.item.obj, self.seed, self.name)
-            self._drawn = True
-        return self._examples
-
-
-class CheckFault(Exception):
-    """The check itself is wrong: the verdict is ``error``."""
-
+from grader.judge.check import Check, CheckFault, Example, Trace
+from grader.judge.desk import Desk
+from grader.results import Cause, CheckResult, VerdictKind
 
 Failure = AssertionError | SubmissionRaised
 
 
 def run(check: Check, desk: Desk, fixtures: dict[str, Any]) -> tuple[CheckResult, Trace]:
-    """The verdict of one check, its message, and its trace (empty when passed).
+    """The verdict of one check, its cause, and its trace (empty when passed).
 
+    A desk that only records gets no cause of what failed, since nobody reads it.
     Exceptions of pytest's own (skip) pass through.
     """
     try:
@@ -139,26 +49,22 @@ def run(check: Check, desk: Desk, fixtures: dict[str, Any]) -> tuple[CheckResult
         if failure is None:
             return CheckResult(name=check.name, verdict="passed"), Trace("passed")
         if isinstance(failure, NotSimulatedHere):
-            return _result(check, "skipped", explain.not_simulated(failure)), Trace("skipped")
+            return explain.result(check.name, causes.not_simulated(failure)), Trace("skipped")
         if _is_unwritten(failure):
-            return _result(check, "failed", explain.unwritten(check, failure)), Trace("failed")
+            return explain.result(check.name, causes.unwritten(check, failure)), Trace("failed")
         return _diagnose(check, desk, fixtures, failure)
     except SubmissionTimeout as error:
         where = desk.stopped_at()
-        text = explain.timeout(check, desk.last_call(), where, desk.prints(), str(error))
-        desk.discard()
-        return _result(check, "timeout", text), Trace("timeout", error.examples)
+        cause = causes.timeout(check, desk.last_call(), where, desk.prints(), str(error))
+        trace = Trace("timeout", error.examples)
     except SubmissionCrashed as error:
-        text = explain.crashed(check, desk.last_call(), str(error), desk.prints())
-        desk.discard()
-        return _result(check, "crashed", text), Trace("crashed", error.examples, str(error))
+        cause = causes.crashed(check, desk.last_call(), error, desk.prints())
+        trace = Trace("crashed", error.examples, str(error))
     except CheckFault as error:
-        desk.discard()
-        return _result(check, "error", explain.fault(check, error.__cause__ or error)), Trace("error")
-
-
-def _result(check: Check, verdict: Any, message: str) -> CheckResult:
-    return CheckResult(name=check.name, verdict=verdict, message=message)
+        cause = causes.fault(check, error.__cause__ or error)
+        trace = Trace("error")
+    desk.discard()
+    return explain.result(check.name, cause), trace
 
 
 def _once(check: Check, desk: Desk, channel: Channel, fixtures: dict[str, Any], example: Example) -> Failure | None:
@@ -173,7 +79,7 @@ def _once(check: Check, desk: Desk, channel: Channel, fixtures: dict[str, Any], 
         return None
     except Exception as error:
         # Something that is no comparison broke: on an answer of an unforeseen kind, or in a wrong check.
-        if not channel.record or desk.owes_error(check, fixtures):
+        if not channel.record or desk.reference_also_fails(check, fixtures):
             raise CheckFault from error
         unusable = AssertionError(f"this answer cannot be used: {type(error).__name__}: {error}")
         unusable.__cause__ = error
@@ -182,74 +88,67 @@ def _once(check: Check, desk: Desk, channel: Channel, fixtures: dict[str, Any], 
 
 
 def _quick(check: Check, desk: Desk, fixtures: dict[str, Any]) -> Failure | None:
+    """The first failure over the process at hand, which may have served earlier checks."""
     channel = desk.channel()
     try:
         examples = check.examples()
     except Exception as error:
         raise CheckFault from error
     if examples is None:
-        found: list[Failure] = []
-        stop: list[BaseException] = []
-
-        def one(example: Example) -> None:
-            try:
-                failure = _once(check, desk, channel, fixtures, example)
-            except StopTest:
-                raise
-            except BaseException as error:
-                stop.append(error)
-                raise
-            if failure is not None:
-                found.append(failure)
-                raise failure
-
-        generated.walk(check.item.obj, check.seed, check.name, one)
-        if stop:
-            raise stop[0]
-        return found[0] if found else None
+        return _walk(check, desk, channel, fixtures)
     try:
-        if check.plan and desk.prime(check.plan) and _known_right(check, channel):
+        if _is_right_again(check, desk, channel):
             return None
-        starts = []
-        for example in examples:
-            starts.append(len(channel.record))
-            failure = _once(check, desk, channel, fixtures, example)
-            if failure is not None:
-                return failure
+        return _first_failure(check, desk, channel, fixtures)
     except PlanLeft:
-        # The check's calls depend on the answers: from now on it is run without a plan.
-        check.plan = []
+        check.plan.give_up()
         desk.discard()
-        return _quick(check, desk, fixtures)
-    requests = [exchange.request for exchange in channel.record]
-    if check.plan is None:
-        ends = [*starts[1:], len(channel.record)]
-        told = any(gives_away(channel.record[start:end]) for start, end in zip(starts, ends, strict=True))
-        check.plan = [] if told else requests
-    if requests == check.plan and len(check.right) < MOST_RIGHT_RECORDS:
-        check.right.add(_digest(exchange.reply for exchange in channel.record))
-    return None
+        return _first_failure(check, desk, desk.channel(), fixtures)
 
 
-def _known_right(check: Check, channel: Channel) -> bool:
-    """Whether the replies are bit for bit those of a run that passed.
+def _walk(check: Check, desk: Desk, channel: Channel, fixtures: dict[str, Any]) -> Failure | None:
+    """The first failure of a check that draws while it runs."""
+    found: list[Failure] = []
+    stop: list[BaseException] = []
 
-    A check decides by its inputs and the replies alone, so it need not be run again on the same ones. Otherwise the
-    replies wait in the channel's transport, and the check is run on them.
+    def one(example: Example) -> None:
+        try:
+            failure = _once(check, desk, channel, fixtures, example)
+        except StopTest:
+            raise
+        except BaseException as error:
+            stop.append(error)
+            raise
+        if failure is not None:
+            found.append(failure)
+            raise failure
+
+    generated.walk(check.item.obj, check.seed, check.name, one)
+    if stop:
+        raise stop[0]
+    return found[0] if found else None
+
+
+def _is_right_again(check: Check, desk: Desk, channel: Channel) -> bool:
+    """Sends the check's requests ahead if they are known; whether the replies are those of a run that passed.
+
+    Otherwise the replies wait in the channel's transport, and the check is run on them.
     """
-    replies = channel.transport.take_ahead()
-    if not replies or _digest(replies) not in check.right:
+    if not check.plan.requests or not desk.prime(check.plan.requests):
+        return False
+    if not check.plan.is_right(channel.transport.take_ahead()):
         return False
     channel.transport.drop_ahead()
     return True
 
 
-def _digest(replies: Iterable[bytes]) -> bytes:
-    total = hashlib.sha256()
-    for reply in replies:
-        total.update(len(reply).to_bytes(4, "little"))
-        total.update(reply)
-    return total.digest()
+def _first_failure(check: Check, desk: Desk, channel: Channel, fixtures: dict[str, Any]) -> Failure | None:
+    """Runs the examples until one fails; if none does, the check's plan learns from them."""
+    exchanges: list[tuple[Exchange, ...]] = []
+    failure = next(_replay(check, desk, channel, fixtures, exchanges), None)
+    if failure is None and desk.sends_ahead:
+        check.plan.learn(exchanges)
+    return failure
 
 
 def _replay(
@@ -276,24 +175,25 @@ def _record(check: Check, desk: Desk, fixtures: dict[str, Any]) -> Trace:
 
 def _diagnose(check: Check, desk: Desk, fixtures: dict[str, Any], quick: Failure) -> tuple[CheckResult, Trace]:
     """Records all examples in a fresh process, then looks for the smallest that fails alike."""
-    quick_text = explain.failed(check, desk.last_call(), quick, desk.prints())
+    found = causes.failed(check, desk.last_call(), quick, desk.prints())
     desk.discard()
     channel = desk.fresh()
     traces: list[tuple[Exchange, ...]] = []
-    best: tuple[str, Failure] | None = None
+    alone: Cause | None = None
+    kind = ""
     try:
         for failure in _replay(check, desk, channel, fixtures, traces):
-            best = best or (explain.failed(check, channel.last, failure, desk.prints()), failure)
+            if alone is None:
+                alone, kind = causes.failed(check, channel.last, failure, desk.prints()), _kind(failure)
         if desk.explains and generated.is_property(check.item.obj):
-            kind = _kind((best or ("", quick))[1])
 
             def attempt(example: Example) -> bool:
-                nonlocal best
+                nonlocal alone
                 channel.last = None
                 failure = _once(check, desk, channel, fixtures, example)
-                if failure is None or _kind(failure) != kind:
+                if failure is None or _kind(failure) != (kind or _kind(quick)):
                     return False
-                best = explain.failed(check, channel.last, failure, desk.prints()), failure
+                alone = causes.failed(check, channel.last, failure, desk.prints())
                 return True
 
             _shrink(check, attempt)
@@ -301,12 +201,8 @@ def _diagnose(check: Check, desk: Desk, fixtures: dict[str, Any], quick: Failure
         # The verdict stands; only the better message is lost.
         pass
     desk.discard()
-    text = (
-        best[0]
-        if best
-        else f"{quick_text}\n(asked alone, the same call was right: the answer depends on earlier calls)"
-    )
-    return _result(check, "failed", text), Trace("failed", tuple(traces))
+    note = "asked alone, the same call was right: the answer depends on earlier calls"
+    return explain.result(check.name, alone or replace(found, note=note)), Trace("failed", tuple(traces))
 
 
 def _shrink(check: Check, attempt: generated.Attempt) -> None:

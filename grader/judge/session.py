@@ -17,10 +17,11 @@ from typing import Any, Generic, TypeVar
 import pytest
 
 from grader.errors import UserError
-from grader.judge import hooks, run
-from grader.judge.explain import fault
+from grader.judge import cause as causes
+from grader.judge import explain, hooks, run
+from grader.judge.check import Check, Trace
+from grader.judge.desk import Desk
 from grader.judge.hooks import CheckHooks
-from grader.judge.run import Check, Desk, Trace
 from grader.results import CheckResult
 
 T = TypeVar("T")
@@ -121,7 +122,7 @@ class _Session(Generic[T]):
         failed = [report for report in self._reports if report.failed and (outcome is None or report.when != "call")]
         if outcome is None or failed:
             text = _last_words(failed[0]) if failed else ""
-            return CheckResult(name=check.name, verdict="error", message=fault(check, text)), Trace("error")
+            return explain.result(check.name, causes.fault(check, text)), Trace("error")
         return outcome
 
     def _desk_at_hand(self, check: Check) -> Desk:
@@ -177,7 +178,7 @@ def _needs_no_fixtures(item: pytest.Function) -> bool:
 
 
 def _skipped(check: Check, reason: str) -> tuple[CheckResult, Trace]:
-    return CheckResult(name=check.name, verdict="skipped", message=reason), Trace("skipped")
+    return explain.result(check.name, causes.not_assessed(reason)), Trace("skipped")
 
 
 def _last_words(report: pytest.TestReport) -> str:

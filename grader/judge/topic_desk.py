@@ -8,11 +8,12 @@ from typing import Any
 
 from grader.border.proxies import Call, Channel, SourceLine, SubmissionCrashed, answered
 from grader.course import Course
+from grader.judge import cause as causes
 from grader.judge import explain
+from grader.judge.check import Check
 from grader.judge.endless_loops import endless
 from grader.judge.in_process import reference_raises
 from grader.judge.misconceptions import Replacements
-from grader.judge.run import Check
 from grader.student.client import HostClient
 from grader.student.exercise import ExerciseProcess
 from grader.student.topic import TopicProcess
@@ -30,6 +31,7 @@ class TopicDesk:
 
     explains = True
     only_records = False
+    sends_ahead = True
 
     def __init__(self, host: HostClient, course: Course, topic: str, files: Mapping[str, bytes]) -> None:
         self._host = host
@@ -56,8 +58,7 @@ class TopicDesk:
         """Why the topic cannot be imported, on one line for the course's author; empty if it was imported."""
         if self.failure is None:
             return ""
-        text = explain.import_failed(self._topic, self.failure, "").removeprefix(f"{self._topic}.py ")
-        return " | ".join(text.splitlines())
+        return explain.for_author(causes.import_failed(self._topic, self.failure, ""))
 
     @property
     def is_out_of_time(self) -> bool:
@@ -112,11 +113,11 @@ class TopicDesk:
     def _set_deadline(self, exercise: ExerciseProcess) -> None:
         exercise.deadline = min(time.monotonic() + self._host.limits.check_seconds, self._until)
 
-    def prime(self, plan: list[bytes]) -> bool:
+    def prime(self, requests: list[bytes]) -> bool:
         # Not before one answer came: a stub's refusals need no plan, and would leave its replies unread.
         if self._exercise is None or not self._answered:
             return False
-        self._exercise.prime(plan)
+        self._exercise.prime(requests)
         return True
 
     def discard(self) -> None:
@@ -136,7 +137,7 @@ class TopicDesk:
     def last_call(self) -> Call | None:
         return self._channel.last if self._channel else None
 
-    def owes_error(self, check: Check, fixtures: dict[str, Any]) -> bool:
+    def reference_also_fails(self, check: Check, fixtures: dict[str, Any]) -> bool:
         return reference_raises(self._course, check, fixtures)
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 
 import msgspec
 
-from grader.text import clean
+from grader.text import clean, counted
 
 _WIDTH = 160
 _AROUND = 3
@@ -132,7 +132,7 @@ def _shown(file: str, lines: list[str], numbers: list[int], marked: Collection[i
     for number in numbers:
         if shown and number > shown[-1].number + 1:
             gap = number - shown[-1].number - 1
-            shown.append(Line(0, f"{gap} line{'s'[: gap != 1]} left out"))
+            shown.append(Line(0, f"{counted(gap, 'line')} left out"))
         text = clean(lines[number - 1][: 4 * _WIDTH]).replace("\n", "\ufffd")
         text = text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"
         shown.append(Line(number, text, number in marked))

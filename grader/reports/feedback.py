@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from grader.course import Course, misconceptions_of
 from grader.errors import UserError
-from grader.results import CheckResult, ExerciseResult, VerdictKind
+from grader.results import Cause, CheckResult, ExerciseResult, VerdictKind
 from grader.text import clean
 
 WORST_FIRST: tuple[VerdictKind, ...] = ("error", "crashed", "timeout", "failed", "blocked", "skipped", "passed")
@@ -35,8 +35,6 @@ VERDICT_WORDS: dict[VerdictKind, str] = {
     "skipped": "skipped",
     "error": "the grader's own fault, no points are lost",
 }
-_FRAME = re.compile(r"^  ([^\s:][^:\n]*\.py):(\d{1,7})\b", re.MULTILINE)
-_STUCK = re.compile(r"\bit was in line (\d{1,7}) of ([^\s:]+\.py)\b")
 
 
 def worst(exercise: ExerciseResult) -> VerdictKind:
@@ -49,10 +47,10 @@ def worst(exercise: ExerciseResult) -> VerdictKind:
 
 
 def alike(checks: Sequence[CheckResult]) -> list[list[CheckResult]]:
-    """The checks in groups of equal verdict and message, in order of their first."""
-    groups: dict[tuple[str, str], list[CheckResult]] = {}
+    """The checks in groups of equal verdict and cause, in order of their first."""
+    groups: dict[tuple[str, Cause | None], list[CheckResult]] = {}
     for check in checks:
-        groups.setdefault((check.verdict, check.message), []).append(check)
+        groups.setdefault((check.verdict, check.cause), []).append(check)
     return list(groups.values())
 
 
@@ -94,8 +92,30 @@ def bounded(message: str, lines: int = 60, width: int = 2000) -> str:
     return "\n".join(kept + ([f"… and {len(found) - lines} more lines"] if len(found) > lines else []))
 
 
-def lines_of(message: str) -> list[tuple[str, int]]:
-    """The student's own lines that a message points at: file and line number, innermost last."""
-    found = [(match[1], int(match[2])) for match in _FRAME.finditer(message.partition("\nprinted:\n")[0])]
-    stuck = _STUCK.search(message)
-    return found + ([(stuck[2], int(stuck[1]))] if stuck else [])
+def lines_of(check: CheckResult) -> list[tuple[str, int]]:
+    """The student's own lines that a check's cause points at: file and line number, innermost last."""
+    return [(frame.file, frame.line) for frame in check.cause.frames] if check.cause else []
+
+
+def is_brief(check: CheckResult) -> bool:
+    """Whether the reason is all there is to say: no call, no line of the student's, no prints, and no second line."""
+    cause = check.cause
+    if cause is None or cause.kind == "unrecorded" or cause.stage == "submission":
+        return False
+    more = cause.sentence or cause.call or cause.returned or cause.frames or cause.prints or cause.note
+    return not more and "\n" not in cause.reason + cause.exception_message
+
+
+def headline(check: CheckResult) -> str:
+    """What a failure is about, in one line: the check's sentence, else the reason, else the check's name."""
+    cause = check.cause
+    if cause is None:
+        return check.name.replace("_", " ")
+    if cause.sentence:
+        return cause.sentence
+    if cause.exception_type:
+        what = f"{cause.file} cannot be imported: " if cause.stage == "import" else ""
+        return f"{what}{cause.exception_type}: {cause.exception_message}".partition("\n")[0]
+    if cause.stage == "import" and cause.kind != "timeout":
+        return f"importing {cause.file} {cause.reason}"
+    return cause.reason.partition("\n")[0] or check.name.replace("_", " ")

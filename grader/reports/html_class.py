@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from grader.course import Course
 from grader.reports.entries import Entry
-from grader.reports.feedback import one_cause, one_line, tell, worst
+from grader.reports.feedback import headline, one_cause, one_line, tell, worst
 from grader.results import ExerciseResult, SubmissionResult, VerdictKind
-from grader.text import percent, points
+from grader.text import counted, percent, points
 
 _MOST = 10
 _FAILING = ("failed", "timeout", "crashed")
@@ -170,16 +170,12 @@ def _failures(entries: Sequence[Entry]) -> Iterator[Common]:
 
 def _failed(exercise: ExerciseResult) -> Iterator[tuple[str, str]]:
     """Where and what, in words: the check's sentence, or the one cause that stopped all of them."""
-    cause = one_cause(exercise)
-    if cause is not None:
-        if cause.verdict in _FAILING:
-            topic = exercise.name.partition(".")[0]
-            first = one_line(cause.message.partition("\n")[0], 160)
-            yield (topic if first.startswith((f"{topic}.py", f"importing {topic}.py")) else exercise.name), first
-        return
-    for check in exercise.checks:
+    shared = one_cause(exercise)
+    for check in exercise.checks if shared is None else [shared]:
         if check.verdict in _FAILING:
-            yield exercise.name, one_line(check.message.partition("\n")[0] or check.name.replace("_", " "), 160)
+            of_topic = check.cause is not None and check.cause.stage != "check"
+            where = exercise.name.partition(".")[0] if of_topic else exercise.name
+            yield where, one_line(headline(check), 160)
 
 
 def _row(entry: Entry, index: Mapping[str, int], pages: Mapping[str, str]) -> TableRow:
@@ -189,7 +185,7 @@ def _row(entry: Entry, index: Mapping[str, int], pages: Mapping[str, str]) -> Ta
     notable = ["fault of the grader"] if kinds["error"] else []
     notable += [f"{kinds[kind]} {word}" for kind, word in _WORDS.items() if kinds[kind]]
     named = sum(exercise.misconception is not None for exercise in result.exercises)
-    notable += [f"{named} misconception{'s'[: named != 1]}"] if named else []
+    notable += [counted(named, "misconception")] if named else []
     notable += [f"{len(entry.row.overrides)} by hand"] if entry.row.overrides else []
     notable += (
         [f"late, {entry.row.late.penalty:.0%} off" if entry.row.late.penalty else "late"] if entry.row.late else []

@@ -12,7 +12,7 @@ from grader.course import Course, Exercise
 from grader.gradebook import Override
 from grader.reports.entries import Entry
 from grader.reports.excerpts import Excerpt, excerpt
-from grader.reports.feedback import VERDICT_WORDS, alike, bounded, lines_of, one_cause, one_line, tell, worst
+from grader.reports.feedback import VERDICT_WORDS, alike, bounded, is_brief, lines_of, one_cause, one_line, tell, worst
 from grader.results import CheckResult, ExerciseResult, SubmissionResult, VerdictKind
 from grader.text import percent, points
 
@@ -22,12 +22,13 @@ _FEW_LINES = 12
 
 @dataclass(frozen=True)
 class Told:
-    """One group of equal checks: whose they are, how they ended, and the message."""
+    """One group of equal checks: whose they are, how they ended, and the message; ``brief`` when that is one line."""
 
     heading: str
     verdict: VerdictKind
     words: str
     message: str
+    brief: bool = False
     others: int = 0
 
 
@@ -143,8 +144,8 @@ class Pages:
         known = self._exercises.get(exercise.name)
         tells = self._tell(exercise) if helps else None
         code: list[Excerpt] = []
-        if verdict in ("failed", "timeout", "crashed") and not _unwritten(cause):
-            marks = {mark for check in not_passed for mark in lines_of(check.message)}
+        if verdict in ("failed", "timeout", "crashed") and not _nothing_to_show(cause):
+            marks = {mark for check in not_passed for mark in lines_of(check)}
             code = excerpt(files, topic, name, marks)
         size = sum(part.size for part in code)
         fits = not code or size <= left[0]
@@ -198,12 +199,14 @@ def _shared_cause(exercises: Sequence[ExerciseResult]) -> Told | None:
 def _told(group: Sequence[CheckResult], name: str, lines: int = _LINES) -> Told:
     first = group[0]
     heading = one_line(name).replace("_", " ")
-    return Told(heading, first.verdict, VERDICT_WORDS[first.verdict], bounded(first.message, lines), len(group) - 1)
+    message = bounded(first.message, lines)
+    words = VERDICT_WORDS[first.verdict]
+    return Told(heading, first.verdict, words, message, brief=is_brief(first), others=len(group) - 1)
 
 
-def _unwritten(cause: CheckResult | None) -> bool:
-    """Whether there is nothing of the student's to show: one line says all."""
-    return cause is not None and cause.verdict == "failed" and "\n" not in cause.message
+def _nothing_to_show(check: CheckResult | None) -> bool:
+    """Whether no code of the student's belongs beside the message: one line says all."""
+    return check is not None and check.verdict == "failed" and is_brief(check)
 
 
 def _more(exercise: Exercise | None, told: bool) -> str | None:

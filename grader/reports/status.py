@@ -13,7 +13,7 @@ from pathlib import Path
 from grader.course.due import moment
 from grader.errors import UserError, did_you_mean
 from grader.gradebook import Gradebook, Override, Row, Run, compare
-from grader.text import points
+from grader.text import counted, points
 
 _FAILED = 10
 
@@ -74,7 +74,7 @@ def diff_lines(out: Path, before: int, after: int) -> Iterator[str]:
         one, two = known[before], known[after]
         same = "the same course" if one.course_hash == two.course_hash else "another version of the course"
         seed = "" if one.seed == two.seed else f", seeds {one.seed} and {two.seed}"
-        yield f"{len(moved)} submission{'s'[: len(moved) != 1]} would move; {same}{seed}"
+        yield f"{counted(len(moved), 'submission')} would move; {same}{seed}"
 
 
 def give_points(out: Path, student: str, exercise: str, text: str, why: str, who: str | None) -> Iterator[str]:

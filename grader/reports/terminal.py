@@ -15,9 +15,9 @@ from rich.text import Text
 
 from grader.course import Course, Exercise
 from grader.gradebook import Row
-from grader.reports.feedback import SYMBOLS, VERDICT_WORDS, alike, one_cause, tell, worst
-from grader.results import CheckResult, ExerciseResult, SubmissionResult
-from grader.text import clean, percent, points
+from grader.reports.feedback import SYMBOLS, VERDICT_WORDS, alike, is_brief, one_cause, tell, worst
+from grader.results import Cause, CheckResult, ExerciseResult, SubmissionResult
+from grader.text import clean, counted, percent, points
 
 WIDTH = 100
 _MESSAGE_LINES = 60
@@ -79,7 +79,7 @@ def _flags(row: Row) -> list[str]:
     flags = ["GRADER FAULT"] if kinds["error"] else []
     flags += [f"{kinds[kind]} {kind}" for kind in ("crashed", "timeout", "skipped") if kinds[kind]]
     named = sum(exercise.misconception is not None for exercise in row.result.exercises)
-    flags += [f"{named} misconception{'s'[: named != 1]}"] if named else []
+    flags += [counted(named, "misconception")] if named else []
     return flags + (["unchanged"] if row.reused else [])
 
 
@@ -88,7 +88,7 @@ class _Student:
         self.course = course
         self.console = console
         self._exercises = {exercise.full_name: exercise for exercise in course.exercises}
-        self._told: tuple[str, str] | None = None
+        self._last_shown: Cause | None = None
 
     def show(self, result: SubmissionResult, notes: Sequence[str], missing_layers: Sequence[str]) -> None:
         for note in notes:
@@ -130,15 +130,14 @@ class _Student:
 
     def _cause(self, check: CheckResult) -> None:
         """What stopped all checks alike, such as a module that cannot be imported: told once, and hints do not help."""
-        told = (check.verdict, check.message)
         if check.verdict in ("blocked", "skipped"):
             self._line(f"      {check.verdict}: {clean(check.message)}", "dim")
-        elif "\n" not in check.message and check.verdict == "failed":
+        elif check.verdict == "failed" and is_brief(check):
             self._line(f"      {clean(check.message)}", "dim")
-        elif told == self._told:
+        elif check.cause is not None and check.cause == self._last_shown:
             self._line(f"      {VERDICT_WORDS[check.verdict]}: the same as above", _STYLES[check.verdict])
         else:
-            self._told = told
+            self._last_shown = check.cause
             self._line(f"      {VERDICT_WORDS[check.verdict]}", _STYLES[check.verdict])
             self._message(check.message)
 
@@ -151,7 +150,7 @@ class _Student:
         self._line(f"      {name}: {VERDICT_WORDS[first.verdict]}", _STYLES[first.verdict])
         self._message(first.message)
         if len(group) > 1:
-            self._line(f"      and {len(group) - 1} more check{'s'[: len(group) != 2]}: the same", "dim")
+            self._line(f"      and {counted(len(group) - 1, 'more check')}: the same", "dim")
 
     def _message(self, message: str) -> None:
         lines = clean(message).rstrip().split("\n")

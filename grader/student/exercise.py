@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from grader.border import wire
-from grader.border.proxies import SourceLine, SubmissionCrashed, SubmissionTimeout
+from grader.border.proxies import NoAnswer, SourceLine, SubmissionCrashed, SubmissionTimeout
 from grader.border.transport import PlanLeft
 from grader.border.wire import Inbox, WireError
 from grader.student.prints import Prints
@@ -151,9 +151,9 @@ class ExerciseProcess:
 
     def _crash(self, reason: str) -> SubmissionCrashed:
         self.alive = False
-        return SubmissionCrashed(
-            f"sent something that is no answer ({reason})" if reason else self._topic.why_it_ended()
-        )
+        if reason:
+            return NoAnswer(f"sent something that is no answer ({reason})")
+        return SubmissionCrashed(self._topic.why_it_ended())
 
     def _locate(self) -> None:
         """Asks the process where it is, best effort, before it is ended."""

@@ -58,7 +58,7 @@ def observe(function: RemoteFunction, *args: object, **kwargs: object) -> Observ
     Raises:
         SubmissionRaised: if the call raised.
     """
-    from grader.border.proxies import Call, SubmissionCrashed
+    from grader.border.proxies import Call, NoAnswer
 
     shown = Call(function._name, args, kwargs)
     reply = function._channel.request("call", (watch, function, list(args), dict(kwargs)), {}, shown)
@@ -76,7 +76,7 @@ def observe(function: RemoteFunction, *args: object, **kwargs: object) -> Observ
         ):
             shown.result = result
             return Observation(result, changed, returned, shares, calls, called, grad, leaf, rng)
-    raise SubmissionCrashed("sent an observation that is not data")
+    raise NoAnswer("sent an observation that is not data")
 
 
 def value_and_grad(
@@ -87,7 +87,7 @@ def value_and_grad(
     Args:
         wrt: positions of the tensor arguments that become leaves.
     """
-    from grader.border.proxies import Call, SubmissionCrashed
+    from grader.border.proxies import Call, NoAnswer
 
     shown = Call(function._name, args, kwargs)
     reply = function._channel.request("call", (backpropagate, function, list(args), dict(kwargs), wrt), {}, shown)
@@ -95,7 +95,7 @@ def value_and_grad(
         case (value, list(grads), bool(has_graph)) if all(g is None or type(g) is torch.Tensor for g in grads):
             shown.result = value
             return ValueAndGrad(value, grads, has_graph)
-    raise SubmissionCrashed("sent gradients that are not data")
+    raise NoAnswer("sent gradients that are not data")
 
 
 class _Calls(TorchFunctionMode):

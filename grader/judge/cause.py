@@ -1,0 +1,227 @@
+"""Why a check did not pass, as data: made of what happened, and bounded, since much of it was sent by submissions.
+
+Holds the student's own lines only, never the grader's frames, and never an expected value of a hidden check.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from grader.border.proxies import (
+    MAX_MESSAGE,
+    Call,
+    MissingName,
+    NoAnswer,
+    Remote,
+    SourceLine,
+    SubmissionCrashed,
+    SubmissionRaised,
+    one_line,
+    source_lines,
+)
+from grader.judge.check import Check
+from grader.judge.explain import MAX_TEXT
+from grader.results import Cause, Frame
+from grader.testkit.compare import Mismatch
+from grader.testkit.show import show, show_call
+
+MAX_PRINTS: Final = 1_000
+"""Characters of captured prints that a cause keeps."""
+_MAX_LINE_NUMBER: Final = 10_000_000
+_ENDED: Final = "ended the process"
+
+
+def failed(check: Check, call: Call | None, failure: BaseException, prints: str) -> Cause:
+    """A wrong answer or an exception."""
+    if isinstance(failure, SubmissionRaised):
+        return _with_prints(
+            Cause(
+                kind="exception",
+                sentence=check.sentence[:MAX_TEXT],
+                call=_call(call),
+                exception_type=failure.kind or "Exception",
+                exception_message=failure.message[:500],
+                frames=frames_of(failure.frames),
+            ),
+            prints,
+        )
+    if isinstance(failure, Mismatch):
+        return _with_prints(
+            Cause(
+                kind="assertion",
+                sentence=check.sentence[:MAX_TEXT],
+                call=_call(call),
+                returned=show(failure.actual),
+                expected="" if check.hidden else show(failure.expected),
+                reason="" if check.hidden else failure.reason[:MAX_TEXT],
+            ),
+            prints,
+        )
+    return _broken_assertion(check, call, failure, prints)
+
+
+def _broken_assertion(check: Check, call: Call | None, failure: BaseException, prints: str) -> Cause:
+    """A plain ``assert``, or an exception that is not the expected one."""
+    raised = failure.__cause__ if isinstance(failure.__cause__, SubmissionRaised) else None
+    returned = call is not None and call.answered and not isinstance(call.result, Remote)
+    return _with_prints(
+        Cause(
+            kind="assertion",
+            sentence=check.sentence[:MAX_TEXT],
+            call=_call(call),
+            returned=show(call.result) if call is not None and returned else "",
+            reason=_reason(failure)[:MAX_TEXT],
+            exception_type=raised.kind if raised else "",
+            exception_message=raised.message[:500] if raised else "",
+            frames=frames_of(raised.frames) if raised else (),
+        ),
+        prints,
+    )
+
+
+def unwritten(check: Check, failure: BaseException) -> Cause:
+    """A name that is not defined, or a stub as it was handed out."""
+    topic, _, exercise = check.exercise.partition(".")
+    if isinstance(failure, MissingName):
+        name, file = failure.message, f"{topic}.py"
+        return Cause(kind="missing", reason=f"`{name}` is not defined in {file}", names=(name,), file=file)
+    return Cause(kind="unwritten", reason=f"`{exercise}` is not written yet")
+
+
+def not_simulated(failure: SubmissionRaised) -> Cause:
+    """The submission used something that simulated devices do not have."""
+    return Cause(
+        kind="not_simulated",
+        exception_type=failure.kind,
+        exception_message=failure.message[:300],
+        frames=frames_of(failure.frames),
+    )
+
+
+def not_assessed(reason: str) -> Cause:
+    """The check skipped itself."""
+    return Cause(kind="not_assessed", reason=reason[:MAX_TEXT])
+
+
+def timeout(check: Check, call: Call | None, where: Sequence[SourceLine], prints: str, reason: str) -> Cause:
+    """No answer in time.
+
+    Args:
+        where: the student's lines that were running, innermost first; only one of the topic's own file counts.
+        reason: why, if that is known; then no line is pointed at.
+    """
+    file = f"{check.exercise.partition('.')[0]}.py"
+    own = next((line for line in where if line.file == file), None)
+    return _with_prints(
+        Cause(
+            kind="timeout",
+            sentence=check.sentence[:MAX_TEXT],
+            call=_call(call),
+            reason=reason[:MAX_TEXT],
+            frames=frames_of([own]) if own and not reason else (),
+        ),
+        prints,
+    )
+
+
+def topic_timeout(seconds: float) -> Cause:
+    """The topic's time was used up before the check began."""
+    return Cause(kind="timeout", stage="topic", reason=f"the topic's {seconds:g} s are used up")
+
+
+def crashed(check: Check, call: Call | None, error: SubmissionCrashed, prints: str) -> Cause:
+    """The process ended, went over a limit, or sent something that is not an answer."""
+    return _with_prints(
+        Cause(
+            kind="no_answer" if isinstance(error, NoAnswer) else "crash",
+            sentence=check.sentence[:MAX_TEXT],
+            call=_call(call),
+            reason=str(error)[:MAX_TEXT] or _ENDED,
+        ),
+        prints,
+    )
+
+
+def fault(check: Check, error: BaseException | str) -> Cause:
+    """A check with a bug: loud, and nobody loses points."""
+    if isinstance(error, str):
+        return Cause(kind="grader_fault", reason=error[:MAX_MESSAGE])
+    line = None
+    tb = error.__traceback__
+    while tb is not None:
+        if tb.tb_frame.f_code.co_filename == str(check.item.path):
+            line = Frame(check.item.path.name, tb.tb_lineno, tb.tb_frame.f_code.co_name)
+        tb = tb.tb_next
+    message = str(error)[:MAX_MESSAGE]
+    return Cause(kind="grader_fault", exception_type=type(error).__name__, exception_message=message, check_line=line)
+
+
+def import_failed(topic: str, reply: object, prints: str) -> Cause:
+    """The topic's module could not be imported.
+
+    Args:
+        reply: what the student process said of it: ``["raise", …]``, ``["crashed", text]`` or ``["timeout", text]``.
+    """
+    return _with_prints(_import_cause(f"{topic}.py", reply), prints)
+
+
+def _import_cause(file: str, reply: object) -> Cause:
+    match reply:
+        case ["raise", str(kind), bool(_), str(message), list(frames)]:
+            return Cause(
+                kind="crash" if kind in ("SystemExit", "KeyboardInterrupt") else "exception",
+                stage="import",
+                file=file,
+                exception_type=one_line(kind) or "Exception",
+                exception_message=message[:MAX_MESSAGE],
+                frames=frames_of(source_lines(frames) or ()),
+            )
+        case ["timeout", str(text)]:
+            return Cause(kind="timeout", stage="import", file=file, reason=f"{text[:200]} in time")
+        case ["crashed", str(text)]:
+            return Cause(kind="crash", stage="import", file=file, reason=text[:200] or _ENDED)
+    return Cause(kind="no_answer", stage="import", file=file, reason="sent something that is no answer")
+
+
+def missing_file(topic: str, note: str = "") -> Cause:
+    """The topic's file is not in the submission; `note` says what became of it, if anybody knows."""
+    file = f"{topic}.py"
+    return Cause(kind="missing", stage="topic", file=file, reason=note[:MAX_TEXT] or f"{file} is not in the submission")
+
+
+def blocked(needs: Sequence[str]) -> Cause:
+    """Exercises that must pass first did not."""
+    return Cause(kind="blocked", names=tuple(needs), reason=f"{' and '.join(needs)} must pass first")
+
+
+def frames_of(lines: Iterable[SourceLine]) -> tuple[Frame, ...]:
+    """Lines of source as they cross the border, as results keep them; a line number that no file has becomes 0."""
+    return tuple(
+        Frame(line.file, line.line if 0 < line.line < _MAX_LINE_NUMBER else 0, line.function, line.text)
+        for line in lines
+    )
+
+
+def _call(call: Call | None) -> str:
+    if call is None:
+        return ""
+    name = re.sub(r"^<(\w+)>", lambda handle: handle[1].lower(), call.name)
+    if name.endswith(".__getitem__"):
+        return f"{name.removesuffix('.__getitem__')}[{show(call.args[0])}]"
+    return (show_call(name, call.args, call.kwargs) if call.args or call.kwargs else name)[:MAX_TEXT]
+
+
+def _reason(failure: BaseException) -> str:
+    """The check's own words, without what pytest adds to a plain assert."""
+    text = str(failure)
+    head, _, _ = text.partition("\nassert ")
+    return head.strip() or text.strip() or "the answer is wrong"
+
+
+def _with_prints(cause: Cause, text: str) -> Cause:
+    kept = text.rstrip()
+    return replace(cause, prints=kept[:MAX_PRINTS], printed=len(kept)) if kept else cause

@@ -1,0 +1,64 @@
+"""One collected check, and what is known of it from the submissions that it was run on. Runs nothing itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from grader.border.proxies import Exchange
+from grader.judge import examples as generated
+from grader.judge.pipelining import Plan
+
+Example = dict[str, Any]
+
+
+class Trace(msgspec.Struct, frozen=True):
+    """What crossed the border in one check, example by example; compared with that of each misconception."""
+
+    verdict: str
+    examples: tuple[tuple[Exchange, ...], ...] = ()
+    ending: str = ""
+    """How the process ended, if it did."""
+
+
+class Check:
+    """One collected check.
+
+    Attributes:
+        name: its name without ``test_``, with pytest's parameter id.
+        exercise: full name of its exercise.
+        sentence: its docstring's first paragraph on one line.
+        hidden: whether a failure keeps back what was expected.
+        body: its own function, without what Hypothesis wraps round it.
+        plan: which of its requests may be sent ahead of the replies.
+    """
+
+    def __init__(self, item: pytest.Function, exercise: str, hidden: bool, seed: int) -> None:
+        self.item = item
+        self.name = item.name.removeprefix("test_")
+        self.exercise = exercise
+        self.hidden = hidden
+        self.sentence = " ".join((item.function.__doc__ or "").strip().split("\n\n")[0].split())
+        self.seed = seed
+        function: Any = item.obj
+        # Taken now: while examples are made, something else stands in its place.
+        self.body: Callable[..., Any] = function.hypothesis.inner_test if generated.is_property(function) else function
+        self.plan = Plan()
+        self._examples: list[Example] | None = None
+        self._drawn = False
+
+    def examples(self) -> list[Example] | None:
+        """Its examples, drawn once; ``[{}]`` for a check without any; None for one that draws while it runs."""
+        if not generated.is_property(self.item.obj):
+            return [{}]
+        if not self._drawn:
+            self._examples = generated.draw(self.item.obj, self.seed, self.name)
+            self._drawn = True
+        return self._examples
+
+
+class CheckFault(Exception):
+    """The check itself is wrong: the verdict is ``error``."""
