@@ -11,7 +11,7 @@ from grader.course import Course
 from grader.judge import cause as causes
 from grader.judge import explain
 from grader.judge.check import Check
-from grader.judge.endless_loops import endless
+from grader.judge.endless_loops import endless_loop
 from grader.judge.in_process import reference_raises
 from grader.judge.misconceptions import Replacements
 from grader.student.client import HostClient
@@ -131,7 +131,7 @@ class TopicDesk:
     def stopped_at(self) -> tuple[SourceLine, ...]:
         file = f"{self._topic}.py"
         frames = [line for line in (self._exercise.stopped_at if self._exercise else ()) if line.file == file]
-        place = endless(frames, self._files[file])
+        place = endless_loop(frames, self._files[file])
         return (place,) if place else ()
 
     def last_call(self) -> Call | None:
