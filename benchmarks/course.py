@@ -21,7 +21,7 @@ from grader.grading.protocol import WorkerOptions
 from grader.grading.worker import hidden_paths
 from grader.grading.worker_process import Worker
 from grader.intake.find import open_submission
-from grader.judge.judge import Judge, TopicDesk
+from grader.judge.judge import Judge, with_judge
 from grader.sandbox.limits import Limits
 from grader.student.client import HostClient
 from grader.student.host import start_host
@@ -55,11 +55,14 @@ def by_exercise(course: Course) -> dict[str, dict[str, float]]:
     host = HostClient(control, process, Limits())
     try:
         host.prepare(hidden_paths(course), course.preload(topic.name for topic in course.topics), kit=course.kit)
-        judge = Judge(course, host, wrong=False)
-        _once(course, judge)
-        return _once(course, judge)
+        return with_judge(course, host, lambda judge: _twice(course, judge), names_misconceptions=False)
     finally:
         host.close()
+
+
+def _twice(course: Course, judge: Judge) -> dict[str, dict[str, float]]:
+    _once(course, judge)
+    return _once(course, judge)
 
 
 def _once(course: Course, judge: Judge) -> dict[str, dict[str, float]]:
@@ -67,14 +70,11 @@ def _once(course: Course, judge: Judge) -> dict[str, dict[str, float]]:
     files = {file.name: file.read_bytes() for file in course.solutions_dir.glob("*.py")}
     for topic in course.topics:
         marks = [time.perf_counter()]
-        desk = TopicDesk(judge.host, course, topic.name, files)
-        try:
+        with judge.desk(topic.name, files) as desk:
             marks.append(time.perf_counter())
             for exercise in topic.exercises:
                 judge.run_checks(exercise.full_name, desk)
                 marks.append(time.perf_counter())
-        finally:
-            desk.close()
         names = ["(import)", *(exercise.name for exercise in topic.exercises)]
         found[topic.name] = {name: after - before for name, before, after in zip(names, marks, marks[1:], strict=False)}
     return found

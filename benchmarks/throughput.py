@@ -70,30 +70,33 @@ def floor_worker(submissions: list[str], names: list[str]) -> None:
 
     from grader.border.proxies import Submission
     from grader.judge.in_process import LocalDesk
-    from grader.judge.session import CollectedChecks
+    from grader.judge.session import CollectedChecks, with_collected_checks
 
     torch.set_num_threads(1)
     course = Course.load(None)
     topics = [course.topic(name) for name in names]
     load(course.kit)
-    collected = CollectedChecks([course.check_file(name) for name in names], course.checks_dir, 0)
-    start = time.perf_counter()
-    for folder in submissions:
-        for topic in topics:
-            for exercise in topic.exercises:
-                desk: Any = LocalDesk(Path(folder), topic.name, course.kit)
-                for check in collected.of(exercise.full_name):
-                    test: Any = check.item.obj
-                    if hasattr(test, "hypothesis"):
-                        own = test._hypothesis_internal_use_settings
-                        test._hypothesis_internal_use_settings = settings(own, database=None, deadline=None)
-                    params = dict(check.item.callspec.params) if hasattr(check.item, "callspec") else {}
-                    try:
-                        test(submission=Submission(desk.channel()), **params)
-                    except BaseException as error:
-                        if isinstance(error, KeyboardInterrupt):
-                            raise
-    print(time.perf_counter() - start)
+
+    def run_all(collected: CollectedChecks) -> float:
+        start = time.perf_counter()
+        for folder in submissions:
+            for topic in topics:
+                for exercise in topic.exercises:
+                    desk: Any = LocalDesk(Path(folder), topic.name, course.kit)
+                    for check in collected.of(exercise.full_name):
+                        test: Any = check.item.obj
+                        if hasattr(test, "hypothesis"):
+                            own = test._hypothesis_internal_use_settings
+                            test._hypothesis_internal_use_settings = settings(own, database=None, deadline=None)
+                        params = dict(check.item.callspec.params) if hasattr(check.item, "callspec") else {}
+                        try:
+                            test(submission=Submission(desk.channel()), **params)
+                        except BaseException as error:
+                            if isinstance(error, KeyboardInterrupt):
+                                raise
+        return time.perf_counter() - start
+
+    print(with_collected_checks([course.check_file(name) for name in names], course.checks_dir, 0, run_all))
 
 
 def memory_over(count: int, topics: list[str]) -> dict[str, float]:

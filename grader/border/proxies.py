@@ -78,6 +78,10 @@ class NoAnswer(SubmissionCrashed):
     """The student process sent something that is not an answer: not data, or too much of it."""
 
 
+class PlanLeft(BaseException):
+    """A check made another call than the plan foresaw; it must be run again without one."""
+
+
 class Transport(Protocol):
     """Carries one request to wherever submitted code runs, and its reply back."""
 

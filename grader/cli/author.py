@@ -37,12 +37,21 @@ def release(
 def verify(course: CourseOption = None, devices: DevicesOption = "auto") -> int:
     """Prove a course: solutions earn everything, stubs nothing, every misconception is caught and named."""
     from grader.course import Course
-    from grader.grading.verify import verify_course
+    from grader.grading.verify import Defect, verify_course
     from grader.machine import resolve_devices
 
-    meant = resolve_devices(devices)
-    defects = verify_course(Course.load(course), lambda text: typer.echo(text, err=True), meant)
-    for defect in defects:
+    found = 0
+
+    def report(defect: Defect) -> None:
+        nonlocal found
+        found += 1
         typer.echo(str(defect))
-    typer.echo(counted(len(defects), "defect") if defects else "the course is sound")
-    return 1 if defects else 0
+
+    verify_course(
+        Course.load(course),
+        report,
+        progress=lambda text: typer.echo(text, err=True),
+        devices=resolve_devices(devices),
+    )
+    typer.echo(counted(found, "defect") if found else "the course is sound")
+    return 1 if found else 0

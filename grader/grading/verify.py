@@ -1,6 +1,6 @@
-"""Proves that a course grades right: solutions earn all, stubs nothing, every misconception is caught and named.
+"""Proves that a course grades right, promise by promise: `PROMISES` lists them, and each is one function.
 
-Each defect is one line with its file. It runs the course's own modules the way that submissions are run.
+Every defect is one line with its file. It runs the course's own modules the way that submissions are run.
 """
 
 from __future__ import annotations
@@ -8,15 +8,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from grader.course import Course, Exercise, Topic, checks_of, misconceptions_of
+from grader.course import Course, Exercise, checks_of
 from grader.course.kit import forbidden_imports
 from grader.course.stubs import stub_of
 from grader.errors import CourseError
+from grader.grading.evidence import GradedMisconception, TopicEvidence
 from grader.machine import Devices
-from grader.results import NOT_ASSESSED
+from grader.results import NOT_ASSESSED, CheckResult
+
+if TYPE_CHECKING:
+    from grader.judge.judge import Judge
 
 
 class Defect(msgspec.Struct, frozen=True):
@@ -32,41 +37,51 @@ class Defect(msgspec.Struct, frozen=True):
 
 
 def verify_course(
-    course: Course, tell: Callable[[str], None] = lambda text: None, devices: Devices = "simulated"
-) -> list[Defect]:
-    """Every defect of a course, in its order.
+    course: Course,
+    report: Callable[[Defect], None],
+    *,
+    progress: Callable[[str], None] = lambda text: None,
+    devices: Devices = "simulated",
+) -> None:
+    """Looks for every defect of a course, topic by topic.
 
     Args:
-        tell: called with a line about what is being verified, for progress.
+        report: called with each defect as soon as it is found.
+        progress: called with a line about what is being verified.
         devices: what checks that want GPUs get.
+
+    Raises:
+        UserError: the checks cannot be collected.
     """
     import grader.testkit.probes
     import grader.testkit.recipes  # noqa: F401 - before the fork
     from grader.grading.worker import hidden_paths
-    from grader.judge.judge import Judge
+    from grader.judge.judge import with_judge
     from grader.sandbox.limits import Limits
     from grader.student.client import HostClient
     from grader.student.host import start_host
     from grader.testkit import devices as devices_kit
 
     defects = list(kit_defects(course))
-    if defects:
-        return defects  # the kit is not loaded: nothing can be graded without it
+    if defects:  # the kit is not loaded: nothing can be graded without it
+        for defect in defects:
+            report(defect)
+        return
     control, process = start_host()
     host = HostClient(control, process, Limits())
+
+    def verify(judge: Judge) -> None:
+        host.finish_preparing()
+        for topic in course.topics:
+            for defect in _defects(TopicEvidence(course, topic, judge), progress):
+                report(defect)
+
     try:
         host.prepare(hidden_paths(course), course.preload(topic.name for topic in course.topics), devices, course.kit)
         devices_kit.choose(devices)
-        judge = Judge(course, host)
-        host.finish_preparing()
-        for topic in course.topics:
-            tell(f"{topic.name}: stub, docstrings, hints")
-            defects += _written(course, topic)
-            tell(f"{topic.name}: solution, stub and misconceptions as submissions")
-            defects += _graded(course, topic, judge)
+        with_judge(course, host, verify)
     finally:
         host.close()
-    return defects
 
 
 def kit_defects(course: Course) -> Iterator[Defect]:
@@ -76,100 +91,161 @@ def kit_defects(course: Course) -> Iterator[Defect]:
             yield Defect(found.file, found.line, found.message)
 
 
-def _written(course: Course, topic: Topic) -> Iterator[Defect]:
-    """What reading the files tells."""
-    stub, solution = course.exercises_dir / f"{topic.name}.py", course.solutions_dir / f"{topic.name}.py"
+def _defects(evidence: TopicEvidence, progress: Callable[[str], None]) -> Iterator[Defect]:
+    """The defects of one topic, each once: what makes one promise impossible to judge may break several."""
+    seen: set[Defect] = set()
+    for title, promises in PROMISES.items():
+        progress(f"{evidence.topic.name}: {title}")
+        for promise in promises:
+            for defect in _broken(promise, evidence):
+                if defect not in seen:
+                    seen.add(defect)
+                    yield defect
+
+
+def _broken(promise: Promise, evidence: TopicEvidence) -> Iterator[Defect]:
     try:
-        if stub.read_text(encoding="utf-8") != stub_of(solution.read_text(encoding="utf-8"), str(solution)):
-            yield Defect(stub, None, "is not what `grader release` makes of the solution")
+        yield from promise(evidence)
     except CourseError as error:
         yield Defect(error.file, error.line, error.message)
-        return
+
+
+def stub_is_released(evidence: TopicEvidence) -> Iterator[Defect]:
+    """The stub is what `grader release` makes of the solution."""
+    try:
+        made = stub_of(evidence.solution.read_text(encoding="utf-8"), str(evidence.solution))
+        if evidence.stub.read_text(encoding="utf-8") != made:
+            yield Defect(evidence.stub, None, "is not what `grader release` makes of the solution")
     except OSError as error:
-        yield Defect(solution, None, str(error))
-        return
-    tree = ast.parse(stub.read_text(encoding="utf-8"))
+        yield Defect(evidence.solution, None, str(error))
+
+
+def exercises_are_described(evidence: TopicEvidence) -> Iterator[Defect]:
+    """Every exercise is in the stub, and has a docstring there."""
+    try:
+        tree = ast.parse(evidence.stub.read_text(encoding="utf-8"))
+    except (OSError, SyntaxError):
+        return  # then it is not what `grader release` makes, either
     found = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-    for exercise in topic.exercises:
+    for exercise in evidence.topic.exercises:
         node = found.get(exercise.name)
         if node is None:
-            yield Defect(stub, None, f"`{exercise.name}` is not in the stub")
+            yield Defect(evidence.stub, None, f"`{exercise.name}` is not in the stub")
         elif not ast.get_docstring(node):
-            yield Defect(stub, node.lineno, f"`{exercise.name}` has no docstring")
-        if not exercise.hints:
-            yield Defect(course.manifest, None, f"`{exercise.full_name}` has no hints")
-    file = course.checks_dir / f"test_{topic.name}.py"
-    for check in checks_of(course, topic.name):
+            yield Defect(evidence.stub, node.lineno, f"`{exercise.name}` has no docstring")
+
+
+def checks_are_described(evidence: TopicEvidence) -> Iterator[Defect]:
+    """Every check has a docstring."""
+    for check in checks_of(evidence.course, evidence.topic.name):
         if not check.docstring:
+            file = evidence.course.check_file(evidence.topic.name)
             yield Defect(file, check.line, f"`{check.function}` has no docstring: students read it")
 
 
-def _graded(course: Course, topic: Topic, judge: object) -> Iterator[Defect]:
-    from grader.judge import cause as causes
-    from grader.judge import explain
-    from grader.judge.judge import Judge, TopicDesk
-
-    assert isinstance(judge, Judge)
-    faulty: set[str] = set()
-    for folder, wanted in ((course.solutions_dir, "passed"), (course.exercises_dir, "failed")):
-        file = folder / f"{topic.name}.py"
-        desk = TopicDesk(judge.host, course, topic.name, {path.name: path.read_bytes() for path in folder.glob("*.py")})
-        try:
-            if desk.failure is not None:
-                yield Defect(file, None, explain.for_author(causes.import_failed(topic.name, desk.failure, "")))
-                continue
-            for exercise in topic.exercises:
-                for result in judge.run_checks(exercise.full_name, desk)[0]:
-                    text = f"`{exercise.full_name}`, check {result.name}: "
-                    if result.verdict == "error":
-                        if result.name not in faulty:
-                            yield Defect(course.check_file(topic.name), None, f"{text}{result.message}")
-                        faulty.add(result.name)
-                    elif wanted == "passed" and result.verdict not in ("passed", "skipped"):
-                        yield Defect(file, None, f"{text}the solution gets {result.verdict}: {_line(result.message)}")
-                    elif wanted == "failed" and result.verdict not in ("failed", *NOT_ASSESSED):
-                        yield Defect(file, None, f"{text}the stub gets {result.verdict}, but must fail")
-        finally:
-            desk.close()
-    try:
-        for exercise in topic.exercises:
-            yield from _misconceptions(course, exercise, judge, faulty)
-    except CourseError as error:
-        yield Defect(error.file, error.line, error.message)
+def exercises_have_hints(evidence: TopicEvidence) -> Iterator[Defect]:
+    """Every exercise has hints."""
+    for exercise in evidence.topic.exercises:
+        if not exercise.hints:
+            yield Defect(evidence.course.manifest, None, f"`{exercise.full_name}` has no hints")
 
 
-def _misconceptions(course: Course, exercise: Exercise, judge: object, faulty: set[str]) -> Iterator[Defect]:
-    """Grades each misconception as a submission, and looks for its name as for a student's.
-
-    Each is noted before the next is graded, so that one that an earlier one hides is found.
-    """
-    from grader.judge.judge import Judge
-
-    assert isinstance(judge, Judge)
-    found = [m for m in misconceptions_of(course, exercise.topic) if m.exercise == exercise.full_name]
-    if not found:
-        return
-    file = course.misconceptions_file(exercise.topic)
-    with judge.wrong_desk(exercise.topic) as desk:
-        desk.only_records = True
-        for m in found:
-            desk.restart_clock()
-            desk.bind(((m.part, m.function),))
-            traces = judge.run_checks(exercise.full_name, desk)[1]
-            judge.wrong.note(exercise, m.name, traces)
-            about = f"misconception `{m.name}` of `{exercise.full_name}`"
-            if all(trace.verdict in ("passed", *NOT_ASSESSED) for trace in traces.values()):
-                yield Defect(file, m.line, f"{about} is not caught by any check")
-            elif any(trace.verdict == "error" and check not in faulty for check, trace in traces.items()):
-                yield Defect(file, m.line, f"{about} makes a check end in error")
-            elif (other := judge.wrong.name_of(exercise, traces)) != m.name:
-                told = (
-                    f"cannot be told apart from `{other}`"
-                    if other
-                    else "is caught but not named: its checks see no answer of it"
-                )
-                yield Defect(file, m.line, f"{about} {told}")
+def modules_can_be_imported(evidence: TopicEvidence) -> Iterator[Defect]:
+    """Solution and stub can be imported."""
+    for graded in (evidence.graded_solution, evidence.graded_stub):
+        if graded.not_imported:
+            yield Defect(graded.file, None, graded.not_imported)
 
 
-def _line(message: str) -> str:
+def checks_end_in_no_error(evidence: TopicEvidence) -> Iterator[Defect]:
+    """No check ends in an error, on whatever it is run."""
+    file = evidence.course.check_file(evidence.topic.name)
+    seen: set[str] = set()
+    for exercise, result in (*evidence.graded_solution.results, *evidence.graded_stub.results):
+        if result.verdict == "error" and result.name not in seen:
+            seen.add(result.name)
+            yield Defect(file, None, f"{_about(exercise, result)}: {result.message}")
+
+
+def solution_passes(evidence: TopicEvidence) -> Iterator[Defect]:
+    """The solution passes every check that can be assessed here."""
+    for exercise, result in evidence.graded_solution.results:
+        if result.verdict not in ("passed", *NOT_ASSESSED):
+            text = f"{_about(exercise, result)}: the solution gets {result.verdict}: {_one_line(result.message)}"
+            yield Defect(evidence.solution, None, text)
+
+
+def stub_fails(evidence: TopicEvidence) -> Iterator[Defect]:
+    """The stub fails every check that can be assessed here."""
+    for exercise, result in evidence.graded_stub.results:
+        if result.verdict not in ("failed", *NOT_ASSESSED):
+            text = f"{_about(exercise, result)}: the stub gets {result.verdict}, but must fail"
+            yield Defect(evidence.stub, None, text)
+
+
+def misconceptions_are_caught(evidence: TopicEvidence) -> Iterator[Defect]:
+    """Every misconception fails a check of its exercise."""
+    for graded in evidence.graded_misconceptions:
+        if not graded.is_caught:
+            yield _defect_of(evidence, graded, "is not caught by any check")
+
+
+def misconceptions_break_no_check(evidence: TopicEvidence) -> Iterator[Defect]:
+    """No misconception makes a check end in an error."""
+    for graded in evidence.graded_misconceptions:
+        if graded.is_caught and evidence.breaks_a_check(graded):
+            yield _defect_of(evidence, graded, "makes a check end in error")
+
+
+def misconceptions_are_named(evidence: TopicEvidence) -> Iterator[Defect]:
+    """A student who has a misconception reads a name."""
+    for graded in evidence.graded_misconceptions:
+        if graded.is_caught and not evidence.breaks_a_check(graded) and graded.named is None:
+            yield _defect_of(evidence, graded, "is caught but not named: its checks see no answer of it")
+
+
+def misconceptions_are_told_apart(evidence: TopicEvidence) -> Iterator[Defect]:
+    """The name that such a student reads is that of this misconception, not of another."""
+    for graded in evidence.graded_misconceptions:
+        if graded.is_caught and not evidence.breaks_a_check(graded):
+            other = graded.named
+            if other not in (None, graded.misconception.name):
+                yield _defect_of(evidence, graded, f"cannot be told apart from `{other}`")
+
+
+Promise = Callable[[TopicEvidence], Iterator[Defect]]
+
+PROMISES: Final[dict[str, tuple[Promise, ...]]] = {
+    "stub, docstrings, hints": (
+        stub_is_released,
+        exercises_are_described,
+        exercises_have_hints,
+        checks_are_described,
+    ),
+    "solution, stub and misconceptions as submissions": (
+        modules_can_be_imported,
+        checks_end_in_no_error,
+        solution_passes,
+        stub_fails,
+        misconceptions_are_caught,
+        misconceptions_break_no_check,
+        misconceptions_are_named,
+        misconceptions_are_told_apart,
+    ),
+}
+"""All that a course promises, by the line of progress under which it is verified."""
+
+
+def _defect_of(evidence: TopicEvidence, graded: GradedMisconception, what: str) -> Defect:
+    file = evidence.course.misconceptions_file(evidence.topic.name)
+    misconception = graded.misconception
+    about = f"misconception `{misconception.name}` of `{misconception.exercise}`"
+    return Defect(file, misconception.line, f"{about} {what}")
+
+
+def _about(exercise: Exercise, result: CheckResult) -> str:
+    return f"`{exercise.full_name}`, check {result.name}"
+
+
+def _one_line(message: str) -> str:
     return " | ".join(message.splitlines())

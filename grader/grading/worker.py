@@ -8,11 +8,16 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 from grader.grading.protocol import Fault, WorkerOptions, read_frame, write_frame
 from grader.intake.submission import Submission
+
+if TYPE_CHECKING:
+    from grader.judge.judge import Judge
+    from grader.student.client import HostClient
 
 
 def main() -> int:
@@ -35,44 +40,57 @@ def main() -> int:
     from grader.student.client import HostClient, HostGone
 
     host = HostClient(control, process, options.limits)
+
+    def serve(judge: Judge) -> int:
+        gc.freeze()
+        gc.enable()
+        graded = 0
+        while (submission := read_frame(requests, Submission)) is not None:
+            try:
+                if graded == 1:
+                    host.settle()
+                graded += 1
+                write_frame(answers, judge.grade(submission))
+            except UserError as error:  # a course with a fault that shows only now
+                write_frame(answers, Fault(str(error)))
+            except HostGone as error:
+                write_frame(answers, Fault(f"the warm host has ended: {error}"))
+                return 3
+        host.close()
+        return 0
+
     try:
-        judge = _judge(host, options)
+        return _with_judge(host, options, serve)
     except UserError as error:
         return _give_up(requests, answers, str(error))
-    gc.freeze()
-    gc.enable()
-    graded = 0
-    while (submission := read_frame(requests, Submission)) is not None:
-        try:
-            if graded == 1:
-                host.settle()
-            graded += 1
-            write_frame(answers, judge.grade(submission))
-        except UserError as error:  # a course with a fault that shows only now
-            write_frame(answers, Fault(str(error)))
-        except HostGone as error:
-            write_frame(answers, Fault(f"the warm host has ended: {error}"))
-            return 3
-    host.close()
-    return 0
 
 
-def _judge(host: Any, options: WorkerOptions) -> Any:
+def _with_judge(host: HostClient, options: WorkerOptions, serve: Callable[[Judge], int]) -> int:
     from grader.course import Course
 
     course = Course.load(Path(options.course) if options.course else None)
     topics = {name.partition(".")[0] for name in course.with_needs(options.exercises)}
     host.prepare(hidden_paths(course), course.preload(topics), options.devices, course.kit)
 
-    from grader.judge.judge import Judge  # takes a while, in which the host gets ready
+    from grader.judge.judge import with_judge  # takes a while, in which the host gets ready
 
     if options.devices != "simulated":
         from grader.testkit import devices
 
         devices.choose(options.devices)  # the reference solution runs in this process
-    judge = Judge(course, host, exercises=options.exercises, seed=options.seed, wrong=options.misconceptions)
-    host.finish_preparing()
-    return judge
+
+    def ready(judge: Judge) -> int:
+        host.finish_preparing()
+        return serve(judge)
+
+    return with_judge(
+        course,
+        host,
+        ready,
+        exercises=options.exercises,
+        seed=options.seed,
+        names_misconceptions=options.misconceptions,
+    )
 
 
 def hidden_paths(course: Any) -> list[str]:

@@ -175,7 +175,7 @@ def _import_cause(file: str, failure: ImportFailure) -> Cause:
             )
         case ImportCrashed(reason):
             return Cause(kind="crash", stage="import", file=file, reason=reason[:200] or _ENDED)
-    return Cause(kind="timeout", stage="import", file=file)
+    return Cause(kind="timeout", stage="import", file=file, reason=f"import of {file} did not end in time")
 
 
 def missing_file(topic: str, note: str = "") -> Cause:

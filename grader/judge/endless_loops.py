@@ -1,7 +1,7 @@
-"""Where an endless loop is: the loop, not the line that a process happened to be in when its time was up.
+"""Where an endless loop is: the line of the loop, not the line that the process was in when its time was up.
 
-So that two runs of one submission say the same. Reads source as text alone: it is submitted, and must not be run, and
-parsing deep nesting could take the judge along.
+That line differs from run to run, the loop does not. Reads the source as text alone: it is submitted code, which must
+not be run here, and parsing deep nesting could crash the judge.
 """
 
 from __future__ import annotations
@@ -16,10 +16,15 @@ MOST_LINES = 3000
 _HEAD = re.compile(rb"^([ \t]*)(?:async[ \t]+)?(while|for|def|class)\b")
 
 
-def endless(frames: Sequence[SourceLine], source: bytes) -> SourceLine | None:
-    """The most likely place among frames of one file, innermost first.
+def endless_loop(frames: Sequence[SourceLine], source: bytes) -> SourceLine | None:
+    """The most likely loop round the lines that a process was in; the innermost of these where no loop is found.
 
-    A ``while`` is likelier than a ``for``; of several, the outermost, for a process is somewhere else in it each time.
+    A ``while`` is likelier than a ``for``. Of several, the outermost ``while`` is taken, which the process is in each
+    time, but the innermost ``for``.
+
+    Args:
+        frames: lines of one file, innermost first.
+        source: that file.
     """
     lines = source.splitlines()
     loops = [(frame, *loop) for frame in frames if (loop := _loop(lines, frame.line))]

@@ -9,15 +9,15 @@ from __future__ import annotations
 import contextlib
 import inspect
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Final
 
 import hypothesis
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase
 from hypothesis.errors import HypothesisException, StopTest
-from hypothesis.internal.cache import LRUCache
-from hypothesis.internal.conjecture import providers
 from hypothesis.strategies import DataObject
+
+from grader.judge.hypothesis_adapter import changed_settings, no_constants_of_modules
 
 MOST_SHRINKS: Final = 150
 """Executions while a failure is made smaller."""
@@ -74,9 +74,6 @@ def shrink(test: Any, seed: int, name: str, attempt: Attempt) -> None:
 
 def _run(test: Any, seed: int, name: str, inner: Callable[[dict[str, Any]], None], phases: list[Phase]) -> None:
     """Runs Hypothesis over the check's strategies with another body."""
-    handle = test.hypothesis
-    body, own = handle.inner_test, test._hypothesis_internal_use_settings
-    own_seed = test._hypothesis_internal_use_seed
     not_drawn = list(inspect.signature(test).parameters)  # the submission, pytest's parameters and fixtures
 
     def replacement(**kwargs: Any) -> None:
@@ -84,44 +81,24 @@ def _run(test: Any, seed: int, name: str, inner: Callable[[dict[str, Any]], None
             kwargs.pop(name, None)
         inner(kwargs)
 
+    handle = test.hypothesis
+    body, handle.inner_test = handle.inner_test, replacement
     try:
-        handle.inner_test = replacement
-        test._hypothesis_internal_use_settings = settings(
-            own,
-            database=None,
-            deadline=None,
-            print_blob=False,
-            report_multiple_bugs=False,
-            phases=phases,
-            suppress_health_check=list(HealthCheck),
-            verbosity=hypothesis.Verbosity.quiet,
-        )
-        test._hypothesis_internal_use_seed = zlib.crc32(f"{seed}/{name}".encode())
-        with _nothing_of_the_place():
+        with (
+            no_constants_of_modules(),
+            changed_settings(
+                test,
+                database=None,
+                deadline=None,
+                print_blob=False,
+                report_multiple_bugs=False,
+                phases=phases,
+                suppress_health_check=list(HealthCheck),
+                verbosity=hypothesis.Verbosity.quiet,
+            ),
+        ):
+            # It stays on the test: nothing but this function runs it, and never without a seed of its own.
+            hypothesis.seed(zlib.crc32(f"{seed}/{name}".encode()))(test)
             test(**dict.fromkeys(not_drawn))
     finally:
         handle.inner_test = body
-        test._hypothesis_internal_use_settings = own
-        test._hypothesis_internal_use_seed = own_seed
-
-
-@contextlib.contextmanager
-def _nothing_of_the_place() -> Iterator[None]:
-    """Keeps Hypothesis from mixing in constants that it finds in the modules that happen to be loaded.
-
-    With them, examples would depend on which topics are graded, and on where the grader is installed.
-    """
-    own = {"_get_local_constants": _no_constants, "CONSTANTS_CACHE": _cache}
-    if _no_constants is None or not all(hasattr(providers, name) for name in own):  # older than the feature
-        yield
-        return
-    theirs = {name: getattr(providers, name) for name in own}
-    try:
-        vars(providers).update(own)
-        yield
-    finally:
-        vars(providers).update(theirs)
-
-
-_no_constants: Any = getattr(providers, "Constants", None)
-_cache: Final = LRUCache[Any, Any](1024)

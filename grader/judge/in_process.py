@@ -16,16 +16,33 @@ import pytest
 
 from grader.border.proxies import Call, Channel, import_raised
 from grader.border.service import Service
-from grader.border.transport import LocalTransport
 from grader.course.kit import Kit, load
 from grader.judge import cause as causes
 from grader.judge import explain, run
 from grader.judge.check import Check
 from grader.judge.desk import Desk
+from grader.judge.session import CollectedChecks, with_collected_checks
 from grader.results import NOT_ASSESSED
 
 if TYPE_CHECKING:
     from grader.course import Course
+
+
+class LocalTransport:
+    """Answers calls from a service in this process; a `Transport`."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    def call(self, request: bytes) -> bytes:
+        return self._service.answer(request)
+
+    def take_ahead(self) -> list[bytes]:
+        """Nothing is sent ahead in-process."""
+        return []
+
+    def drop_ahead(self) -> None:
+        """Nothing is sent ahead in-process."""
 
 
 class LocalDesk:
@@ -135,15 +152,16 @@ class LocalDesks:
     def _passes(self, exercise: str) -> bool:
         """Whether an exercise passes; run apart, once, as pytest-xdist may run its checks in another process."""
         if exercise not in self._earned:
-            from grader.judge.session import CollectedChecks
-
             topic = exercise.partition(".")[0]
-            file = self._course.checks_dir / f"test_{topic}.py"
-            collected = CollectedChecks([file], self._course.checks_dir, self._seed)
-            self._earned[exercise] = all(
-                collected.run(check, self.desk_for(check))[0].verdict in ("passed", *NOT_ASSESSED)
-                for check in collected.of(exercise)
-            )
+            file = self._course.check_file(topic)
+
+            def all_pass(checks: CollectedChecks) -> bool:
+                return all(
+                    checks.run(check, self.desk_for(check))[0].verdict in ("passed", *NOT_ASSESSED)
+                    for check in checks.of(exercise)
+                )
+
+            self._earned[exercise] = with_collected_checks([file], self._course.checks_dir, self._seed, all_pass)
         return self._earned[exercise]
 
 

@@ -8,168 +8,79 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
-from grader.border.messages import ImportFailure, SourceLine
-from grader.border.proxies import Call, Channel, SubmissionCrashed, answered
 from grader.course import Course, Exercise, Topic, kit
 from grader.errors import CourseError
 from grader.intake.submission import Submission
 from grader.judge import cause as causes
 from grader.judge import explain
-from grader.judge.check import Check, Trace
-from grader.judge.endless_loops import endless
-from grader.judge.in_process import reference_raises
-from grader.judge.misconceptions import Bind, Recorder, WrongAnswers, wrong_files
-from grader.judge.session import CollectedChecks
+from grader.judge.check import Trace
+from grader.judge.misconceptions import MisconceptionRecords, Replacements, RunCheck, files_with_misconceptions
+from grader.judge.session import CollectedChecks, with_collected_checks
+from grader.judge.topic_desk import TopicDesk
 from grader.results import NOT_ASSESSED, Cause, CheckResult, ExerciseResult, SubmissionResult
 from grader.student.client import HostClient
-from grader.student.exercise import ExerciseProcess
-from grader.student.topic import TopicProcess
+
+T = TypeVar("T")
 
 
-class TopicDesk:
-    """Where the checks of one topic meet one submission: a `Desk` over sandboxed processes."""
-
-    explains = True
-    only_records = False
-    sends_ahead = True
-
-    def __init__(self, host: HostClient, course: Course, topic: str, files: dict[str, bytes], bind: Bind = ()) -> None:
-        self._host = host
-        self._course = course
-        self._topic = topic
-        self._files = files
-        self._bind = bind
-        self._until = time.monotonic() + host.limits.topic_seconds
-        self._exercise: ExerciseProcess | None = None
-        self._channel: Channel | None = None
-        self._answered = False
-        self._process = self._start()
-
-    def _start(self) -> TopicProcess:
-        return TopicProcess(self._host, self._topic, self._files, self._until)
-
-    @property
-    def failure(self) -> ImportFailure | None:
-        """Why the topic cannot be imported, else None."""
-        return self._process.failure
-
-    @property
-    def seconds(self) -> float:
-        """The limit of the topic's time."""
-        return self._host.limits.topic_seconds
-
-    @property
-    def out_of_time(self) -> bool:
-        """Whether the topic's time is used up."""
-        return time.monotonic() >= self._until
-
-    def restart_clock(self) -> None:
-        """Gives the topic its whole time again."""
-        self._until = time.monotonic() + self._host.limits.topic_seconds
-
-    def give_time(self, seconds: float) -> None:
-        """Moves the topic's limit: what the grader does for itself is not the submission's time."""
-        self._until += seconds
-
-    def import_prints(self) -> str:
-        return self._process.prints
-
-    def bind(self, pairs: Bind) -> None:
-        """Makes calls of an exercise go to another function from the next exercise on."""
-        self._bind = pairs
-
-    def leave(self) -> None:
-        """Ends the exercise at hand."""
-        self.discard()
-        self._answered = False
-
-    def channel(self) -> Channel:
-        if self._channel is None or self._exercise is None or not self._exercise.alive:
-            return self.fresh()
-        if self._exercise.pending:
-            return self.fresh()
-        self._set_deadline(self._exercise)
-        self._answered = self._answered or any(answered(exchange.reply) for exchange in self._channel.record[-1:])
-        self._channel.restart()
-        return self._channel
-
-    def fresh(self) -> Channel:
-        self.discard()
-        self._exercise = self._process.exercise(self._bind)
-        if self._exercise is None:
-            # The topic's process was taken along by an earlier exercise; the others must not pay for that.
-            self._process.close()
-            self._process = self._start()
-            self._exercise = None if self._process.failure else self._process.exercise(self._bind)
-        if self._exercise is None:
-            raise SubmissionCrashed("ended the process that had imported it")
-        self._set_deadline(self._exercise)
-        self._channel = Channel(self._exercise, self._course.kit.name if self._course.kit else "")
-        return self._channel
-
-    def _set_deadline(self, exercise: ExerciseProcess) -> None:
-        exercise.deadline = min(time.monotonic() + self._host.limits.check_seconds, self._until)
-
-    def prime(self, requests: list[bytes]) -> bool:
-        # Not before one answer came: a stub's refusals need no plan, and would leave its replies unread.
-        if self._exercise is None or not self._answered:
-            return False
-        self._exercise.prime(requests)
-        return True
-
-    def discard(self) -> None:
-        if self._exercise is not None:
-            self._exercise.close()
-            self._exercise = None
-
-    def prints(self) -> str:
-        return self._exercise.prints() if self._exercise else ""
-
-    def stopped_at(self) -> tuple[SourceLine, ...]:
-        file = f"{self._topic}.py"
-        frames = [line for line in (self._exercise.stopped_at if self._exercise else ()) if line.file == file]
-        place = endless(frames, self._files[file])
-        return (place,) if place else ()
-
-    def last_call(self) -> Call | None:
-        return self._channel.last if self._channel else None
-
-    def reference_also_fails(self, check: Check, fixtures: dict[str, Any]) -> bool:
-        return reference_raises(self._course, check, fixtures)
-
-    def close(self) -> None:
-        self.discard()
-        self._process.close()
-
-
-class Judge:
-    """Grades submissions one after the other against a course's checks, collected once.
+def with_judge(
+    course: Course,
+    host: HostClient,
+    use: Callable[[Judge], T],
+    *,
+    exercises: Sequence[str] = (),
+    seed: int = 0,
+    names_misconceptions: bool = True,
+) -> T:
+    """Collects a course's checks, calls ``use`` with a judge over them, and returns what that returns.
 
     Args:
         exercises: full names to grade; empty means all. What they need is graded too.
+        seed: seed of the generated inputs.
+        names_misconceptions: whether failures are compared with the course's misconceptions.
+
+    Raises:
+        UserError: when the checks cannot be collected.
+    """
+    wanted = set(course.with_needs(exercises))
+    chosen = [(topic, [one for one in topic.exercises if one.full_name in wanted]) for topic in course.topics]
+    topics = [(topic, found) for topic, found in chosen if found]
+    files = [course.check_file(topic.name) for topic, _ in topics]
+    kit.load(course.kit)
+    for file in files:
+        kit.require_imported_names(file, course.kit)
+    return with_collected_checks(
+        files,
+        course.checks_dir,
+        seed,
+        lambda checks: use(Judge(course, host, checks, topics, names_misconceptions)),
+    )
+
+
+class Judge:
+    """Grades submissions one after the other against a course's checks; `with_judge` makes one.
+
+    Args:
+        topics: what is graded: the topics, and of each the exercises.
     """
 
     def __init__(
-        self, course: Course, host: HostClient, *, exercises: Sequence[str] = (), seed: int = 0, wrong: bool = True
+        self,
+        course: Course,
+        host: HostClient,
+        checks: CollectedChecks,
+        topics: Sequence[tuple[Topic, Sequence[Exercise]]],
+        names_misconceptions: bool,
     ) -> None:
         self.course = course
         self.host = host
-        wanted = set(course.with_needs(exercises))
-        self._topics = [
-            (topic, [exercise for exercise in topic.exercises if exercise.full_name in wanted])
-            for topic in course.topics
-            if any(exercise.full_name in wanted for exercise in topic.exercises)
-        ]
-        files = [course.checks_dir / f"test_{topic.name}.py" for topic, _ in self._topics]
-        kit.load(course.kit)
-        for file in files:
-            kit.require_imported_names(file, course.kit)
-        self.checks = CollectedChecks(files, course.checks_dir, seed)
-        self._names = wrong
-        self.wrong = WrongAnswers(course, self._recorder)
+        self.checks = checks
+        self._topics = topics
+        self._names_misconceptions = names_misconceptions
+        self.misconceptions = MisconceptionRecords(course, self._misconceptions_runner)
 
     def grade(self, submission: Submission) -> SubmissionResult:
         """All verdicts of one submission.
@@ -199,8 +110,7 @@ class Judge:
             cause = causes.missing_file(topic.name, next(iter(submission.notes_on(file)), ""))
             yield from (self._all(exercise, cause) for exercise in exercises)
             return
-        desk = TopicDesk(self.host, self.course, topic.name, submission.files)
-        try:
+        with self.desk(topic.name, submission.files) as desk:
             if desk.failure is not None:
                 cause = causes.import_failed(topic.name, desk.failure, desk.import_prints())
                 yield from (self._all(exercise, cause) for exercise in exercises)
@@ -210,61 +120,67 @@ class Judge:
                 result = self._all(exercise, causes.blocked(unmet)) if unmet else self._grade_exercise(exercise, desk)
                 earned[result.name] = result.max == 0 or result.score == result.max
                 yield result
-        finally:
-            desk.close()
 
     def _grade_exercise(self, exercise: Exercise, desk: TopicDesk) -> ExerciseResult:
         found, traces = self.run_checks(exercise.full_name, desk)
         name = None
-        if self._names and any(check.verdict in ("failed", "timeout", "crashed") for check in found):
+        if self._names_misconceptions and any(check.verdict in ("failed", "timeout", "crashed") for check in found):
             started = time.monotonic()
-            name = self.wrong.name_of(exercise, traces)
+            name = self.misconceptions.name_of(exercise, traces)
             desk.give_time(time.monotonic() - started)
         return score(exercise, found, name)
 
     def run_checks(self, exercise: str, desk: TopicDesk) -> tuple[list[CheckResult], dict[str, Trace]]:
-        """Runs the checks of one exercise; the traces of those that were run come along."""
+        """Runs the checks of one exercise, and gives the traces of those that were run.
+
+        A check that takes too long is not followed by another: the rest get its result.
+        """
         results: list[CheckResult] = []
         traces: dict[str, Trace] = {}
-        stop: Cause | None = None
+        late: Cause | None = None
         for check in self.checks.of(exercise):
-            if stop is None and desk.out_of_time:
-                stop = causes.topic_timeout(desk.seconds)
-            if stop is not None:
-                results.append(explain.result(check.name, stop))
+            if late is None and desk.is_out_of_time:
+                late = causes.topic_timeout(desk.seconds)
+            if late is not None:
+                results.append(explain.result(check.name, late))
                 continue
             result, traces[check.name] = self.checks.run(check, desk)
             results.append(result)
             if result.verdict == "timeout":
-                stop = result.cause
+                late = result.cause
         desk.leave()
         return results, traces
 
     @contextlib.contextmanager
-    def wrong_desk(self, topic: str) -> Iterator[TopicDesk]:
+    def desk(self, topic: str, files: Mapping[str, bytes]) -> Iterator[TopicDesk]:
+        """A desk for one topic of a submission with these files, whose processes are ended afterwards."""
+        with contextlib.closing(TopicDesk(self.host, self.course, topic, files)) as desk:
+            yield desk
+
+    @contextlib.contextmanager
+    def misconceptions_desk(self, topic: str) -> Iterator[TopicDesk]:
         """The solutions with a topic's misconceptions beside them, as a submission.
 
         Raises:
             CourseError: if they cannot be imported.
         """
-        with contextlib.closing(TopicDesk(self.host, self.course, topic, wrong_files(self.course, topic))) as desk:
-            if desk.failure is not None:
-                text = explain.for_author(causes.import_failed(topic, desk.failure, ""))
-                raise CourseError(self.course.misconceptions_file(topic), None, text)
+        with self.desk(topic, files_with_misconceptions(self.course, topic)) as desk:
+            if reason := desk.why_not_imported():
+                raise CourseError(self.course.misconceptions_file(topic), None, reason)
             yield desk
 
     @contextlib.contextmanager
-    def _recorder(self, topic: str) -> Iterator[Recorder]:
-        with self.wrong_desk(topic) as desk:
+    def _misconceptions_runner(self, topic: str) -> Iterator[RunCheck]:
+        with self.misconceptions_desk(topic) as desk:
             desk.only_records = True
 
-            def record(exercise: str, name: str, bind: Bind) -> Trace:
+            def run_check(exercise: str, name: str, replacements: Replacements) -> Trace:
                 desk.restart_clock()
-                desk.bind(bind)
+                desk.bind(replacements)
                 (check,) = (check for check in self.checks.of(exercise) if check.name == name)
                 return self.checks.run(check, desk)[1]
 
-            yield record
+            yield run_check
 
     def _all(self, exercise: Exercise, cause: Cause) -> ExerciseResult:
         """The result of an exercise none of whose checks could run, for one cause."""

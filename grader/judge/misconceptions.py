@@ -1,120 +1,134 @@
 """Names the misconception behind a failing exercise, by comparing records of calls and results.
 
-The course's wrong answers run in a student process like any other, check by check and only until one differs; a
-student whose record is the same made that mistake. Nothing is guessed: no equal record, no name.
+The course's misconceptions run in a student process like any other submission, check by check and only until one
+differs; a student whose record is the same made that mistake. Nothing is guessed: no equal record, no name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import Any, Final
 
 from grader.border import wire
 from grader.border.proxies import Exchange
 from grader.border.service import WRONG_ANSWERS
-from grader.course import Course, Exercise, misconceptions_of
+from grader.course import Course, Exercise, Misconception, misconceptions_of
 from grader.judge.check import Trace
 from grader.results import NOT_ASSESSED
 from grader.testkit.compare import Mismatch, assert_close
 from grader.testkit.watching import watch, without_spelling
 
-_WATCH = wire.pack(["r", watch.__module__, watch.__qualname__])
-"""Opens the requests of `observe`, whose replies also say how an answer was spelled."""
+_OBSERVE: Final = wire.pack(["r", watch.__module__, watch.__qualname__])
+"""Is in the requests of `observe`, whose replies also say how an answer was spelled."""
 
-Traces = dict[str, Trace]
-Bind = tuple[tuple[str, str], ...]
-Recorder = Callable[[str, str, Bind], Trace]
-"""Gives the trace of one check (exercise, check) with names of the module bound to other functions."""
-Opener = Callable[[str], AbstractContextManager[Recorder]]
-"""Imports a topic's wrong answers in a student process and gives a recorder over it."""
+Replacements = tuple[tuple[str, str], ...]
+"""Names in a topic's module, each with the function of its misconceptions that takes its place."""
+RunCheck = Callable[[str, str, Replacements], Trace]
+"""Runs a check (full name of the exercise, name of the check) on the solutions with replacements."""
+OpenProcess = Callable[[str], AbstractContextManager[RunCheck]]
+"""Imports a topic's misconceptions in a student process, and runs checks in it."""
 
 
-class WrongAnswers:
-    """The misconceptions of a course and their records, each made when it is first needed."""
+class MisconceptionRecords:
+    """The records of a course's misconceptions, each made when it is first needed."""
 
-    def __init__(self, course: Course, open_recorder: Opener) -> None:
+    def __init__(self, course: Course, open_process: OpenProcess) -> None:
         self._course = course
-        self._open = open_recorder
+        self._open_process = open_process
         self._records: dict[tuple[str, str, str], Trace] = {}
 
-    def name_of(self, exercise: Exercise, traces: Traces) -> str | None:
+    def name_of(self, exercise: Exercise, traces: Mapping[str, Trace]) -> str | None:
         """The first misconception of the exercise with the same record, else None.
 
         Args:
-            traces: of every check that was run, in order.
+            traces: by name of check, of every check that was run, in order.
         """
-        wrong = {name: trace for name, trace in traces.items() if trace.verdict not in ("passed", *NOT_ASSESSED)}
-        if not any(trace.ending or any(map(_replied, trace.examples)) for trace in wrong.values()):
+        failing = {name: trace for name, trace in traces.items() if trace.verdict not in ("passed", *NOT_ASSESSED)}
+        if not any(_shows_an_answer(trace) for trace in failing.values()):
             return None
         # Those that failed first: their records differ most.
-        ordered = {**wrong, **{name: trace for name, trace in traces.items() if trace.verdict == "passed"}}
-        with ExitStack() as stack:
-            recorder: Recorder | None = None
-            for m in misconceptions_of(self._course, exercise.topic):
-                if m.exercise != exercise.full_name:
-                    continue
-                for check, trace in ordered.items():
-                    key = (exercise.full_name, m.name, check)
-                    if key not in self._records:
-                        recorder = recorder or stack.enter_context(self._open(exercise.topic))
-                        self._records[key] = recorder(exercise.full_name, check, ((m.part, m.function),))
-                    if not alike(self._records[key], trace):
-                        break
-                else:
-                    return m.name
+        ordered = {**failing, **{name: trace for name, trace in traces.items() if trace.verdict == "passed"}}
+        with self._process(exercise.topic) as run_check:
+            for misconception in misconceptions_of(self._course, exercise.topic):
+                if misconception.exercise == exercise.full_name and all(
+                    same_record(self._record_of(misconception, check, run_check), trace)
+                    for check, trace in ordered.items()
+                ):
+                    return misconception.name
         return None
 
-    def note(self, exercise: Exercise, name: str, traces: Traces) -> None:
-        """Keeps the records of a misconception that was run by itself."""
+    def keep(self, exercise: Exercise, name: str, traces: Mapping[str, Trace]) -> None:
+        """Keeps the records of a misconception that was run by somebody else."""
         for check, trace in traces.items():
             self._records[exercise.full_name, name, check] = trace
 
+    def _record_of(self, misconception: Misconception, check: str, run_check: RunCheck) -> Trace:
+        key = (misconception.exercise, misconception.name, check)
+        if key not in self._records:
+            replacements = ((misconception.part, misconception.function),)
+            self._records[key] = run_check(misconception.exercise, check, replacements)
+        return self._records[key]
 
-def wrong_files(course: Course, topic: str) -> dict[str, bytes]:
+    @contextmanager
+    def _process(self, topic: str) -> Iterator[RunCheck]:
+        """Runs checks in one process, which is started when the first is run."""
+        with ExitStack() as stack:
+            started: RunCheck | None = None
+
+            def run_check(exercise: str, check: str, replacements: Replacements) -> Trace:
+                nonlocal started
+                started = started or stack.enter_context(self._open_process(topic))
+                return started(exercise, check, replacements)
+
+            yield run_check
+
+
+def files_with_misconceptions(course: Course, topic: str) -> dict[str, bytes]:
     """The solutions, and beside them the topic's misconceptions under the name that student processes know."""
-    solutions = course.solutions_dir
-    files = {path.name: path.read_bytes() for path in sorted(solutions.glob("*.py"))}
-    files[f"{WRONG_ANSWERS}.py"] = (solutions / "misconceptions" / f"{topic}.py").read_bytes()
+    files = {path.name: path.read_bytes() for path in sorted(course.solutions_dir.glob("*.py"))}
+    files[f"{WRONG_ANSWERS}.py"] = course.misconceptions_file(topic).read_bytes()
     return files
 
 
-def alike(one: Trace, other: Trace) -> bool:
+def same_record(one: Trace, other: Trace) -> bool:
     """Whether two records of a check are equal: the same verdict, the same calls, and the same results of each.
 
-    Results are equal when they are alike in type, dtype and shape, and their numbers within rounding. A check that
-    could not be assessed is like one that passed.
+    Results are equal when type, dtype and shape are, and their numbers within rounding. A check that could not be
+    assessed counts as passed.
     """
     return (
         _outcome(one) == _outcome(other)
         and one.ending == other.ending
         and len(one.examples) == len(other.examples)
-        and all(
-            len(a) == len(b) and all(map(_alike_exchanges, a, b))
-            for a, b in zip(one.examples, other.examples, strict=True)
-        )
+        and all(map(_same_example, one.examples, other.examples))
     )
-
-
-def _replied(example: tuple[Exchange, ...]) -> bool:
-    return any(exchange.reply for exchange in example)
 
 
 def _outcome(trace: Trace) -> str:
     return "passed" if trace.verdict in NOT_ASSESSED else trace.verdict
 
 
-def _alike_exchanges(one: Exchange, other: Exchange) -> bool:
-    if one.request != other.request:
-        return False
-    if one.reply == other.reply:
-        return True
+def _shows_an_answer(trace: Trace) -> bool:
+    return bool(trace.ending) or any(exchange.reply for example in trace.examples for exchange in example)
+
+
+def _same_example(one: tuple[Exchange, ...], other: tuple[Exchange, ...]) -> bool:
+    return len(one) == len(other) and all(map(_same_exchange, one, other))
+
+
+def _same_exchange(one: Exchange, other: Exchange) -> bool:
+    return one.request == other.request and (one.reply == other.reply or _same_reply(one, other))
+
+
+def _same_reply(one: Exchange, other: Exchange) -> bool:
+    """Whether the replies to one request are equal as values, or the same exception with the same message."""
     try:
         a, b = wire.unpack(one.reply), wire.unpack(other.reply)
         if a[0] != b[0] or a[0] != "ok":
             return bool(a[0] == b[0] == "raise" and a[1:3] == b[1:3])
-        one_value, other_value = wire.decode(a[1], _opaque), wire.decode(b[1], _opaque)
-        if _WATCH in one.request and isinstance(one_value, tuple) and isinstance(other_value, tuple):
+        one_value, other_value = wire.decode(a[1], _handle), wire.decode(b[1], _handle)
+        if _OBSERVE in one.request and isinstance(one_value, tuple) and isinstance(other_value, tuple):
             one_value, other_value = without_spelling(one_value), without_spelling(other_value)
         assert_close(one_value, other_value)
     except (Mismatch, wire.WireError, LookupError, TypeError):
@@ -122,9 +136,6 @@ def _alike_exchanges(one: Exchange, other: Exchange) -> bool:
     return True
 
 
-def _opaque(tree: list[Any]) -> object:
-    """Handles are alike when they have the same number; their type names may differ."""
+def _handle(tree: list[Any]) -> object:
+    """A handle as a value: equal when the number is; the type names may differ."""
     return ("handle", tree[1]) if tree and tree[0] == "h" and len(tree) == 3 else tuple(map(str, tree))
-
-
-__all__ = ["WrongAnswers", "alike", "wrong_files"]

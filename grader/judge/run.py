@@ -19,12 +19,12 @@ from grader.border.proxies import (
     Exchange,
     MissingName,
     NotSimulatedHere,
+    PlanLeft,
     Submission,
     SubmissionCrashed,
     SubmissionRaised,
     SubmissionTimeout,
 )
-from grader.border.transport import PlanLeft
 from grader.judge import cause as causes
 from grader.judge import examples as generated
 from grader.judge import explain

@@ -1,6 +1,7 @@
-"""One pytest session that has collected a course's checks and stays open: the judge runs its items again and again.
+"""The judge's pytest session: collects a course's checks once and stays open while they are run again and again.
 
-Looks at the course's folders only: no ini file, plugin or conftest of the place where the grader was started.
+All of it is ``pytest.main`` with a plugin whose run-test loop is the grading. Looks at the course's folders only: no
+ini file, plugin, conftest or environment variable of the place where the grader was started.
 """
 
 from __future__ import annotations
@@ -8,76 +9,69 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-from collections.abc import Callable, Iterable, Iterator
+import traceback
+from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Generic, TypeVar
 
 import pytest
-from _pytest.config import Config, _prepareconfig
-from _pytest.runner import runtestprotocol
 
 from grader.errors import UserError
 from grader.judge import cause as causes
-from grader.judge import explain, plugin, run
+from grader.judge import explain, hooks, run
 from grader.judge.check import Check, Trace
 from grader.judge.desk import Desk
+from grader.judge.hooks import CheckHooks
 from grader.results import CheckResult
 
-_AUTOLOAD = "PYTEST_DISABLE_PLUGIN_AUTOLOAD"
-_QUIET = ("terminal", "cacheprovider", "capture", "logging", "warnings", "faulthandler", "junitxml", "doctest",
-          "unittest", "debugging", "recwarn", "stepwise", "pastebin", "setuponly", "setupplan", "threadexception",
-          "unraisableexception", "xdist", "xdist.looponfail", "hypothesispytest", "torchkata", "pytester")  # fmt: skip
+T = TypeVar("T")
+
+# fmt: off
+_NOT_USED = (
+    "terminal", "cacheprovider", "capture", "logging", "warnings", "faulthandler", "junitxml", "doctest",
+    "unittest", "debugging", "recwarn", "stepwise", "pastebin", "setuponly", "setupplan", "threadexception",
+    "unraisableexception", "pytester", "xdist", "xdist.looponfail", "hypothesispytest", "torchkata",
+)
+# fmt: on
+"""The plugins that a judge has no use for."""
+_ENVIRONMENT = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": None, "PYTEST_PLUGINS": None}
+"""What pytest reads from the environment; None is taken out of it."""
 
 
-class CollectedChecks:
-    """The checks of some topics, collected once.
+def with_collected_checks(files: Iterable[Path], root: Path, seed: int, use: Callable[[CollectedChecks], T]) -> T:
+    """Collects the checks of some topics, calls ``use`` with them, and returns what that returns.
 
     Args:
         files: check files.
         root: the folder that they belong to.
         seed: seed of the generated inputs.
+        use: may run the checks as often as it likes; they are of no use when it has returned.
 
     Raises:
-        UserError: when a check file cannot be collected.
+        UserError: when a check file cannot be collected: one line for each, with the reason.
     """
+    files = list(files)
+    if missing := [
+        str(file) for file in files if not file.is_file()
+    ]:  # pytest would look at the current folder instead
+        raise _cannot_collect([f"{file} does not exist" for file in missing])
+    session = _Session(seed, use)
+    arguments = ["-c", os.devnull, "--rootdir", str(root), "--confcutdir", str(root), "--import-mode=importlib"]
+    for name in _NOT_USED:
+        arguments += ["-p", f"no:{name}"]
+    with _environment(_ENVIRONMENT):
+        code = pytest.main([*arguments, *map(str, files)], plugins=[hooks, session.hooks, session])
+    return session.outcome(code)
 
-    def __init__(self, files: Iterable[Path], root: Path, seed: int) -> None:
-        arguments = [
-            "-c",
-            os.devnull,
-            "--rootdir",
-            str(root),
-            "--confcutdir",
-            str(root),
-            "--import-mode=importlib",
-            "--grader-seed",
-            str(seed),
-        ]
-        for name in _QUIET:
-            arguments += ["-p", f"no:{name}"]
-        self._desk: Desk | None = None
-        output = io.StringIO()
-        with contextlib.redirect_stdout(output):
-            with _no_plugins_of_the_place():
-                self._config: Config = _prepareconfig([*arguments, *map(str, files)], [plugin])
-            self._config.stash[plugin.DeskFor] = cast("Callable[[Check], Desk]", lambda check: self._desk)
-            self._session = pytest.Session.from_config(self._config)
-            self._config._do_configure()
-            self._config.hook.pytest_sessionstart(session=self._session)
-            try:
-                self._session.perform_collect()
-            except pytest.UsageError as error:
-                raise UserError(f"the checks cannot be collected: {error}") from error
-        if self._session.testsfailed:
-            failed = "; ".join(
-                str(getattr(report, "longrepr", report)).strip().splitlines()[-1] for report in _failures(self._session)
-            )
-            raise UserError(f"the checks cannot be collected: {failed or output.getvalue()[-500:]}")
+
+class CollectedChecks:
+    """The checks of some topics, in the session that collected them."""
+
+    def __init__(self, session: _Session[Any]) -> None:
+        self._session = session
         self._checks: dict[str, list[Check]] = {}
-        for item in self._session.items:
-            check = self._config.stash.get(plugin.Checks, {}).get(item.nodeid)
-            if check is not None:
-                self._checks.setdefault(check.exercise, []).append(check)
+        for check in session.hooks.checks.values():
+            self._checks.setdefault(check.exercise, []).append(check)
 
     def of(self, exercise: str) -> list[Check]:
         """The checks of an exercise, in their files' order."""
@@ -85,58 +79,147 @@ class CollectedChecks:
 
     def run(self, check: Check, desk: Desk) -> tuple[CheckResult, Trace]:
         """Runs one check against a submission, with pytest's own set-up and tear-down of its fixtures."""
+        if _needs_no_fixtures(check.item):
+            return _run_directly(check, desk)
+        return self._session.run(check, desk)
+
+
+class _Session(Generic[T]):
+    """A plugin for one pytest session, in which ``use`` takes the place of running the tests."""
+
+    def __init__(self, seed: int, use: Callable[[CollectedChecks], T]) -> None:
+        self.hooks = CheckHooks(seed, lambda: self._desk_at_hand)
+        self._use = use
+        self._returned: list[T] = []
+        self._error: BaseException | None = None
+        self._problems: list[str] = []
+        self._desk: Desk | None = None
+        self._reports: list[pytest.TestReport] = []
+
+    def outcome(self, code: int) -> T:
+        """What ``use`` returned; the exit code is pytest's.
+
+        Raises:
+            UserError: when a check file could not be collected. Otherwise what ``use`` raised.
+        """
+        if self._error is not None:
+            raise self._error
+        if not self._returned:
+            raise _cannot_collect(self._problems or [f"pytest has stopped with {code!r}"])
+        return self._returned[0]
+
+    def run(self, check: Check, desk: Desk) -> tuple[CheckResult, Trace]:
+        """Runs one check by pytest's own protocol: set-up, call, tear-down."""
         self._desk = desk
-        item = check.item
-        results = self._config.stash[plugin.Results]
-        results.pop(item.nodeid, None)
-        if _is_plain(item):
-            return self._run_plainly(check, desk)
-        reports = runtestprotocol(item, log=False, nextitem=None)
-        trace = item.stash.get(plugin.LastTrace, Trace("passed"))
-        item.stash[plugin.LastTrace] = Trace("passed")
-        for report in reports:
+        self._reports.clear()
+        self.hooks.outcomes.pop(check.item.nodeid, None)
+        check.item.ihook.pytest_runtest_protocol(item=check.item, nextitem=None)
+        for report in self._reports:
             if report.skipped:
                 reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-                cause = causes.not_assessed(reason.removeprefix("Skipped: "))
-                return explain.result(check.name, cause), Trace("skipped")
-        result = results.get(item.nodeid)
-        if result is None or any(report.failed for report in reports if report.when != "call"):
-            text = next((_words(report) for report in reports if report.failed), "")
+                return _skipped(check, reason.removeprefix("Skipped: "))
+        outcome = self.hooks.outcomes.pop(check.item.nodeid, None)
+        failed = [report for report in self._reports if report.failed and (outcome is None or report.when != "call")]
+        if outcome is None or failed:
+            text = _last_words(failed[0]) if failed else ""
             return explain.result(check.name, causes.fault(check, text)), Trace("error")
-        return result, trace
+        return outcome
 
-    def _run_plainly(self, check: Check, desk: Desk) -> tuple[CheckResult, Trace]:
-        """The same for a check without fixtures, without pytest's set-up, which costs more than most checks."""
-        callspec = getattr(check.item, "callspec", None)
-        try:
-            return run.run(check, desk, dict(callspec.params) if callspec else {})
-        except pytest.skip.Exception as skipped:
-            return explain.result(check.name, causes.not_assessed(str(skipped))), Trace("skipped")
+    def _desk_at_hand(self, check: Check) -> Desk:
+        assert self._desk is not None
+        return self._desk
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collection(self) -> Generator[None, object, object]:
+        with contextlib.redirect_stdout(io.StringIO()):  # a check file's prints must not mix with the grader's output
+            try:
+                return (yield)
+            except pytest.UsageError as error:
+                self._problems.append(str(error))
+                return None
+
+    def pytest_exception_interact(self, node: pytest.Item | pytest.Collector, call: pytest.CallInfo[Any]) -> None:
+        if isinstance(node, pytest.Collector) and call.excinfo is not None:
+            self._problems.append(_reason(node.path, call.excinfo.value))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self) -> bool:
+        if not self._problems:
+            try:
+                self._returned.append(self._use(CollectedChecks(self)))
+            except BaseException as error:  # pytest would print it and go on
+                self._error = error
+        return True
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._reports.append(report)
+
+    def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> bool:
+        self._error = excinfo.value
+        return True  # nothing is printed: whoever asked for the checks gets the exception
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        self._error = excinfo.value
 
 
-@contextlib.contextmanager
-def _no_plugins_of_the_place() -> Iterator[None]:
-    before = os.environ.get(_AUTOLOAD)
-    os.environ[_AUTOLOAD] = "1"
+def _run_directly(check: Check, desk: Desk) -> tuple[CheckResult, Trace]:
+    """Runs a check without fixtures, and so without pytest's set-up, which costs more than most checks."""
+    callspec = getattr(check.item, "callspec", None)
     try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[_AUTOLOAD]
-        else:
-            os.environ[_AUTOLOAD] = before
+        return run.run(check, desk, dict(callspec.params) if callspec else {})
+    except pytest.skip.Exception as skipped:
+        return _skipped(check, str(skipped))
 
 
-def _is_plain(item: pytest.Function) -> bool:
+def _needs_no_fixtures(item: pytest.Function) -> bool:
     params = set(item.callspec.params) if hasattr(item, "callspec") else set()
     marks = {mark.name for mark in item.iter_markers()}
     return set(item.fixturenames) <= {"submission"} | params and marks <= {"exercise", "parametrize", "hypothesis"}
 
 
-def _words(report: pytest.TestReport) -> str:
+def _skipped(check: Check, reason: str) -> tuple[CheckResult, Trace]:
+    return explain.result(check.name, causes.not_assessed(reason)), Trace("skipped")
+
+
+def _last_words(report: pytest.TestReport) -> str:
+    """The exception of a failed set-up or tear-down, on one line."""
     crash = getattr(report.longrepr, "reprcrash", None)
     return str(crash.message) if crash else str(report.longrepr).strip().splitlines()[-1]
 
 
-def _failures(session: Any) -> list[Any]:
-    return [report for report in getattr(session, "_collectreports", [])]
+def _cannot_collect(problems: list[str]) -> UserError:
+    if len(problems) == 1:
+        return UserError(f"the checks cannot be collected: {problems[0]}")
+    return UserError("the checks cannot be collected:" + "".join(f"\n  {problem}" for problem in problems))
+
+
+def _reason(file: Path, error: BaseException) -> str:
+    """Why a file cannot be collected: its name, the line that failed, and the exception."""
+    cause = error.__cause__ or error  # pytest raises an error of its own from that of an import
+    if isinstance(cause, (pytest.Collector.CollectError, pytest.fail.Exception)):  # its own words, in many lines
+        return f"{file.name}: {' '.join(str(cause).split())}"
+    if isinstance(cause, SyntaxError):
+        name, line, message = Path(cause.filename or file).name, cause.lineno, cause.msg
+    else:
+        lines = [frame.lineno for frame in traceback.extract_tb(cause.__traceback__) if frame.filename == str(file)]
+        name, line, message = file.name, lines[-1] if lines else None, str(cause)
+    return f"{name}{f':{line}' if line else ''}: {type(cause).__name__}: {message}"
+
+
+@contextlib.contextmanager
+def _environment(changes: dict[str, str | None]) -> Iterator[None]:
+    """Environment variables while the context lasts; those with None are not set."""
+    before = {name: os.environ.get(name) for name in changes}
+    try:
+        _set(changes)
+        yield
+    finally:
+        _set(before)
+
+
+def _set(variables: dict[str, str | None]) -> None:
+    for name, value in variables.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value

@@ -12,8 +12,7 @@ from typing import Final, Protocol
 
 from grader.border.frames import BrokenFrame, FrameReader, frame
 from grader.border.messages import SourceLine
-from grader.border.proxies import NoAnswer, SubmissionCrashed, SubmissionTimeout
-from grader.border.transport import PlanLeft
+from grader.border.proxies import NoAnswer, PlanLeft, SubmissionCrashed, SubmissionTimeout
 from grader.student.prints import Prints
 
 DUMP_SECONDS: Final = 2.0

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from grader.border.proxies import Channel, MissingName, Remote, Submission, SubmissionCrashed, SubmissionRaised
 from grader.border.service import Service
-from grader.border.transport import LocalTransport
+from grader.judge.in_process import LocalTransport
 from grader.testkit import observe, recipes, value_and_grad
 
 SUBMITTED = Path(__file__).with_name("answers_of_every_kind.py").read_text(encoding="utf-8")

@@ -137,9 +137,9 @@ found = {}
 for name in sys.argv[1:]:
     root = Path(name).resolve()
     sys.modules.pop("test_vectors", None)
-    found[root.name] = [
-        [str(defect.file.relative_to(root)), defect.line, defect.message] for defect in verify_course(Course.load(root))
-    ]
+    defects = []
+    verify_course(Course.load(root), defects.append)
+    found[root.name] = [[str(defect.file.relative_to(root)), defect.line, defect.message] for defect in defects]
 print(json.dumps(found))
 """
 

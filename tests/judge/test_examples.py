@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from grader.border.messages import SourceLine
 from grader.judge import examples
-from grader.judge.endless_loops import endless
+from grader.judge.endless_loops import endless_loop
 from grader.testkit import exercise
 
 
@@ -109,10 +109,10 @@ def frame(line: int, function: str) -> SourceLine:
     ],
 )
 def test_wherever_a_process_was_in_a_loop_the_loop_is_told(frames: list[SourceLine], line: int, text: str) -> None:
-    place = endless(frames, SOURCE)
+    place = endless_loop(frames, SOURCE)
     assert place is not None
     assert (place.line, place.text) == (line, text)
 
 
 def test_no_frames_no_place() -> None:
-    assert endless([], SOURCE) is None
+    assert endless_loop([], SOURCE) is None

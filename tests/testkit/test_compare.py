@@ -12,7 +12,7 @@ from torch import nn
 from grader.border.messages import Raised
 from grader.border.proxies import Channel, MissingName, Remote, SubmissionRaised, exception_of
 from grader.border.service import Service
-from grader.border.transport import LocalTransport
+from grader.judge.in_process import LocalTransport
 from grader.testkit import assert_close, assert_equal, assert_that, raises
 from grader.testkit.compare import Mismatch
 

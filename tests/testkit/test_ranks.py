@@ -21,8 +21,7 @@ from grader.border.proxies import (
     SubmissionTimeout,
 )
 from grader.border.service import Service
-from grader.border.transport import LocalTransport
-from grader.judge.in_process import load_module
+from grader.judge.in_process import LocalTransport, load_module
 from grader.sandbox import process_tree
 from grader.testkit import probes, ranks, recipes
 from grader.testkit._ranks import rank as rank_process

@@ -1,0 +1,117 @@
+"""How the modules of a topic grade: solution, stub and each misconception as submissions. `verify` judges by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from grader.course import Course, Exercise, Misconception, Topic, misconceptions_of
+from grader.results import NOT_ASSESSED, CheckResult
+
+if TYPE_CHECKING:
+    from grader.judge.judge import Judge
+
+
+class GradedFile(msgspec.Struct, frozen=True):
+    """A module of the course after it was graded as a submission.
+
+    Attributes:
+        not_imported: why it cannot be imported; then it has no results.
+        results: each exercise with the result of each of its checks, in order.
+    """
+
+    file: Path
+    not_imported: str
+    results: tuple[tuple[Exercise, CheckResult], ...]
+
+
+class GradedMisconception(msgspec.Struct, frozen=True):
+    """A misconception after it was graded as a submission.
+
+    Attributes:
+        verdicts: by check, of those that were run.
+        named: the name that a student with these answers would read; None if none.
+    """
+
+    misconception: Misconception
+    verdicts: dict[str, str]
+    named: str | None
+
+    @property
+    def is_caught(self) -> bool:
+        """Whether a check does not pass on it."""
+        return any(verdict not in ("passed", *NOT_ASSESSED) for verdict in self.verdicts.values())
+
+
+class TopicEvidence:
+    """What the promises are judged by: the files of one topic, and how they grade. Each is graded once, when asked for.
+
+    Raises:
+        CourseError: from what cannot be read or imported.
+    """
+
+    def __init__(self, course: Course, topic: Topic, judge: Judge) -> None:
+        self.course = course
+        self.topic = topic
+        self.stub = course.exercises_dir / f"{topic.name}.py"
+        self.solution = course.solution_file(topic.name)
+        self._judge = judge
+
+    @cached_property
+    def graded_solution(self) -> GradedFile:
+        return self._grade(self.solution)
+
+    @cached_property
+    def graded_stub(self) -> GradedFile:
+        return self._grade(self.stub)
+
+    @cached_property
+    def graded_misconceptions(self) -> tuple[GradedMisconception, ...]:
+        return tuple(graded for exercise in self.topic.exercises for graded in self._grade_misconceptions(exercise))
+
+    @cached_property
+    def faulty_checks(self) -> frozenset[str]:
+        """Names of the checks that end in an error on the solution or on the stub."""
+        results = (*self.graded_solution.results, *self.graded_stub.results)
+        return frozenset(result.name for _, result in results if result.verdict == "error")
+
+    def breaks_a_check(self, graded: GradedMisconception) -> bool:
+        """Whether a check ends in an error on the misconception, and only there."""
+        return any(verdict == "error" and name not in self.faulty_checks for name, verdict in graded.verdicts.items())
+
+    def _grade(self, file: Path) -> GradedFile:
+        files = {path.name: path.read_bytes() for path in file.parent.glob("*.py")}
+        with self._judge.desk(self.topic.name, files) as desk:
+            if reason := desk.why_not_imported():
+                return GradedFile(file, reason, ())
+            results = [
+                (exercise, result)
+                for exercise in self.topic.exercises
+                for result in self._judge.run_checks(exercise.full_name, desk)[0]
+            ]
+        return GradedFile(file, "", tuple(results))
+
+    def _grade_misconceptions(self, exercise: Exercise) -> Iterator[GradedMisconception]:
+        """Grades each misconception as a submission, and looks for its name as for a student's.
+
+        The records of each are kept before the next is graded, so that one that an earlier one hides is found.
+        """
+        found = [one for one in misconceptions_of(self.course, self.topic.name) if one.exercise == exercise.full_name]
+        if not found:
+            return
+        with self._judge.misconceptions_desk(self.topic.name) as desk:
+            desk.only_records = True
+            for misconception in found:
+                desk.restart_clock()
+                desk.bind(((misconception.part, misconception.function),))
+                traces = self._judge.run_checks(exercise.full_name, desk)[1]
+                self._judge.misconceptions.keep(exercise, misconception.name, traces)
+                yield GradedMisconception(
+                    misconception,
+                    {name: trace.verdict for name, trace in traces.items()},
+                    self._judge.misconceptions.name_of(exercise, traces),
+                )

@@ -1,0 +1,90 @@
+"""The pytest hooks by which a marked test becomes a check: the same in the judge's session and under plain pytest.
+
+Both sessions register this module, for the mark and the ``submission`` fixture, and a `CheckHooks`. They differ in one
+thing only: the desk at which a check meets its submission. Must import nothing heavy at its top, because the plugin is
+loaded in every pytest session of the environment that it is installed in.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from grader.judge.check import Check, Trace
+    from grader.judge.desk import Desk
+    from grader.results import CheckResult
+
+    DeskFor = Callable[[Check], Desk]
+    """Gives a check the desk at which it meets its submission."""
+
+
+class NoSubmissionYet:
+    """What fixtures get as the submission: they are set up before there is one."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise pytest.UsageError("`submission` can be used in a check, not in a fixture")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "exercise(name, hidden=False): the exercise that a check belongs to")
+
+
+@pytest.fixture(name="submission", scope="session")
+def submission_fixture() -> NoSubmissionYet:
+    """The proxy to the submitted module: each check gets its own when it runs."""
+    return NoSubmissionYet()
+
+
+class CheckHooks:
+    """Turns every test with an ``exercise`` mark into a check, and runs it at its desk.
+
+    Args:
+        seed: seed of the generated inputs.
+        open_desks: called once, when there are checks; gives what finds the desk of each.
+
+    Attributes:
+        checks: the checks by node id, in the order of their files.
+        outcomes: the last result and trace of each check that was run, by node id.
+    """
+
+    def __init__(self, seed: int, open_desks: Callable[[], DeskFor]) -> None:
+        self._seed = seed
+        self._open_desks = open_desks
+        self._desk_for: DeskFor | None = None
+        self.checks: dict[str, Check] = {}
+        self.outcomes: dict[str, tuple[CheckResult, Trace]] = {}
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        for item in items:
+            mark = item.get_closest_marker("exercise")
+            if mark is None or not isinstance(item, pytest.Function):
+                continue
+            from grader.judge.check import Check
+
+            self.checks[item.nodeid] = Check(item, mark.args[0], bool(mark.kwargs.get("hidden")), self._seed)
+        if self.checks and self._desk_for is None:
+            self._desk_for = self._open_desks()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool | None:
+        check = self.checks.get(pyfuncitem.nodeid)
+        if check is None or self._desk_for is None:
+            return None
+        from grader.judge import run
+
+        result, trace = run.run(check, self._desk_for(check), fixtures_of(pyfuncitem))
+        self.outcomes[pyfuncitem.nodeid] = result, trace
+        if result.verdict != "passed":
+            pytest.fail(f"[{result.verdict}] {result.message}", pytrace=False)
+        return True
+
+
+def fixtures_of(item: pytest.Function) -> dict[str, Any]:
+    """What pytest passes to a test: its fixtures and parameters by name, without what Hypothesis generates."""
+    parameters = inspect.signature(item.obj).parameters.values()
+    return {one.name: item.funcargs[one.name] for one in parameters if one.default is one.empty}

@@ -1,0 +1,44 @@
+"""What is used of Hypothesis beyond its documented interface is there, and is not missed in silence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import hypothesis
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.internal.conjecture import providers
+
+from grader.judge import examples, hypothesis_adapter
+
+
+@given(number=st.integers())
+def check_of_a_number(submission: Any, number: int) -> None: ...
+
+
+def test_every_name_is_there_in_the_installed_version() -> None:
+    assert hypothesis_adapter.missing_names() == [], (
+        f"Hypothesis {hypothesis.__version__} differs from {hypothesis_adapter.SEEN_ON}, on which the adapter was seen"
+    )
+
+
+def test_a_name_that_vanishes_is_named_and_nothing_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(providers, "_get_local_constants")
+    assert hypothesis_adapter.missing_names() == ["providers._get_local_constants"]
+    with hypothesis_adapter.no_constants_of_modules():
+        assert not hasattr(providers, "_get_local_constants")
+
+
+def test_settings_that_are_kept_elsewhere_end_in_an_error_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(check_of_a_number, "_hypothesis_internal_use_settings")
+    with pytest.raises(hypothesis_adapter.HypothesisChanged, match=hypothesis_adapter.SEEN_ON):
+        examples.draw(check_of_a_number, 0, "a number")
+
+
+def test_a_test_has_its_own_settings_again_afterwards() -> None:
+    own = check_of_a_number._hypothesis_internal_use_settings  # type: ignore[attr-defined]
+    body = check_of_a_number.hypothesis.inner_test  # type: ignore[attr-defined]
+    assert len(examples.draw(check_of_a_number, 0, "a number") or []) == own.max_examples
+    assert check_of_a_number._hypothesis_internal_use_settings is own  # type: ignore[attr-defined]
+    assert check_of_a_number.hypothesis.inner_test is body  # type: ignore[attr-defined]

@@ -1,0 +1,82 @@
+"""The judge's pytest session: each file that cannot be collected is named; what the grading raises comes out of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.errors import UserError
+from grader.judge.session import CollectedChecks, with_collected_checks
+
+HEAD = "import pytest\nfrom grader.testkit import exercise\n"
+CHECK = "@exercise('some.thing')\ndef test_thing(submission):\n    'It is there.'\n"
+
+NOT_COLLECTED = {
+    "import": ("import no_such_module\n", ":3: ModuleNotFoundError: No module named 'no_such_module'"),
+    "name_of_the_testkit": (
+        "from grader.testkit import no_such_name\n",
+        ":3: ImportError: cannot import name 'no_such",
+    ),
+    "syntax": ("def broken(:\n", ":3: SyntaxError: invalid syntax"),
+    "raises": ("def broken():\n    return nowhere\n\nbroken()\n", ":4: NameError: name 'nowhere' is not defined"),
+    "parameter": (
+        "@exercise('some.thing')\n@pytest.mark.parametrize('absent', [1])\ndef test_thing(submission): ...\n",
+        ": In test_session_parameter.py::test_thing: function uses no argument 'absent'",
+    ),
+}
+
+
+def collect(folder: Path, **files: str) -> dict[str, int]:
+    """How many checks of ``some.thing`` are collected from files of these names."""
+    paths = [folder / f"test_session_{name}.py" for name in files]
+    for path, text in zip(paths, files.values(), strict=True):
+        path.write_text(HEAD + text)
+    return with_collected_checks(paths, folder, 0, lambda checks: {"some.thing": len(checks.of("some.thing"))})
+
+
+@pytest.mark.parametrize("name", NOT_COLLECTED)
+def test_a_file_that_cannot_be_collected_is_named_with_its_line_and_the_reason(tmp_path: Path, name: str) -> None:
+    text, words = NOT_COLLECTED[name]
+    with pytest.raises(UserError) as error:
+        collect(tmp_path, **{name: text})
+    assert f"the checks cannot be collected: test_session_{name}.py{words}" in str(error.value)
+
+
+def test_each_file_that_cannot_be_collected_has_a_line(tmp_path: Path) -> None:
+    with pytest.raises(UserError) as error:
+        collect(tmp_path, one="import no_such_module\n", fine=CHECK, two="1 / 0\n")
+    head, first, second = str(error.value).splitlines()
+    assert head == "the checks cannot be collected:"
+    assert first.strip() == "test_session_one.py:3: ModuleNotFoundError: No module named 'no_such_module'"
+    assert second.strip() == "test_session_two.py:3: ZeroDivisionError: division by zero"
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"test_absent\.py does not exist"):
+        with_collected_checks([tmp_path / "test_absent.py"], tmp_path, 0, lambda checks: None)
+
+
+def test_options_of_the_place_do_not_reach_the_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PYTEST_ADDOPTS", "--no-such-option")
+    monkeypatch.setenv("PYTEST_PLUGINS", "no_such_plugin")
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --no-such-option\n")
+    assert collect(tmp_path, quiet="print('from the check file')\n" + CHECK) == {"some.thing": 1}
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("raised", [OSError("a disk"), KeyboardInterrupt(), SystemExit(3), pytest.skip.Exception("no")])
+def test_what_the_grading_raises_comes_out_as_it_is(
+    tmp_path: Path, raised: BaseException, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def use(checks: CollectedChecks) -> None:
+        raise raised
+
+    path = tmp_path / "test_session_of_errors.py"
+    path.write_text(HEAD + CHECK)
+    with pytest.raises(type(raised)) as error:
+        with_collected_checks([path], tmp_path, 0, use)
+    assert error.value is raised
+    assert capfd.readouterr() == ("", "")
