@@ -20,6 +20,8 @@ from grader.border.messages import (
     Missing,
     Raised,
     Reply,
+    Report,
+    Reported,
     Request,
     Returned,
     SentLine,
@@ -125,7 +127,25 @@ class Channel:
         self.last = None
         self._received = 0
 
-    def request(self, operation: str, args: tuple[object, ...], kwargs: dict[str, object], shown: Call | None) -> Any:
+    def request(
+        self,
+        operation: str,
+        args: tuple[object, ...],
+        kwargs: dict[str, object],
+        shown: Call | None,
+        report: type[Report] | None = None,
+    ) -> Any:
+        """Performs one operation over there.
+
+        Args:
+            shown: the call for messages; it gets its result.
+            report: the kind of report that may come in place of a value; it is returned then.
+
+        Raises:
+            SubmissionRaised: submitted code raised.
+            SubmissionCrashed: the process ended, or sent what is no reply.
+            SubmissionTimeout: no reply came in time.
+        """
         call = Request(
             operation,
             [wire.encode(value, self._reference) for value in args],
@@ -140,11 +160,11 @@ class Channel:
         if self._received > MOST_RECEIVED:
             raise SubmissionCrashed(f"sent more than {MOST_RECEIVED >> 20} MiB in one check")
         try:
-            return self._value(wire.unpack(reply, Reply), shown)
+            return self._value(wire.unpack(reply, Reply), shown, report)
         except WireError as error:
             raise SubmissionCrashed(f"sent an answer that is not data ({error})") from None
 
-    def _value(self, reply: Reply, shown: Call | None) -> Any:
+    def _value(self, reply: Reply, shown: Call | None, report: type[Report] | None) -> Any:
         match reply:
             case Returned(tree):
                 value = wire.decode(tree, self._object)
@@ -160,6 +180,10 @@ class Channel:
                 missing = MissingName(one_line(name))
                 missing.kind, missing.message = "missing", one_line(name)
                 raise missing
+            case Reported(_, content) if report is not None:
+                return wire.convert(content, report)
+            case Reported():
+                raise WireError("a report that nobody asked for")
             case TooLarge(reason):
                 raise SubmissionCrashed(f"returned something too big to look at ({reason})")
 

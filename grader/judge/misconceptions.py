@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 from grader.border import wire
+from grader.border.messages import Raised, Reply, Reported, Returned
 from grader.border.proxies import Exchange
 from grader.border.service import WRONG_ANSWERS
 from grader.course import Course, Exercise, misconceptions_of
@@ -110,10 +111,15 @@ def _alike_exchanges(one: Exchange, other: Exchange) -> bool:
     if one.reply == other.reply:
         return True
     try:
-        a, b = wire.unpack(one.reply), wire.unpack(other.reply)
-        if a[0] != b[0] or a[0] != "ok":
-            return bool(a[0] == b[0] == "raise" and a[1:3] == b[1:3])
-        one_value, other_value = wire.decode(a[1], _opaque), wire.decode(b[1], _opaque)
+        match wire.unpack(one.reply, Reply), wire.unpack(other.reply, Reply):
+            case Returned(one_tree), Returned(other_tree):
+                one_value, other_value = wire.decode(one_tree, _opaque), wire.decode(other_tree, _opaque)
+            case Raised(one_kind, one_built_in), Raised(other_kind, other_built_in):
+                return (one_kind, one_built_in) == (other_kind, other_built_in)
+            case Reported(one_summary), Reported(other_summary):
+                return one_summary == other_summary
+            case _:
+                return False
         if _WATCH in one.request and isinstance(one_value, tuple) and isinstance(other_value, tuple):
             one_value, other_value = without_spelling(one_value), without_spelling(other_value)
         assert_close(one_value, other_value)

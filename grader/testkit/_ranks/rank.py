@@ -26,6 +26,7 @@ from grader.border.output import flush_output, use_output
 from grader.border.service import Service
 from grader.sandbox import kernel
 from grader.testkit._ranks.job import DUMP_SIGNAL, Ends, Job, Spec
+from grader.testkit._ranks.states import RankRaised, RankReturned, Stage
 
 
 class Here(msgspec.Struct):
@@ -120,9 +121,8 @@ def _settle(rank: int, job: Job, ends: Ends) -> None:
     _keep_what_deadlocks()
 
 
-def _work(rank: int, job: Job, ends: Ends) -> wire.Tree:
-    """``["returned", value, kind, looks]`` or ``["raised", stage, …]``."""
-    stage = "make"
+def _work(rank: int, job: Job, ends: Ends) -> RankReturned | RankRaised:
+    stage: Stage = "make"
     scene: dict[Any, Any] = {"rank": rank, "world_size": job.size}
     try:
         if job.group:
@@ -147,11 +147,10 @@ def _work(rank: int, job: Job, ends: Ends) -> wire.Tree:
         looks, unseen = _plain(None if job.look is None else _made(job.look, scene))
         if unseen is not None:
             raise TypeError(f"a look gave a {unseen}, which is no plain value")
-        return ["returned", value, kind, looks]
+        return RankReturned(value, kind, looks)
     except BaseException as error:
         files = frozenset(str(path) for path in _files(job.folder))
-        raised = Service(ModuleType("ranks"), files).describe(error)
-        return ["raised", stage, raised.kind, raised.is_built_in, raised.message, list(raised.frames)]
+        return RankRaised(stage, Service(ModuleType("ranks"), files).describe(error))
 
 
 def _wait_for_start(ends: Ends) -> None:
