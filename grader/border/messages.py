@@ -92,6 +92,13 @@ class Report(msgspec.Struct, frozen=True):
         raise NotImplementedError
 
 
+class Exchange(msgspec.Struct, frozen=True):
+    """One call that crossed the border: kept for messages, plans and misconceptions."""
+
+    request: bytes
+    reply: bytes
+
+
 # ---------------------------------------------------------------- control of a topic's process
 
 

@@ -9,8 +9,9 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from grader.border.failures import MissingName, SubmissionRaised
 from grader.border.messages import ImportCrashed, ImportFailure, ImportRaised, ImportTimeout, SourceLine
-from grader.border.proxies import Call, MissingName, Remote, SubmissionRaised
+from grader.border.proxies import Call, Remote
 from grader.results import UNASSESSED
 from grader.testkit.compare import Mismatch
 from grader.testkit.show import show, show_call

@@ -11,8 +11,9 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from grader.border.failures import SubmissionCrashed
 from grader.border.messages import ImportFailure, ImportRaised, ImportTimeout, SourceLine
-from grader.border.proxies import Call, Channel, SubmissionCrashed, answered
+from grader.border.proxies import Call, Channel, answered
 from grader.course import Course, Exercise, Topic
 from grader.errors import CourseError
 from grader.intake.submission import Submission

@@ -11,8 +11,7 @@ from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 from grader.border import wire
-from grader.border.messages import Raised, Reply, Reported, Returned
-from grader.border.proxies import Exchange
+from grader.border.messages import Exchange, Raised, Reply, Reported, Returned
 from grader.border.service import WRONG_ANSWERS
 from grader.course import Course, Exercise, misconceptions_of
 from grader.judge.run import Trace

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from grader.border import wire
-from grader.border.proxies import Exchange
+from grader.border.messages import Exchange
 
 _TAGS = frozenset({"l", "t", "d", "z", "i", "c", "y", "v", "ok"})
 

@@ -15,17 +15,9 @@ import msgspec
 import pytest
 from hypothesis.errors import StopTest, UnsatisfiedAssumption
 
-from grader.border.proxies import (
-    Call,
-    Channel,
-    Exchange,
-    MissingName,
-    NotSimulatedHere,
-    Submission,
-    SubmissionCrashed,
-    SubmissionRaised,
-    SubmissionTimeout,
-)
+from grader.border.failures import MissingName, NotSimulatedHere, SubmissionCrashed, SubmissionRaised, SubmissionTimeout
+from grader.border.messages import Exchange
+from grader.border.proxies import Call, Channel, SubmissionProxy
 from grader.border.transport import PlanLeft
 from grader.judge import examples as generated
 from grader.judge import explain
@@ -164,7 +156,7 @@ def _result(check: Check, verdict: Any, message: str) -> CheckResult:
 def _once(check: Check, desk: Desk, channel: Channel, fixtures: dict[str, Any], example: Example) -> Failure | None:
     """Runs the check's body on one example."""
     try:
-        check.body(**{**fixtures, "submission": Submission(channel)}, **example)
+        check.body(**{**fixtures, "submission": SubmissionProxy(channel)}, **example)
     except (AssertionError, SubmissionRaised) as failure:
         return failure.with_traceback(None)  # which would keep all that the submission sent
     except pytest.fail.Exception as error:

@@ -10,9 +10,9 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final, Protocol
 
+from grader.border.failures import SubmissionCrashed, SubmissionTimeout
 from grader.border.frames import BrokenFrame, FrameReader, frame
 from grader.border.messages import SourceLine
-from grader.border.proxies import SubmissionCrashed, SubmissionTimeout
 from grader.border.transport import PlanLeft
 from grader.student.prints import Prints
 

@@ -9,7 +9,9 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from grader.border.proxies import Remote, RemoteFunction, Submission, SubmissionRaised
+    from grader.border.failures import SubmissionRaised
+    from grader.border.proxies import Remote, RemoteFunction
+    from grader.border.proxies import SubmissionProxy as Submission
     from grader.testkit import data, devices, probes, recipes, reference
     from grader.testkit.compare import Mismatch, assert_close, assert_equal, assert_that, raises
     from grader.testkit.marking import exercise, misconception
@@ -48,7 +50,7 @@ _HOME = {
     "Remote": "grader.border.proxies",
     "RemoteFunction": "grader.border.proxies",
     "Submission": "grader.border.proxies",
-    "SubmissionRaised": "grader.border.proxies",
+    "SubmissionRaised": "grader.border.failures",
     "ValueAndGrad": "grader.testkit.observation",
     "assert_close": "grader.testkit.compare",
     "assert_equal": "grader.testkit.compare",
@@ -63,10 +65,13 @@ _HOME = {
     "value_and_grad": "grader.testkit.observation",
 }
 
+_RENAMED = {"Submission": "SubmissionProxy"}
+"""What a name is called where it comes from: `grader.intake` has a submission of its own."""
+
 
 def __getattr__(name: str) -> object:
     if name in ("data", "devices", "probes", "recipes", "reference"):
         return importlib.import_module(f"grader.testkit.{name}")
     if name in _HOME:
-        return getattr(importlib.import_module(_HOME[name]), name)
+        return getattr(importlib.import_module(_HOME[name]), _RENAMED.get(name, name))
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

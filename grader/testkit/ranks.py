@@ -158,11 +158,11 @@ def run(
         SubmissionCrashed: a rank's process ended.
         AssertionError: what ``look`` looks at is not there.
     """
-    from grader.border.proxies import Call
+    from grader.border.proxies import call_of, channel_of
 
     if not 1 <= world_size <= MOST_RANKS:
         raise ValueError(f"world_size must be from 1 to {MOST_RANKS}, not {world_size}")
-    channel = function._channel
+    channel = channel_of(function)
     _answers.require_network(channel)
     _answers.give_time(channel, seconds + 2.0)
     sizes = {"WORLD_SIZE": str(world_size), "LOCAL_WORLD_SIZE": str(world_size)}
@@ -181,7 +181,7 @@ def run(
         "prints": prints,
         "lines": lines,
     }
-    shown = Call(function._name, args, options)
+    shown = call_of(function, args, options)
     answer = _answers.request(channel, shown, world, function, order)
     shown.answered = False
     match answer:
@@ -210,9 +210,10 @@ def torchrun(function: RemoteFunction, script: str, workers: int = 2, seconds: f
     Raises:
         SubmissionTimeout: when it does not end.
     """
-    from grader.border.proxies import Call, SubmissionTimeout
+    from grader.border.failures import SubmissionTimeout
+    from grader.border.proxies import Call, channel_of
 
-    channel = function._channel
+    channel = channel_of(function)
     _answers.require_network(channel)
     _answers.give_time(channel, seconds + 5.0)
     shown = Call(f"torchrun --nproc-per-node={workers} {script}", (), {})

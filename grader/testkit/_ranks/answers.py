@@ -24,7 +24,7 @@ def request(channel: Channel, shown: Any, *args: object) -> Any:
 
 
 def _exception_of(trouble: states.Trouble, channel: Channel) -> BaseException:
-    from grader.border.proxies import SubmissionTimeout, exception_of
+    from grader.border.failures import SubmissionTimeout, exception_of
 
     if trouble.first is not None:
         rank, raised = trouble.first.rank, trouble.first.raised
@@ -41,7 +41,7 @@ def _exception_of(trouble: states.Trouble, channel: Channel) -> BaseException:
 
 
 def crash(channel: Channel, reason: str) -> BaseException:
-    from grader.border.proxies import SubmissionCrashed
+    from grader.border.failures import SubmissionCrashed
 
     crash = SubmissionCrashed(reason)
     crash.examples = (tuple(channel.record),)

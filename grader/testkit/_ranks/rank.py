@@ -25,6 +25,7 @@ from grader.border import frames, wire
 from grader.border.output import flush_output, use_output
 from grader.border.service import Service
 from grader.sandbox import kernel
+from grader.testkit._ranks.deadlocks import keep_what_deadlocks
 from grader.testkit._ranks.job import DUMP_SIGNAL, Ends, Job, Spec
 from grader.testkit._ranks.states import RankRaised, RankReturned, Stage
 
@@ -50,7 +51,6 @@ HEAD_START: Final = 0.015
 listening at rank 0's port tries again only after half a second."""
 
 _here: list[Here] = []
-_kept: list[object] = []
 
 
 def is_rank() -> bool:
@@ -117,8 +117,7 @@ def _settle(rank: int, job: Job, ends: Ends) -> None:
     torch.set_num_threads(1)
     torch.default_generator.manual_seed(0)
     random.seed(0)
-    _here.append(Here(rank, job.size, ends.bell_in, [], []))
-    _keep_what_deadlocks()
+    _here.append(Here(rank, job.size, ends.bell_in, keep_what_deadlocks(), []))
 
 
 def _work(rank: int, job: Job, ends: Ends) -> RankReturned | RankRaised:
@@ -221,25 +220,3 @@ def _files(folder: str) -> list[str]:
         return [f"{folder}/{name}" for name in os.listdir(folder) if name.endswith(".py")]
     except OSError:
         return []
-
-
-def _keep_what_deadlocks() -> None:
-    """Holds on to every process group and DDP module: destroying one can wait for ever for the interpreter's lock."""
-    from torch.distributed import distributed_c10d
-    from torch.nn.parallel import DistributedDataParallel
-
-    make_group: Any = distributed_c10d._new_process_group_helper
-    wrap = DistributedDataParallel.__init__
-    wrapped = here().wrapped
-
-    def keeping_group(*args: Any, **kwargs: Any) -> Any:
-        made = make_group(*args, **kwargs)
-        _kept.append(made)
-        return made
-
-    def keeping_module(self: Any, *args: Any, **kwargs: Any) -> None:
-        wrap(self, *args, **kwargs)
-        wrapped.append(self)
-
-    distributed_c10d._new_process_group_helper = keeping_group
-    DistributedDataParallel.__init__ = keeping_module  # type: ignore[method-assign]
