@@ -19,7 +19,7 @@ import torch
 REPO = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(REPO))
 
-from grader.border.proxies import Submission  # noqa: E402
+from grader.border.proxies import SubmissionProxy  # noqa: E402
 from grader.sandbox.limits import Limits  # noqa: E402
 from grader.student.client import HostClient  # noqa: E402
 from grader.student.host import start_host  # noqa: E402
@@ -48,7 +48,7 @@ def main(runs: int) -> int:
     files = {"ddp.py": (REPO / "solutions" / "ddp.py").read_bytes()}
     topic = TopicProcess(host, "ddp", files, time.monotonic() + 3600)
 
-    def measured(name: str, run: Callable[[Submission], object], times: int) -> int:
+    def measured(name: str, run: Callable[[SubmissionProxy], object], times: int) -> int:
         """Runs it, each time in a fresh exercise process; how often it failed."""
         seconds, failed = [], 0
         for _ in range(times):
@@ -57,7 +57,7 @@ def main(runs: int) -> int:
             exercise.deadline = time.monotonic() + 60
             start = time.perf_counter()
             try:
-                run(Submission(Channel(exercise, "kit")))
+                run(SubmissionProxy(Channel(exercise, "kit")))
             except BaseException as error:
                 failed += 1
                 print(f"  {name}: {type(error).__name__}: {error}")

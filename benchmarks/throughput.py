@@ -68,7 +68,7 @@ def floor_worker(submissions: list[str], names: list[str]) -> None:
     import torch
     from hypothesis import settings
 
-    from grader.border.proxies import Submission
+    from grader.border.proxies import SubmissionProxy
     from grader.judge.in_process import LocalDesk
     from grader.judge.session import CollectedChecks, with_collected_checks
 
@@ -90,7 +90,7 @@ def floor_worker(submissions: list[str], names: list[str]) -> None:
                             test._hypothesis_internal_use_settings = settings(own, database=None, deadline=None)
                         params = dict(check.item.callspec.params) if hasattr(check.item, "callspec") else {}
                         try:
-                            test(submission=Submission(desk.channel()), **params)
+                            test(submission=SubmissionProxy(desk.channel()), **params)
                         except BaseException as error:
                             if isinstance(error, KeyboardInterrupt):
                                 raise

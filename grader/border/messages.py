@@ -69,7 +69,34 @@ class TooLarge(_Message, frozen=True, tag="large"):
     reason: str
 
 
-Reply: TypeAlias = Returned | Raised | Missing | TooLarge
+class Reported(_Message, frozen=True, tag="report"):
+    """A function of the testkit gave a `Report` in place of a value.
+
+    Attributes:
+        summary: the part that two submissions with the same mistake share.
+        content: the report's fields, as its struct is encoded.
+    """
+
+    summary: str
+    content: Any
+
+
+Reply: TypeAlias = Returned | Raised | Missing | TooLarge | Reported
+
+
+class Report(msgspec.Struct, frozen=True):
+    """Base of what a function of the testkit returns to report why there is no value; `Channel.request` decodes it."""
+
+    def summary(self) -> str:
+        """The part that two submissions with the same mistake share, e.g. no line numbers."""
+        raise NotImplementedError
+
+
+class Exchange(msgspec.Struct, frozen=True):
+    """One call that crossed the border: kept for messages, plans and misconceptions."""
+
+    request: bytes
+    reply: bytes
 
 
 # ---------------------------------------------------------------- control of a topic's process

@@ -5,77 +5,33 @@ Nothing here runs submitted code or believes more of a reply than its plain data
 
 from __future__ import annotations
 
-import builtins
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, Final, Protocol
 
-import msgspec
-
 from grader.border import wire
+from grader.border.failures import (
+    BadReply,
+    MissingName,
+    SubmissionRaised,
+    exception_of,
+    not_simulated,
+    one_line,
+)
 from grader.border.messages import (
     FORGET,
-    MAX_MESSAGE,
-    ImportRaised,
+    Exchange,
     Missing,
     Raised,
     Reply,
+    Report,
+    Reported,
     Request,
     Returned,
-    SentLine,
-    SourceLine,
     TooLarge,
 )
 from grader.border.wire import Tree, WireError
 from grader.text import with_article
-
-
-class SubmissionRaised(Exception):
-    """Submitted code raised; also an instance of the same built-in exception type.
-
-    Attributes:
-        kind: the exception's type name.
-        exact: whether that is the built-in type itself, not one that merely has its name.
-        message: the exception's text, at most 2,000 characters.
-        frames: the student's own lines, outermost first.
-    """
-
-    kind: str = "Exception"
-    exact: bool = False
-    message: str = ""
-    frames: tuple[SourceLine, ...] = ()
-
-
-class MissingName(SubmissionRaised):
-    """The submission does not define the name."""
-
-
-class NotSimulatedHere(SubmissionRaised):
-    """Submitted code used something that simulated devices do not have; only ever in a check that simulates them."""
-
-
-class Stopped(BaseException):
-    """Submitted code gave no answer. Not an `Exception`, so that no check swallows it.
-
-    Its text, if any, says to the student what happened.
-
-    Attributes:
-        examples: the exchanges up to there, where the process itself lives on to tell of it.
-    """
-
-    examples: tuple[tuple[Exchange, ...], ...] = ()
-
-
-class SubmissionTimeout(Stopped):
-    """Submitted code did not answer in time."""
-
-
-class SubmissionCrashed(Stopped):
-    """The student process ended, broke the protocol, or went over a limit."""
-
-
-class NoAnswer(SubmissionCrashed):
-    """The student process sent something that is not an answer: not data, or too much of it."""
 
 
 class PlanLeft(BaseException):
@@ -95,18 +51,8 @@ class Transport(Protocol):
         """Counts the replies that were sent ahead as taken."""
 
 
-class Exchange(msgspec.Struct, frozen=True):
-    """One call that crossed the border: kept for messages, plans and misconceptions."""
-
-    request: bytes
-    reply: bytes
-
-
-OUT_OF_MEMORY: Final = "used more memory than it may"
-"""The same words whether the process noticed it first, or the host that watches it."""
-
-MAX_SOURCE_LINES: Final = 16
-"""Lines of a traceback that are kept."""
+_SIMULATING: Final = b"grader.testkit.devices"
+"""Is in a request that makes the devices simulated."""
 MOST_RECEIVED: Final = 64 << 20
 """Bytes that one check may receive."""
 MOST_KEPT: Final = 1 << 20
@@ -136,7 +82,25 @@ class Channel:
         self.last = None
         self._received = 0
 
-    def request(self, operation: str, args: tuple[object, ...], kwargs: dict[str, object], shown: Call | None) -> Any:
+    def request(
+        self,
+        operation: str,
+        args: tuple[object, ...],
+        kwargs: dict[str, object],
+        shown: Call | None,
+        report: type[Report] | None = None,
+    ) -> Any:
+        """Performs one operation over there.
+
+        Args:
+            shown: the call for messages; it gets its result.
+            report: the kind of report that may come in place of a value; it is returned then.
+
+        Raises:
+            SubmissionRaised: submitted code raised.
+            SubmissionCrashed: the process ended, or sent what is no reply.
+            SubmissionTimeout: no reply came in time.
+        """
         call = Request(
             operation,
             [wire.encode(value, self._reference) for value in args],
@@ -149,13 +113,13 @@ class Channel:
         self.record.append(Exchange(request, reply if len(reply) <= MOST_KEPT else hashlib.sha256(reply).digest()))
         self._received += len(reply)
         if self._received > MOST_RECEIVED:
-            raise NoAnswer(f"sent more than {MOST_RECEIVED >> 20} MiB in one check")
+            raise BadReply(f"sent more than {MOST_RECEIVED >> 20} MiB in one check")
         try:
-            return self._value(wire.unpack(reply, Reply), shown)
+            return self._value(wire.unpack(reply, Reply), shown, report)
         except WireError as error:
-            raise NoAnswer(f"sent an answer that is not data ({error})") from None
+            raise BadReply(f"sent an answer that is not data ({error})") from None
 
-    def _value(self, reply: Reply, shown: Call | None) -> Any:
+    def _value(self, reply: Reply, shown: Call | None, report: type[Report] | None) -> Any:
         match reply:
             case Returned(tree):
                 value = wire.decode(tree, self._object)
@@ -165,14 +129,18 @@ class Channel:
             case Raised(kind):
                 error = exception_of(reply)
                 if kind == "NotSimulated" and any(_SIMULATING in exchange.request for exchange in self.record):
-                    raise _not_simulated(error)
+                    raise not_simulated(error)
                 raise error
             case Missing(name):
                 missing = MissingName(one_line(name))
                 missing.kind, missing.message = "missing", one_line(name)
                 raise missing
+            case Reported(_, content) if report is not None:
+                return wire.convert(content, report)
+            case Reported():
+                raise WireError("a report that nobody asked for")
             case TooLarge(reason):
-                raise NoAnswer(f"returned something too big to look at ({reason})")
+                raise BadReply(f"returned something too big to look at ({reason})")
 
     def _reference(self, value: object) -> Tree:
         if isinstance(value, Remote):
@@ -257,7 +225,7 @@ class Remote:
     def __len__(self) -> int:
         length = self._channel.request("len", (self,), {}, Call("len", (self,), {}))
         if type(length) is not int or length < 0:
-            raise NoAnswer("sent a length that is not a number")
+            raise BadReply("sent a length that is not a number")
         return length
 
     def __iter__(self) -> Iterator[Any]:
@@ -283,7 +251,7 @@ class Remote:
         return f"<{self._kind}>"
 
 
-class Submission:
+class SubmissionProxy:
     """The proxy that a check gets as ``submission``: its attributes are the student's functions and classes."""
 
     def __init__(self, channel: Channel) -> None:
@@ -317,63 +285,11 @@ def answered(reply: bytes) -> bool:
     return reply.startswith(_OK)
 
 
-def is_out_of_memory(raised: Raised) -> bool:
-    """Whether an exception says that Python or torch got no more memory."""
-    return raised.kind == "MemoryError" or "can't allocate memory" in raised.message
+def channel_of(function: RemoteFunction) -> Channel:
+    """The channel that a function's calls go through: for functions of the testkit that make requests of their own."""
+    return function._channel
 
 
-_SIMULATING = b"grader.testkit.devices"
-
-
-def _not_simulated(error: BaseException) -> NotSimulatedHere:
-    unassessed = NotSimulatedHere(*error.args)
-    unassessed.__dict__.update(vars(error))
-    return unassessed
-
-
-_kinds: dict[str, type[SubmissionRaised]] = {}
-
-
-def exception_of(raised: Raised) -> BaseException:
-    """What the judge raises for an exception of submitted code: a `SubmissionRaised`, or a crash."""
-    if raised.kind in ("SystemExit", "KeyboardInterrupt", "GeneratorExit") and raised.is_built_in:
-        return SubmissionCrashed(f"ended the process with {raised.kind}({raised.message[:200]})")
-    if is_out_of_memory(raised):
-        return SubmissionCrashed(OUT_OF_MEMORY)
-    message = raised.message[:MAX_MESSAGE]
-    error = _kind_of(raised.kind if raised.is_built_in else "")(message)
-    error.kind, error.exact, error.message = one_line(raised.kind), raised.is_built_in, message
-    error.frames = source_lines(raised.frames)
-    return error
-
-
-def import_raised(raised: Raised) -> ImportRaised:
-    """What the judge keeps of an exception at import."""
-    return ImportRaised(one_line(raised.kind), raised.message[:MAX_MESSAGE], source_lines(raised.frames))
-
-
-def source_lines(frames: Sequence[SentLine]) -> tuple[SourceLine, ...]:
-    """The lines of a traceback fit to be shown: bounded, and without control characters."""
-    return tuple(
-        SourceLine(one_line(frame.file), frame.line, one_line(frame.function), one_line(frame.text, 200))
-        for frame in frames[:MAX_SOURCE_LINES]
-    )
-
-
-def one_line(text: str, limit: int = 100) -> str:
-    """A name or a line of source as it was sent: without control characters, and not longer than an honest one."""
-    return "".join(c if c.isprintable() else "�" for c in text[:limit])
-
-
-def _kind_of(name: str) -> type[SubmissionRaised]:
-    """The class that is both a `SubmissionRaised` and the built-in exception of that name."""
-    base = getattr(builtins, name, None) if name else None
-    if not (isinstance(base, type) and issubclass(base, Exception)):
-        return SubmissionRaised
-    if name not in _kinds:
-        try:
-            _kinds[name] = type(f"Submission{name}", (SubmissionRaised, base), {})
-            _kinds[name]("x")
-        except TypeError:  # layouts that do not mix, or constructors that want more than a message
-            _kinds[name] = SubmissionRaised
-    return _kinds[name]
+def call_of(function: RemoteFunction, args: tuple[object, ...], kwargs: dict[str, object]) -> Call:
+    """A call of a function, for messages; `Channel.request` fills in its result."""
+    return Call(function._name, args, kwargs)

@@ -16,12 +16,24 @@ from collections.abc import Callable, Mapping
 from types import ModuleType, TracebackType
 from typing import Any, Final
 
+import msgspec
 import torch
 
 import grader
 from grader.border import wire
 from grader.border.labels import surroundings
-from grader.border.messages import FORGET, MAX_MESSAGE, Missing, Raised, Request, Returned, SentLine, TooLarge
+from grader.border.messages import (
+    FORGET,
+    MAX_MESSAGE,
+    Missing,
+    Raised,
+    Report,
+    Reported,
+    Request,
+    Returned,
+    SentLine,
+    TooLarge,
+)
 from grader.border.wire import Tree, WireError
 
 TESTKIT_MODULES: Final = tuple(
@@ -101,6 +113,8 @@ class Service:
         try:
             with surroundings.around_call():
                 result = function(*values, **named)
+            if issubclass(type(result), Report):
+                return wire.pack(_reported(result))
             return wire.pack(Returned(wire.encode(result, self._keep)))
         except WireError as error:
             return wire.pack(TooLarge(str(error)))
@@ -169,6 +183,10 @@ class Service:
             number = self._ids[id(value)] = len(self._ids)
             self._objects[number] = value
         return ["h", number, type(value).__name__[:100]]
+
+
+def _reported(report: Any) -> Reported:
+    return Reported(report.summary(), msgspec.to_builtins(report))
 
 
 def _walk(tb: TracebackType | None) -> list[tuple[Any, int]]:

@@ -12,7 +12,7 @@ import functools
 import math
 import re
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 import torch
@@ -21,6 +21,7 @@ from grader.border import labels
 from grader.border.frames import MAX_PAYLOAD
 from grader.border.nodes import has_more_nodes
 
+T = TypeVar("T")
 Tree: TypeAlias = Any
 """None, bool, int, float, str, bytes, or a list whose first item is a tag."""
 
@@ -138,6 +139,18 @@ def unpack(data: bytes, kind: Any = Any) -> Any:
         return _decoder(kind).decode(data)
     except (msgspec.DecodeError, RecursionError, ValueError) as error:
         raise WireError("not a message") from error
+
+
+def convert(tree: Tree, kind: type[T]) -> T:
+    """The struct that some data is.
+
+    Raises:
+        WireError: if it is none.
+    """
+    try:
+        return msgspec.convert(tree, kind)
+    except msgspec.ValidationError as error:
+        raise WireError("not the data that was asked for") from error
 
 
 def _refuse(code: int, data: memoryview) -> object:

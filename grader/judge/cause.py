@@ -11,15 +11,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from grader.border.failures import BadReply, MissingName, SubmissionCrashed, SubmissionRaised
 from grader.border.messages import MAX_MESSAGE, ImportCrashed, ImportFailure, ImportRaised, SourceLine
-from grader.border.proxies import (
-    Call,
-    MissingName,
-    NoAnswer,
-    Remote,
-    SubmissionCrashed,
-    SubmissionRaised,
-)
+from grader.border.proxies import Call, Remote
 from grader.judge.check import Check
 from grader.judge.explain import MAX_TEXT
 from grader.results import Cause, Frame
@@ -134,7 +128,7 @@ def crashed(check: Check, call: Call | None, error: SubmissionCrashed, prints: s
     """The process ended, went over a limit, or sent something that is not an answer."""
     return _with_prints(
         Cause(
-            kind="no_answer" if isinstance(error, NoAnswer) else "crash",
+            kind="no_answer" if isinstance(error, BadReply) else "crash",
             sentence=check.sentence[:MAX_TEXT],
             call=_call(call),
             reason=str(error)[:MAX_TEXT] or _ENDED,

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from grader.border.proxies import Exchange
+from grader.border.messages import Exchange
 from grader.judge import examples as generated
 from grader.judge.pipelining import Plan
 

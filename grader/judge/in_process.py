@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from grader.border.proxies import Call, Channel, import_raised
+from grader.border.failures import import_raised
+from grader.border.proxies import Call, Channel
 from grader.border.service import Service
 from grader.course.kit import Kit, load
 from grader.judge import cause as causes

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, Final
 
 from grader.border import wire
-from grader.border.proxies import Exchange
+from grader.border.messages import Exchange, Raised, Reply, Reported, Returned
 from grader.border.service import WRONG_ANSWERS
 from grader.course import Course, Exercise, Misconception, misconceptions_of
 from grader.judge.check import Trace
@@ -124,10 +124,15 @@ def _same_exchange(one: Exchange, other: Exchange) -> bool:
 def _same_reply(one: Exchange, other: Exchange) -> bool:
     """Whether the replies to one request are equal as values, or the same exception with the same message."""
     try:
-        a, b = wire.unpack(one.reply), wire.unpack(other.reply)
-        if a[0] != b[0] or a[0] != "ok":
-            return bool(a[0] == b[0] == "raise" and a[1:3] == b[1:3])
-        one_value, other_value = wire.decode(a[1], _handle), wire.decode(b[1], _handle)
+        match wire.unpack(one.reply, Reply), wire.unpack(other.reply, Reply):
+            case Returned(one_tree), Returned(other_tree):
+                one_value, other_value = wire.decode(one_tree, _handle), wire.decode(other_tree, _handle)
+            case Raised(one_kind, one_built_in), Raised(other_kind, other_built_in):
+                return (one_kind, one_built_in) == (other_kind, other_built_in)
+            case Reported(one_summary), Reported(other_summary):
+                return one_summary == other_summary
+            case _:
+                return False
         if _OBSERVE in one.request and isinstance(one_value, tuple) and isinstance(other_value, tuple):
             one_value, other_value = without_spelling(one_value), without_spelling(other_value)
         assert_close(one_value, other_value)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from grader.border import wire
-from grader.border.proxies import Exchange
+from grader.border.messages import Exchange
 
 _TAGS = frozenset({"l", "t", "d", "z", "i", "c", "y", "v", "ok"})
 

@@ -14,17 +14,9 @@ import pytest
 from hypothesis.errors import StopTest, UnsatisfiedAssumption
 from msgspec.structs import replace
 
-from grader.border.proxies import (
-    Channel,
-    Exchange,
-    MissingName,
-    NotSimulatedHere,
-    PlanLeft,
-    Submission,
-    SubmissionCrashed,
-    SubmissionRaised,
-    SubmissionTimeout,
-)
+from grader.border.failures import MissingName, NotSimulatedHere, SubmissionCrashed, SubmissionRaised, SubmissionTimeout
+from grader.border.messages import Exchange
+from grader.border.proxies import Channel, PlanLeft, SubmissionProxy
 from grader.judge import cause as causes
 from grader.judge import examples as generated
 from grader.judge import explain
@@ -70,7 +62,7 @@ def run(check: Check, desk: Desk, fixtures: dict[str, Any]) -> tuple[CheckResult
 def _once(check: Check, desk: Desk, channel: Channel, fixtures: dict[str, Any], example: Example) -> Failure | None:
     """Runs the check's body on one example."""
     try:
-        check.body(**{**fixtures, "submission": Submission(channel)}, **example)
+        check.body(**{**fixtures, "submission": SubmissionProxy(channel)}, **example)
     except (AssertionError, SubmissionRaised) as failure:
         return failure.with_traceback(None)  # which would keep all that the submission sent
     except pytest.fail.Exception as error:

@@ -6,8 +6,9 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from grader.border.failures import SubmissionCrashed
 from grader.border.messages import ImportFailure, SourceLine
-from grader.border.proxies import Call, Channel, SubmissionCrashed, answered
+from grader.border.proxies import Call, Channel, answered
 from grader.course import Course
 from grader.judge import cause as causes
 from grader.judge import explain

@@ -10,9 +10,10 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final, Protocol
 
+from grader.border.failures import BadReply, SubmissionCrashed, SubmissionTimeout
 from grader.border.frames import BrokenFrame, FrameReader, frame
 from grader.border.messages import SourceLine
-from grader.border.proxies import NoAnswer, PlanLeft, SubmissionCrashed, SubmissionTimeout
+from grader.border.proxies import PlanLeft
 from grader.student.prints import Prints
 
 DUMP_SECONDS: Final = 2.0
@@ -163,7 +164,7 @@ class ExerciseProcess:
     def _crash(self, reason: str) -> SubmissionCrashed:
         self.alive = False
         if reason:
-            return NoAnswer(f"sent something that is no answer ({reason})")
+            return BadReply(f"sent something that is no answer ({reason})")
         return SubmissionCrashed(self._topic.why_it_ended())
 
     def _locate(self) -> None:

@@ -9,7 +9,7 @@ import time
 from typing import Any
 
 from grader.border import frames, wire
-from grader.border.proxies import SubmissionCrashed, SubmissionTimeout
+from grader.border.failures import SubmissionCrashed, SubmissionTimeout
 
 
 class Prints:

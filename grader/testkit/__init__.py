@@ -17,7 +17,9 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from grader.border.proxies import Remote, Submission, SubmissionRaised
+    from grader.border.failures import SubmissionRaised
+    from grader.border.proxies import Remote
+    from grader.border.proxies import SubmissionProxy as Submission
     from grader.testkit import devices, probes, ranks, recipes, reference
     from grader.testkit.compare import Mismatch, assert_close, assert_equal, assert_that, raises
     from grader.testkit.marking import exercise, misconception
@@ -52,7 +54,7 @@ _HOME = {
     "Mismatch": "grader.testkit.compare",
     "Remote": "grader.border.proxies",
     "Submission": "grader.border.proxies",
-    "SubmissionRaised": "grader.border.proxies",
+    "SubmissionRaised": "grader.border.failures",
     "assert_close": "grader.testkit.compare",
     "assert_equal": "grader.testkit.compare",
     "assert_that": "grader.testkit.compare",
@@ -66,10 +68,13 @@ _HOME = {
     "value_and_grad": "grader.testkit.observation",
 }
 
+_RENAMED = {"Submission": "SubmissionProxy"}
+"""What a name is called where it comes from: `grader.intake` has a submission of its own."""
+
 
 def __getattr__(name: str) -> object:
     if name in _MODULES:
         return importlib.import_module(f"grader.testkit.{name}")
     if name in _HOME:
-        return getattr(importlib.import_module(_HOME[name]), name)
+        return getattr(importlib.import_module(_HOME[name]), _RENAMED.get(name, name))
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

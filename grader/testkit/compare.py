@@ -13,8 +13,9 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
+from grader.border.failures import NotSimulatedHere, SubmissionRaised
 from grader.border.labels import name_of
-from grader.border.proxies import NotSimulatedHere, Remote, SubmissionRaised
+from grader.border.proxies import Remote
 from grader.testkit.show import show
 from grader.text import with_article
 

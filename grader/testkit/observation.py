@@ -57,10 +57,11 @@ def observe(function: RemoteFunction, *args: object, **kwargs: object) -> Observ
     Raises:
         SubmissionRaised: if the call raised.
     """
-    from grader.border.proxies import Call, NoAnswer
+    from grader.border.failures import BadReply
+    from grader.border.proxies import call_of, channel_of
 
-    shown = Call(function._name, args, kwargs)
-    reply = function._channel.request("call", (watch, function, list(args), dict(kwargs)), {}, shown)
+    shown = call_of(function, args, kwargs)
+    reply = channel_of(function).request("call", (watch, function, list(args), dict(kwargs)), {}, shown)
     match reply:
         case (
             result,
@@ -75,7 +76,7 @@ def observe(function: RemoteFunction, *args: object, **kwargs: object) -> Observ
         ):
             shown.result = result
             return Observation(result, changed, returned, shares, calls, called, grad, leaf, rng)
-    raise NoAnswer("sent an observation that is not data")
+    raise BadReply("sent an observation that is not data")
 
 
 def value_and_grad(
@@ -86,12 +87,13 @@ def value_and_grad(
     Args:
         wrt: positions of the tensor arguments that become leaves.
     """
-    from grader.border.proxies import Call, NoAnswer
+    from grader.border.failures import BadReply
+    from grader.border.proxies import call_of, channel_of
 
-    shown = Call(function._name, args, kwargs)
-    reply = function._channel.request("call", (backpropagate, function, list(args), dict(kwargs), wrt), {}, shown)
+    shown = call_of(function, args, kwargs)
+    reply = channel_of(function).request("call", (backpropagate, function, list(args), dict(kwargs), wrt), {}, shown)
     match reply:
         case (value, list(grads), bool(has_graph)) if all(g is None or type(g) is torch.Tensor for g in grads):
             shown.result = value
             return ValueAndGrad(value, grads, has_graph)
-    raise NoAnswer("sent gradients that are not data")
+    raise BadReply("sent gradients that are not data")

@@ -23,6 +23,7 @@ from grader.testkit._ranks import answers as _answers
 from grader.testkit._ranks import job as _job
 from grader.testkit._ranks import launch as _launch
 from grader.testkit._ranks import rank as _rank
+from grader.testkit._ranks import states as _states
 from grader.testkit._ranks import world as _world
 from grader.text import with_article
 
@@ -158,11 +159,11 @@ def run(
         SubmissionCrashed: a rank's process ended.
         AssertionError: what ``look`` looks at is not there.
     """
-    from grader.border.proxies import Call
+    from grader.border.proxies import call_of, channel_of
 
     if not 1 <= world_size <= MOST_RANKS:
         raise ValueError(f"world_size must be from 1 to {MOST_RANKS}, not {world_size}")
-    channel = function._channel
+    channel = channel_of(function)
     _answers.require_network(channel)
     _answers.give_time(channel, seconds + 2.0)
     sizes = {"WORLD_SIZE": str(world_size), "LOCAL_WORLD_SIZE": str(world_size)}
@@ -181,12 +182,12 @@ def run(
         "prints": prints,
         "lines": lines,
     }
-    shown = Call(function._name, args, options)
-    told = _answers.request(channel, shown, world, function, order)
+    shown = call_of(function, args, options)
+    answer = _answers.request(channel, shown, world, function, order)
     shown.answered = False
-    match told:
-        case list() if len(told) == world_size and all(type(one) is list and len(one) == 5 for one in told):
-            returned, kinds, looks, printed, counts = (list(column) for column in zip(*told, strict=True))
+    match answer:
+        case list() if len(answer) == world_size and all(type(one) is list and len(one) == 5 for one in answer):
+            returned, kinds, looks, printed, counts = (list(column) for column in zip(*answer, strict=True))
             strings = all(type(part) is str for part in (*printed, *filter(None, kinds)))
             if strings and all(type(count) is int for count in counts):
                 return World(returned, kinds, looks, printed, counts)
@@ -210,14 +211,15 @@ def torchrun(function: RemoteFunction, script: str, workers: int = 2, seconds: f
     Raises:
         SubmissionTimeout: when it does not end.
     """
-    from grader.border.proxies import Call, SubmissionTimeout
+    from grader.border.failures import SubmissionTimeout
+    from grader.border.proxies import Call, channel_of
 
-    channel = function._channel
+    channel = channel_of(function)
     _answers.require_network(channel)
     _answers.give_time(channel, seconds + 5.0)
-    told = _answers.request(channel, Call(f"torchrun --nproc-per-node={workers} {script}", (), {}), launched, function,
-                    script, workers, float(seconds))  # fmt: skip
-    match told:
+    shown = Call(f"torchrun --nproc-per-node={workers} {script}", (), {})
+    answer = _answers.request(channel, shown, launched, function, script, workers, float(seconds))
+    match answer:
         case {"exit": None, "lines": [*_]}:
             hung = SubmissionTimeout(f"{script} did not end within {seconds:g} s under torchrun")
             hung.examples = (tuple(channel.record),)
@@ -249,15 +251,21 @@ def wait_for_others(seconds: float) -> bool:
 # ---------------------------------------------------------------- in the student process
 
 
-def world(function: Callable[..., Any], order: dict[str, Any]) -> list[list[Any]]:
-    """Runs in the student process: the ranks' reports. Use `run`."""
+def world(function: Callable[..., Any], order: dict[str, Any]) -> list[list[Any]] | _states.Trouble:
+    """Runs in the student process: ``[value, kind, looks, prints, lines]`` of each rank. Use `run`."""
     prints, lines = order.pop("prints"), order.pop("lines")
-    order["args"] = list(order["args"])
-    told = _world.run(_job.Job(function=function, folder=_folder_of(function), **order))
+    outcomes = _world.run(_job.Job(function=function, folder=_folder_of(function), **order))
+    if isinstance(outcomes, _states.Trouble):
+        return outcomes
     return [
-        [*one[:3], one[3] if prints else "", sum(map(bool, map(str.strip, one[3].splitlines()))) if lines else 0]
-        for one in told
+        [one.value, one.kind, one.looks, one.prints if prints else "", _written_lines(one.prints) if lines else 0]
+        for one in outcomes
     ]
+
+
+def _written_lines(text: str) -> int:
+    """How many lines are not blank."""
+    return sum(bool(line.strip()) for line in text.splitlines())
 
 
 def launched(function: Callable[..., Any], script: str, workers: int, seconds: float) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.border import wire
+from grader.border.messages import Exchange
 from grader.border.nodes import has_more_nodes
-from grader.border.proxies import Exchange
 from grader.border.wire import WireError
 from grader.judge.pipelining import gives_away
 from grader.testkit.show import show

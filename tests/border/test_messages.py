@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from grader.border import wire
+from grader.border.failures import exception_of, import_raised
 from grader.border.messages import (
     FORGET,
     Ended,
@@ -23,7 +24,6 @@ from grader.border.messages import (
     StartExercise,
     TooLarge,
 )
-from grader.border.proxies import exception_of, import_raised
 from grader.border.wire import WireError
 
 RAISED = Raised("ValueError", True, "no", (SentLine("work.py", 3, "f", "raise ValueError('no')"),))

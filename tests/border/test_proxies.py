@@ -13,7 +13,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from grader.border.proxies import Channel, MissingName, Remote, Submission, SubmissionCrashed, SubmissionRaised
+from grader.border.failures import MissingName, SubmissionCrashed, SubmissionRaised
+from grader.border.proxies import Channel, Remote, SubmissionProxy
 from grader.border.service import Service
 from grader.judge.in_process import LocalTransport
 from grader.testkit import observe, recipes, value_and_grad
@@ -22,21 +23,21 @@ SUBMITTED = Path(__file__).with_name("answers_of_every_kind.py").read_text(encod
 
 
 @pytest.fixture
-def submission(tmp_path: Any) -> Submission:
+def submission(tmp_path: Any) -> SubmissionProxy:
     module = ModuleType("work")
     file = tmp_path / "work.py"
     file.write_text(SUBMITTED)
     exec(compile(SUBMITTED, str(file), "exec"), module.__dict__)
-    return Submission(Channel(LocalTransport(Service(module, frozenset({str(file)})))))
+    return SubmissionProxy(Channel(LocalTransport(Service(module, frozenset({str(file)})))))
 
 
-def test_values_cross_both_ways_by_value(submission: Submission) -> None:
+def test_values_cross_both_ways_by_value(submission: SubmissionProxy) -> None:
     args, kwargs = submission.echo(1, [2.5, ("x", None)], key={"a": torch.float16})
     assert args == (1, [2.5, ("x", None)])
     assert kwargs == {"key": {"a": torch.float16}}
 
 
-def test_tensors_arrive_as_copies_that_a_check_may_keep(submission: Submission) -> None:
+def test_tensors_arrive_as_copies_that_a_check_may_keep(submission: SubmissionProxy) -> None:
     x = torch.zeros(2)
     result = submission.add_(x)
     assert x.equal(torch.zeros(2))
@@ -44,14 +45,14 @@ def test_tensors_arrive_as_copies_that_a_check_may_keep(submission: Submission) 
     assert type(result) is Tensor
 
 
-def test_subclasses_come_back_as_handles_and_win_nothing(submission: Submission) -> None:
+def test_subclasses_come_back_as_handles_and_win_nothing(submission: SubmissionProxy) -> None:
     for handle, kind in ((submission.half(), "Number"), (submission.special(), "Special")):
         assert type(handle) is Remote
         assert handle != 0.5
         assert repr(handle) == f"<{kind}>"
 
 
-def test_a_handle_is_used_over_there(submission: Submission) -> None:
+def test_a_handle_is_used_over_there(submission: SubmissionProxy) -> None:
     stack = submission.Stack(10, 20)
     assert len(stack) == 2
     assert stack[1] == 20
@@ -62,28 +63,28 @@ def test_a_handle_is_used_over_there(submission: Submission) -> None:
     assert stack(4) == 9
 
 
-def test_the_same_object_is_the_same_handle(submission: Submission) -> None:
+def test_the_same_object_is_the_same_handle(submission: SubmissionProxy) -> None:
     stack = submission.Stack()
     assert stack.push(1) == stack
     assert submission.Stack() != stack
     assert submission.same(stack) == stack
 
 
-def test_handles_and_functions_can_be_arguments(submission: Submission) -> None:
+def test_handles_and_functions_can_be_arguments(submission: SubmissionProxy) -> None:
     stack = submission.Stack(submission.Stack(1), 2)
     assert len(stack[0]) == 1
     assert submission.there(recipes.normal, (2,), 5).equal(recipes.normal((2,), 5))
     assert submission.echo(submission.same)[0][0] != submission.echo(submission.half)[0][0]
 
 
-def test_a_handle_has_no_truth_and_no_hash(submission: Submission) -> None:
+def test_a_handle_has_no_truth_and_no_hash(submission: SubmissionProxy) -> None:
     with pytest.raises(AssertionError, match="returned a Stack object where a plain value was expected"):
         bool(submission.Stack())
     with pytest.raises(TypeError):
         hash(submission.Stack())
 
 
-def test_iteration_stops_where_it_breaks(submission: Submission) -> None:
+def test_iteration_stops_where_it_breaks(submission: SubmissionProxy) -> None:
     seen = []
     with pytest.raises(RuntimeError, match="in the middle"):
         for item in submission.numbers():
@@ -91,7 +92,7 @@ def test_iteration_stops_where_it_breaks(submission: Submission) -> None:
     assert len(seen) == 2
 
 
-def test_a_missing_name_is_said_when_it_is_called(submission: Submission) -> None:
+def test_a_missing_name_is_said_when_it_is_called(submission: SubmissionProxy) -> None:
     function = submission.absent
     with pytest.raises(MissingName) as caught:
         function(1)
@@ -100,7 +101,7 @@ def test_a_missing_name_is_said_when_it_is_called(submission: Submission) -> Non
 
 @pytest.mark.parametrize(("name", "kind", "text"), [("value", ValueError, "too few"), ("key", KeyError, "'k'")])
 def test_exceptions_are_their_builtin_type_and_the_submission_s(
-    submission: Submission, name: str, kind: type[Exception], text: str
+    submission: SubmissionProxy, name: str, kind: type[Exception], text: str
 ) -> None:
     with pytest.raises(kind) as caught:
         submission.raises(name)
@@ -109,21 +110,21 @@ def test_exceptions_are_their_builtin_type_and_the_submission_s(
     assert (error.kind, error.exact, error.message) == (kind.__name__, True, text)
 
 
-def test_an_exception_class_of_their_own_is_no_builtin_type(submission: Submission) -> None:
+def test_an_exception_class_of_their_own_is_no_builtin_type(submission: SubmissionProxy) -> None:
     with pytest.raises(SubmissionRaised) as caught:
         submission.raises("own")
     assert not isinstance(caught.value, ValueError)
     assert (caught.value.kind, caught.value.exact, caught.value.message) == ("MyError", False, "mine")
 
 
-def test_exceptions_that_cannot_be_made_here_still_have_their_name(submission: Submission) -> None:
+def test_exceptions_that_cannot_be_made_here_still_have_their_name(submission: SubmissionProxy) -> None:
     with pytest.raises(SubmissionRaised) as caught:
         submission.raises("unicode")
     assert caught.value.kind == "UnicodeDecodeError"
     assert caught.value.exact
 
 
-def test_messages_are_bounded_and_unreadable_ones_said_to_be(submission: Submission) -> None:
+def test_messages_are_bounded_and_unreadable_ones_said_to_be(submission: SubmissionProxy) -> None:
     with pytest.raises(SubmissionRaised) as caught:
         submission.raises("wordy")
     assert len(caught.value.message) == 2000
@@ -133,13 +134,13 @@ def test_messages_are_bounded_and_unreadable_ones_said_to_be(submission: Submiss
 
 
 @pytest.mark.parametrize("kind", ["exit", "interrupt", "memory"])
-def test_what_ends_a_process_is_a_crash_that_no_check_swallows(submission: Submission, kind: str) -> None:
+def test_what_ends_a_process_is_a_crash_that_no_check_swallows(submission: SubmissionProxy, kind: str) -> None:
     with pytest.raises(SubmissionCrashed) as caught:
         submission.raises(kind)
     assert not isinstance(caught.value, Exception)
 
 
-def test_frames_are_the_students_own_lines(submission: Submission) -> None:
+def test_frames_are_the_students_own_lines(submission: SubmissionProxy) -> None:
     with pytest.raises(SubmissionRaised) as caught:
         submission.raises("value")
     (frame,) = caught.value.frames
@@ -147,17 +148,17 @@ def test_frames_are_the_students_own_lines(submission: Submission) -> None:
     assert frame.line == SUBMITTED[: SUBMITTED.index('    raise {"value"')].count("\n") + 1
 
 
-def test_too_deep_an_answer_is_a_crash(submission: Submission) -> None:
+def test_too_deep_an_answer_is_a_crash(submission: SubmissionProxy) -> None:
     with pytest.raises(SubmissionCrashed, match="too big to look at"):
         submission.deep()
 
 
-def test_what_is_no_value_cannot_be_passed(submission: Submission) -> None:
+def test_what_is_no_value_cannot_be_passed(submission: SubmissionProxy) -> None:
     with pytest.raises(TypeError, match="a check cannot pass a Random to a submission"):
         submission.same(random.Random())
 
 
-def test_observe_reports_what_a_value_cannot_carry(submission: Submission) -> None:
+def test_observe_reports_what_a_value_cannot_carry(submission: SubmissionProxy) -> None:
     seen = observe(submission.add_, torch.zeros(2), y=[torch.ones(1)], eps=torch.ones(1))
     assert seen.result.equal(torch.ones(2))
     assert (seen.changed, seen.returned, seen.shares) == (("0",), "0", ("0",))
@@ -165,7 +166,7 @@ def test_observe_reports_what_a_value_cannot_carry(submission: Submission) -> No
     assert (seen.requires_grad, seen.is_leaf, seen.rng_used) == (False, True, False)
 
 
-def test_a_torch_function_cannot_be_hidden_from_an_observation(submission: Submission) -> None:
+def test_a_torch_function_cannot_be_hidden_from_an_observation(submission: SubmissionProxy) -> None:
     seen = observe(submission.hidden_softmax, torch.ones(3))
     assert seen.called == ("softmax",)
 
@@ -179,12 +180,12 @@ def test_observing_imports_nothing_that_every_student_process_would_pay_for() ->
     assert done.stdout.strip() == "[]"
 
 
-def test_observe_sees_the_global_generator_move(submission: Submission) -> None:
+def test_observe_sees_the_global_generator_move(submission: SubmissionProxy) -> None:
     with torch.random.fork_rng(devices=[]):
         assert observe(submission.draws).rng_used
 
 
-def test_gradients_are_taken_over_there(submission: Submission) -> None:
+def test_gradients_are_taken_over_there(submission: SubmissionProxy) -> None:
     x, w = torch.tensor([2.0]), torch.tensor([5.0])
     seen = value_and_grad(submission.cube, x, w, wrt=(0, 1))
     assert seen.has_graph
@@ -220,6 +221,7 @@ class Liar:
         ["raise", "ValueError", 1, "text", []],
         ["raise", "ValueError", True, "text", [["file"]]],
         ["passed"],
+        ["report", "one waits", []],
         {"verdict": "passed"},
     ],
     ids=repr,
@@ -227,7 +229,7 @@ class Liar:
 def test_a_reply_that_is_no_answer_is_a_crash(tree: Any) -> None:
     import msgspec
 
-    submission = Submission(Channel(Liar(msgspec.msgpack.encode(tree))))
+    submission = SubmissionProxy(Channel(Liar(msgspec.msgpack.encode(tree))))
     with pytest.raises(SubmissionCrashed):
         submission.gram(1)
 

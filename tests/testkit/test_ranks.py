@@ -13,13 +13,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.border.proxies import (
-    Channel,
-    Submission,
-    SubmissionCrashed,
-    SubmissionRaised,
-    SubmissionTimeout,
-)
+from grader.border.failures import SubmissionCrashed, SubmissionRaised, SubmissionTimeout
+from grader.border.proxies import Channel, SubmissionProxy
 from grader.border.service import Service
 from grader.judge.in_process import LocalTransport, load_module
 from grader.sandbox import process_tree
@@ -38,18 +33,18 @@ import torch.distributed as dist
 LINE = HEAD.count("\n") + 2
 """The line of the first statement of a function that follows the head."""
 
-Written = Callable[[str], Submission]
+Written = Callable[[str], SubmissionProxy]
 
 
 @pytest.fixture
 def written(tmp_path: Path) -> Written:
     """Makes a submission of some source, in this process."""
 
-    def write(source: str) -> Submission:
+    def write(source: str) -> SubmissionProxy:
         path = tmp_path / "work.py"
         path.write_text(HEAD + source, encoding="utf-8")
         service = Service(load_module("work", path), frozenset({str(path)}))
-        return Submission(Channel(LocalTransport(service)))
+        return SubmissionProxy(Channel(LocalTransport(service)))
 
     return write
 

@@ -17,32 +17,22 @@ if TYPE_CHECKING:
 
 def request(channel: Channel, shown: Any, *args: object) -> Any:
     """One request; a `Trouble` that comes back becomes the exception that says the same to the judge."""
-    from grader.border.proxies import SubmissionRaised
-
-    try:
-        return channel.request("call", args, {}, shown)
-    except SubmissionRaised as error:
-        if not error.kind.startswith(states.TROUBLE):
-            raise
-        try:
-            trouble = msgspec.json.decode(error.message, type=states.Trouble)
-        except (msgspec.DecodeError, UnicodeError):
-            raise crash(channel, "sent a report about its ranks that is no data") from None
-    raise _exception_of(trouble, channel)
+    result = channel.request("call", args, {}, shown, report=states.Trouble)
+    if isinstance(result, states.Trouble):
+        raise _exception_of(result, channel)
+    return result
 
 
 def _exception_of(trouble: states.Trouble, channel: Channel) -> BaseException:
-    from grader.border.messages import Raised, SentLine
-    from grader.border.proxies import SubmissionTimeout, exception_of
+    from grader.border.failures import SubmissionTimeout, exception_of
 
-    if trouble.raised is not None:
-        told = trouble.raised
-        if told.stage == "look":
-            return AssertionError(f"what rank {told.rank} left cannot be used: {told.kind}: {told.message}")
-        everybody = all(state.what == "raised" and state.name == told.kind[:40] for state in trouble.states)
-        where = "" if len(trouble.states) == 1 else " (on every rank)" if everybody else f" (on rank {told.rank})"
-        frames = tuple(SentLine(*frame) for frame in told.frames)
-        return exception_of(Raised(told.kind, told.built_in, told.message + where, frames))
+    if trouble.first is not None:
+        rank, raised = trouble.first.rank, trouble.first.raised
+        if trouble.first.stage == "look":
+            return AssertionError(f"what rank {rank} left cannot be used: {raised.kind}: {raised.message}")
+        everybody = all(state.what == "raised" and state.name == raised.kind[:40] for state in trouble.states)
+        where = "" if len(trouble.states) == 1 else " (on every rank)" if everybody else f" (on rank {rank})"
+        return exception_of(msgspec.structs.replace(raised, message=raised.message + where))
     if any(state.what == "ended" for state in trouble.states):
         return crash(channel, states.died(trouble))
     hung = SubmissionTimeout(states.stuck(trouble))
@@ -51,7 +41,7 @@ def _exception_of(trouble: states.Trouble, channel: Channel) -> BaseException:
 
 
 def crash(channel: Channel, reason: str) -> BaseException:
-    from grader.border.proxies import SubmissionCrashed
+    from grader.border.failures import SubmissionCrashed
 
     crash = SubmissionCrashed(reason)
     crash.examples = (tuple(channel.record),)

@@ -9,10 +9,11 @@ import contextlib
 import os
 import re
 import signal
-from typing import Any, Final
+from typing import Final
 
 from grader.border import wire
 from grader.border.frames import BrokenFrame, FrameReader
+from grader.testkit._ranks.states import RankRaised, RankReturned
 
 PRINT_BYTES: Final = 16 << 10
 DUMP_BYTES: Final = 20_000
@@ -27,7 +28,7 @@ class Rank:
         self.process = process
         self.fds = fds
         self._reports = FrameReader()
-        self.report: list[Any] | None = None
+        self.report: RankReturned | RankRaised | None = None
         self.ended: str | None = None
         self.printed = bytearray()
         self.errors = bytearray()
@@ -36,6 +37,11 @@ class Rank:
     @property
     def done(self) -> bool:
         return self.report is not None or self.ended is not None
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it has raised, or its process has ended without a report."""
+        return self.ended is not None or isinstance(self.report, RankRaised)
 
     def read(self, which: str) -> None:
         """Takes what has come on one of its pipes."""
@@ -58,16 +64,10 @@ class Rank:
         self._reports.feed(data)
         try:
             payload = self._reports.next()
-            report = None if payload is None else wire.unpack(payload)
+            if payload is not None:
+                self.report = wire.unpack(payload, RankReturned | RankRaised)
         except (wire.WireError, BrokenFrame):
-            report = []
-        match report:
-            case None:
-                return
-            case ["returned", _, None | str(), _] | ["raised", "make" | "call" | "look", str(), bool(), str(), list()]:
-                self.report = report
-            case _:
-                self.ended = "a report that is no data"
+            self.ended = "a report that is no data"
 
     def look_if_alive(self) -> None:
         """Notices a process that has ended without a report."""

@@ -19,65 +19,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
+from grader.border.output import use_output
 from grader.border.service import WRONG_ANSWERS
-from grader.sandbox import process_tree
+from grader.sandbox import kernel, process_tree
+from grader.testkit._ranks import script as _script  # noqa: F401 - before the fork, for `_RUNNER`
 from grader.testkit._ranks.handle import own_lines
 
 SHOWN_BYTES: Final = 4_000
 """How much of what each worker printed is passed on."""
 MOST_LINES: Final = 1_000
-_RUNNER: Final = """\
-import contextlib, ctypes, os, runpy, signal, sys, traceback
-import torch.nn.parallel
-from torch.distributed import distributed_c10d as c10d
-
-for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
-    signal.signal(number, signal.SIG_DFL)  # the launcher's handlers would run late, or never amid a collective
-kept, make, wrap = [], c10d._new_process_group_helper, torch.nn.parallel.DistributedDataParallel.__init__
-
-def keeping(*args, **kwargs):
-    kept.append(make(*args, **kwargs))
-    return kept[-1]
-
-def keeping_module(self, *args, **kwargs):
-    wrap(self, *args, **kwargs)
-    kept.append(self)
-
-def run():
-    code = 0
-    try:
-        runpy.run_path(sys.argv[0], run_name="__main__")
-    except SystemExit as end:
-        code = end.code if type(end.code) is int else int(end.code is not None)
-    except BaseException:
-        traceback.print_exc()
-        code = 1
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
-
-c10d._new_process_group_helper = keeping
-torch.nn.parallel.DistributedDataParallel.__init__ = keeping_module
-sys.argv = sys.argv[1:]
-sys.path.insert(0, os.path.dirname(sys.argv[0]))
-worker = os.getpid()
-script = os.fork()
-if not script:
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
-    if os.getppid() != worker:
-        os._exit(1)
-    run()
-code = os.waitstatus_to_exitcode(os.waitpid(script, 0)[1])
-if code < 0:
-    os.kill(worker, -code)
-if code:
-    os._exit(code)
-"""
-"""Runs a script as ``python SCRIPT`` does, but for torch's own end: taking process groups apart can hang or abort.
-
-The script has a process of its own, which may end in any way: torchrun's worker has to return when all went well.
-"""
+_RUNNER: Final = "from grader.testkit._ranks.script import run_script\n\nrun_script()\n"
+"""What torchrun's workers run: the module is loaded already where they are forked."""
 
 
 def launch(function: Callable[..., Any], folder: str, script: str, workers: int, seconds: float) -> dict[str, Any]:
@@ -144,12 +96,9 @@ def _be_torchrun(arguments: list[str], scratch: str, writer: int) -> NoReturn:
     try:
         os.setpgid(0, 0)
         null = os.open(os.devnull, os.O_RDWR)
-        for target in (0, 1, 2):
-            os.dup2(null, target)
-        sys.stdout = open(1, "w", encoding="utf-8", errors="replace", closefd=False)  # noqa: SIM115
-        sys.stderr = open(2, "w", encoding="utf-8", errors="replace", closefd=False)  # noqa: SIM115
-        for low, high in ((2, writer), (writer, 4096)):
-            os.closerange(low + 1, high)
+        os.dup2(null, 0)
+        use_output(null, null)
+        kernel.close_all_but({0, 1, 2, writer})
         os.chdir(scratch)
         os.environ.update(GLOO_SOCKET_IFNAME="lo", OMP_NUM_THREADS="1", CUDA_VISIBLE_DEVICES="", TMPDIR=scratch)
         for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "PYTHONPATH"):

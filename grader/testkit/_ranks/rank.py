@@ -25,7 +25,9 @@ from grader.border import frames, wire
 from grader.border.output import flush_output, use_output
 from grader.border.service import Service
 from grader.sandbox import kernel
+from grader.testkit._ranks.deadlocks import keep_what_deadlocks
 from grader.testkit._ranks.job import DUMP_SIGNAL, Ends, Job, Spec
+from grader.testkit._ranks.states import RankRaised, RankReturned, Stage
 
 
 class Here(msgspec.Struct):
@@ -49,7 +51,6 @@ HEAD_START: Final = 0.015
 listening at rank 0's port tries again only after half a second."""
 
 _here: list[Here] = []
-_kept: list[object] = []
 
 
 def is_rank() -> bool:
@@ -116,13 +117,11 @@ def _settle(rank: int, job: Job, ends: Ends) -> None:
     torch.set_num_threads(1)
     torch.default_generator.manual_seed(0)
     random.seed(0)
-    _here.append(Here(rank, job.size, ends.bell_in, [], []))
-    _keep_what_deadlocks()
+    _here.append(Here(rank, job.size, ends.bell_in, keep_what_deadlocks(), []))
 
 
-def _work(rank: int, job: Job, ends: Ends) -> wire.Tree:
-    """``["returned", value, kind, looks]`` or ``["raised", stage, …]``."""
-    stage = "make"
+def _work(rank: int, job: Job, ends: Ends) -> RankReturned | RankRaised:
+    stage: Stage = "make"
     scene: dict[Any, Any] = {"rank": rank, "world_size": job.size}
     try:
         if job.group:
@@ -147,11 +146,10 @@ def _work(rank: int, job: Job, ends: Ends) -> wire.Tree:
         looks, unseen = _plain(None if job.look is None else _made(job.look, scene))
         if unseen is not None:
             raise TypeError(f"a look gave a {unseen}, which is no plain value")
-        return ["returned", value, kind, looks]
+        return RankReturned(value, kind, looks)
     except BaseException as error:
         files = frozenset(str(path) for path in _files(job.folder))
-        raised = Service(ModuleType("ranks"), files).describe(error)
-        return ["raised", stage, raised.kind, raised.is_built_in, raised.message, list(raised.frames)]
+        return RankRaised(stage, Service(ModuleType("ranks"), files).describe(error))
 
 
 def _wait_for_start(ends: Ends) -> None:
@@ -222,25 +220,3 @@ def _files(folder: str) -> list[str]:
         return [f"{folder}/{name}" for name in os.listdir(folder) if name.endswith(".py")]
     except OSError:
         return []
-
-
-def _keep_what_deadlocks() -> None:
-    """Holds on to every process group and DDP module: destroying one can wait for ever for the interpreter's lock."""
-    from torch.distributed import distributed_c10d
-    from torch.nn.parallel import DistributedDataParallel
-
-    make_group: Any = distributed_c10d._new_process_group_helper
-    wrap = DistributedDataParallel.__init__
-    wrapped = here().wrapped
-
-    def keeping_group(*args: Any, **kwargs: Any) -> Any:
-        made = make_group(*args, **kwargs)
-        _kept.append(made)
-        return made
-
-    def keeping_module(self: Any, *args: Any, **kwargs: Any) -> None:
-        wrap(self, *args, **kwargs)
-        wrapped.append(self)
-
-    distributed_c10d._new_process_group_helper = keeping_group
-    DistributedDataParallel.__init__ = keeping_module  # type: ignore[method-assign]

@@ -6,16 +6,34 @@ The facts come from the student process: whoever reads them believes no more tha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Literal
+from typing import Any, Literal
 
 import msgspec
 
-TROUBLE: Final = "ranks: "
-"""How the type name of the exception begins that carries a `Trouble`; the rest of the name is what is compared with
-the records of misconceptions, so it holds no line numbers."""
+from grader.border.messages import Raised, Report
 
-Frame = tuple[str, int, str, str]
-"""File, line, function, source of one of the student's own frames."""
+Stage = Literal["make", "call", "look"]
+"""What raised on a rank: what the check makes before the call, the student's function, or the check's look after it."""
+
+
+class RankReturned(msgspec.Struct, frozen=True, tag=True):
+    """A rank's report to its parent: what the function returned, and what the check's look gave.
+
+    Attributes:
+        value: a tree of the wire format; None where the value is no plain one.
+        kind: what the value is, where it is no plain one.
+    """
+
+    value: Any
+    kind: str | None
+    looks: Any
+
+
+class RankRaised(msgspec.Struct, frozen=True, tag=True):
+    """A rank's report to its parent: an exception."""
+
+    stage: Stage
+    raised: Raised
 
 
 class State(msgspec.Struct, frozen=True, array_like=True):
@@ -34,30 +52,26 @@ class State(msgspec.Struct, frozen=True, array_like=True):
     function: str = ""
 
 
-class Raised(msgspec.Struct, frozen=True, array_like=True):
-    """An exception on a rank; ``stage`` says whether the student's function, or what was made before or looked at
-    after it, raised."""
+class RaisedOnRank(msgspec.Struct, frozen=True, array_like=True):
+    """An exception on a rank."""
 
     rank: int
-    kind: str
-    built_in: bool
-    message: str
-    frames: tuple[Frame, ...]
-    stage: Literal["make", "call", "look"]
+    stage: Stage
+    raised: Raised
 
 
-class Trouble(msgspec.Struct, frozen=True, array_like=True):
+class Trouble(Report, frozen=True, array_like=True):
     """Why there are no results: somebody raised, or died, or did not end within ``seconds``."""
 
     states: tuple[State, ...]
     seconds: float
-    raised: Raised | None = None
+    first: RaisedOnRank | None = None
 
-    def compared(self) -> str:
-        """The part that two submissions with the same mistake share, at most 100 characters."""
-        if self.raised is not None:
-            return f"{TROUBLE}{self.raised.stage} raised {self.raised.kind}"[:100]
-        return (TROUBLE + ", ".join(f"{state.what} {state.name}".strip() for state in self.states))[:100]
+    def summary(self) -> str:
+        """The part that two submissions with the same mistake share: no line numbers, at most 100 characters."""
+        if self.first is not None:
+            return f"{self.first.stage} raised {self.first.raised.kind}"[:100]
+        return ", ".join(f"{state.what} {state.name}".strip() for state in self.states)[:100]
 
 
 def stuck(trouble: Trouble) -> str:

@@ -1,50 +1,52 @@
-"""The parent of the ranks: forks them, listens to them, finds out where they hang, and ends them all.
+"""The parent of the ranks: forks them, has them watched, gathers what they report, and ends them all.
 
-It runs in the student process, above the ranks, and decides nothing: it reports. It must never wait without a limit,
-and never leave a process behind.
+It runs in the student process, above the ranks, and decides nothing: it reports. It must never leave a process behind.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import select
 import socket
 import sys
 import tempfile
-import time
 import warnings
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
 from grader.border import wire
+from grader.border.messages import Raised, SentLine
 from grader.testkit._ranks import rank as rank_process
-from grader.testkit._ranks.activity import Aftermath, Quiet
 from grader.testkit._ranks.handle import Rank, own_lines
-from grader.testkit._ranks.job import DUMP_SIGNAL, Ends, Job
-from grader.testkit._ranks.states import Frame, Raised, State, Trouble
-from grader.testkit._ranks.where import is_joining, state_of
+from grader.testkit._ranks.job import Ends, Job
+from grader.testkit._ranks.states import RaisedOnRank, RankRaised, RankReturned, State, Trouble
+from grader.testkit._ranks.watch import Watch, place_of
 
-TURN_SECONDS: Final = 0.02
-QUIET_SECONDS: Final = 0.4
-"""Ranks of which none did anything for so long are looked at: if all wait in a collective, they wait for ever."""
 PIPES: Final = ("report", "prints", "errors", "dumps")
 
-Told = list[Any]
-"""One rank's report: ``[value, kind, looks, prints]``."""
+
+class Outcome(NamedTuple):
+    """What a rank returned.
+
+    Attributes:
+        kind: None; or, where the value is no plain one, what it is.
+        looks: what the check's look gave.
+        prints: what the rank wrote to its standard output.
+    """
+
+    value: object
+    kind: str | None
+    looks: object
+    prints: str
 
 
-class TroubleRaised(Exception):
-    """Carries a `Trouble` to the judge, as JSON in its message."""
-
-
-def run(job: Job) -> list[Told]:
+def run(job: Job) -> list[Outcome] | Trouble:
     """Runs a job on its ranks; every process is dead when this returns.
 
-    Raises:
-        TroubleRaised: when there is not a result of every rank.
+    Returns:
+        An outcome for each rank; a `Trouble` when not every rank has returned.
     """
     rank_process.preload()
     with one_at_a_time(), tempfile.TemporaryDirectory(prefix="ranks-", ignore_cleanup_errors=True) as scratch:
@@ -57,8 +59,8 @@ def run(job: Job) -> list[Told]:
                 ranks.append(_fork(number, job, shared))
             for end in (shared.hold.reader, shared.ready.writer, shared.gate.reader):
                 end.close()
-            _follow(ranks, job, shared)
-            return _told(ranks, job)
+            Watch(ranks, job, shared.ready.reader, shared.gate.writer).follow()
+            return _outcome(ranks, job)
         finally:
             for one in ranks:
                 one.end()
@@ -128,98 +130,46 @@ def _fork(number: int, job: Job, shared: Shared) -> Rank:
     return Rank(number, process, {name: reader for name, (reader, _) in pipes.items()})
 
 
-def _follow(ranks: list[Rank], job: Job, shared: Shared) -> None:
-    """Listens until all have reported, one has failed, or nothing more can come."""
-    until = time.monotonic() + job.seconds
-    quiet = Quiet(ranks)
-    aftermath: Aftermath | None = None
-    ready, not_ready = shared.ready.reader.fileno(), len(ranks)
-    while not all(rank.done for rank in ranks):
-        fds = {fd: (rank, which) for rank in ranks for which, fd in rank.fds.items()}
-        listened = list(fds) if shared.gate.writer.closed else [*fds, ready]
-        for fd in select.select(listened, [], [], TURN_SECONDS)[0]:
-            if fd == ready:
-                not_ready -= len(os.read(ready, not_ready)) or not_ready  # at its end nobody waits
-            else:
-                one, which = fds[fd]
-                one.read(which)
-        for rank in ranks:
-            if rank.report is None:
-                rank.look_if_alive()
-        failed = any(rank.ended or (rank.report or [""])[0] == "raised" for rank in ranks)
-        if failed or not not_ready:
-            shared.gate.writer.close()
-        now = time.monotonic()
-        if failed:
-            aftermath = aftermath or Aftermath(ranks, now)
-        elif quiet.since(now) >= QUIET_SECONDS:
-            states = _locate(ranks, job)
-            if all(state.what == "waits" and not is_joining(state) for state in states):
-                return
-            quiet.restart(now)
-        if now >= until or (aftermath is not None and aftermath.is_over(now)):
-            _locate(ranks, job)
-            return
-
-
-def _locate(ranks: list[Rank], job: Job) -> list[State]:
-    """Asks those that have not finished where they are."""
-    asked = [rank for rank in ranks if not rank.done]
-    for rank in asked:
-        rank.dump.clear()
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(rank.process, DUMP_SIGNAL)
-    until = time.monotonic() + 0.3
-    while time.monotonic() < until and any(b" in live\n" not in rank.dump for rank in asked):
-        fds = {rank.fds["dumps"]: rank for rank in asked if "dumps" in rank.fds}
-        for fd in select.select(list(fds), [], [], TURN_SECONDS)[0]:
-            fds[fd].read("dumps")
-    return [state_of(rank.dump.decode("utf-8", "replace"), job.folder) for rank in asked]
-
-
-def _told(ranks: list[Rank], job: Job) -> list[Told]:
-    """The reports, if every rank has returned.
-
-    Raises:
-        TroubleRaised: if not.
-    """
-    if all(rank.report is not None and rank.report[0] == "returned" for rank in ranks):
-        return [
-            [_value(rank.report[1]), rank.report[2], _value(rank.report[3]), rank.text()]
-            for rank in ranks
-            if rank.report is not None
-        ]
-    trouble = Trouble(tuple(_state(rank, job) for rank in ranks), job.seconds, _cause(ranks))
-    name = trouble.compared()
-    raise type(name, (TroubleRaised,), {})(msgspec.json.encode(trouble).decode())
+def _outcome(ranks: list[Rank], job: Job) -> list[Outcome] | Trouble:
+    """What every rank returned; why there is nothing, if one did not."""
+    outcomes = [
+        Outcome(_value(rank.report.value), rank.report.kind, _value(rank.report.looks), rank.text())
+        for rank in ranks
+        if isinstance(rank.report, RankReturned)
+    ]
+    if len(outcomes) == len(ranks):
+        return outcomes
+    return Trouble(tuple(_state(rank, job) for rank in ranks), job.seconds, _cause(ranks))
 
 
 def _state(rank: Rank, job: Job) -> State:
-    if rank.report is not None:
-        return State("returned") if rank.report[0] == "returned" else State("raised", str(rank.report[2])[:40])
-    if rank.ended is not None:
-        return State("ended", rank.ended)
-    return state_of(rank.dump.decode("utf-8", "replace"), job.folder)
+    match rank.report:
+        case RankReturned():
+            return State("returned")
+        case RankRaised(_, raised):
+            return State("raised", raised.kind[:40])
+    return State("ended", rank.ended) if rank.ended is not None else place_of(rank, job)
 
 
-def _cause(ranks: list[Rank]) -> Raised | None:
+def _cause(ranks: list[Rank]) -> RaisedOnRank | None:
     """The exception that a student should read: none that merely says that another rank has gone."""
-    raised: list[Raised] = []
-    for rank in ranks:
-        match rank.report:
-            case ["raised", ("make" | "call" | "look") as stage, str(kind), bool(built_in), str(message), list(frames)]:
-                own: list[Frame] = [(f[0][:40], f[1], f[2][:40], f[3][:60]) for f in frames[-5:]]
-                raised.append(Raised(rank.number, kind[:60], built_in, message[:300], tuple(own), stage))
+    raised = [_bounded(rank.number, rank.report) for rank in ranks if isinstance(rank.report, RankRaised)]
     first = [one for one in raised if not _is_aftermath(one)]
     if not first and any(rank.ended for rank in ranks):
         return None
     return next(iter(first or raised), None)
 
 
-def _is_aftermath(one: Raised) -> bool:
+def _bounded(rank: int, report: RankRaised) -> RaisedOnRank:
+    raised = report.raised
+    own = tuple(SentLine(f.file[:40], f.line, f.function[:40], f.text[:60]) for f in raised.frames[-5:])
+    return RaisedOnRank(rank, report.stage, Raised(raised.kind[:60], raised.is_built_in, raised.message[:300], own))
+
+
+def _is_aftermath(one: RaisedOnRank) -> bool:
     lost = ("onnection closed by peer", "onnection reset", "onnection was")
-    torchs = one.kind in ("RuntimeError", "DistBackendError", "DistNetworkError", "DistStoreError")
-    return torchs and any(text in one.message for text in lost)
+    torchs = one.raised.kind in ("RuntimeError", "DistBackendError", "DistNetworkError", "DistStoreError")
+    return torchs and any(text in one.raised.message for text in lost)
 
 
 def _value(tree: wire.Tree) -> object:

@@ -1,0 +1,126 @@
+"""What a check meets in place of a value: submitted code raised, or gave no answer at all.
+
+Turns what was sent about an exception into one that the judge raises; believes no more of it than its plain data.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from typing import Final
+
+from grader.border.messages import MAX_MESSAGE, Exchange, ImportRaised, Raised, SentLine, SourceLine
+
+OUT_OF_MEMORY: Final = "used more memory than it may"
+"""The same words whether the process noticed it first, or the host that watches it."""
+
+MAX_SOURCE_LINES: Final = 16
+"""Lines of a traceback that are kept."""
+
+
+class SubmissionRaised(Exception):
+    """Submitted code raised; also an instance of the same built-in exception type.
+
+    Attributes:
+        kind: the exception's type name.
+        exact: whether that is the built-in type itself, not one that merely has its name.
+        message: the exception's text, at most 2,000 characters.
+        frames: the student's own lines, outermost first.
+    """
+
+    kind: str = "Exception"
+    exact: bool = False
+    message: str = ""
+    frames: tuple[SourceLine, ...] = ()
+
+
+class MissingName(SubmissionRaised):
+    """The submission does not define the name."""
+
+
+class NotSimulatedHere(SubmissionRaised):
+    """Submitted code used something that simulated devices do not have; only ever in a check that simulates them."""
+
+
+class NoAnswer(BaseException):
+    """Submitted code gave no answer. Not an `Exception`, so that no check swallows it.
+
+    Its text, if any, says to the student what happened.
+
+    Attributes:
+        examples: the exchanges up to there, where the process itself lives on to tell of it.
+    """
+
+    examples: tuple[tuple[Exchange, ...], ...] = ()
+
+
+class SubmissionTimeout(NoAnswer):
+    """Submitted code did not answer in time."""
+
+
+class SubmissionCrashed(NoAnswer):
+    """The student process ended, broke the protocol, or went over a limit."""
+
+
+class BadReply(SubmissionCrashed):
+    """The student process sent something that is not an answer: not data, or too much of it."""
+
+
+def is_out_of_memory(raised: Raised) -> bool:
+    """Whether an exception says that Python or torch got no more memory."""
+    return raised.kind == "MemoryError" or "can't allocate memory" in raised.message
+
+
+_kinds: dict[str, type[SubmissionRaised]] = {}
+
+
+def exception_of(raised: Raised) -> BaseException:
+    """What the judge raises for an exception of submitted code: a `SubmissionRaised`, or a crash."""
+    if raised.kind in ("SystemExit", "KeyboardInterrupt", "GeneratorExit") and raised.is_built_in:
+        return SubmissionCrashed(f"ended the process with {raised.kind}({raised.message[:200]})")
+    if is_out_of_memory(raised):
+        return SubmissionCrashed(OUT_OF_MEMORY)
+    message = raised.message[:MAX_MESSAGE]
+    error = _kind_of(raised.kind if raised.is_built_in else "")(message)
+    error.kind, error.exact, error.message = one_line(raised.kind), raised.is_built_in, message
+    error.frames = source_lines(raised.frames)
+    return error
+
+
+def import_raised(raised: Raised) -> ImportRaised:
+    """What the judge keeps of an exception at import."""
+    return ImportRaised(one_line(raised.kind), raised.message[:MAX_MESSAGE], source_lines(raised.frames))
+
+
+def source_lines(frames: Sequence[SentLine]) -> tuple[SourceLine, ...]:
+    """The lines of a traceback fit to be shown: bounded, and without control characters."""
+    return tuple(
+        SourceLine(one_line(frame.file), frame.line, one_line(frame.function), one_line(frame.text, 200))
+        for frame in frames[:MAX_SOURCE_LINES]
+    )
+
+
+def one_line(text: str, limit: int = 100) -> str:
+    """A name or a line of source as it was sent: without control characters, and not longer than an honest one."""
+    return "".join(c if c.isprintable() else "�" for c in text[:limit])
+
+
+def _kind_of(name: str) -> type[SubmissionRaised]:
+    """The class that is both a `SubmissionRaised` and the built-in exception of that name."""
+    base = getattr(builtins, name, None) if name else None
+    if not (isinstance(base, type) and issubclass(base, Exception)):
+        return SubmissionRaised
+    if name not in _kinds:
+        try:
+            _kinds[name] = type(f"Submission{name}", (SubmissionRaised, base), {})
+            _kinds[name]("x")
+        except TypeError:  # layouts that do not mix, or constructors that want more than a message
+            _kinds[name] = SubmissionRaised
+    return _kinds[name]
+
+
+def not_simulated(error: BaseException) -> NotSimulatedHere:
+    """The same exception, as one that makes the check *skipped*."""
+    unassessed = NotSimulatedHere(*error.args)
+    unassessed.__dict__.update(vars(error))
+    return unassessed
