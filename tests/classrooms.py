@@ -7,11 +7,14 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from grader.course import Course, Exercise, Misconception, misconceptions_of
 from grader.gradebook import Gradebook, Row
 from grader.intake.submission import Submission, digest
+from grader.judge import explain
 from grader.reports.entries import Entry
-from grader.results import CheckResult, ExerciseResult, SubmissionResult, VerdictKind
+from grader.results import Cause, CauseKind, CheckResult, ExerciseResult, Frame, SubmissionResult, VerdictKind
 
 OWN = Path(__file__).resolve().parent.parent / "examples" / "own_course"
 NAMES = (
@@ -26,8 +29,23 @@ NAMES = (
 )
 
 
-def check(name: str = "one", verdict: VerdictKind = "passed", message: str = "") -> CheckResult:
-    return CheckResult(name=name, verdict=verdict, message=message)
+KINDS: dict[VerdictKind, CauseKind] = {
+    "failed": "assertion",
+    "timeout": "timeout",
+    "crashed": "crash",
+    "blocked": "blocked",
+    "skipped": "not_assessed",
+    "error": "grader_fault",
+}
+
+
+def check(
+    name: str = "one", verdict: VerdictKind = "passed", message: str = "", *, cause: Cause | None = None
+) -> CheckResult:
+    """A check's result; without a cause, one that did not pass gets one of its verdict, with the message as reason."""
+    if cause is None and verdict != "passed":
+        cause = Cause(kind=KINDS[verdict], reason=message)
+    return CheckResult(name=name, verdict=verdict, message=message, cause=cause)
 
 
 def exercise(name: str, *checks: CheckResult, points: float = 1, misconception: str | None = None) -> ExerciseResult:
@@ -77,7 +95,8 @@ def _exercise(
         return exercise(one.full_name, *right, points=one.points)
     kind = dice.choices(["wrong", "unwritten", "timeout", "crashed", "blocked"], [12, 5, 1, 1, 1])[0]
     if kind == "unwritten":
-        none = [check(c.name, "failed", f"`{one.name}` is not written yet") for c in right]
+        stub = Cause(kind="unwritten", reason=f"`{one.name}` is not written yet")
+        none = [explain.result(c.name, stub) for c in right]
         return exercise(one.full_name, *none, points=one.points)
     if kind == "blocked":
         needs = [check(c.name, "blocked", f"{course.exercises[0].full_name} must pass first") for c in right]
@@ -85,18 +104,28 @@ def _exercise(
     lines = files[f"{one.topic}.py"].split("\n")
     line = next(n for n, text in enumerate(lines) if f" {one.name}(" in text)
     line = next(n for n, text in enumerate(lines) if n > line and "# solution" in text) + 2
-    at = f"  {one.topic}.py:{line} in {one.name}: {lines[line - 1].strip()}"
-    call = f"Entry (i, j) is the dot product of rows i and j, for any matrix.\n{one.name}(tensor([[1., 2.], [3., 4.]]))"
-    wrong_answer = "returned  tensor([[10., 14.], [14., 20.]])\nexpected  tensor([[5., 11.], [11., 25.]])"
-    stuck = f"no answer in time; it was in line {line} of {one.topic}.py, in {one.name}"
-    messages: dict[str, tuple[VerdictKind, str]] = {
-        "wrong": ("failed", f"{call}\n{wrong_answer}\n4 of 4 entries differ\n{at}\nprinted:\n  <b>shape</b> (2, 2)"),
-        "timeout": ("timeout", f"{call}\n{stuck}"),
-        "crashed": ("crashed", f"{call}\nyour code ended the process with exit code 0"),
+    asked = Cause(
+        kind="assertion",
+        sentence="Entry (i, j) is the dot product of rows i and j, for any matrix.",
+        call=f"{one.name}(tensor([[1., 2.], [3., 4.]]))",
+    )
+    at = (Frame(f"{one.topic}.py", line, one.name, lines[line - 1].strip()),)
+    causes = {
+        "wrong": replace(
+            asked,
+            returned="tensor([[10., 14.], [14., 20.]])",
+            expected="tensor([[5., 11.], [11., 25.]])",
+            reason="4 of 4 entries differ",
+            frames=at,
+            prints="<b>shape</b> (2, 2)",
+            printed=19,
+        ),
+        "timeout": replace(asked, kind="timeout", frames=at),
+        "crashed": replace(asked, kind="crash", reason="ended the process with exit code 0"),
     }
     known = [wrong.name for wrong in _misconceptions(course, one.topic) if wrong.exercise == one.full_name]
     named = dice.choice(known) if known and kind == "wrong" and dice.random() < 0.4 else None
-    wrong = check("rows_of_length_one", *messages[kind])
+    wrong = explain.result("rows_of_length_one", causes[kind])
     return exercise(one.full_name, right[0], wrong, right[2], points=one.points, misconception=named)
 
 

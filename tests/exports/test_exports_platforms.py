@@ -12,7 +12,9 @@ from classrooms import OWN, check, classroom, entry, exercise, gradebook, result
 from grader.course import Course
 from grader.exports import github, gitlab, gradescope
 from grader.exports.write import ExportSettings, export
+from grader.judge import explain
 from grader.reports.entries import Entry
+from grader.results import Cause, Frame
 
 COURSE = Course.load(OWN)
 CODE = "import torch\n\n\ndef cosine(a, b):\n    return a / 0\n\n\ndef normalize(x):\n    return x\n"
@@ -23,8 +25,11 @@ COMMANDS = (
 
 
 def given() -> Entry:
-    raised = "Cosines.\ncosine(1)\nraised    ZeroDivisionError\n  vectors.py:5 in cosine: return a / 0"
-    checks = exercise("vectors.cosine", check("a", "failed", raised), check("b", "failed", f"other\n{COMMANDS}"))
+    at = (Frame("vectors.py", 5, "cosine", "return a / 0"),)
+    raised = Cause(
+        kind="exception", sentence="Cosines.", call="cosine(1)", exception_type="ZeroDivisionError", frames=at
+    )
+    checks = exercise("vectors.cosine", explain.result("a", raised), check("b", "failed", f"other\n{COMMANDS}"))
     more = exercise("vectors.normalize", check("c", "timeout", f"slow\n{COMMANDS}"), check())
     return entry(result("me", checks, more, exercise("vectors.third", check())), {"vectors.py": CODE})
 
@@ -80,7 +85,10 @@ def test_at_most_ten_annotations_and_the_rest_is_counted(tmp_path: Path) -> None
 
 
 def test_one_cause_is_annotated_once(tmp_path: Path) -> None:
-    broken = check("a", "failed", "vectors.py cannot be imported\n  vectors.py:2: x")
+    at = (Frame("vectors.py", 2, text="x"),)
+    broken = explain.result(
+        "a", Cause(kind="exception", stage="import", file="vectors.py", exception_type="SyntaxError", frames=at)
+    )
     both = [exercise(name, broken, broken) for name in ("vectors.cosine", "vectors.normalize")]
     (line,) = github.commands([entry(result("me", *both), {"vectors.py": CODE})], tmp_path)
     assert ",line=2," in line

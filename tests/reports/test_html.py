@@ -15,9 +15,11 @@ from grader.course import Course, misconceptions_of
 from grader.errors import UserError
 from grader.gradebook import Override, Row
 from grader.gradebook.lateness import Late
+from grader.judge import explain
 from grader.reports.entries import Entry
 from grader.reports.excerpts import excerpt
 from grader.reports.html import page_name, write_report
+from grader.results import Cause, Frame
 
 COURSE = Course.load(OWN)
 CODE = """import torch
@@ -33,11 +35,16 @@ def normalize(x):
 def helper(y):
     return y / 0
 """
-RAISED = """Rows have length 1.
-normalize(1)
-raised    ZeroDivisionError
-  vectors.py:8 in normalize: return helper(y)
-  vectors.py:12 in helper: return y / 0"""
+RAISED = Cause(
+    kind="exception",
+    sentence="Rows have length 1.",
+    call="normalize(1)",
+    exception_type="ZeroDivisionError",
+    frames=(
+        Frame("vectors.py", 8, "normalize", "return helper(y)"),
+        Frame("vectors.py", 12, "helper", "return y / 0"),
+    ),
+)
 HOSTILE = "<img src=x onerror=alert(1)>{{ 7*7 }}[red]\x1b[31m\u202eabc\x00&amp;"
 
 
@@ -46,10 +53,9 @@ def page(given: Entry, out: Path) -> str:
     return (out / "students" / page_name(given.result.submission)).read_text()
 
 
-def failed(message: str, misconception: str | None = None) -> Entry:
-    one = exercise(
-        "vectors.normalize", check("rows_of_length_one", "failed", message), check(), misconception=misconception
-    )
+def failed(cause: Cause, misconception: str | None = None) -> Entry:
+    wrong = explain.result("rows_of_length_one", cause)
+    one = exercise("vectors.normalize", wrong, check(), misconception=misconception)
     return entry(result("me", one), {"vectors.py": CODE})
 
 
@@ -64,7 +70,7 @@ def test_feedback_page_has_message_hint_and_code_with_the_line_marked(tmp_path: 
 
 def test_feedback_page_tells_the_misconception_instead_of_the_hint(tmp_path: Path) -> None:
     known = next(one for one in misconceptions_of(COURSE, "vectors") if one.exercise == "vectors.normalize")
-    text = page(failed("wrong\nvery", known.name), tmp_path)
+    text = page(failed(RAISED, known.name), tmp_path)
     assert "What happened:" in text and "Hint:" not in text
 
 

@@ -6,6 +6,7 @@ import io
 from pathlib import Path
 
 import pytest
+from classrooms import check
 from rich.console import Console
 
 from grader.course import Course, misconceptions_of
@@ -24,7 +25,7 @@ def exercise(
     maximum: float = 1,
     misconception: str | None = None,
 ) -> ExerciseResult:
-    results = tuple(CheckResult(name=check, verdict=verdict, message=message) for check, verdict, message in checks)
+    results = tuple(check(*facts) for facts in checks)
     return ExerciseResult(name=name, score=score, max=maximum, checks=results, misconception=misconception)
 
 

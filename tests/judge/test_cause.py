@@ -1,0 +1,91 @@
+"""Causes and their words: bounded facts, hidden checks that stay hidden, and what a forged reply can do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from grader.border.proxies import Exchange, MissingName, SourceLine, SubmissionRaised
+from grader.judge import cause as causes
+from grader.judge import explain
+from grader.judge.pipelining import Plan, PlanState
+from grader.results import VERDICT_OF
+from grader.testkit.compare import Mismatch
+
+
+class AnyCheck:
+    """What causes look at of a check."""
+
+    exercise = "vectors.cosine"
+    sentence = "Cosines."
+
+    def __init__(self, hidden: bool = False) -> None:
+        self.hidden = hidden
+
+
+def check(hidden: bool = False) -> Any:
+    return AnyCheck(hidden)
+
+
+def raised(message: str, *lines: SourceLine) -> SubmissionRaised:
+    error = SubmissionRaised(message)
+    error.kind, error.message, error.frames = "ValueError", message, lines
+    return error
+
+
+def test_a_hidden_check_keeps_back_expected_value_and_reason() -> None:
+    wrong = Mismatch("17 where 41 was expected", 17, 41)
+    shown, hidden = (causes.failed(check(hide), None, wrong, "") for hide in (False, True))
+    assert (shown.returned, shown.expected, shown.reason) == ("17", "41", "17 where 41 was expected")
+    assert (hidden.returned, hidden.expected, hidden.reason) == ("17", "", "")
+    assert "41" not in explain.message(hidden)
+
+
+def test_facts_are_kept_apart_and_bounded() -> None:
+    lines = [SourceLine("vectors.py", number, "cosine", "x") for number in (3, -1, 10**30)]
+    found = causes.failed(check(), None, raised("m" * 10_000, *lines), "p" * 5_000 + "\n\n")
+    assert (found.kind, found.exception_type, len(found.exception_message)) == ("exception", "ValueError", 500)
+    assert [frame.line for frame in found.frames] == [3, 0, 0]
+    assert (len(found.prints), found.printed) == (1_000, 5_000)
+    assert explain.message(found).endswith("… (5000 characters printed)")
+    assert len(explain.message(causes.failed(check(), None, AssertionError("a" * 10**6), ""))) == explain.MAX_TEXT
+
+
+def test_a_missing_name_is_told_from_a_stub() -> None:
+    missing = MissingName("cosine")
+    missing.message = "cosine"
+    found = causes.unwritten(check(), missing)
+    assert (found.kind, found.names, found.file) == ("missing", ("cosine",), "vectors.py")
+    assert causes.unwritten(check(), raised("")).kind == "unwritten"
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "words"),
+    [
+        (["raise", "ImportError", True, "no x", []], "exception", "vectors.py cannot be imported: ImportError: no x"),
+        (["raise", "SystemExit", True, "0", []], "crash", "vectors.py cannot be imported: SystemExit: 0"),
+        (["timeout", "import of vectors.py did not end"], "timeout", "import of vectors.py did not end in time"),
+        (["crashed", ""], "crash", "importing vectors.py ended the process"),
+        (["raise", 1], "no_answer", "importing vectors.py sent something that is no answer"),
+        (7, "no_answer", "importing vectors.py sent something that is no answer"),
+    ],
+)
+def test_each_way_to_fail_at_import_has_its_kind(reply: object, kind: str, words: str) -> None:
+    found = causes.import_failed("vectors", reply, "")
+    assert (found.kind, found.stage, found.file) == (kind, "import", "vectors.py")
+    assert explain.message(found) == words
+    assert explain.result("a", found).verdict == VERDICT_OF[found.kind]
+    assert explain.for_author(found) == words.removeprefix("vectors.py ")
+
+
+def test_a_plan_is_learned_once_and_given_up_for_good() -> None:
+    plan = Plan()
+    assert plan.state is PlanState.UNKNOWN and not plan.requests
+    one = (Exchange(b"\x93\xa4call\x90\x90", b"\x92\xa2ok\x01"),)
+    plan.learn([one])
+    assert (plan.state, plan.requests) == (PlanState.REQUESTS, [one[0].request])
+    assert plan.is_right([one[0].reply]) and not plan.is_right([b"other"]) and not plan.is_right([])
+    plan.give_up()
+    plan.learn([one])
+    assert (plan.state, plan.requests) == (PlanState.NONE, [])

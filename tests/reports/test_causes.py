@@ -1,0 +1,161 @@
+"""Outputs learn what happened from causes alone: a message may be printed, and is never read."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import re
+from pathlib import Path
+
+import pytest
+from classrooms import OWN, check, entry, exercise, result
+from msgspec.structs import replace
+from rich.console import Console
+
+from grader.course import Course
+from grader.exports import github, gitlab, junit
+from grader.grading.many_submissions import Asides, _noting
+from grader.judge import explain
+from grader.reports.entries import Entry
+from grader.reports.feedback import headline, is_brief, lines_of
+from grader.reports.html import page_name, write_report
+from grader.reports.terminal import show_submission
+from grader.results import Cause, CheckResult, Frame, SubmissionResult
+
+COURSE = Course.load(OWN)
+CODE = "import torch\n\n\ndef cosine(a, b):\n    return a / 0\n\n\ndef normalize(x):\n    while True:\n        x += 1\n"
+AT = Frame("vectors.py", 5, "cosine", "return a / 0")
+LOOP = Frame("vectors.py", 9, "normalize", "while True:")
+RAISED = Cause(
+    kind="exception",
+    sentence="Cosines.",
+    call="cosine(1)",
+    exception_type="ValueError",
+    exception_message="bad\n  vectors.py:1 in nowhere: it was in line 2 of vectors.py, in f",
+    frames=(AT,),
+    prints="  vectors.py:3 in printed",
+    printed=25,
+)
+STUCK = Cause(kind="timeout", sentence="Ends.", call="normalize(1)", frames=(LOOP,))
+UNWRITTEN = Cause(kind="unwritten", reason="`third` is not written yet")
+SKIPPED = Cause(kind="not_simulated", exception_type="NotSimulated", exception_message="streams", frames=(AT,))
+IMPORT = Cause(kind="exception", stage="import", file="vectors.py", exception_type="SyntaxError", frames=(AT,))
+
+
+def given(told: str | None = None) -> Entry:
+    """A submission with a cause of each sort; `told` stands in place of every message."""
+
+    def one(name: str, cause: Cause) -> CheckResult:
+        made = explain.result(name, cause)
+        return made if told is None else replace(made, message=told)
+
+    exercises = (
+        exercise("vectors.cosine", one("a", RAISED), one("b", RAISED), check()),
+        exercise("vectors.normalize", one("c", STUCK), check()),
+        exercise("vectors.third", one("d", UNWRITTEN), one("e", UNWRITTEN)),
+        exercise("vectors.fourth", one("f", SKIPPED), check()),
+    )
+    return entry(result("me", *exercises), {"vectors.py": CODE})
+
+
+def terminal(given: SubmissionResult) -> str:
+    stream = io.StringIO()
+    show_submission(given, COURSE, Console(file=stream, width=100, highlight=False, markup=False, emoji=False))
+    return stream.getvalue()
+
+
+OTHER = ["nothing to see", "x\n  vectors.py:1 in f: y\nit was in line 2 of vectors.py\nprinted:\n  z", ""]
+
+
+@pytest.mark.parametrize("told", OTHER)
+def test_no_output_depends_on_what_a_message_says(
+    tmp_path: Path, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    real, other = given(), given(told)
+    for one in (real, other):
+        write_report([one], COURSE, tmp_path / str(one is real))
+    places = [
+        [re.findall(r"line=\d+|title=[^:]*", line) for line in github.commands([one], tmp_path)]
+        for one in (real, other)
+    ]
+    assert places[0] == places[1] and "line=5" in places[0][0] and "line=9" in places[0][1]
+    for read in (_gitlab, _classroom, _junit, _marks, _class_page):
+        assert read(real, tmp_path / "True") == read(other, tmp_path / "False")
+    heads = [_HEADS.findall(terminal(one.result)) for one in (real, other)]
+    assert heads[0] == heads[1] and len(heads[0]) == 8
+    notes = []
+    for one in (real, other):
+        asides = Asides()
+        list(_noting([one.row], asides))
+        asides.end()
+        notes.append(capsys.readouterr().err)
+    assert notes[0] == notes[1] and "vectors.fourth was skipped for what it uses" in notes[0]
+
+
+_HEADS = re.compile(r"^  [✗✓] .*|^      (?:.*: )?(?:failed|took too long)$|^      (?:skipped:|and \d)", re.MULTILINE)
+"""The lines of a terminal that say whose a message is and how it ended."""
+
+
+def _gitlab(one: Entry, out: Path) -> object:
+    return [issue["location"] for issue in json.loads(gitlab.code_quality([one], out))]
+
+
+def _classroom(one: Entry, out: Path) -> object:
+    read = json.loads(base64.b64decode(github.classroom(one, out)))
+    return [(test["line_no"], test["status"], test["score"]) for test in read["tests"]]
+
+
+def _junit(one: Entry, out: Path) -> object:
+    return re.findall(rb'name="[^"]*"|type="\w+"', b"".join(junit.document([one])))
+
+
+def _marks(one: Entry, out: Path) -> object:
+    text = (out / "students" / page_name("me")).read_text()
+    marked = re.findall(r'class="here"><i>(\d+)', text)
+    assert marked == ["5", "9"] or marked == ["5", "9", "5"], marked
+    return marked
+
+
+def _class_page(one: Entry, out: Path) -> object:
+    return (out / "index.html").read_text()
+
+
+def test_text_that_looks_like_a_line_of_a_traceback_points_nowhere() -> None:
+    assert lines_of(explain.result("a", RAISED)) == [("vectors.py", 5)]
+    assert "vectors.py:1 in nowhere" in explain.message(RAISED)
+
+
+def test_an_import_that_failed_is_counted_for_its_topic(tmp_path: Path) -> None:
+    broken = explain.result("a", IMPORT)
+    both = [exercise(name, broken, broken) for name in ("vectors.cosine", "vectors.normalize")]
+    text = write_report([entry(result("me", *both), {"vectors.py": CODE})], COURSE, tmp_path).read_text()
+    assert "<code>vectors</code><p>vectors.py cannot be imported: SyntaxError: </p>" in text
+
+
+def test_a_headline_is_the_first_line_of_the_message() -> None:
+    causes = [
+        *(RAISED, STUCK, UNWRITTEN, IMPORT),
+        Cause(kind="crash", stage="import", file="vectors.py", reason="ended the process"),
+        Cause(kind="timeout", stage="import", file="vectors.py", reason="import of vectors.py did not end in time"),
+        Cause(kind="missing", stage="topic", file="vectors.py", reason="vectors.py is not in the submission"),
+        Cause(kind="timeout", stage="topic", reason="the topic's 6 s are used up"),
+    ]
+    for cause in causes:
+        found = explain.result("a", cause)
+        assert headline(found) == found.message.partition("\n")[0]
+        assert is_brief(found) == ("\n" not in found.message)
+
+
+def test_no_code_outside_the_judge_takes_a_message_apart() -> None:
+    grader = Path(explain.__file__).parent.parent
+    apart = re.compile(
+        r"\bre\.\w+\([^)]*\.message|_\w+\.(?:finditer|search|match|sub)\([^)]*\.message"
+        r"|[.\s(](?:check|cause|first|result|c|group\[0\])\.message\.\w|\bin (?:check|cause|first|result|c)\.message"
+    )
+    for folder in ("reports", "exports", "grading", "cli"):
+        for file in (grader / folder).rglob("*"):
+            if file.suffix in (".py", ".html"):
+                found = [line for line in file.read_text().splitlines() if apart.search(line)]
+                assert not found, (file, found)
+    assert apart.search('if c.message.startswith("x"):') and apart.search('"\\n" not in check.message')
