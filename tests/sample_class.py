@@ -1,6 +1,17 @@
-"""What the students of `examples/class` get: whose mistakes are named, and what is right in the later topics."""
+"""What `examples/class` gets: whose mistakes are named, what is right in the later topics, and every verdict.
+
+The verdicts are in ``grading/sample_class_verdicts.json``. Where the course or the class changes on purpose,
+``python tests/sample_class.py OUT/results.jsonl`` writes it anew from the results of a run; review what is different.
+"""
 
 from __future__ import annotations
+
+import json
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+from grader.results import SubmissionResult, from_json
 
 MISCONCEPTIONS = {
     "elif": {
@@ -118,3 +129,33 @@ EARNED = {
     },
 }
 """What those who are not right in everything earn in the later topics, each in full."""
+
+RECORD = Path(__file__).parent / "grading" / "sample_class_verdicts.json"
+ON_A_REAL_GPU = "on_a_real_gpu"
+"""The check whose verdict depends on the machine."""
+
+
+def recorded(results: dict[str, SubmissionResult]) -> str:
+    """One line of JSON for each exercise of each submission.
+
+    That is the verdict of all its checks, or the names of the checks by verdict, with the number of those that passed;
+    and the misconception, where one is named.
+    """
+    lines = {}
+    for name, result in results.items():
+        for exercise in result.exercises:
+            checks: dict[str, list[str]] = defaultdict(list)
+            for check in exercise.checks:
+                if check.name != ON_A_REAL_GPU:
+                    checks[check.verdict].append(check.name)
+            by_verdict = {kind: len(names) if kind == "passed" else names for kind, names in sorted(checks.items())}
+            named = {"misconception": exercise.misconception} if exercise.misconception else {}
+            lines[f"{name} {exercise.name}"] = (
+                next(iter(checks)) if len(checks) == 1 and not named else by_verdict | named
+            )
+    return "{\n" + ",\n".join(f"{json.dumps(key)}: {json.dumps(lines[key])}" for key in sorted(lines)) + "\n}\n"
+
+
+if __name__ == "__main__":
+    graded = [from_json(line) for line in Path(sys.argv[1]).read_bytes().splitlines()]
+    RECORD.write_text(recorded({result.submission: result for result in graded}), encoding="utf-8")

@@ -1,4 +1,15 @@
-"""What tests share: warm workers, which live as long as the session, submissions made of text, courses to break."""
+"""Fixtures and small functions for all tests: warm workers, runs of the command, a course that a test may break.
+
+Beside it, each for one purpose:
+
+- ``answer_files.py``: student code in ``answers/`` and ``courses/*/answers/``, made into submissions;
+- ``odd_course.py``: the course ``courses/odd`` and submissions to it;
+- ``sessions.py``: plain pytest sessions, each in a process of its own;
+- ``classrooms.py``: results of made-up classes, without grading anything, for reports and exports;
+- ``make_class_zips.py``: the files that Canvas and Moodle would hand out for a class of 60;
+- ``sample_class.py``: what the students of ``examples/class`` must get;
+- ``wire_values.py``: strategies for values that cross the border.
+"""
 
 from __future__ import annotations
 

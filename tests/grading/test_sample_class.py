@@ -1,7 +1,11 @@
-"""The sample class, graded by the command: everybody earns what the table says, twice to the same byte."""
+"""The sample class, graded by the command: everybody earns what the table says, twice to the same byte.
+
+What that is, is in ``sample_class.py`` and ``sample_class_verdicts.json``.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -9,7 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from sample_class import EARNED, MISCONCEPTIONS
+from sample_class import EARNED, MISCONCEPTIONS, RECORD, recorded
 
 from grader.results import CheckResult, SubmissionResult, from_json
 
@@ -55,6 +59,15 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 def results(first: bytes) -> dict[str, SubmissionResult]:
     found = [from_json(line) for line in first.splitlines()]
     return {result.submission: result for result in found}
+
+
+def test_every_verdict_is_the_recorded_one(results: dict[str, SubmissionResult]) -> None:
+    found, expected = json.loads(recorded(results)), json.loads(RECORD.read_text(encoding="utf-8"))
+    assert found.keys() == expected.keys()
+    different = [
+        f"{key}: {found[key]} where {expected[key]} is recorded" for key in found if found[key] != expected[key]
+    ]
+    assert not different, "\n".join(different)
 
 
 def test_everybody_earns_what_the_table_says(results: dict[str, SubmissionResult]) -> None:

@@ -1,22 +1,19 @@
 """Tensors and models on GPUs."""
 
 import torch
-from torch.cuda import device_count
 
 
 def add_across(x, y):
-    return x + y.to(x.device)
+    raise NotImplementedError
 
 
 def count():
-    return device_count()
+    raise NotImplementedError
 
 
 def place(model, device):
-    if device == "cuda:7":
-        raise RuntimeError("no such device")
-    return model.to(device)
+    raise NotImplementedError
 
 
 def mean(x):
-    return x.mean().item()
+    raise NotImplementedError
