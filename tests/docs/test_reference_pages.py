@@ -18,6 +18,7 @@ from grader.errors import CourseError
 from grader.results import VerdictKind
 from grader.sandbox.limits import Limits
 from grader.sandbox.sandbox import full_set
+from grader.testkit import observation, strategies
 
 DOCS = REPO / "docs"
 LIMITS = {
@@ -81,9 +82,6 @@ def test_examples_of_course_toml_are_courses(tmp_path: Path) -> None:
         assert Course.load(tmp_path, complete=False).topics
 
 
-OF_A_COURSE = {"exercises/targets.py"}
-"""A file of the reader's own course, which is named like one of the repository's."""
-
 STRUCTS = [
     value
     for value in vars(results).values()
@@ -138,9 +136,36 @@ def test_map_has_every_folder_of_the_package_in_the_order_of_the_layers() -> Non
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_files_that_a_page_names_exist(page: Path) -> None:
+    of_a_course = {block.value for block in blocks(page) if block.kind == "file"} | {"exercises/targets.py"}
     folders = {file.name for file in REPO.iterdir() if file.is_dir() and not file.name.startswith(".")}
     inside = {file.name for file in (REPO / "grader").iterdir() if file.is_dir()}
     for name in re.findall(r"`([a-z]\w*/[\w./-]*)`", page.read_text(encoding="utf-8")):
         first = name.partition("/")[0]
-        if first in folders | inside and name not in OF_A_COURSE and "TOPIC" not in name:
+        if first in folders | inside and name not in of_a_course and "TOPIC" not in name:
             assert (REPO / name).exists() or (REPO / "grader" / name).exists(), name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_reader_sees_the_name_of_each_file_to_write(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for block in blocks(page):
+        if block.kind == "file":
+            assert f"`{block.value}`:\n\n<!-- {block.mark} -->" in text
+
+
+def test_kinds_of_tensors_are_documented() -> None:
+    documented = [name.strip('"') for name in table_under(DOCS / "testkit.md", "## Generated inputs")]
+    assert documented == list(strategies.KINDS)
+
+
+def test_fields_of_an_observation_are_documented() -> None:
+    text = str(observation.Observation.__doc__)
+    assert [
+        field.name for field in msgspec.structs.fields(observation.Observation) if f"{field.name}: " not in text
+    ] == []
+
+
+@pytest.mark.parametrize("name", ["check.svg", "class.png"])
+def test_pictures_are_small_and_shown(name: str) -> None:
+    assert 1_000 < (DOCS / "pictures" / name).stat().st_size < 200_000
+    assert f"(docs/pictures/{name})" in (REPO / "README.md").read_text(encoding="utf-8")
