@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
+from pages import PAGES
 from shared import DEVICES_AND_RANKS, OWN_COURSE, REPO
 
 SOLUTIONS = [
@@ -15,7 +16,6 @@ SOLUTIONS = [
     *sorted((OWN_COURSE / "solutions").glob("*.py")),
     DEVICES_AND_RANKS / "solutions" / "gpus.py",
 ]
-PAGES = [REPO / "README.md", *sorted((REPO / "docs").glob("*.md"))]
 
 
 @pytest.mark.parametrize("file", SOLUTIONS, ids=lambda file: f"{file.parent.parent.name}/{file.stem}")
@@ -24,12 +24,12 @@ def test_examples_in_docstrings_are_true(file: Path) -> None:
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    told: list[str] = []
+    wrong: list[str] = []
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     for test in doctest.DocTestFinder(exclude_empty=True).find(module, f"solved_{file.stem}"):
-        runner.run(test, out=told.append)
+        runner.run(test, out=wrong.append)
     assert runner.summarize(verbose=False).attempted > 0
-    assert not told, "".join(told)
+    assert not wrong, "".join(wrong)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

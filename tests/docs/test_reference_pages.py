@@ -14,9 +14,11 @@ from shared import REPO
 from grader import results
 from grader.course import Course
 from grader.course.manifest import ManifestEntry
+from grader.errors import CourseError
 from grader.results import VerdictKind
 from grader.sandbox.limits import Limits
 from grader.sandbox.sandbox import full_set
+from grader.testkit import observation, strategies
 
 DOCS = REPO / "docs"
 LIMITS = {
@@ -43,8 +45,8 @@ def structs_in(struct: type[msgspec.Struct], heading: str = "") -> dict[str, typ
 
 
 def keys_of(struct: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:
-    """The keys of a table that a manifest may have, by the struct that it is read into."""
-    return {field.encode_name: field for field in msgspec.structs.fields(struct)}
+    """The keys that a table may have, of the struct that it is read into. An exercise's `topic` is none of them."""
+    return {field.encode_name: field for field in msgspec.structs.fields(struct) if field.encode_name != "topic"}
 
 
 TABLES = structs_in(ManifestEntry)
@@ -59,10 +61,17 @@ def test_course_toml_is_documented_table_by_table() -> None:
 def test_every_key_of_a_table_is_documented_and_every_documented_key_exists(table: str) -> None:
     keys = keys_of(TABLES[table])
     documented = table_under(DOCS / "course-toml.md", f"## `{table}`")
-    assert list(documented) == list(keys)
+    assert set(documented) == set(keys)
     for name, (_, presence, meaning) in documented.items():
         assert (presence == "required") == keys[name].required or name == "exercises", name
         assert meaning
+
+
+def test_an_exercise_does_not_name_its_topic(tmp_path: Path) -> None:
+    example = next(block.text for block in blocks(DOCS / "course-toml.md") if block.language == "toml")
+    (tmp_path / "course.toml").write_text(example.replace("points = 1", 'points = 1\ntopic = "vectors"'))
+    with pytest.raises(CourseError, match="topic"):
+        Course.load(tmp_path, complete=False)
 
 
 def test_examples_of_course_toml_are_courses(tmp_path: Path) -> None:
@@ -72,9 +81,6 @@ def test_examples_of_course_toml_are_courses(tmp_path: Path) -> None:
         (tmp_path / "course.toml").write_text(example.text)
         assert Course.load(tmp_path, complete=False).topics
 
-
-OF_A_COURSE = {"exercises/targets.py"}
-"""A file of the reader's own course, which is named like one of the repository's."""
 
 STRUCTS = [
     value
@@ -130,9 +136,36 @@ def test_map_has_every_folder_of_the_package_in_the_order_of_the_layers() -> Non
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_files_that_a_page_names_exist(page: Path) -> None:
+    of_a_course = {block.value for block in blocks(page) if block.kind == "file"} | {"exercises/targets.py"}
     folders = {file.name for file in REPO.iterdir() if file.is_dir() and not file.name.startswith(".")}
     inside = {file.name for file in (REPO / "grader").iterdir() if file.is_dir()}
     for name in re.findall(r"`([a-z]\w*/[\w./-]*)`", page.read_text(encoding="utf-8")):
         first = name.partition("/")[0]
-        if first in folders | inside and name not in OF_A_COURSE and "TOPIC" not in name:
+        if first in folders | inside and name not in of_a_course and "TOPIC" not in name:
             assert (REPO / name).exists() or (REPO / "grader" / name).exists(), name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_reader_sees_the_name_of_each_file_to_write(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for block in blocks(page):
+        if block.kind == "file":
+            assert f"`{block.value}`:\n\n<!-- {block.mark} -->" in text
+
+
+def test_kinds_of_tensors_are_documented() -> None:
+    documented = [name.strip('"') for name in table_under(DOCS / "testkit.md", "## Generated inputs")]
+    assert documented == list(strategies.KINDS)
+
+
+def test_fields_of_an_observation_are_documented() -> None:
+    text = str(observation.Observation.__doc__)
+    assert [
+        field.name for field in msgspec.structs.fields(observation.Observation) if f"{field.name}: " not in text
+    ] == []
+
+
+@pytest.mark.parametrize("name", ["check.svg", "class.png"])
+def test_pictures_are_small_and_shown(name: str) -> None:
+    assert 1_000 < (DOCS / "pictures" / name).stat().st_size < 200_000
+    assert f"(docs/pictures/{name})" in (REPO / "README.md").read_text(encoding="utf-8")
