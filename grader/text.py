@@ -37,6 +37,11 @@ def percent(score: float, maximum: float) -> float | None:
     return None if maximum <= 0 else int(score / maximum * 1000 + 1e-9) / 10
 
 
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """A number with its noun: ``1 line``, ``2 lines``; ``plural`` for a noun that takes no plain s."""
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"
+
+
 def points(score: float, maximum: float) -> str:
     """``2/2``, ``1.5/2``."""
     return f"{score:g}/{maximum:g}"
@@ -47,8 +52,3 @@ def with_article(name: str) -> str:
     start = name.lower()
     vowel = start.startswith(("a", "e", "i", "o", "u")) and not start.startswith(("eu", "uni", "us"))
     return f"{'an' if vowel else 'a'} {name}"
-
-
-def count(number: int, noun: str) -> str:
-    """``1 GPU``, ``2 GPUs``; only for nouns whose plural is one ``s`` longer."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

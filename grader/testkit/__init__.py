@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from grader.testkit.marking import exercise, misconception
     from grader.testkit.observation import observe, value_and_grad
     from grader.testkit.strategies import labels, shapes, tensors
+    from grader.text import counted
 
 __all__ = [
     "Mismatch",
@@ -32,6 +33,7 @@ __all__ = [
     "assert_close",
     "assert_equal",
     "assert_that",
+    "counted",
     "devices",
     "exercise",
     "labels",
@@ -56,6 +58,7 @@ _HOME = {
     "assert_close": "grader.testkit.compare",
     "assert_equal": "grader.testkit.compare",
     "assert_that": "grader.testkit.compare",
+    "counted": "grader.text",
     "exercise": "grader.testkit.marking",
     "labels": "grader.testkit.strategies",
     "misconception": "grader.testkit.marking",

@@ -5,8 +5,8 @@
     world = ranks.run(submission.average_gradients, ranks.call(recipes.model, "mlp", ranks.RANK), world_size=2)
     world.results      # what each rank returned, in order of rank
 
-The checks' side of it: says what to run and reads what came back. A rank that raises, dies or hangs is named in the
-verdict. Must never run submitted code itself.
+Two sides: `run` and `torchrun` are called in the judge, by checks; what is below the line, and what it starts, runs in
+the student process. A rank that raises, dies or hangs is named in the verdict.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ ALONE: Final[Mapping[str, str | None]] = {
 
 
 class Slot:
-    """An argument that stands for something that only a rank knows; see the constants of this module."""
+    """An argument that only a rank can fill in; see the constants of this module."""
 
     def __init__(self, spec: tuple[Any, ...], shown: str) -> None:
         self.spec = spec
@@ -114,7 +114,7 @@ class World(msgspec.Struct, frozen=True):
         """What each rank returned.
 
         Raises:
-            AssertionError: if that is no plain value.
+            AssertionError: if that is not a plain value.
         """
         for rank, kind in enumerate(self.kinds):
             if kind is not None:
@@ -182,15 +182,15 @@ def run(
         "lines": lines,
     }
     shown = Call(function._name, args, options)
-    told = _answers.request(channel, shown, world, function, order)
+    reply = _answers.request(channel, shown, world, function, order)
     shown.answered = False
-    match told:
-        case list() if len(told) == world_size and all(type(one) is list and len(one) == 5 for one in told):
-            returned, kinds, looks, printed, counts = (list(column) for column in zip(*told, strict=True))
+    match reply:
+        case list() if len(reply) == world_size and all(type(one) is list and len(one) == 5 for one in reply):
+            returned, kinds, looks, printed, counts = (list(column) for column in zip(*reply, strict=True))
             strings = all(type(part) is str for part in (*printed, *filter(None, kinds)))
             if strings and all(type(count) is int for count in counts):
                 return World(returned, kinds, looks, printed, counts)
-    raise _answers.crash(channel, "sent results of ranks that are no data")
+    raise _answers.crash(channel, "sent results of ranks that are not data")
 
 
 class Launch(msgspec.Struct, frozen=True):
@@ -215,16 +215,16 @@ def torchrun(function: RemoteFunction, script: str, workers: int = 2, seconds: f
     channel = function._channel
     _answers.require_network(channel)
     _answers.give_time(channel, seconds + 5.0)
-    told = _answers.request(channel, Call(f"torchrun --nproc-per-node={workers} {script}", (), {}), launched, function,
+    reply = _answers.request(channel, Call(f"torchrun --nproc-per-node={workers} {script}", (), {}), launched, function,
                     script, workers, float(seconds))  # fmt: skip
-    match told:
+    match reply:
         case {"exit": None, "lines": [*_]}:
             hung = SubmissionTimeout(f"{script} did not end within {seconds:g} s under torchrun")
             hung.examples = (tuple(channel.record),)
             raise hung
         case {"exit": int(code), "lines": [*lines]} if all(type(count) is int for count in lines):
             return Launch(code, lines)
-    raise _answers.crash(channel, "sent a result of torchrun that is no data")
+    raise _answers.crash(channel, "sent a result of torchrun that is not data")
 
 
 def is_rank() -> bool:
@@ -253,10 +253,10 @@ def world(function: Callable[..., Any], order: dict[str, Any]) -> list[list[Any]
     """Runs in the student process: the ranks' reports. Use `run`."""
     prints, lines = order.pop("prints"), order.pop("lines")
     order["args"] = list(order["args"])
-    told = _world.run(_job.Job(function=function, folder=_folder_of(function), **order))
+    reports = _world.run(_job.Job(function=function, folder=_folder_of(function), **order))
     return [
         [*one[:3], one[3] if prints else "", sum(map(bool, map(str.strip, one[3].splitlines()))) if lines else 0]
-        for one in told
+        for one in reports
     ]
 
 
