@@ -52,8 +52,3 @@ def with_article(name: str) -> str:
     start = name.lower()
     vowel = start.startswith(("a", "e", "i", "o", "u")) and not start.startswith(("eu", "uni", "us"))
     return f"{'an' if vowel else 'a'} {name}"
-
-
-def count(number: int, noun: str) -> str:
-    """``1 GPU``, ``2 GPUs``; only for nouns whose plural is one ``s`` longer."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -29,8 +29,8 @@ from grader.testkit import (
 from kit import autograd
 
 SEEDS = st.integers(0, 1 << 16)
-NOWHERE = st.sampled_from([(), (0,), (1,), (3,), (2, 3), (2, 0), (2, 1, 2)])
-"""Shapes from none at all, over no elements, to three dims."""
+EDGE_SHAPES = st.sampled_from([(), (0,), (1,), (3,), (2, 3), (2, 0), (2, 1, 2)])
+"""Shapes with no dims, with no elements, and with up to three dims."""
 
 
 def one_number(value: float) -> Tensor:
@@ -124,7 +124,7 @@ def test_no_grad_is_touched(submission: Submission, stale: bool) -> None:
 
 
 @exercise("autograd.numerical_gradient")
-@given(x=tensors(NOWHERE, dtype=torch.float64, kind=("small_ints", "normal")))
+@given(x=tensors(EDGE_SHAPES, dtype=torch.float64, kind=("small_ints", "normal")))
 def test_agrees_with_the_true_gradient(submission: Submission, x: Tensor) -> None:
     """For a smooth function the result is its gradient to seven digits, in float64 and in the shape of x."""
     found = submission.numerical_gradient(autograd.sum_of_waves, x)
@@ -281,7 +281,7 @@ def test_every_training_flag_is_as_before(submission: Submission, flags: dict[st
 
 
 @exercise("autograd.Cube")
-@given(x=tensors(NOWHERE, dtype=torch.float64), seed=SEEDS)
+@given(x=tensors(EDGE_SHAPES, dtype=torch.float64), seed=SEEDS)
 def test_cube_and_its_gradient(submission: Submission, x: Tensor, seed: int) -> None:
     """apply gives x³; the gradient at x is 3x² times whatever gradient arrives; x itself is not changed."""
     weight = recipes.normal(x.shape, seed, torch.float64)

@@ -1,7 +1,7 @@
-"""Checks of checkpoints: what is in the files, what stands there after a crash, and how training goes on.
+"""Checks of checkpoints: what is in the files, what is left after a crash, and how training goes on.
 
 Never decide what the contract leaves open: how the file of a checkpoint is laid out, whether a temporary file is left
-over, whether a crash leaves the old file or none, which exception tells of weights that do not fit, whether values are
+over, whether a crash leaves the old file or none, which exception reports weights that do not fit, whether values are
 copies, what the functions that save return.
 """
 

@@ -19,6 +19,7 @@ from grader.testkit import (
     Submission,
     assert_equal,
     assert_that,
+    counted,
     exercise,
     observe,
     probes,
@@ -271,7 +272,7 @@ def test_how_many_go_to_validation(submission: Submission) -> None:
     for n, fraction in ((5, 0.5), (7, 0.5), (3, 0.25), (10, 0.29), (1, 0.9)):
         train, val = parts_of(submission, n, fraction, 1)
         sizes = n - round(n * fraction), round(n * fraction)
-        assert_equal((len(train), len(val)), sizes, what=f"sizes of the parts of {n} rows")
+        assert_equal((len(train), len(val)), sizes, what=f"sizes of the parts of {counted(n, 'row')}")
 
 
 @exercise("datasets.split")

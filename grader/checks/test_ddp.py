@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from grader.testkit import Submission, assert_close, assert_equal, assert_that, exercise, probes, recipes
+from grader.testkit import Submission, assert_close, assert_equal, assert_that, counted, exercise, probes, recipes
 from grader.testkit import ranks as r
 from kit import distributed as d
 
@@ -155,7 +155,10 @@ def test_disjoint_and_equal_shares(submission: Submission, count: int, batch: in
     assert_equal([len(batches) for batches in found], [len(found[0])] * size, what="batches per rank")
     most, share = count // size, len(flat(found[0]))
     assert_equal([len(flat(batches)) for batches in found], [share] * size, what="rows per rank")
-    assert_that(most - most % batch <= share <= most, f"each rank gets {share} of {count} rows, with {size} ranks")
+    assert_that(
+        most - most % batch <= share <= most,
+        f"each rank gets {share} of {counted(count, 'row')}, with {counted(size, 'rank')}",
+    )
     sizes = [len(rows) for batches in found for rows in batches[:-1]]
     assert_equal(sizes, [batch] * len(sizes), what="rows per batch, but for each rank's last")
 

@@ -21,6 +21,7 @@ from grader.testkit import (
     assert_close,
     assert_equal,
     assert_that,
+    counted,
     devices,
     exercise,
     probes,
@@ -66,7 +67,7 @@ def test_the_name_of_any_gpu(submission: Submission, gpus: int) -> None:
 def test_counts_gpus(submission: Submission, gpus: int) -> None:
     """The number of CUDA devices of this machine, 0 where there are none."""
     on_machine(submission, gpus)
-    assert_equal(submission.num_gpus(), gpus, what=f"num_gpus() with {gpus} GPUs")
+    assert_equal(submission.num_gpus(), gpus, what=f"num_gpus() with {counted(gpus, 'GPU')}")
 
 
 # ---------------------------------------------------------------- try_gpu, try_all_gpus, pick_device
@@ -75,11 +76,13 @@ def test_counts_gpus(submission: Submission, gpus: int) -> None:
 @exercise("devices.try_gpu")
 @pytest.mark.parametrize("gpus", [0, 1, 2, 4])
 def test_the_gpu_or_the_cpu(submission: Submission, gpus: int) -> None:
-    """GPU i where this machine has it, else the CPU; they are counted from 0, and it is number 0 unless told."""
+    """GPU i where this machine has it, else the CPU; they are counted from 0, and number 0 is the default."""
     on_machine(submission, gpus)
     expected = [torch.device("cuda", i) if i < gpus else CPU for i in range(6)]
-    assert_equal([submission.try_gpu(i) for i in range(6)], expected, what=f"try_gpu(0) to (5), with {gpus} GPUs")
-    assert_equal(submission.try_gpu(), expected[0], what=f"try_gpu() with {gpus} GPUs")
+    assert_equal(
+        [submission.try_gpu(i) for i in range(6)], expected, what=f"try_gpu(0) to (5), with {counted(gpus, 'GPU')}"
+    )
+    assert_equal(submission.try_gpu(), expected[0], what=f"try_gpu() with {counted(gpus, 'GPU')}")
 
 
 @exercise("devices.try_all_gpus")
@@ -88,7 +91,7 @@ def test_all_gpus_or_the_cpu(submission: Submission, gpus: int) -> None:
     """A list of the devices of all GPUs in order, or of the CPU's alone where there is none."""
     on_machine(submission, gpus)
     expected = [torch.device("cuda", i) for i in range(gpus)] or [CPU]
-    assert_equal(submission.try_all_gpus(), expected, what=f"try_all_gpus() with {gpus} GPUs")
+    assert_equal(submission.try_all_gpus(), expected, what=f"try_all_gpus() with {counted(gpus, 'GPU')}")
 
 
 @exercise("devices.pick_device")
@@ -157,7 +160,7 @@ def test_no_copy_of_what_is_there(submission: Submission, kind: str, where: str)
 @pytest.mark.parametrize("non_blocking", [None, False, True], ids=["left out", "False", "True"])
 @pytest.mark.parametrize("kind", ["list", "deep"])
 def test_non_blocking_is_passed_on(submission: Submission, kind: str, non_blocking: bool | None) -> None:
-    """Each tensor moves once, with non_blocking as it was asked for, which is not at all unless told."""
+    """Each tensor moves once, with non_blocking as it was asked for; the default is False."""
     submission.there(devices.start, gpus=1, recording=True)
     batch = submission.there(moving.held_nest, kind)
     options = {} if non_blocking is None else {"non_blocking": non_blocking}
@@ -309,7 +312,7 @@ def test_everything_moves_once(submission: Submission, count: int, batch_size: i
     try:
         submission.train_on(model, loader, torch.device("cuda", 1), 0.1)
     except SubmissionRaised:
-        submission.there(devices.transfers)  # for the record: what had moved tells one mistake from another
+        submission.there(devices.transfers)  # for the record: mistakes differ in what had moved
         raise
     moves = [event for event in submission.there(devices.events) if event["kind"] == "transfer"]
     shapes = [tuple(p.shape) for p in recipes.model("mlp", 1).parameters()]
@@ -330,7 +333,8 @@ def test_one_synchronisation(submission: Submission, count: int) -> None:
     waits = submission.there(devices.syncs)
     assert_that(
         len(waits) == 1,
-        f"Python waited for the GPU {len(waits)} times in {count // 2} batches, by {', '.join(sorted(set(waits)))}: "
+        f"Python waited for the GPU {counted(len(waits), 'time')} in {counted(count // 2, 'batch', 'batches')}, "
+        f"by {', '.join(sorted(set(waits)))}: "
         "keep the losses on the device, and read all of them at once after the loop",
     )
 
@@ -398,7 +402,9 @@ def test_pinned_for_cuda_only(submission: Submission, device: str, gpus: int) ->
     on_machine(submission, gpus)
     loader = submission.loader_for(submission.there(recipes.numbered, 8), 4, torch.device(device))
     facts = submission.there(checklist.loader_facts, loader)
-    assert_equal(facts["pin_memory"], device.startswith("cuda"), what=f"pin_memory for {device} with {gpus} GPUs")
+    assert_equal(
+        facts["pin_memory"], device.startswith("cuda"), what=f"pin_memory for {device} with {counted(gpus, 'GPU')}"
+    )
 
 
 @exercise("devices.loader_for")
@@ -425,10 +431,12 @@ def check_timing(found: dict[str, Any], repeats: int, device: str) -> None:
         return
     assert_that(
         len(products) > repeats,
-        f"{len(products)} products were made for {repeats} repeats: one more is needed before them, to warm up",
+        f"made {counted(len(products), 'product')} for {counted(repeats, 'repeat')}: "
+        "one more is needed before them, to warm up",
     )
-    assert_close(seconds, min(products[-repeats:]), rtol=1e-2, what=f"the best of {repeats} products, which took "
-        f"{', '.join(f'{cost:g}' for cost in products)} seconds in order")  # fmt: skip
+    took = ", ".join(f"{cost:g}" for cost in products)
+    what = f"the best of {counted(repeats, 'product')}, which took {took} seconds in order"
+    assert_close(seconds, min(products[-repeats:]), rtol=1e-2, what=what)
 
 
 @exercise("devices.time_matmul")

@@ -22,6 +22,7 @@ from grader.testkit import (
     assert_close,
     assert_equal,
     assert_that,
+    counted,
     devices,
     exercise,
     probes,
@@ -70,8 +71,8 @@ def amp(submission: Submission, steps: int, *, stale: bool = True, bad: int = -1
 
 @exercise("efficiency.amp_step")
 def test_one_step(submission: Submission) -> None:
-    """One step gives the loss, weights and scaler that torch's recipe for mixed precision gives, to the last of the
-    digits that tell 16 bits from 32."""
+    """One step gives the loss, weights and scaler that torch's recipe for mixed precision gives, to the last
+    digit in which 16 bits differ from 32."""
     amp(submission, 1, stale=False)
 
 
@@ -245,7 +246,9 @@ def test_only_with_more_than_one_gpu(submission: Submission, gpus: int) -> None:
     model = submission.there(recipes.model, "mlp", 1)
     wrapped = submission.wrap_data_parallel(model)
     expected = "the model in a DataParallel" if gpus > 1 else "the model"
-    assert_equal(submission.there(checklist.inner_module, model, wrapped), expected, what=f"with {gpus} GPUs")
+    assert_equal(
+        submission.there(checklist.inner_module, model, wrapped), expected, what=f"with {counted(gpus, 'GPU')}"
+    )
 
 
 # ---------------------------------------------------------------- clear_grads

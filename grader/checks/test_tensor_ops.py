@@ -28,7 +28,7 @@ def ranks(low: int, high: int, largest: int = 4) -> st.SearchStrategy[tuple[int,
 @exercise("tensor_ops.make_tensor")
 @pytest.mark.parametrize("values", [[[1, 2, 3], [4, 5, 6.5]], [[[7]], [[8]]], [0.1, -0.2]])
 def test_values_and_shape(submission: Submission, values: Any) -> None:
-    """Numbers and nesting are kept, whole and broken numbers may be mixed."""
+    """Numbers and nesting are kept; ints and floats may be mixed."""
     assert_equal(submission.make_tensor(values), torch.tensor(values, dtype=torch.float32))
 
 
@@ -123,7 +123,7 @@ def test_no_rows(submission: Submission, shape: tuple[int, ...], width: int) -> 
 @exercise("tensor_ops.swap_last_axes")
 @given(x=tensors(ranks(2, 4), dtype=(torch.float32, torch.int64)))
 def test_last_two_indices_change_places(submission: Submission, x: Tensor) -> None:
-    """Element [..., i, j] becomes [..., j, i], whatever dims stand before the last two."""
+    """Element [..., i, j] becomes [..., j, i], whatever dims come before the last two."""
     assert_equal(submission.swap_last_axes(x), x.transpose(-2, -1))
 
 
@@ -274,7 +274,7 @@ def test_large_scores(submission: Submission, x: Tensor, dim: int) -> None:
 @exercise("tensor_ops.softmax")
 @pytest.mark.parametrize(("dim", "probability"), [(1, [[0.5, 0.5], [0.5, 0.5]]), (0, [[1.0, 1.0], [0.0, 0.0]])])
 def test_high_and_low_rows_together(submission: Submission, dim: int, probability: list[list[float]]) -> None:
-    """A row of 1e4 and a row of -1e4 in one tensor: each slice stands for itself."""
+    """A row of 1e4 and a row of -1e4 in one tensor: each slice is computed by itself."""
     x = torch.tensor([[1e4, 1e4], [-1e4, -1e4]])
     assert_close(submission.softmax(x, dim), torch.tensor(probability), atol=5e-3)
 

@@ -91,7 +91,7 @@ def clipped(model: torch.nn.Module, loss: Tensor, optimizer: torch.optim.Optimiz
 def check_steps(
     submission: Submission, kind: str, sizes: list[int], seed: int, *, momentum: float = 0.0, transposed: bool = False
 ) -> None:
-    """Some steps over there give the losses and the model of the same steps here; stale gradients stand before."""
+    """Some steps over there give the losses and the model of the same steps here; stale gradients are there before."""
     batches = recipes.batches(sizes, seed=seed)
     if transposed:
         batches = [(x.T.contiguous().T, y) for x, y in batches]

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from grader.testkit.marking import exercise, misconception
     from grader.testkit.observation import observe, value_and_grad
     from grader.testkit.strategies import labels, shapes, tensors
+    from grader.text import counted
 
 __all__ = [
     "Mismatch",
@@ -34,6 +35,7 @@ __all__ = [
     "assert_close",
     "assert_equal",
     "assert_that",
+    "counted",
     "devices",
     "exercise",
     "labels",
@@ -58,6 +60,7 @@ _HOME = {
     "assert_close": "grader.testkit.compare",
     "assert_equal": "grader.testkit.compare",
     "assert_that": "grader.testkit.compare",
+    "counted": "grader.text",
     "exercise": "grader.testkit.marking",
     "labels": "grader.testkit.strategies",
     "misconception": "grader.testkit.marking",

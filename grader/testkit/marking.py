@@ -13,7 +13,7 @@ EXAMPLES: Final = 25
 
 
 def exercise(name: str, *, hidden: bool = False) -> Callable[[F], F]:
-    """Says which exercise a check belongs to. Put it above ``@given``.
+    """Ties a check to its exercise. Put it above ``@given``.
 
     Args:
         name: ``"topic.exercise"``, as in course.toml.
@@ -37,7 +37,7 @@ def misconception(of: str, *, tell: str, name: str | None = None, part: str | No
 
     Args:
         of: the exercise that it answers wrongly.
-        tell: what a student who answers so is told.
+        tell: what the student who gives this answer reads.
         name: the misconception's name; the function's own when left out.
         part: the function that it takes the place of, where the exercise has several; the one that the exercise is
             named for when left out.

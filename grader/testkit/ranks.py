@@ -5,8 +5,8 @@
     world = ranks.run(submission.average_gradients, ranks.call(recipes.model, "mlp", ranks.RANK), world_size=2)
     world.results      # what each rank returned, in order of rank
 
-The checks' side of it: says what to run and reads what came back. A rank that raises, dies or hangs is named in the
-verdict. Must never run submitted code itself.
+Two sides: `run` and `torchrun` are called in the judge, by checks; what is below the line, and what it starts, runs in
+the student process. A rank that raises, dies or hangs is named in the verdict.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ ALONE: Final[Mapping[str, str | None]] = {
 
 
 class Slot:
-    """An argument that stands for something that only a rank knows; see the constants of this module."""
+    """An argument that only a rank can fill in; see the constants of this module."""
 
     def __init__(self, spec: tuple[Any, ...], shown: str) -> None:
         self.spec = spec
@@ -115,7 +115,7 @@ class World(msgspec.Struct, frozen=True):
         """What each rank returned.
 
         Raises:
-            AssertionError: if that is no plain value.
+            AssertionError: if that is not a plain value.
         """
         for rank, kind in enumerate(self.kinds):
             if kind is not None:
@@ -191,7 +191,7 @@ def run(
             strings = all(type(part) is str for part in (*printed, *filter(None, kinds)))
             if strings and all(type(count) is int for count in counts):
                 return World(returned, kinds, looks, printed, counts)
-    raise _answers.crash(channel, "sent results of ranks that are no data")
+    raise _answers.crash(channel, "sent results of ranks that are not data")
 
 
 class Launch(msgspec.Struct, frozen=True):
@@ -226,7 +226,7 @@ def torchrun(function: RemoteFunction, script: str, workers: int = 2, seconds: f
             raise hung
         case {"exit": int(code), "lines": [*lines]} if all(type(count) is int for count in lines):
             return Launch(code, lines)
-    raise _answers.crash(channel, "sent a result of torchrun that is no data")
+    raise _answers.crash(channel, "sent a result of torchrun that is not data")
 
 
 def is_rank() -> bool:

@@ -2,7 +2,7 @@
 
 They run in the student process through ``submission.there(recipe, ...)``; a check calls the very same recipe locally to
 work out what to expect. The same arguments give the same bits. Must never hold an expected answer, use torch's
-global generator, or import anything but torch and the standard library.
+global generator, or import anything that the student process must not hold.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ _ITEMS: Final[dict[str, Callable[[int], Any]]] = {
 
 
 def numbered(count: int, kind: str = "pairs") -> Rows:
-    """A dataset whose items tell their index.
+    """A dataset whose items hold their index.
 
     Args:
         kind: "pairs" (features ``(2,)``, a label without dims); "dicts" (of tensors); "numbers".

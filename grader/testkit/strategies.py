@@ -1,6 +1,6 @@
-"""Hypothesis strategies for tensors: they draw structure, and fill it by a seeded generator.
+"""Hypothesis strategies for tensors: they draw structure, and fill it by a seeded generator. Runs in the judge.
 
-Drawing a matrix float by float is ten times dearer than the check that uses it. So a tensor is a shape, a memory
+Drawing a matrix float by float takes ten times as long as the check that uses it. So a tensor is a shape, a memory
 layout, a kind of content and a seed; it shrinks to few elements in a plain layout, and then to small integers.
 """
 
@@ -14,6 +14,8 @@ import torch
 from hypothesis import strategies as st
 from torch import Tensor
 
+from grader.errors import did_you_mean
+
 Shape: TypeAlias = "Sequence[int | tuple[int, int]] | st.SearchStrategy[tuple[int, ...]]"
 
 KINDS: Final = ("small_ints", "counting", "normal", "constant", "zeros", "large")
@@ -23,9 +25,16 @@ _LAYOUTS: Final = ("contiguous", "transposed", "sliced")
 
 
 def shapes(shape: Shape) -> st.SearchStrategy[tuple[int, ...]]:
-    """Shapes whose dims are fixed (an int) or drawn from a range ``(low, high)``, both ends included."""
+    """Shapes whose dims are fixed (an int) or drawn from a range ``(low, high)``, both ends included.
+
+    Raises:
+        ValueError: for anything else: a negative size, a range of which the low end is above the high one.
+    """
     if isinstance(shape, st.SearchStrategy):
         return shape
+    for dim in shape:
+        if not _is_size(dim) and not _is_range(dim):
+            raise ValueError(f"a dim must be a size or a range (low, high) of sizes, not {dim!r}")
     dims = [st.just(dim) if isinstance(dim, int) else st.integers(*dim) for dim in shape]
     return st.tuples(*dims)
 
@@ -45,13 +54,21 @@ def tensors(
         contiguous: True for a plain layout only, False for none, None for both.
 
     Raises:
-        ValueError: for an unknown kind.
+        ValueError: for an unknown kind, an empty choice, a wrong size or range, or a ``contiguous`` of another type.
     """
     kinds = _DEFAULT_KINDS if kind is None else (kind,) if isinstance(kind, str) else tuple(kind)
-    unknown = set(kinds) - set(KINDS)
-    if unknown:
-        raise ValueError(f"unknown kind of content {sorted(unknown)}; known are {', '.join(KINDS)}")
-    dtypes = (dtype,) if isinstance(dtype, torch.dtype) else tuple(dtype)
+    for one in kinds:
+        if one not in KINDS:
+            known = f"known are {', '.join(KINDS)}"
+            raise ValueError(f"unknown kind of content {one!r}{did_you_mean(str(one), KINDS)}; {known}")
+    dtypes: tuple[object, ...] = (dtype,) if isinstance(dtype, torch.dtype) else tuple(dtype)
+    for given in dtypes:
+        if not isinstance(given, torch.dtype):
+            raise ValueError(f"dtype must be a torch.dtype or several, not {given!r}")
+    if not kinds or not dtypes:
+        raise ValueError("kind and dtype need at least one entry to draw from")
+    if contiguous not in (True, False, None):
+        raise ValueError(f"contiguous must be True, False or None, not {contiguous!r}")
     layouts = _LAYOUTS[:1] if contiguous else _LAYOUTS[1:] if contiguous is False else _LAYOUTS
     return st.builds(
         make_tensor,
@@ -64,7 +81,18 @@ def tensors(
 
 
 def labels(count: int | tuple[int, int], classes: int) -> st.SearchStrategy[Tensor]:
-    """int64 tensors of ``count`` class indices in ``[0, classes)``."""
+    """int64 tensors of ``count`` class indices in ``[0, classes)``.
+
+    Args:
+        count: how many, or a range ``(low, high)``, both ends included.
+
+    Raises:
+        ValueError: for a wrong size or range, or fewer than one class.
+    """
+    if not _is_size(count) and not _is_range(count):
+        raise ValueError(f"count must be a size or a range (low, high) of sizes, not {count!r}")
+    if not _is_size(classes) or classes < 1:
+        raise ValueError(f"classes must be a whole number above 0, not {classes!r}")
     size = st.just(count) if isinstance(count, int) else st.integers(*count)
     return st.builds(_make_labels, size, st.just(classes), st.integers(0, 1 << 16))
 
@@ -79,6 +107,14 @@ def make_tensor(shape: Sequence[int], *, dtype: torch.dtype, kind: str, layout: 
         wide[..., ::2] = plain
         return wide[..., ::2]
     return plain
+
+
+def _is_size(value: object) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _is_range(value: object) -> bool:
+    return isinstance(value, tuple) and len(value) == 2 and all(map(_is_size, value)) and value[0] <= value[1]
 
 
 def _content(count: int, kind: str, seed: int) -> Tensor:

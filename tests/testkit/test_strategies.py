@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -82,6 +83,28 @@ def test_each_kind_is_what_its_name_says() -> None:
 def test_an_unknown_kind_is_refused_when_the_strategy_is_made() -> None:
     with pytest.raises(ValueError, match="unknown kind of content"):
         tensors((2,), kind="tiny")
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: tensors((2,), kind="counting_"), "unknown kind of content 'counting_'; did you mean `counting`?"),
+        (lambda: tensors((2,), kind=("normal", "nromal")), "'nromal'; did you mean `normal`?"),
+        (lambda: tensors((2,), kind=()), "at least one entry"),
+        (lambda: tensors((2,), dtype="float32"), "must be a torch.dtype or several, not 'f'"),
+        (lambda: tensors((2,), dtype=()), "at least one entry"),
+        (lambda: tensors((2,), contiguous="no"), "must be True, False or None, not 'no'"),
+        (lambda: tensors((-1,)), "not -1"),
+        (lambda: tensors(((3, 1),)), "not (3, 1)"),
+        (lambda: shapes((2, (1, 2, 3))), "not (1, 2, 3)"),
+        (lambda: shapes((2.0,)), "not 2.0"),
+        (lambda: labels(-1, 3), "not -1"),
+        (lambda: labels((0, 4), 0), "classes must be a whole number above 0, not 0"),
+    ],
+)
+def test_wrong_arguments_are_refused_when_the_strategy_is_made(make: Callable[[], object], message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        make()
 
 
 def test_a_failure_shrinks_to_few_whole_numbers_in_a_plain_layout() -> None:

@@ -24,7 +24,7 @@ SCALE: Final = 64.0
 
 
 def rows(count: int, seed: int = 0, start: int = 0) -> TensorDataset:
-    """``count`` pairs ``(features (FEATURES,), label)``; the first feature tells the row's number."""
+    """``count`` pairs ``(features (FEATURES,), label)``; the first feature holds the row's number."""
     features = recipes.normal((count, recipes.FEATURES), seed)
     features[:, 0] = torch.arange(start, start + count) / SCALE
     return TensorDataset(features, recipes.labels(count, recipes.CLASSES, seed + 1))
@@ -116,7 +116,7 @@ class LateToSave(nn.Module):
         return self.net(features)  # type: ignore[no-any-return]
 
     def state_dict(self, *args: Any, **kwargs: Any) -> Any:
-        """The same as ever, after the wait."""
+        """The model's own, after the wait."""
         if ranks.here().rank == 0:
             ranks.wait_for_others(0.15)
         return super().state_dict(*args, **kwargs)
@@ -153,7 +153,7 @@ class Movable(nn.Module):
 
 
 class _Target:
-    """Stands for a parameter: says where it was sent."""
+    """Takes the place of a parameter, and notes where it is sent."""
 
     place = ""
 

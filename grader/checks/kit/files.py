@@ -1,4 +1,4 @@
-"""Files that a submission saves and loads: places for them, what stands there, and a crash while one is written.
+"""Files that a submission saves and loads: places for them, what is in them, and a crash while one is written.
 
 Everything runs in the student process, through ``submission.there``. Must never hold an expected answer, write outside
 a temporary folder of its own, or import anything but torch and the standard library.
@@ -37,18 +37,18 @@ class FilePath(str):
 
 
 def new_path(name: str = "weights.pt") -> FilePath:
-    """A path at which nothing stands yet, in a folder of its own."""
+    """A path at which there is no file yet, in a folder of its own."""
     folder = tempfile.mkdtemp(prefix="saved-")
     path = FilePath(os.path.join(folder, name))
     weakref.finalize(path, shutil.rmtree, folder, ignore_errors=True)
     return path
 
 
-# ---------------------------------------------------------------- what stands there
+# ---------------------------------------------------------------- what is there
 
 
 def contents(path: str) -> tuple[str, Any]:
-    """What stands at a path: ``("nothing", None)``; ``("weights", content)`` if torch can load it with
+    """What is at a path: ``("nothing", None)``; ``("weights", content)`` if torch can load it with
     ``weights_only=True``, dicts of any kind as plain ones; ``("objects", None)`` if it can be loaded in another way
     only; ``("broken", None)`` if it is neither."""
     if not os.path.lexists(path):
@@ -71,7 +71,7 @@ def plain(value: Any) -> Any:
 
 
 def standing(path: str) -> str:
-    """What stands at a path: "nothing", "broken", or "a file" that can be loaded in one way or another."""
+    """What is at a path: "nothing", "broken", or "a file" that can be loaded in one way or another."""
     kind = contents(path)[0]
     return "a file" if kind in ("weights", "objects") else kind
 
