@@ -95,6 +95,7 @@ class _Session(Generic[T]):
         self._problems: list[str] = []
         self._desk: Desk | None = None
         self._reports: list[pytest.TestReport] = []
+        self._missing_fixture = ""
 
     def outcome(self, code: int) -> T:
         """What ``use`` returned; the exit code is pytest's.
@@ -112,6 +113,7 @@ class _Session(Generic[T]):
         """Runs one check by pytest's own protocol: set-up, call, tear-down."""
         self._desk = desk
         self._reports.clear()
+        self._missing_fixture = ""
         self.hooks.outcomes.pop(check.item.nodeid, None)
         check.item.ihook.pytest_runtest_protocol(item=check.item, nextitem=None)
         for report in self._reports:
@@ -121,7 +123,7 @@ class _Session(Generic[T]):
         outcome = self.hooks.outcomes.pop(check.item.nodeid, None)
         failed = [report for report in self._reports if report.failed and (outcome is None or report.when != "call")]
         if outcome is None or failed:
-            text = _last_words(failed[0]) if failed else ""
+            text = self._missing_fixture or (_last_words(failed[0]) if failed else "")
             return explain.result(check.name, causes.fault(check, text)), Trace("error")
         return outcome
 
@@ -139,8 +141,11 @@ class _Session(Generic[T]):
                 return None
 
     def pytest_exception_interact(self, node: pytest.Item | pytest.Collector, call: pytest.CallInfo[Any]) -> None:
-        if isinstance(node, pytest.Collector) and call.excinfo is not None:
-            self._problems.append(_reason(node.path, call.excinfo.value))
+        error = call.excinfo.value if call.excinfo is not None else None
+        if error is not None and isinstance(node, pytest.Collector):
+            self._problems.append(_reason(node.path, error))
+        elif isinstance(error, pytest.FixtureLookupError):  # its report ends with a line of source, not with the reason
+            self._missing_fixture = f"there is no fixture `{error.argname}`"
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from grader.errors import UserError
+from grader.judge.in_process import LocalDesk
 from grader.judge.session import CollectedChecks, with_collected_checks
 
 HEAD = "import pytest\nfrom grader.testkit import exercise\n"
@@ -80,3 +81,54 @@ def test_what_the_grading_raises_comes_out_as_it_is(
         with_collected_checks([path], tmp_path, 0, use)
     assert error.value is raised
     assert capfd.readouterr() == ("", "")
+
+
+FIXTURES = """
+@pytest.fixture
+def number(tmp_path):
+    (tmp_path / "a file").write_text("of a fixture of pytest's own")
+    return 1
+
+@exercise("some.thing")
+def test_with_a_fixture(submission, number):
+    assert submission.thing() == number
+
+@exercise("some.thing")
+@pytest.mark.parametrize("more", [0, 1])
+def test_with_a_fixture_and_a_parameter(submission, number, more):
+    assert submission.thing() == number + more, "not that number"
+
+@exercise("some.thing")
+def test_with_a_misspelt_fixture(submission, nmber):
+    assert submission.thing() == 1
+
+@exercise("some.thing")
+@pytest.mark.skip(reason="not now")
+def test_not_now(submission, number): ...
+"""
+
+
+def test_checks_with_fixtures_run_again_and_again(tmp_path: Path) -> None:
+    (tmp_path / "some.py").write_text("def thing(): return 1\n")
+    path = tmp_path / "test_session_fixtures.py"
+    path.write_text(HEAD + FIXTURES)
+
+    def verdicts(checks: CollectedChecks) -> list[tuple[str, str, str]]:
+        results = [checks.run(check, LocalDesk(tmp_path, "some"))[0] for check in checks.of("some.thing")]
+        return [(result.name, result.verdict, result.message) for result in results]
+
+    def twice(checks: CollectedChecks) -> list[list[tuple[str, str, str]]]:
+        return [verdicts(checks), verdicts(checks)]
+
+    first, second = with_collected_checks([path], tmp_path, 0, twice)
+    assert first == second
+    assert [(name, verdict) for name, verdict, _ in first] == [
+        ("with_a_fixture", "passed"),
+        ("with_a_fixture_and_a_parameter[0]", "passed"),
+        ("with_a_fixture_and_a_parameter[1]", "failed"),
+        ("with_a_misspelt_fixture", "error"),
+        ("not_now", "skipped"),
+    ]
+    assert "not that number" in first[2][2]
+    assert "there is no fixture `nmber`" in first[3][2]
+    assert first[4][2] == "not now"
