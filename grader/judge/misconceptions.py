@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 from grader.border import wire
+from grader.border.bounds import WireError
 from grader.border.messages import Exchange, Raised, Reply, Reported, Returned
 from grader.border.service import WRONG_ANSWERS
 from grader.course import Course, Exercise, misconceptions_of
@@ -122,7 +123,7 @@ def _alike_exchanges(one: Exchange, other: Exchange) -> bool:
         if _WATCH in one.request and isinstance(one_value, tuple) and isinstance(other_value, tuple):
             one_value, other_value = without_spelling(one_value), without_spelling(other_value)
         assert_close(one_value, other_value)
-    except (Mismatch, wire.WireError, LookupError, TypeError):
+    except (Mismatch, WireError, LookupError, TypeError):
         return False
     return True
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from grader.border import wire
-from grader.border.wire import WireError
+from grader.border.bounds import WireError
 from grader.testkit import assert_close, devices
 
 REPO = Path(__file__).resolve().parent.parent.parent
