@@ -9,10 +9,11 @@ import torch
 from hypothesis import strategies as st
 from torch import Tensor
 
+from grader.border import tensors as wire_tensors
 from grader.border import wire
-from grader.border.wire import WireError
+from grader.border.bounds import WireError
 
-DTYPES = tuple(wire._DTYPES.values())
+DTYPES = tuple(wire_tensors.DTYPES.values())
 FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex64, torch.complex128]
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, Protocol
 
 from grader.border import wire
+from grader.border.bounds import WireError
 from grader.border.failures import (
     BadReply,
     MissingName,
@@ -30,7 +31,7 @@ from grader.border.messages import (
     Returned,
     TooLarge,
 )
-from grader.border.wire import Tree, WireError
+from grader.border.wire import Tree
 from grader.text import with_article
 
 

@@ -21,6 +21,7 @@ import torch
 
 import grader
 from grader.border import wire
+from grader.border.bounds import WireError
 from grader.border.labels import surroundings
 from grader.border.messages import (
     FORGET,
@@ -34,7 +35,7 @@ from grader.border.messages import (
     SentLine,
     TooLarge,
 )
-from grader.border.wire import Tree, WireError
+from grader.border.wire import Tree
 
 TESTKIT_MODULES: Final = tuple(
     f"grader.testkit.{name}" for name in ("watching", "recipes", "probes", "devices", "ranks")

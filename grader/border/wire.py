@@ -7,68 +7,25 @@ along, and must never trust a length, a shape or a tag that it reads.
 
 from __future__ import annotations
 
-import ctypes
 import functools
-import math
-import re
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 import torch
 
-from grader.border import labels
+from grader.border.bounds import MAX_DEPTH, MAX_INTEGER_BITS, MAX_KEYS, MAX_NODES, Budget, WireError
 from grader.border.frames import MAX_PAYLOAD
 from grader.border.nodes import has_more_nodes
+from grader.border.tensors import decode_tensor, encode_tensor
 
 T = TypeVar("T")
 Tree: TypeAlias = Any
 """None, bool, int, float, str, bytes, or a list whose first item is a tag."""
 
-MAX_ITEMS: Final = 200_000
-MAX_DEPTH: Final = 32
-MAX_INTEGER_BITS: Final = 4096
-MAX_KEYS: Final = 4096
-"""Entries of one dict: keys that all have one hash take the square of their number to insert."""
-MAX_NODES: Final = 500_000
-"""MessagePack objects in one message: an empty list is one byte on the way and 64 in memory."""
-
-_DTYPES: Final[dict[str, torch.dtype]] = {
-    name: getattr(torch, name)
-    for name in (
-        "float16", "bfloat16", "float32", "float64", "uint8", "int8", "int16", "int32", "int64",
-        "bool", "complex64", "complex128", "uint16", "uint32", "uint64",
-    )
-}  # fmt: skip
-_DTYPE_NAMES: Final = {dtype: name for name, dtype in _DTYPES.items()}
-_DIFFERENTIABLE: Final = frozenset(d for d in _DTYPES.values() if d.is_floating_point or d.is_complex)
 _ALL_DTYPES: Final[dict[str, torch.dtype]] = {
     str(value).removeprefix("torch."): value for value in vars(torch).values() if isinstance(value, torch.dtype)
 }
-
-_DEVICES: Final = ("cpu", "cuda")
-_CUDA: Final = re.compile(r"cuda(:\d{1,3})?")
-
-
-class WireError(Exception):
-    """A message or value that the format does not allow: malformed, too deep, or too large."""
-
-
-class Budget:
-    """Counts what one value may still hold, so that no nesting or repetition gets past the limits."""
-
-    __slots__ = ("bytes", "items")
-
-    def __init__(self) -> None:
-        self.items = MAX_ITEMS
-        self.bytes = MAX_PAYLOAD
-
-    def take(self, items: int, size: int = 0) -> None:
-        self.items -= items
-        self.bytes -= size
-        if self.items < 0 or self.bytes < 0:
-            raise WireError(f"larger than {MAX_ITEMS} items or {MAX_PAYLOAD >> 20} MiB")
-
 
 Other: TypeAlias = Callable[[Any], Any]
 """Gives the tree for an object that is no value; or the object for a tag that this module does not know."""
@@ -208,29 +165,9 @@ def _encode_device(value: torch.device, other: Other, budget: Budget, depth: int
     return ["v", str(value)]
 
 
-def _encode_tensor(tensor: torch.Tensor, other: Other, budget: Budget, depth: int) -> Tree:
-    """``["T", dtype, shape, strides or None, bytes, requires grad, whether a parameter, device or None]``."""
-    if tensor.layout is not torch.strided or tensor.dtype not in _DTYPE_NAMES or tensor.device.type not in _DEVICES:
-        return other(tensor)
-    requires_grad = tensor.requires_grad
-    name = labels.name_of(tensor)
-    device = None if name == "cpu" else name
-    kind = 1 if type(tensor) is torch.nn.Parameter else 0
-    plain = tensor.detach()
-    if plain.device.type != "cpu":
-        plain = plain.cpu()
-    if plain.is_conj() or plain.is_neg():
-        plain = plain.resolve_conj().resolve_neg()
-    shape, strides = list(plain.shape), None
-    if plain.is_contiguous():
-        elements = plain.numel()
-    else:
-        strides = list(plain.stride())
-        elements = 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
-    size = elements * plain.element_size()
-    budget.take(1, max(size, plain.numel() * plain.element_size()))
-    data = ctypes.string_at(plain.data_ptr(), size) if size else b""
-    return ["T", _DTYPE_NAMES[plain.dtype], shape, strides, data, requires_grad, kind, device]
+def _encode_tensor(value: torch.Tensor, other: Other, budget: Budget, depth: int) -> Tree:
+    tree = encode_tensor(value, budget)
+    return other(value) if tree is None else tree
 
 
 _SELF_ENCODED: Final = frozenset({type(None), bool, float})
@@ -312,49 +249,7 @@ def _decode_device(tree: list[Tree], other: Other, depth: int) -> torch.device:
 
 
 def _decode_tensor(tree: list[Tree], other: Other, depth: int) -> torch.Tensor:
-    match tree:
-        case ["T", str(name), list(shape), (list() | None) as strides, bytes(data), bool(grad), int(kind), device] if (
-            name in _DTYPES
-            and len(shape) <= 32
-            and (device is None or (type(device) is str and _CUDA.fullmatch(device)))
-        ):
-            pass
-        case _:
-            raise WireError("a malformed tensor")
-    dtype = _DTYPES[name]
-    if any(type(size) is not int or not 0 <= size < 1 << 40 for size in shape):
-        raise WireError("a malformed tensor shape")
-    elements = math.prod(shape)
-    if max(elements, 0) * dtype.itemsize > MAX_PAYLOAD or math.prod(size or 1 for size in shape) >= 1 << 40:
-        raise WireError("a tensor that is larger than a message may be")
-    if strides is not None:
-        if len(strides) != len(shape) or any(type(step) is not int or not 0 <= step < 1 << 40 for step in strides):
-            raise WireError("malformed tensor strides")
-        if elements:
-            elements = 1 + sum((size - 1) * step for size, step in zip(shape, strides, strict=True))
-    if elements * dtype.itemsize != len(data):
-        raise WireError("a tensor whose bytes do not match its shape")
-    if not elements:
-        tensor = torch.empty(shape, dtype=dtype)
-    else:
-        if dtype is torch.bool and data.strip(b"\0\1"):
-            raise WireError("a bool tensor with other bytes than 0 and 1")
-        flat = torch.frombuffer(bytearray(data), dtype=dtype).clone()
-        tensor = flat.view(shape) if strides is None else flat.as_strided(shape, strides)
-    if device is not None:
-        tensor = _on_device(tensor, device)
-    if grad:
-        if dtype not in _DIFFERENTIABLE:
-            raise WireError("an integer tensor that requires grad")
-        tensor.requires_grad_(True)
-    return torch.nn.Parameter(tensor, requires_grad=grad) if kind == 1 else tensor
-
-
-def _on_device(tensor: torch.Tensor, device: str) -> torch.Tensor:
-    try:
-        return labels.place(tensor, device)
-    except ValueError as error:
-        raise WireError(f"a tensor on {device!r}, which is not here") from error
+    return decode_tensor(tree)
 
 
 _DECODERS: Final[dict[str, Callable[[list[Tree], Other, int], object]]] = {

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, Final
 
 from grader.border import wire
+from grader.border.bounds import WireError
 from grader.border.messages import Exchange, Raised, Reply, Reported, Returned
 from grader.border.service import WRONG_ANSWERS
 from grader.course import Course, Exercise, Misconception, misconceptions_of
@@ -136,7 +137,7 @@ def _same_reply(one: Exchange, other: Exchange) -> bool:
         if _OBSERVE in one.request and isinstance(one_value, tuple) and isinstance(other_value, tuple):
             one_value, other_value = without_spelling(one_value), without_spelling(other_value)
         assert_close(one_value, other_value)
-    except (Mismatch, wire.WireError, LookupError, TypeError):
+    except (Mismatch, WireError, LookupError, TypeError):
         return False
     return True
 

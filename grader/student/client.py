@@ -8,27 +8,13 @@ import socket
 from collections.abc import Sequence
 
 from grader.border import frames, wire
+from grader.border.bounds import WireError
 from grader.border.frames import BrokenFrame
-from grader.border.wire import WireError
 from grader.course.kit import Kit
 from grader.errors import UserError
 from grader.machine import Devices
 from grader.sandbox.limits import Limits
-from grader.student.orders import (
-    Answer,
-    Dump,
-    End,
-    Failed,
-    Layers,
-    Order,
-    Prepare,
-    Refused,
-    Settle,
-    Spawn,
-    Sweep,
-    Why,
-    WhyEnded,
-)
+from grader.student import orders
 
 
 class HostGone(BaseException):
@@ -58,7 +44,7 @@ class HostClient:
         Does not wait until it is done.
         """
         place = (kit.name, str(kit.folder)) if kit else None
-        self._send(Prepare(self.limits, [*hidden], [*preload], devices, place))
+        self._send(orders.Prepare(self.limits, [*hidden], [*preload], devices, place))
         self._preparing = True
 
     @property
@@ -76,9 +62,9 @@ class HostClient:
         if self._preparing:
             self._preparing = False
             match self._receive():
-                case Refused(reason):
+                case orders.Refused(reason):
                     raise UserError(f"course.toml: {reason}")
-                case Layers(names):
+                case orders.Layers(names):
                     self._layers = names
                 case answer:
                     raise HostGone(f"an answer out of turn: {answer}")
@@ -90,49 +76,49 @@ class HostClient:
             HostGone: no process could be started.
         """
         self._count += 1
-        answer = self._ask(Spawn(self._count), [control.fileno()])
-        if isinstance(answer, Failed):
+        answer = self._ask(orders.Spawn(self._count), [control.fileno()])
+        if isinstance(answer, orders.Failed):
             raise HostGone(f"cannot start a student process: {answer.reason}")
         return self._count
 
     def end(self, topic: int) -> None:
         """Ends a topic's process and all that it started."""
-        self._ask(End(topic))
+        self._ask(orders.End(topic))
 
     def sweep(self, topic: int) -> None:
         """Ends every process below a topic's own."""
-        self._ask(Sweep(topic))
+        self._ask(orders.Sweep(topic))
 
     def dump(self, topic: int) -> None:
         """Makes the processes below a topic's own write where they are to their standard error."""
-        self._ask(Dump(topic))
+        self._ask(orders.Dump(topic))
 
     def ran_out_of_memory(self, topic: int) -> bool:
         """Whether the host ended a process of the topic for its memory, since last asked."""
-        return self._ask(WhyEnded(topic)) == Why(True)
+        return self._ask(orders.WhyEnded(topic)) == orders.Why(True)
 
     def settle(self) -> None:
         """Takes 0.3 s to make later forks cheaper: worth it before the second submission, not before the only one."""
-        self._ask(Settle())
+        self._ask(orders.Settle())
 
-    def _ask(self, order: Order, descriptors: Sequence[int] = ()) -> Answer:
+    def _ask(self, order: orders.Order, descriptors: Sequence[int] = ()) -> orders.Answer:
         """Raises `HostGone` when no answer comes."""
         self.finish_preparing()
         self._send(order, descriptors)
         return self._receive()
 
-    def _send(self, order: Order, descriptors: Sequence[int] = ()) -> None:
+    def _send(self, order: orders.Order, descriptors: Sequence[int] = ()) -> None:
         try:
             frames.send_with_descriptors(self._control, wire.pack(order), descriptors)
         except OSError as error:
             raise HostGone(str(error)) from error
 
-    def _receive(self) -> Answer:
+    def _receive(self) -> orders.Answer:
         try:
             payload = frames.receive(self._control.recv)
             if payload is None:
                 raise HostGone("the warm host has ended")
-            answer: Answer = wire.unpack(payload, Answer)
+            answer: orders.Answer = wire.unpack(payload, orders.Answer)
         except (OSError, BrokenFrame, WireError) as error:
             raise HostGone(str(error)) from error
         return answer

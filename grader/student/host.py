@@ -27,23 +27,7 @@ from grader.errors import CourseError
 from grader.sandbox import kernel, process_tree
 from grader.sandbox.limits import CUDA_BYTES, Limits
 from grader.sandbox.sandbox import Sandbox
-from grader.student import huge_pages
-from grader.student.orders import (
-    Answer,
-    Done,
-    Dump,
-    End,
-    Failed,
-    Layers,
-    Order,
-    Prepare,
-    Refused,
-    Settle,
-    Spawn,
-    Sweep,
-    Why,
-    WhyEnded,
-)
+from grader.student import huge_pages, orders
 from grader.student.process import DUMP_SIGNAL, serve_topic
 
 WATCH_SECONDS: Final = 0.05
@@ -74,7 +58,7 @@ class Host:
                     payload, descriptors = frames.receive_with_descriptors(self._control)
                     if payload is None:
                         return
-                    answer = self._obey(wire.unpack(payload, Order), descriptors)
+                    answer = self._obey(wire.unpack(payload, orders.Order), descriptors)
                     frames.send(self._control, wire.pack(answer))
                 self._watch()
         except (BrokenPipeError, ConnectionResetError):
@@ -85,29 +69,29 @@ class Host:
             if self._sandbox is not None:
                 self._sandbox.close()
 
-    def _obey(self, order: Order, descriptors: list[int]) -> Answer:
+    def _obey(self, order: orders.Order, descriptors: list[int]) -> orders.Answer:
         match order:
-            case Prepare():
+            case orders.Prepare():
                 return self._prepare(order)
-            case Spawn(topic):
+            case orders.Spawn(topic):
                 return self._spawn(topic, *descriptors)
-            case End(topic):
+            case orders.End(topic):
                 self._end(topic)
-            case Sweep(topic) if topic in self._topics:
+            case orders.Sweep(topic) if topic in self._topics:
                 process_tree.kill_tree_below(self._topics[topic])
-            case Dump(topic) if topic in self._topics:
+            case orders.Dump(topic) if topic in self._topics:
                 for process in process_tree.descendants(self._topics[topic]):
                     with contextlib.suppress(ProcessLookupError, PermissionError):
                         os.kill(process, DUMP_SIGNAL)
-            case Settle():
+            case orders.Settle():
                 huge_pages.collapse()
-            case WhyEnded(topic):
+            case orders.WhyEnded(topic):
                 was_over = topic in self._over_memory
                 self._over_memory.discard(topic)
-                return Why(was_over)
-        return Done()
+                return orders.Why(was_over)
+        return orders.Done()
 
-    def _prepare(self, order: Prepare) -> Layers | Refused:
+    def _prepare(self, order: orders.Prepare) -> orders.Layers | orders.Refused:
         real = order.devices != "simulated"
         os.environ.update(machine.gpu_environment(order.devices))  # before anything asks for a GPU
         for module in PRELOADED:
@@ -117,15 +101,17 @@ class Host:
             try:
                 importlib.import_module(module)
             except ImportError as error:
-                return Refused(f"`preload = [{module!r}]`: {error}")
+                return orders.Refused(f"`preload = [{module!r}]`: {error}")
             if _threads() > before:
-                return Refused(f"`preload = [{module!r}]` starts threads: a process with threads cannot be forked")
+                return orders.Refused(
+                    f"`preload = [{module!r}]` starts threads: a process with threads cannot be forked"
+                )
         try:
             self._kit = load(Kit(name=order.kit[0], folder=Path(order.kit[1])) if order.kit else None)
         except CourseError as error:
-            return Refused(str(error))
+            return orders.Refused(str(error))
         if order.kit and _threads() > before:
-            return Refused(f"`kit = {order.kit[0]!r}` starts threads: a process with threads cannot be forked")
+            return orders.Refused(f"`kit = {order.kit[0]!r}` starts threads: a process with threads cannot be forked")
         importlib.import_module("grader.testkit.devices").choose(order.devices)
         _warm_up(backward=not real)
         self._limits = order.limits
@@ -134,9 +120,9 @@ class Host:
         gc.collect()
         gc.freeze()
         self._baseline = process_tree.memory_of([os.getpid()], 0)
-        return Layers(self._sandbox.layers)
+        return orders.Layers(self._sandbox.layers)
 
-    def _spawn(self, topic: int, descriptor: int) -> Done | Failed:
+    def _spawn(self, topic: int, descriptor: int) -> orders.Done | orders.Failed:
         assert self._sandbox is not None
         sandbox = self._sandbox
 
@@ -146,10 +132,10 @@ class Host:
         try:
             self._topics[topic] = sandbox.fork(child, [descriptor])
         except OSError as error:
-            return Failed(str(error))
+            return orders.Failed(str(error))
         finally:
             os.close(descriptor)
-        return Done()
+        return orders.Done()
 
     def _end(self, topic: int) -> None:
         process = self._topics.pop(topic, None)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from grader.border import frames, wire
+from grader.border.bounds import WireError
 from grader.border.failures import OUT_OF_MEMORY, SubmissionCrashed, SubmissionTimeout, import_raised, is_out_of_memory
 from grader.border.frames import BrokenFrame
 from grader.border.messages import (
@@ -22,7 +23,6 @@ from grader.border.messages import (
     SetUp,
     StartExercise,
 )
-from grader.border.wire import WireError
 from grader.student.client import HostClient
 from grader.student.exercise import ExerciseProcess
 from grader.student.prints import Prints, receive

@@ -10,10 +10,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.border import wire
+from grader.border import bounds, wire
+from grader.border.bounds import WireError
 from grader.border.messages import Exchange
 from grader.border.nodes import has_more_nodes
-from grader.border.wire import WireError
 from grader.judge.pipelining import gives_away
 from grader.testkit.show import show
 
@@ -51,9 +51,9 @@ def test_counting_garbage_comes_to_an_end(data: bytes, most: int) -> None:
 def test_large_messages_in_both_directions() -> None:
     wire.unpack(wire.pack(["ok", bytes(8 << 20)]))
     with pytest.raises(WireError):
-        wire.pack([None] * (wire.MAX_NODES + 1))
+        wire.pack([None] * (bounds.MAX_NODES + 1))
     with pytest.raises(WireError):
-        wire.unpack(msgspec.msgpack.encode([[]] * (wire.MAX_NODES + 1)))
+        wire.unpack(msgspec.msgpack.encode([[]] * (bounds.MAX_NODES + 1)))
 
 
 @pytest.mark.parametrize("value", [msgspec.msgpack.Ext(5, b"x"), {"a": 1}])

@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from grader.border import wire
+from grader.border import bounds, wire
+from grader.border.bounds import WireError
 from grader.border.failures import exception_of, import_raised
 from grader.border.messages import (
     FORGET,
@@ -24,7 +25,6 @@ from grader.border.messages import (
     StartExercise,
     TooLarge,
 )
-from grader.border.wire import WireError
 
 RAISED = Raised("ValueError", True, "no", (SentLine("work.py", 3, "f", "raise ValueError('no')"),))
 FROM_STUDENT = Reply | Imported | Ready | Ended
@@ -79,7 +79,7 @@ def test_what_a_submission_forges_is_no_message(forged: Any) -> None:
 
 def test_a_message_of_too_many_parts_is_refused_before_it_is_made() -> None:
     line = ["", 0, "", ""]
-    forged = ["raise", "ValueError", True, "no", [line] * (wire.MAX_NODES // 4)]
+    forged = ["raise", "ValueError", True, "no", [line] * (bounds.MAX_NODES // 4)]
     with pytest.raises(WireError, match="parts"):
         wire.unpack(msgspec.msgpack.encode(forged), Reply)
 

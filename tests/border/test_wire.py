@@ -11,8 +11,8 @@ from hypothesis import given
 from torch import Tensor, nn
 from wire_values import VALUES, handle, refuse, same, tensors, there_and_back, unknown
 
-from grader.border import frames, wire
-from grader.border.wire import WireError
+from grader.border import bounds, frames, wire
+from grader.border.bounds import WireError
 
 
 @given(value=VALUES)
@@ -119,9 +119,9 @@ def circular() -> list[Any]:
 @pytest.mark.parametrize(
     "value",
     [
-        nested(wire.MAX_DEPTH + 1),
+        nested(bounds.MAX_DEPTH + 1),
         circular(),
-        [0] * (wire.MAX_ITEMS + 1),
+        [0] * (bounds.MAX_ITEMS + 1),
         1 << 5000,
         torch.zeros(frames.MAX_PAYLOAD + 1, dtype=torch.uint8),
     ],
@@ -148,5 +148,5 @@ def test_repetition_does_not_get_past_the_limit() -> None:
 
 
 def test_the_deepest_value_that_is_encoded_is_decoded() -> None:
-    deepest = nested(wire.MAX_DEPTH - 1)
+    deepest = nested(bounds.MAX_DEPTH - 1)
     assert there_and_back(deepest) == deepest

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from wire_values import VALUES, refuse, unknown
 
-from grader.border import wire
-from grader.border.wire import WireError
+from grader.border import bounds, wire
+from grader.border.bounds import WireError
 
 TENSOR = ["T", "float32", [2], None, b"\0" * 8, False, 0, None]
 
@@ -74,7 +74,7 @@ def test_malformed_trees_are_refused(tree: Any) -> None:
 
 def test_too_deep_a_tree_is_refused() -> None:
     tree: list[Any] = ["l"]
-    for _ in range(wire.MAX_DEPTH + 5):
+    for _ in range(bounds.MAX_DEPTH + 5):
         tree = ["l", tree]
     with pytest.raises(WireError):
         wire.decode(tree, unknown)

@@ -14,7 +14,7 @@ from sessions import plain_pytest
 from shared import REPO, WarmUp, run_grader
 
 from grader.border import wire
-from grader.border.wire import WireError
+from grader.border.bounds import WireError
 from grader.intake.submission import Submission
 from grader.testkit import assert_close, devices
 

@@ -12,6 +12,7 @@ import signal
 from typing import Final
 
 from grader.border import wire
+from grader.border.bounds import WireError
 from grader.border.frames import BrokenFrame, FrameReader
 from grader.testkit._ranks.states import RankRaised, RankReturned
 
@@ -66,7 +67,7 @@ class Rank:
             payload = self._reports.next()
             if payload is not None:
                 self.report = wire.unpack(payload, RankReturned | RankRaised)
-        except (wire.WireError, BrokenFrame):
+        except (WireError, BrokenFrame):
             self.ended = "a report that is no data"
 
     def look_if_alive(self) -> None:

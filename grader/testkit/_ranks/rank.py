@@ -22,6 +22,7 @@ import msgspec
 import torch
 
 from grader.border import frames, wire
+from grader.border.bounds import WireError
 from grader.border.output import flush_output, use_output
 from grader.border.service import Service
 from grader.sandbox import kernel
@@ -207,7 +208,7 @@ def _plain(value: object) -> tuple[wire.Tree, str | None]:
 
     try:
         tree = wire.encode(value, other)
-    except wire.WireError as error:
+    except WireError as error:
         return None, f"{type(value).__name__[:60]} that is too big ({error})"
     if not odd:
         return tree, None

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from grader.border import wire
+from grader.border.bounds import WireError
 from grader.border.messages import Raised, SentLine
 from grader.testkit._ranks import rank as rank_process
 from grader.testkit._ranks.handle import Rank, own_lines
@@ -177,7 +178,7 @@ def _value(tree: wire.Tree) -> object:
 
 
 def _unknown(tree: list[wire.Tree]) -> object:
-    raise wire.WireError("not a value")
+    raise WireError("not a value")
 
 
 def _print(ranks: list[Rank]) -> None:
