@@ -129,7 +129,8 @@ def test_map_has_every_folder_of_the_package_in_the_order_of_the_layers() -> Non
     folders = {file.parent.name for file in (REPO / "grader").glob("*/__init__.py")}
     assert {folder for _, folder in rows} == folders
     project = msgspec.toml.decode((REPO / "pyproject.toml").read_bytes())
-    layers = project["tool"]["importlinter"]["contracts"][0]["layers"]
+    contracts = project["tool"]["importlinter"]["contracts"]
+    (layers,) = (contract["layers"] for contract in contracts if contract["type"] == "layers")
     place = {part.strip(): number for number, layer in enumerate(layers) for part in layer.split("|")}
     assert [int(number) for number, _ in rows] == [place[f"grader.{folder}"] for _, folder in rows]
 
