@@ -102,6 +102,11 @@ def test_every_verdict_is_documented_and_whether_it_counts() -> None:
     assert leaves == set(results.NOT_ASSESSED)
 
 
+def test_every_kind_of_cause_is_documented_with_its_verdict() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| `(\w+)` \|", (DOCS / "results.md").read_text(), re.MULTILINE)
+    assert dict(rows) == dict(results.VERDICT_OF)
+
+
 def test_layers_and_limits_of_the_security_model_are_those_of_the_sandbox() -> None:
     text = (DOCS / "security.md").read_text()
     layers = set(re.findall(r"`([\w-]+)`", " ".join(re.findall(r"^\| (`[^|]*) \|", text, re.MULTILINE))))
