@@ -48,7 +48,7 @@ class NoAnswer(BaseException):
     Its text, if any, says to the student what happened.
 
     Attributes:
-        examples: the exchanges up to there, where the process itself lives on to tell of it.
+        examples: the exchanges up to there, where the process itself lives on and reports it.
     """
 
     examples: tuple[tuple[Exchange, ...], ...] = ()

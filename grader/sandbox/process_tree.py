@@ -43,7 +43,7 @@ def kill_tree_below(pid: int) -> bool:
         for child in alive:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
-        time.sleep(_PAUSE_SECONDS)  # nobody tells us of a grandchild's end; the bound is _PASSES
+        time.sleep(_PAUSE_SECONDS)  # nobody reports a grandchild's end; the bound is _PASSES
     return not any(_alive(child) for child in descendants(pid))
 
 

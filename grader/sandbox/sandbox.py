@@ -207,8 +207,8 @@ class Sandbox:
             raise
         finally:
             os.close(writer)
-        with open(reader, encoding="utf-8", errors="replace") as told:
-            message = told.read()
+        with open(reader, encoding="utf-8", errors="replace") as report:
+            message = report.read()
         _, status = os.waitpid(pid, 0)
         if status == 0:
             return
@@ -229,15 +229,15 @@ def _explain(failed: LayerFailed) -> str:
 
 
 def _confine_or_end(plan: Plan, keep_fds: Sequence[int], errors: int, *, host: int, helper: int) -> None:
-    told = os.dup(errors) if errors >= 0 else -1
+    report = os.dup(errors) if errors >= 0 else -1
     try:
-        confinement.confine(plan, [*keep_fds, *([told] if told >= 0 else [])], host=host, helper=helper)
+        confinement.confine(plan, [*keep_fds, *([report] if report >= 0 else [])], host=host, helper=helper)
     except BaseException as problem:
-        if told >= 0:
-            os.write(told, f"sandbox: {problem}\n".encode(errors="replace"))
+        if report >= 0:
+            os.write(report, f"sandbox: {problem}\n".encode(errors="replace"))
         os._exit(NOT_SANDBOXED)
-    if told >= 0:
-        os.close(told)
+    if report >= 0:
+        os.close(report)
 
 
 def _run(child: Callable[[], None]) -> NoReturn:

@@ -175,7 +175,7 @@ HANGS = {
     "collective on one rank": (
         "def f(rank):\n    if rank == 0:\n        dist.all_reduce(torch.ones(1))\n",
         f"rank 1 never reached all_reduce: rank 1 had returned. "
-        f"rank 0, line {LINE + 1} of work.py, in f waited for it in vain",
+        f"rank 0, line {LINE + 1} of work.py, in f kept waiting for it",
     ),
     "a busy rank": (
         "def f(rank):\n    while rank == 1: pass\n    dist.barrier()\n",
@@ -193,7 +193,7 @@ HANGS = {
     "deaf": (
         "import faulthandler, signal\ndef f(rank):\n    faulthandler.unregister(signal.SIGUSR1)\n"
         "    signal.signal(signal.SIGUSR1, signal.SIG_IGN)\n    time.sleep(100 * rank)\n",
-        "no end within 1.5 s: rank 1 was somewhere that cannot be told",
+        "no end within 1.5 s: rank 1 was at a place that is not known",
     ),
 }
 

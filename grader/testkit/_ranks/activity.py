@@ -14,7 +14,9 @@ from typing import Final, NamedTuple
 from grader.testkit._ranks.handle import Rank
 
 AFTERMATH_SECONDS: Final = 0.15
-"""How long the others may still work, or rest, once a rank has raised or died: so the same mistake tells the same."""
+"""How long the others may still work, or rest, once a rank has raised or died (s).
+
+So the same mistake gives the same report."""
 LONGEST_AFTERMATH: Final = 1.0
 """The same by the clock, for a rank that does a little again and again."""
 
@@ -27,7 +29,7 @@ class Activity(NamedTuple):
 
 
 def activity(process: int) -> Activity:
-    """What a process has done up to now; never at rest where the system does not tell."""
+    """What a process has done up to now; never at rest where the system does not say."""
     at_rest, worked = True, 0
     try:
         for thread in os.listdir(f"/proc/{process}/task"):

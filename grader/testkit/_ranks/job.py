@@ -1,4 +1,4 @@
-"""What a rank is told to do, and the descriptors that it keeps."""
+"""What a rank has to do, and the descriptors that it keeps."""
 
 from __future__ import annotations
 

@@ -82,11 +82,11 @@ def stuck(trouble: Trouble) -> str:
     if len(names) == 1 and others:
         (name,) = names
         where = "; ".join(f"{_rank(rank)} {_place(trouble.states[rank])}" for rank in others)
-        return f"{_ranks(others)} never reached {name}: {where}. {_waiting(trouble, waiting)} waited for it in vain"
+        return f"{_ranks(others)} never reached {name}: {where}. {_waiting(trouble, waiting)} kept waiting for it"
     if waiting and not others:
         where = ", ".join(f"{_rank(rank)} in {state.name}{_at(state)}" for rank, state in enumerate(trouble.states))
         if len(waiting) == 1:
-            return f"{where}, waited for ranks that there are none of"
+            return f"{where}, waited for ranks that do not exist"
         return f"the ranks wait for each other: {where}. All must make the same collective calls in the same order"
     if waiting:
         where = "; ".join(f"{_rank(rank)} {_place(state)}" for rank, state in enumerate(trouble.states))
@@ -111,7 +111,7 @@ def _place(state: State) -> str:
         return f"had ended with {state.name}"
     if state.what == "waits":
         return f"waited in {state.name}{_at(state)}"
-    return f"was{_at(state, ' in ')}" if state.file else "was somewhere that cannot be told"
+    return f"was{_at(state, ' in ')}" if state.file else "was at a place that is not known"
 
 
 def _waiting(trouble: Trouble, ranks: Sequence[int]) -> str:
