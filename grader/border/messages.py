@@ -169,8 +169,18 @@ class ImportCrashed(msgspec.Struct, frozen=True, tag=True):
     reason: str
 
 
+class ImportBadReply(msgspec.Struct, frozen=True, tag=True):
+    """The process that imported the topic sent something that is not an answer.
+
+    Attributes:
+        reason: completes the sentence "importing tensor_ops.py …".
+    """
+
+    reason: str
+
+
 class ImportTimeout(msgspec.Struct, frozen=True, tag=True):
     """Importing the topic took longer than the topic may."""
 
 
-ImportFailure: TypeAlias = ImportRaised | ImportCrashed | ImportTimeout
+ImportFailure: TypeAlias = ImportRaised | ImportCrashed | ImportBadReply | ImportTimeout

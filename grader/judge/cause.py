@@ -12,7 +12,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from grader.border.failures import BadReply, MissingName, SubmissionCrashed, SubmissionRaised
-from grader.border.messages import MAX_MESSAGE, ImportCrashed, ImportFailure, ImportRaised, SourceLine
+from grader.border.messages import MAX_MESSAGE, ImportBadReply, ImportCrashed, ImportFailure, ImportRaised, SourceLine
 from grader.border.proxies import Call, Remote
 from grader.judge.check import Check
 from grader.judge.explain import MAX_TEXT
@@ -169,6 +169,8 @@ def _import_cause(file: str, failure: ImportFailure) -> Cause:
             )
         case ImportCrashed(reason):
             return Cause(kind="crash", stage="import", file=file, reason=reason[:200] or _ENDED)
+        case ImportBadReply(reason):
+            return Cause(kind="no_answer", stage="import", file=file, reason=reason[:200])
     return Cause(kind="timeout", stage="import", file=file, reason=f"import of {file} did not end in time")
 
 

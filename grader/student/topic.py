@@ -14,6 +14,7 @@ from grader.border.failures import OUT_OF_MEMORY, SubmissionCrashed, SubmissionT
 from grader.border.frames import BrokenFrame
 from grader.border.messages import (
     Ended,
+    ImportBadReply,
     ImportCrashed,
     Imported,
     ImportFailure,
@@ -73,7 +74,7 @@ class TopicProcess:
         except SubmissionCrashed:
             return ImportCrashed(self.why_it_ended())
         except (WireError, BrokenFrame) as error:
-            return ImportCrashed(f"sent something that is no answer ({error})")
+            return ImportBadReply(f"sent something that is no answer ({error})")
         if isinstance(reply, Imported):
             return None
         return ImportCrashed(OUT_OF_MEMORY) if is_out_of_memory(reply) else import_raised(reply)
