@@ -15,7 +15,17 @@ import msgspec
 from grader.course import Course
 from grader.exports.places import in_repository, place
 from grader.reports.entries import Entry
-from grader.reports.feedback import SYMBOLS, VERDICT_WORDS, alike, bounded, one_line, tell, worst
+from grader.reports.feedback import (
+    FAILING,
+    SYMBOLS,
+    VERDICT_WORDS,
+    bounded,
+    equal_groups,
+    explanation_of,
+    not_passed,
+    one_line,
+    worst,
+)
 from grader.results import CheckResult, ExerciseResult
 from grader.text import clean, percent, points
 
@@ -54,7 +64,7 @@ def classroom(entry: Entry, root: Path) -> str:
     for exercise in entry.result.exercises:
         verdict = worst(exercise)
         status = "pass" if verdict == "passed" else "error" if verdict == "error" else "fail"
-        groups = alike([check for check in exercise.checks if check.verdict != "passed"])
+        groups = equal_groups(not_passed(exercise))
         first = groups[0][0] if groups else None
         topic = exercise.name.partition(".")[0]
         file, line = place(exercise, first, entry.files(), root) if first else (in_repository(f"{topic}.py", root), 1)
@@ -81,7 +91,7 @@ def _problems(entry: Entry) -> Iterator[tuple[Entry, ExerciseResult, CheckResult
     seen = set()
     for exercise in entry.result.exercises:
         for check in exercise.checks:
-            if check.verdict in ("failed", "timeout", "crashed", "error"):
+            if check.verdict in FAILING | {"error"}:
                 if check.cause is None or check.cause not in seen:
                     yield entry, exercise, check
                 seen.add(check.cause)
@@ -98,16 +108,16 @@ def _markdown(entry: Entry, course: Course) -> Iterator[str]:
         score = points(earned, most) if most else "not assessed"
         yield f"| {SYMBOLS[worst(exercise)]} | `{exercise.name}` | {score} |\n"
     for exercise in entry.result.exercises:
-        if worst(exercise) in ("failed", "timeout", "crashed", "error"):
+        if worst(exercise) in FAILING | {"error"}:
             yield _details(exercise, course)
 
 
 def _details(exercise: ExerciseResult, course: Course) -> str:
     text = f"\n<details><summary><code>{exercise.name}</code></summary>\n"
-    for group in alike([check for check in exercise.checks if check.verdict != "passed"]):
+    for group in equal_groups(not_passed(exercise)):
         text += f"\n{VERDICT_WORDS[group[0].verdict]}:\n\n{_fenced(bounded(group[0].message))}\n"
-    told = tell(course, exercise)
-    return text + (f"\n**What happened:** {_plain(told)}\n" if told else "") + "\n</details>\n"
+    explanation = explanation_of(course, exercise)
+    return text + (f"\n**What happened:** {_plain(explanation)}\n" if explanation else "") + "\n</details>\n"
 
 
 def _fenced(text: str) -> str:

@@ -8,7 +8,7 @@ import msgspec
 
 from grader.course import Course
 from grader.reports.entries import Entry
-from grader.reports.feedback import VERDICT_WORDS, alike, bounded, one_cause, tell, worst
+from grader.reports.feedback import VERDICT_WORDS, bounded, equal_groups, explanation_of, not_passed, one_cause, worst
 from grader.results import ExerciseResult
 from grader.text import clean, percent, points
 
@@ -60,9 +60,9 @@ def _output(exercise: ExerciseResult, course: Course) -> str:
     if cause is not None:
         return f"{VERDICT_WORDS[cause.verdict]}\n{bounded(cause.message)}"
     parts = []
-    for group in alike([check for check in exercise.checks if check.verdict != "passed"]):
+    for group in equal_groups(not_passed(exercise)):
         name = clean(group[0].name).replace("_", " ")
         more = f"\nand {len(group) - 1} more: the same" if group[1:] else ""
         parts.append(f"{name}: {VERDICT_WORDS[group[0].verdict]}\n{bounded(group[0].message)}{more}")
-    told = tell(course, exercise)
-    return "\n\n".join([*parts, *([f"what happened: {told}"] if told else [])])
+    explanation = explanation_of(course, exercise)
+    return "\n\n".join([*parts, *([f"what happened: {explanation}"] if explanation else [])])

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
 from grader.reports.entries import Entry
-from grader.reports.feedback import alike, bounded, worst
+from grader.reports.feedback import bounded, equal_groups, not_passed, worst
 from grader.results import ExerciseResult, VerdictKind
 from grader.text import clean
 
@@ -70,6 +70,6 @@ def _checks(exercise: ExerciseResult) -> Iterator[tuple[str, str, VerdictKind, s
 
 def _exercise(exercise: ExerciseResult) -> tuple[str, str, VerdictKind, str]:
     verdict = worst(exercise)
-    groups = alike([check for check in exercise.checks if check.verdict != "passed"])
+    groups = equal_groups(not_passed(exercise))
     messages = (group[0].message for group in groups)
     return exercise.name, exercise.name.partition(".")[2] or exercise.name, verdict, "\n\n".join(messages)

@@ -11,7 +11,7 @@ from grader.errors import UserError
 from grader.exports.matching import Person, mark, match, number
 from grader.exports.sheet import Sheet, neutral
 from grader.reports.entries import Entry
-from grader.reports.feedback import one_line, tell
+from grader.reports.feedback import explanation_of, one_line
 from grader.text import points
 
 _IDS = ("identifier", "id number", "email address", "username")
@@ -72,6 +72,6 @@ def comment(entry: Entry, course: Course) -> str:
     if missed:
         parts.append(f"Not passed: {', '.join(exercise.name for exercise in missed)}.")
     for exercise in missed:
-        told = tell(course, exercise)
-        parts += [f"{exercise.name}: {told}"] if told else []
+        explanation = explanation_of(course, exercise)
+        parts += [f"{exercise.name}: {explanation}"] if explanation else []
     return html.escape(one_line(" ".join(parts), 2000), quote=False)

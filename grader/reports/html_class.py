@@ -12,12 +12,11 @@ from dataclasses import dataclass
 
 from grader.course import Course
 from grader.reports.entries import Entry
-from grader.reports.feedback import headline, one_cause, one_line, tell, worst
+from grader.reports.feedback import FAILING, explanation_of, headline, one_cause, one_line, worst
 from grader.results import ExerciseResult, SubmissionResult, VerdictKind
 from grader.text import counted, percent, points
 
 _MOST = 10
-_FAILING = ("failed", "timeout", "crashed")
 
 
 @dataclass(frozen=True)
@@ -157,7 +156,7 @@ def _misconceptions(entries: Sequence[Entry], course: Course) -> Iterator[Common
                 found[key] += 1
                 example[key] = exercise
     for key, count in found.most_common(_MOST):
-        yield Common(key[0], tell(course, example[key]) or "", count, count / len(entries))
+        yield Common(key[0], explanation_of(course, example[key]) or "", count, count / len(entries))
 
 
 def _failures(entries: Sequence[Entry]) -> Iterator[Common]:
@@ -172,7 +171,7 @@ def _failed(exercise: ExerciseResult) -> Iterator[tuple[str, str]]:
     """Where and what, in words: the check's sentence, or the one cause that stopped all of them."""
     shared = one_cause(exercise)
     for check in exercise.checks if shared is None else [shared]:
-        if check.verdict in _FAILING:
+        if check.verdict in FAILING:
             of_topic = check.cause is not None and check.cause.stage != "check"
             where = exercise.name.partition(".")[0] if of_topic else exercise.name
             yield where, one_line(headline(check), 160)
