@@ -1,6 +1,6 @@
 """What GitHub shows: annotated lines, the step's summary, and the result that GitHub Classroom reads.
 
-Every command in the output is one that this module made: text from submissions is escaped into its data.
+Only this module makes the commands in the output: text from submissions is escaped, so that it stays data.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from grader.reports.feedback import (
     worst,
 )
 from grader.results import CheckResult, ExerciseResult
-from grader.text import clean, percent, points
+from grader.text import clean, counted, percent, points
 
 _ANNOTATIONS = 10
 _SUMMARY_BYTES = 1_000_000
@@ -42,7 +42,7 @@ def commands(entries: Sequence[Entry], root: Path) -> Iterator[str]:
         title = f"{who}{exercise.name}: {VERDICT_WORDS[check.verdict]}"
         yield _command("error", bounded(check.message, 30, 300), file=file, line=str(line), title=title)
     if len(found) > _ANNOTATIONS:
-        yield _command("notice", f"{len(found) - _ANNOTATIONS} more failures are in the step's summary")
+        yield _command("notice", f"{counted(len(found) - _ANNOTATIONS, 'more failure')} in the step's summary")
 
 
 def summary(entries: Sequence[Entry], course: Course) -> str:
@@ -87,7 +87,7 @@ def classroom(entry: Entry, root: Path) -> str:
 
 
 def _problems(entry: Entry) -> Iterator[tuple[Entry, ExerciseResult, CheckResult]]:
-    """The first check of each exercise that went wrong; a cause that several exercises share comes once."""
+    """The first failing check of each exercise; a cause that several exercises share is given once."""
     seen = set()
     for exercise in entry.result.exercises:
         for check in exercise.checks:
@@ -121,14 +121,14 @@ def _details(exercise: ExerciseResult, course: Course) -> str:
 
 
 def _fenced(text: str) -> str:
-    """The text as a code block that nothing in it can end."""
+    """The text as a code block with a fence longer than any in the text, so that the text cannot end it."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}text\n{text}\n{fence}"
 
 
 def _plain(text: str) -> str:
-    """Text that is no Markdown and no HTML."""
+    """Text on one line whose Markdown and HTML characters are escaped."""
     return re.sub(r"([\\`*_{}\[\]()<>#+!|&~@:$-])", r"\\\1", one_line(text, 500))
 
 

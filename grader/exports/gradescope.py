@@ -1,4 +1,4 @@
-"""Gradescope's results.json of one submission. Always something that Gradescope can read, also when grading failed."""
+"""Gradescope's results.json of one submission. Gradescope can always read it, also when grading failed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from grader.text import clean, percent, points
 
 
 def results(entry: Entry, course: Course) -> bytes:
-    """The file: a test for each exercise, all of them visible, as one hidden test would hide the total."""
+    """The file, with a visible test for each exercise: Gradescope hides the total if one test is hidden."""
     row, result = entry.row, entry.result
     share = percent(row.score, row.max)
     lines = [f"{points(row.score, row.max)} points" + ("" if share is None else f", {share:.1f}%")]
@@ -38,7 +38,7 @@ def results(entry: Entry, course: Course) -> bytes:
 
 
 def failure(message: str) -> bytes:
-    """The file when there is no result: what went wrong, and no points."""
+    """The file when there is no result: the message, and no points."""
     document = {"score": 0.0, "output": clean(message), "output_format": "text", "visibility": "visible", "tests": []}
     return msgspec.json.encode(document) + b"\n"
 

@@ -19,16 +19,16 @@ _OURS = "Automatic feedback"
 
 
 def fill(path: Path, entries: Sequence[Entry], course: Course) -> tuple[bytes, list[str]]:
-    """The worksheet with grades and feedback, and notes on what was left out. Feedback of a person's stays.
+    """The worksheet with grades and feedback, and notes on what was left out. Feedback that a person wrote stays.
 
     Raises:
-        UserError: it is no such file.
+        UserError: it is not a Moodle grading worksheet.
     """
     sheet = Sheet.read(path)
     head = {cell.value.strip().lower(): c for c, cell in enumerate(sheet.rows[0])} if sheet.rows else {}
     if "grade" not in head or not ({"identifier", "full name"} & head.keys()):
         raise UserError(
-            f"{path} is no Moodle grading worksheet",
+            f"{path} is not a Moodle grading worksheet",
             fix="download it: in the assignment's submissions, Download grading worksheet (offline grading must be on)",
         )
     ids = [head[name] for name in _IDS if name in head]
