@@ -114,7 +114,7 @@ def _progress(run: Run) -> Iterator[str]:
     if run.finished or not run.left:
         return
     if not _is_alive(run):
-        yield "it was interrupted: the same command goes on"
+        yield "it was interrupted: run the same command to continue"
     elif run.fresh:
         took = (moment(run.last) - moment(run.started)).total_seconds()
         yield f"about {_duration(took / run.fresh * run.left)} to go"
