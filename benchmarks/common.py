@@ -18,9 +18,9 @@ PYTHON = sys.executable
 
 
 def make_class(course: Course, folder: Path, count: int, topics: list[str]) -> list[Path]:
-    """Writes submissions of some topics: every third all right, one in five half done, the others with mistakes.
+    """Writes submissions of some topics: every third is right, one in five is half done, the others have mistakes.
 
-    Deterministic. A wrong one is the solution with one misconception in each of three exercises of every topic.
+    Always the same ones. A wrong one is the solution with one misconception in each of three exercises of every topic.
     """
     made = []
     for number in range(count):

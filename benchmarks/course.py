@@ -3,8 +3,8 @@
     python benchmarks/course.py [--rounds 3] [--exercises 12]
 
 The submission is the course's solutions, all topics. Cold is a fresh ``grader check`` each time, warm a submission on a
-worker that has graded two. Seconds per topic and the dearest exercises come from a judge in this process, warm as well.
-Bars: at most 20 s cold and 8 s warm on 2 cores.
+worker that has graded two. Seconds per topic and the most expensive exercises are measured with a warm judge in this
+process. Limits: at most 20 s cold and 8 s warm on 2 cores.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _once(course: Course, judge: Judge) -> dict[str, dict[str, float]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--exercises", type=int, default=12, help="how many of the dearest exercises to print")
+    parser.add_argument("--exercises", type=int, default=12, help="how many of the most expensive exercises to print")
     args = parser.parse_args()
     course = Course.load(None)
     costs = by_exercise(course)

@@ -1,4 +1,4 @@
-"""What ranks cost in the sandbox, and whether they last: two-rank runs in a row of right answers, timed.
+"""The cost of ranks in the sandbox, and whether they ever hang: right answers run on two ranks, many times.
 
     python benchmarks/ranks.py [RUNS]
 
@@ -49,7 +49,7 @@ def main(runs: int) -> int:
     topic = TopicProcess(host, "ddp", files, time.monotonic() + 3600)
 
     def measured(name: str, run: Callable[[SubmissionProxy], object], times: int) -> int:
-        """Runs it, each time in a fresh exercise process; how often it failed."""
+        """Runs it so many times, each in a fresh exercise process; returns how often it failed."""
         seconds, failed = [], 0
         for _ in range(times):
             exercise = topic.exercise()

@@ -1,4 +1,4 @@
-"""Whether grading repeats itself: the whole course over its solutions, again and again, byte for byte alike.
+"""Whether grading is repeatable: the course's solutions are graded again and again, and results must be equal bytes.
 
     python benchmarks/repeat.py [--runs 10]
 

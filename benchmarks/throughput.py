@@ -3,13 +3,14 @@
     python benchmarks/throughput.py [--submissions 20] [--topics TOPIC ...] [--flat 300]
 
 The floor is one process per core that has imported torch and collected the checks once, and runs them in-process with
-Hypothesis afresh for each submission. All three grade the first three topics if not told others. ``--flat N`` also
+Hypothesis afresh for each submission. All three grade the first three topics unless others are named. ``--flat N`` also
 grades N submissions and reports a worker's memory on the way.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import subprocess
 import sys
 import tempfile
@@ -66,9 +67,9 @@ def floor(submissions: list[Path], topics: list[str]) -> float:
 def floor_worker(submissions: list[str], names: list[str]) -> None:
     """Runs every check on each submission in this process, Hypothesis and shrinking as in plain pytest."""
     import torch
-    from hypothesis import settings
 
     from grader.border.proxies import SubmissionProxy
+    from grader.judge.hypothesis_adapter import changed_settings
     from grader.judge.in_process import LocalDesk
     from grader.judge.session import CollectedChecks, with_collected_checks
 
@@ -85,12 +86,15 @@ def floor_worker(submissions: list[str], names: list[str]) -> None:
                     desk: Any = LocalDesk(Path(folder), topic.name, course.kit)
                     for check in collected.of(exercise.full_name):
                         test: Any = check.item.obj
-                        if hasattr(test, "hypothesis"):
-                            own = test._hypothesis_internal_use_settings
-                            test._hypothesis_internal_use_settings = settings(own, database=None, deadline=None)
+                        own_settings = (
+                            changed_settings(test, database=None, deadline=None)
+                            if hasattr(test, "hypothesis")
+                            else contextlib.nullcontext()
+                        )
                         params = dict(check.item.callspec.params) if hasattr(check.item, "callspec") else {}
                         try:
-                            test(submission=SubmissionProxy(desk.channel()), **params)
+                            with own_settings:
+                                test(submission=SubmissionProxy(desk.channel()), **params)
                         except BaseException as error:
                             if isinstance(error, KeyboardInterrupt):
                                 raise

@@ -1,6 +1,6 @@
-"""Errors that a user can cause, told in one line; the command line prints them without a traceback.
+"""Errors that a user can cause, each with a message of one line; the command line prints them without a traceback.
 
-Never raised for the grader's own faults: those stay loud.
+Never raised for the grader's own faults: those are shown with their traceback.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 
 class UserError(Exception):
-    """Something that the user can put right.
+    """A problem that the user can solve.
 
     Attributes:
         message: one line: what is wrong.
@@ -32,7 +32,11 @@ class UserError(Exception):
 class CourseError(UserError):
     """A course that cannot be used as it is written; its text is ``path:line: message``.
 
-    Remedy: open the file at that line. ``line`` is None when the whole file is meant, for example when it is missing.
+    Remedy: open the file at that line.
+
+    Attributes:
+        file: the file that is wrong.
+        line: from 1; None when the whole file is meant, for example when it is missing.
     """
 
     def __init__(self, file: Path | str, line: int | None, message: str, fix: str | None = None) -> None:
@@ -49,22 +53,22 @@ class CourseError(UserError):
 
 
 class UnknownName(UserError):
-    """A topic or exercise that the course does not have; the message names the nearest ones.
+    """A topic or exercise that the course does not have; the message gives the most similar names.
 
-    Remedy: write ``TOPIC``, ``TOPIC.EXERCISE``, or ``EXERCISE`` where one topic only has it.
+    Remedy: write ``TOPIC``, ``TOPIC.EXERCISE``, or ``EXERCISE`` where only one topic has it.
     """
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """``; did you mean `x`?`` for the names in `known` nearest to `name`; empty when none is near."""
-    near = difflib.get_close_matches(name, sorted(known), n=3)
-    likeness = [difflib.SequenceMatcher(None, match, name).ratio() for match in near]
-    near = [match for match, ratio in zip(near, likeness, strict=True) if ratio > likeness[0] - 0.1]
-    return "; did you mean " + " or ".join(f"`{match}`" for match in near) + "?" if near else ""
+    """``; did you mean `x`?`` with the names in `known` that are most similar to `name`; empty when none is similar."""
+    similar = difflib.get_close_matches(name, sorted(known), n=3)
+    ratios = [difflib.SequenceMatcher(None, match, name).ratio() for match in similar]
+    best = [match for match, ratio in zip(similar, ratios, strict=True) if ratio > ratios[0] - 0.1]
+    return "; did you mean " + " or ".join(f"`{match}`" for match in best) + "?" if best else ""
 
 
 def suggest_names(module: ModuleType) -> None:
-    """Makes ``recipes.mpl`` raise an `AttributeError` that names the nearest function of the module.
+    """Makes a misspelt ``recipes.mpl`` raise an `AttributeError` that names the most similar function of the module.
 
     A module that has a ``__getattr__`` of its own keeps it.
     """

@@ -1,4 +1,4 @@
-"""Writing a file: all of it or none. Never leaves half a file behind, nor touches any other file."""
+"""Writing a file completely or not at all. Never leaves half a file behind, and never changes any other file."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from pathlib import Path
 
 
 def write_atomically(path: Path, chunks: Iterable[bytes], *, durable: bool = True) -> None:
-    """Writes the file in one step: a reader sees the old content or the new, never a part.
+    """Writes the file in one step: a reader sees the old content or the new content, never a part.
 
     Args:
-        path: a file that exists keeps its permissions.
+        path: the file; if it exists, it keeps its permissions.
+        chunks: the content, piece by piece.
         durable: wait until the content is on the disk.
 
     Raises:
@@ -35,7 +36,7 @@ def write_atomically(path: Path, chunks: Iterable[bytes], *, durable: bool = Tru
 
 
 def _permissions(path: Path) -> int:
-    """Those of the file, or of a new one."""
+    """The permissions of the file, or those that a new file gets."""
     try:
         return path.stat().st_mode & 0o777
     except FileNotFoundError:

@@ -1,6 +1,6 @@
-"""What this machine is: cores, versions of what results depend on, and its NVIDIA GPUs, known by their files.
+"""This machine: its cores, the versions that results depend on, and its NVIDIA GPUs, found by their device files.
 
-Must never ask torch or the driver: the warm host may not touch CUDA before it forks.
+Must never ask torch or the driver: the host must not start CUDA before it forks.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from typing import Final, Literal
 from grader.errors import UserError
 
 Devices = Literal["simulated", "real", "auto"]
-"""What a check that wants GPUs gets: simulated ones, the machine's own, or its own where it has enough."""
+"""The GPUs that a check gets: simulated, the machine's own, or (auto) its own where there are enough of them."""
 
-_NODES: Final = re.compile(r"nvidia\d+|nvidiactl|nvidia-uvm(-tools)?|nvidia-modeset|dxg")
-_FOLDERS: Final = ("/sys/module/nvidia", "/sys/module/nvidia_uvm")
-_KEPT: Final = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES")
+_GPU_FILES: Final = re.compile(r"nvidia\d+|nvidiactl|nvidia-uvm(-tools)?|nvidia-modeset|dxg")
+_DRIVER_FOLDERS: Final = ("/sys/module/nvidia", "/sys/module/nvidia_uvm")
+_GPU_VARIABLES: Final = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES")
 
 
 def gpu_files(dev: Path = Path("/dev")) -> list[Path]:
-    """The device files that CUDA opens, sorted: GPUs, the control and memory devices, slices of a divided GPU."""
+    """The device files that CUDA opens, sorted: GPUs, control and memory devices, parts of a divided GPU (MIG)."""
     try:
-        found = [path for path in dev.iterdir() if _NODES.fullmatch(path.name)]
+        found = [path for path in dev.iterdir() if _GPU_FILES.fullmatch(path.name)]
         found += (dev / "nvidia-caps").glob("nvidia-cap*")
     except OSError:
         return []
@@ -35,14 +35,14 @@ def gpu_files(dev: Path = Path("/dev")) -> list[Path]:
 
 
 def why_no_gpu(dev: Path = Path("/dev")) -> str | None:
-    """Why there is no CUDA here, in a few words; None where there is."""
+    """The reason why CUDA cannot be used here, in a few words; None where it can."""
     if not any(re.fullmatch(r"nvidia\d+|dxg", path.name) for path in gpu_files(dev)):
         return "no NVIDIA GPU, or no driver for it"
     return None if _built_with_cuda() else "this build of torch has no CUDA"
 
 
 def resolve_devices(devices: Devices) -> Devices:
-    """What is meant on this machine: ``auto`` is ``simulated`` where there is no CUDA.
+    """The devices to use on this machine: ``auto`` becomes ``simulated`` where there is no CUDA.
 
     Raises:
         UserError: ``real`` where there is no CUDA.
@@ -55,23 +55,23 @@ def resolve_devices(devices: Devices) -> Devices:
 
 
 def cuda_paths() -> list[Path]:
-    """What a sandbox has to show for CUDA to work, device files among it."""
+    """The files and folders that CUDA needs inside a sandbox: device files, the driver, its libraries."""
     libraries = [
         Path(folder)
         for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":")
         if os.path.isabs(folder) and next(Path(folder).glob("libcuda.so*"), None)
     ]
-    return [path for path in (*gpu_files(), *map(Path, _FOLDERS), *libraries) if path.exists()]
+    return [path for path in (*gpu_files(), *map(Path, _DRIVER_FOLDERS), *libraries) if path.exists()]
 
 
 def gpu_environment(devices: Devices) -> dict[str, str]:
-    """What a student process finds in its environment: no GPU, unless real ones are used.
+    """Environment variables of a student process: they hide every GPU, unless real ones are used.
 
-    The check by NVML leaves CUDA alone, which would not survive a fork once it has started.
+    With the check by NVML, torch can count GPUs without starting CUDA, which does not work after a fork.
     """
     if devices == "simulated":
         return {"CUDA_VISIBLE_DEVICES": ""}
-    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    kept = {name: os.environ[name] for name in _GPU_VARIABLES if name in os.environ}
     return {**kept, "PYTORCH_NVML_BASED_CUDA_CHECK": "1"}
 
 
@@ -87,7 +87,7 @@ def _built_with_cuda() -> bool:
 
 
 def versions() -> dict[str, str]:
-    """Versions of what results depend on, of those that are installed."""
+    """Versions of Python and of the installed packages that results depend on, by name."""
     found = {"python": platform.python_version()}
     for name in ("torchkata", "torch", "hypothesis", "pytest"):
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
@@ -96,7 +96,7 @@ def versions() -> dict[str, str]:
 
 
 def cores() -> int:
-    """Cores that this process may use."""
+    """The number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

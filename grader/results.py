@@ -1,4 +1,4 @@
-"""What grading a submission yields: plain, frozen data that every report and the gradebook share.
+"""The results of grading a submission: plain, frozen data that every report and the gradebook share.
 
 Never holds live objects: everything here can be written as JSON and read back equal.
 """
@@ -36,12 +36,12 @@ CauseKind = Literal[
 
 - ``assertion``: the answer is wrong; ``exception``: the submission raised instead of answering
 - ``missing``: there is no such file or name; ``unwritten``: the exercise is still as it was handed out
-- ``unrecorded``: it failed, and the grader of that time (schema 1) kept no more than the message
-- ``timeout``: nothing came in time; ``crash``: the process ended or went over a limit
+- ``unrecorded``: it failed, and only the message is known, as the result was made in schema 1
+- ``timeout``: there was no answer in time; ``crash``: the process ended or went over a limit
 - ``no_answer``: the process sent something that is not an answer: not data, or too much of it
 - ``blocked``: another exercise must pass first
 - ``not_assessed``: the check cannot run here, e.g. without a GPU
-- ``not_simulated``: the submission uses what simulated devices do not have: somebody should look at its code
+- ``not_simulated``: the submission uses something that simulated devices do not offer: a person should look at it
 - ``grader_fault``: the check or the grader is wrong; nobody loses points
 """
 
@@ -84,7 +84,7 @@ class Frame(msgspec.Struct, frozen=True, omit_defaults=True):
 class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Why a check did not pass, as data: each fact by itself, all of them bounded, empty where there is none.
 
-    Equal causes are one cause: checks that could not run for the same reason have equal ones.
+    Checks that did not run for the same reason have equal causes, so that reports can show the cause once.
 
     Attributes:
         kind: what happened.
@@ -93,12 +93,12 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         call: the call as a line that can be pasted.
         returned: what came back, as text.
         expected: what should have come back, as text; always empty for a hidden check.
-        reason: the reason in words; empty where kind and facts say all.
+        reason: the reason in words; empty where the other fields are enough.
         exception_type: name of the exception's type, e.g. ``ValueError``.
         exception_message: the exception's text.
-        frames: the student's own lines, outermost first: of the traceback, or the one that an endless loop is at.
+        frames: the student's own lines, outermost first: the traceback, or the line that an endless loop had reached.
         prints: the beginning of what the submission printed.
-        printed: how many characters it printed in all.
+        printed: the number of characters that it printed in all.
         note: what else to know, e.g. that the same call was right when it was made alone.
         names: exercises that must pass first, or the name that is missing.
         file: the topic's file, where the cause is about that file.
@@ -129,7 +129,7 @@ class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         name: the check's name, e.g. ``rows_dotted_with_rows``.
         verdict: one of the verdict kinds.
-        message: what the student reads, made of the cause; empty when passed. To be printed, never to be read by code.
+        message: what the student reads, made from the cause; empty when passed. Code prints it and never reads it.
         cause: why it did not pass; None when passed.
     """
 
@@ -140,7 +140,15 @@ class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExerciseResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of one exercise; ``max`` is 0 when none of its checks could be assessed."""
+    """The outcome of one exercise.
+
+    Attributes:
+        name: its full name, ``topic.exercise``.
+        score: the points that it earned.
+        max: the points that it could earn; 0 when none of its checks could be assessed.
+        misconception: the name of the misconception that was recognised.
+        checks: the outcome of each check.
+    """
 
     name: str
     score: float
@@ -150,7 +158,16 @@ class ExerciseResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SubmissionResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of one submission: one line of ``results.jsonl``."""
+    """The outcome of one submission: one line of ``results.jsonl``.
+
+    Attributes:
+        schema: the version of this format.
+        submission: its name.
+        score: the points that it earned.
+        max: the points of all exercises that could be assessed.
+        exercises: in the course's order.
+        sandbox: the layers of the sandbox that were active.
+    """
 
     schema: int = SCHEMA
     submission: str
@@ -191,7 +208,7 @@ _KIND_IN_SCHEMA_1: Final[Mapping[VerdictKind, CauseKind]] = {
 
 
 def _from_schema_1(result: SubmissionResult) -> SubmissionResult:
-    """The same result with causes that hold what schema 1 kept: the verdict and the message."""
+    """The same result with causes made from the verdict and the message, which is all that schema 1 has."""
 
     def with_cause(check: CheckResult) -> CheckResult:
         kind = _KIND_IN_SCHEMA_1.get(check.verdict)

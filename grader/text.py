@@ -1,6 +1,6 @@
-"""Reports: one result, many forms. A report only shows what a result says; it never decides anything.
+"""Text for people: numbers with their nouns, points, and text from submissions made harmless.
 
-`clean` is the one place where text from submissions is made harmless for a terminal, a log or a page.
+`clean` is the only place where text from submissions is made harmless for a terminal, a log or a page.
 """
 
 from __future__ import annotations
@@ -14,18 +14,19 @@ _ESCAPES = re.compile(
     r"|\x9b[0-?]*[ -/]*[@-~]"
 )
 _CONTROL = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 but tab and newline, DEL, C1
-    "\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"  # invisible, and those that turn the writing direction
-    "\ud800-\udfff\ufffe\uffff]"  # halves of surrogate pairs cannot be encoded, and XML has no U+FFFE
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 except tab and newline, DEL, C1
+    "\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"  # invisible, or changing the writing direction
+    "\ud800-\udfff\ufffe\uffff]"  # surrogates cannot be encoded, and XML does not allow U+FFFE
 )
 _COMMAND = re.compile(r"##(\w*)\[")
 _COMMAND_LINE = re.compile(r"^(\s*):(?=:)", re.MULTILINE)
 
 
 def clean(text: str) -> str:
-    """The text without escape sequences and control characters (newlines stay), each of those as ``\\ufffd``.
+    """The text without terminal escape sequences; each control character except a newline becomes ``\\ufffd``.
 
-    Commands of CI systems are broken up: ``::command::`` at the start of a line, ``##[command]`` anywhere in one.
+    Commands of CI systems are made harmless by a space: ``::command::`` at the start of a line, ``##[command]``
+    anywhere. Tabs become spaces.
     """
     text = text.replace("\r\n", "\n").expandtabs(4)
     text = _CONTROL.sub("\ufffd", _ESCAPES.sub("", text))
@@ -33,22 +34,27 @@ def clean(text: str) -> str:
 
 
 def percent(score: float, maximum: float) -> float | None:
-    """Percent with one decimal, never rounded up to look like more than it is; None when nothing could be assessed."""
+    """The score in percent with one decimal, rounded down; None when nothing could be assessed (maximum 0)."""
     return None if maximum <= 0 else int(score / maximum * 1000 + 1e-9) / 10
 
 
-def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """A number with its noun: ``1 line``, ``2 lines``; ``plural`` for a noun that takes no plain s."""
-    return f"{number} {noun if number == 1 else plural or noun + 's'}"
+def counted(number: float, noun: str, plural: str | None = None) -> str:
+    """A number with its noun: ``1 line``, ``2 lines``, ``1.5 points``.
+
+    Args:
+        plural: needed where the plural is not the noun with an s.
+    """
+    text = str(number) if isinstance(number, int) else f"{number:g}"
+    return f"{text} {noun if number == 1 else plural or noun + 's'}"
 
 
 def points(score: float, maximum: float) -> str:
-    """``2/2``, ``1.5/2``."""
+    """Points of a maximum: ``2/2``, ``1.5/2``."""
     return f"{score:g}/{maximum:g}"
 
 
 def with_article(name: str) -> str:
-    """``a Tensor``, ``an OrderedDict``: a type's name as a sentence has it."""
+    """``a Tensor``, ``an OrderedDict``: a type's name with the right article."""
     start = name.lower()
     vowel = start.startswith(("a", "e", "i", "o", "u")) and not start.startswith(("eu", "uni", "us"))
     return f"{'an' if vowel else 'a'} {name}"

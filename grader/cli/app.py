@@ -1,6 +1,7 @@
-"""The command ``grader``: its options, how it ends, and what becomes of an error.
+"""The command ``grader``: its options, its exit codes, and how errors are printed.
 
-The commands are in the modules of who uses them. Importing it never imports torch, pytest, hypothesis or rich.
+The subcommands are in one module for each kind of user. Importing this module never imports torch, pytest,
+hypothesis or rich.
 """
 
 from __future__ import annotations
@@ -58,11 +59,11 @@ def _run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         print_error("interrupted")
         return 2
-    except BrokenPipeError:  # Who read our output has gone, as `head` does; nothing more can be printed there.
+    except BrokenPipeError:  # The reader of our output has ended, for example `head`: print no more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except Exception as error:
-        # Errors of usage: their class is not in the public part of every version of typer.
+        # Usage errors: not every version of typer has their class in its public part.
         format_message = getattr(error, "format_message", None)
         if format_message is None:
             traceback.print_exc()

@@ -23,7 +23,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def doctor() -> None:
-    """Say what this machine offers: versions, cores, memory, layers of the sandbox."""
+    """Show what this machine offers: versions, cores, memory, layers of the sandbox."""
     print_lines(_report())
 
 
@@ -41,7 +41,7 @@ def _report() -> Iterator[str]:
     with contextlib.suppress(ValueError, OSError, AttributeError):
         yield f"memory      {os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.1f} GiB"
     reason = machine.why_no_gpu()
-    count = sum(path.name != "nvidiactl" and path.name[6:].isdigit() for path in machine.gpu_files())
+    count = sum(path.name.removeprefix("nvidia").isdigit() for path in machine.gpu_files())
     real = f"real ones ({count}) where enough, else simulated" if reason is None else f"simulated ({reason})"
     yield f"devices     --devices auto means {real}"
     layers = probe_layers()

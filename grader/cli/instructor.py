@@ -62,11 +62,11 @@ def grade(
         str | None,
         typer.Option("--dask", metavar="ADDRESS", help="Grade on this Dask cluster (pip install 'torchkata[dask]')."),
     ] = None,
-    again: Annotated[bool, typer.Option("--again", help="Grade also what the gradebook has already.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Grade unchanged submissions again, too.")] = False,
     only: Annotated[
         list[str] | None, typer.Option("--only", metavar="NAME", help="A topic or exercise; may be repeated.")
     ] = None,
-    trial: Annotated[bool, typer.Option("--trial", help="A run to compare (grader diff); nothing shows it.")] = False,
+    trial: Annotated[bool, typer.Option("--trial", help="Only for grader diff: reports leave this run out.")] = False,
     roster: RosterOption = None,
     due: Due = None,
     late_penalty: LatePenalty = None,
@@ -108,9 +108,11 @@ def grade(
 
 def status(
     out: OutOption = _OUT,
-    notes: Annotated[bool, typer.Option("--notes", help="Also all that intake left out or was in doubt of.")] = False,
+    notes: Annotated[
+        bool, typer.Option("--notes", help="Also list what was left out or unclear in submissions.")
+    ] = False,
 ) -> None:
-    """Tell how far a class is graded: done, left, failed, time to go; late work and overrides."""
+    """Show how far a class is graded: done, left, failed, remaining time; late work and overrides."""
     from grader.reports.status import status_lines
 
     print_lines(status_lines(out, notes=notes))

@@ -1,4 +1,4 @@
-"""Options that several commands share, and how their text is read. Never imports what is slow: all commands wait."""
+"""Options that several commands share, and how their text is read. Imports nothing slow: every command needs it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ DEFAULT_LIMITS = Limits()
 
 
 def size(text: str) -> int:
-    """Bytes meant by ``2GiB``, ``500 MB`` or ``4096``.
+    """The number of bytes in ``2GiB``, ``500 MB`` or ``4096``.
 
     Raises:
-        typer.BadParameter: it means no size.
+        typer.BadParameter: the text is not a size.
     """
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", text.lower())
     if match is None or match[2] not in _UNITS or not (amount := int(float(match[1]) * _UNITS[match[2]])):
-        raise typer.BadParameter(f"{text!r} is no size; write for example 512MiB or 2GiB")
+        raise typer.BadParameter(f"{text!r} is not a size; write for example 512MiB or 2GiB")
     return amount
 
 
@@ -93,7 +93,7 @@ Due = Annotated[
 ]
 LatePenalty = Annotated[
     float | None,
-    typer.Option("--late-penalty", metavar="FRACTION", rich_help_panel=_LATE, help="Lost a day.  [course.toml]"),
+    typer.Option("--late-penalty", metavar="FRACTION", rich_help_panel=_LATE, help="Lost per day.  [course.toml]"),
 ]
 CheckSeconds = Annotated[float, typer.Option("--check-seconds", rich_help_panel=_LIMITS, help="Wall time of a check.")]
 TopicSeconds = Annotated[float, typer.Option("--topic-seconds", rich_help_panel=_LIMITS, help="Wall time of a topic.")]

@@ -1,4 +1,4 @@
-"""The commands that pass results on: ``report``, ``export``, ``package``, ``ci``. Importing it imports nothing slow."""
+"""The commands that make files from results: ``report``, ``export``, ``package``, ``ci``. It imports nothing slow."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Host(str, Enum):
 
 
 class Platform(str, Enum):
-    """Where `grader package` makes archives for."""
+    """The platforms that `grader package` makes archives for."""
 
     gradescope = "gradescope"
 

@@ -25,6 +25,7 @@ from grader.cli.options import (
     limits_from,
 )
 from grader.errors import UserError
+from grader.text import counted
 
 
 def add_to(app: typer.Typer) -> None:
@@ -55,7 +56,7 @@ def check(
     files: Files = DEFAULT_FILES,
     prints: Prints = DEFAULT_PRINTS,
 ) -> int:
-    """Check one submission (the current folder, unless told otherwise) and say what to look at.
+    """Check one submission (by default the current folder) and say what to look at.
 
     With names, only these exercises and what they need are checked.
     """
@@ -63,7 +64,7 @@ def check(
     from grader.grading.worker_process import Worker
     from grader.machine import resolve_devices
 
-    resolve_devices(devices)  # refused before anything is started
+    resolve_devices(devices)  # an impossible choice is refused before anything starts
     worker = Worker()  # First of all: it has to import torch, which takes longer than everything below.
     try:
         from grader.grading.one_submission import check_one
@@ -82,7 +83,7 @@ def list_exercises(course: CourseOption = None) -> None:
     from grader.course import Course
 
     loaded = Course.load(course)
-    typer.echo(f"{loaded.title}: {sum(exercise.points for exercise in loaded.exercises):g} points")
+    typer.echo(f"{loaded.title}: {counted(sum(exercise.points for exercise in loaded.exercises), 'point')}")
     for topic in loaded.topics:
         typer.echo(f"\n{topic.name}  {topic.title}")
         for exercise in topic.exercises:
@@ -92,17 +93,17 @@ def list_exercises(course: CourseOption = None) -> None:
 
 def hint(
     name: Annotated[str, typer.Argument(metavar="TOPIC.EXERCISE")],
-    level: Annotated[int, typer.Option("--level", min=1, help="Higher levels tell more.")] = 1,
+    level: Annotated[int, typer.Option("--level", min=1, help="A higher level says more.")] = 1,
     course: CourseOption = None,
 ) -> None:
     """Print a hint for an exercise."""
     from grader.course import Course
 
     loaded = Course.load(course)
-    meant = loaded.select([name])
-    if len(meant) != 1:
-        raise UserError(f"`{name}` is a topic", fix=f"name one exercise, for example: grader hint {meant[0]}")
-    exercise = loaded.exercise(meant[0])
+    selected = loaded.select([name])
+    if len(selected) != 1:
+        raise UserError(f"`{name}` is a topic", fix=f"name one exercise, for example: grader hint {selected[0]}")
+    exercise = loaded.exercise(selected[0])
     if level > len(exercise.hints):
         raise UserError(f"{exercise.full_name} has no level {level}", fix=f"levels go from 1 to {len(exercise.hints)}")
     typer.echo(exercise.hints[level - 1])
@@ -120,5 +121,7 @@ def init(
     from grader.course.handout import init as start
 
     written = start(Course.load(course), folder, force=force)
-    typer.echo(f"{folder}: {len(written)} files written" if written else f"{folder}: everything is there already")
+    typer.echo(
+        f"{folder}: {counted(len(written), 'file')} written" if written else f"{folder}: everything is there already"
+    )
     typer.echo(f"next: cd {folder} && grader check")

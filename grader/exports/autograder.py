@@ -1,4 +1,4 @@
-"""What runs on Gradescope: grades the one submission there and writes results.json, also when grading fails.
+"""The program that runs on Gradescope: grades one submission and writes results.json, also when grading fails.
 
 Runs no submitted code itself: it calls ``grader grade`` and reads the gradebook.
 """
@@ -29,11 +29,11 @@ def run(root: Path) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "grader", "grade", str(root / "submission"), "--out", folder, "--jobs", "1"]
         command += ["--course", str(course)] if course else []
-        told = subprocess.run(command, capture_output=True, check=False)
-        said = clean(told.stderr.decode("utf-8", "replace"))
-        print(clean(told.stdout.decode("utf-8", "replace")), said, sep="\n", flush=True)
-        if told.returncode == 4:
-            return failure(said.replace(str(root / "submission"), "your submission").removeprefix("error: "))
+        ended = subprocess.run(command, capture_output=True, check=False)
+        errors = clean(ended.stderr.decode("utf-8", "replace"))
+        print(clean(ended.stdout.decode("utf-8", "replace")), errors, sep="\n", flush=True)
+        if ended.returncode == 4:
+            return failure(errors.replace(str(root / "submission"), "your submission").removeprefix("error: "))
         with contextlib.closing(Gradebook.open_existing(Path(folder))) as book:
             entries = entries_of(book)
             if len(entries) > 1:
@@ -43,7 +43,7 @@ def run(root: Path) -> bytes:
 
 
 def main(root: Path) -> None:
-    """Writes results.json; a fault of the grader's own is in it too, and on stdout, which instructors see."""
+    """Writes results.json; a fault of the grader is reported there too, with a traceback on stdout for instructors."""
     try:
         document = run(root)
     except Exception:

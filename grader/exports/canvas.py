@@ -18,17 +18,17 @@ _IDS = ("id", "sis user id", "sis login id", "integration id")
 
 
 def fill(path: Path, entries: Sequence[Entry], column: str | None = None) -> tuple[bytes, list[str]]:
-    """The file with marks in the assignment's column, and notes on what was left out.
+    """The file with marks in the assignment's column, and notes about rows and submissions that were left out.
 
     Args:
         column: the assignment's title or id; needed where the file has several assignments.
 
     Raises:
-        UserError: it is no such file, or the column is not clear.
+        UserError: it is not a Canvas gradebook, or several columns or none could be meant.
     """
     sheet = Sheet.read(path)
     if not sheet.rows or len(sheet.rows[0]) < 2:
-        raise UserError(f"{path} is no Canvas gradebook", fix="export it in Canvas: Grades, Export")
+        raise UserError(f"{path} is not a Canvas gradebook", fix="export it in Canvas: Grades, Export")
     head = [cell.value.strip() for cell in sheet.rows[0]]
     target = _column(path, head, column)
     possible_row = next((r for r, row in enumerate(sheet.rows) if row[0].value.strip() == "Points Possible"), None)
@@ -65,19 +65,19 @@ def _column(path: Path, head: list[str], wanted: str | None) -> int:
         c: found[1] for c, name in enumerate(head) if (found := _ASSIGNMENT.match(name)) and not _TOTALS.search(name)
     }
     if wanted is None:
-        fits = list(known)
+        columns = list(known)
     else:
-        fits = [c for c, number in known.items() if wanted in (number, head[c])]
-        fits = fits or [c for c in known if wanted.lower() in head[c].lower()]
-    if len(fits) == 1:
-        return fits[0]
-    names = "; ".join(one_line(head[c]) for c in (fits or known)) or "none"
-    what = "several assignments" if fits else "no such assignment"
+        columns = [c for c, number in known.items() if wanted in (number, head[c])]
+        columns = columns or [c for c in known if wanted.lower() in head[c].lower()]
+    if len(columns) == 1:
+        return columns[0]
+    names = "; ".join(one_line(head[c]) for c in (columns or known)) or "none"
+    what = "several assignments" if columns else "no such assignment"
     raise UserError(f"{path} has {what}: {names}", fix="name one by its title or number: --column NAME")
 
 
 def _forms(name: str) -> tuple[str, ...]:
-    """``Doe, Jane`` is also ``Jane Doe``."""
+    """The forms of a name: ``Doe, Jane`` and ``Jane Doe``."""
     last, _, first = name.partition(",")
     return name, f"{first} {last}"
 

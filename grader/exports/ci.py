@@ -1,6 +1,6 @@
-"""``grader ci``: a workflow that grades every push with exactly this grader.
+"""``grader ci``: a workflow that grades every push with exactly this version of the grader.
 
-The workflow never runs a file of the repository, nor installs from it: it hands the folder to the grader.
+The workflow never runs a file of the repository and installs nothing from it: it passes the folder to the grader.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ _TORCH_INDEX = "https://download.pytorch.org/whl/cpu"
 
 
 def workflow(host: str, requirement: str | None = None, course_repository: str | None = None) -> str:
-    """The text of the file.
+    """The text of the workflow file.
 
     Args:
         host: ``github`` or ``gitlab``.
         requirement: what pip installs, instead of this version of torchkata.
-        course_repository: ``URL@COMMIT`` of a git repository with a course of one's own.
+        course_repository: ``URL@COMMIT`` of a git repository with an instructor's own course.
 
     Raises:
-        UserError: a value cannot stand in a workflow, or does not pin what it names.
+        UserError: a value is unsafe in a workflow, or the repository is not given with a commit.
     """
     template = resources.files("grader.exports").joinpath("templates", f"{host}.yml").read_text(encoding="utf-8")
     pip = "grader/bin/python -m pip install --quiet --disable-pip-version-check"
@@ -51,7 +51,7 @@ def _clone(repository: str) -> list[str]:
     url, _, commit = repository.rpartition("@")
     if not url or not re.fullmatch(r"[0-9a-f]{40}", commit):
         raise UserError(
-            f"{repository!r} names no commit", fix="write URL@COMMIT with the commit's 40 hexadecimal digits"
+            f"{repository!r} does not name a commit", fix="write URL@COMMIT with the commit's 40 hexadecimal digits"
         )
     return [
         f"git -C course fetch --quiet --depth 1 -- {_word(url)} {commit}",
@@ -60,12 +60,16 @@ def _clone(repository: str) -> list[str]:
 
 
 def _word(text: str) -> str:
-    """The text as one word of the shell that is no option, and no expression of the CI system."""
+    """The text quoted as one word of the shell.
+
+    Raises:
+        UserError: it could be read as an option, or as an expression of the CI system.
+    """
     if re.search(r"[\x00-\x1f\x7f]|\$\{\{", text) or text.startswith("-"):
-        raise UserError(f"{text!r} cannot stand in a workflow", fix="name a package or an address")
+        raise UserError(f"{text!r} cannot be used in a workflow", fix="name a package or an address")
     return shlex.quote(text)
 
 
 def _torch() -> str:
-    """The version of torch here, without its build."""
+    """The installed version of torch without its build, such as ``+cpu``."""
     return importlib.metadata.version("torch").partition("+")[0]

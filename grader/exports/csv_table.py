@@ -1,4 +1,4 @@
-"""A CSV table of the class: a row per submission, a column per exercise. No cell of it can act as a formula."""
+"""A CSV table of the class: a row per submission, a column per exercise. No cell can act as a formula."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HEAD = ["submission", "id", "points", "max", "percent", "automatic", "days late
 
 
 def table(entries: Sequence[Entry], course: Course) -> Iterator[bytes]:
-    """The file, piece by piece; exercises' points are those with overrides, empty when not assessed."""
+    """The file, piece by piece; the points of exercises include overrides, and are empty where nothing was assessed."""
     names = list(dict.fromkeys(exercise.name for entry in entries for exercise in entry.result.exercises))
     order = {exercise.full_name: number for number, exercise in enumerate(course.exercises)}
     names.sort(key=lambda name: order.get(name, len(order)))

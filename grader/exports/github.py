@@ -1,6 +1,6 @@
 """What GitHub shows: annotated lines, the step's summary, and the result that GitHub Classroom reads.
 
-Every command in the output is one that this module made: text from submissions is escaped into its data.
+Only this module makes the commands in the output: text from submissions is escaped, so that it stays data.
 """
 
 from __future__ import annotations
@@ -15,9 +15,19 @@ import msgspec
 from grader.course import Course
 from grader.exports.places import in_repository, place
 from grader.reports.entries import Entry
-from grader.reports.feedback import SYMBOLS, VERDICT_WORDS, alike, bounded, one_line, tell, worst
+from grader.reports.feedback import (
+    FAILING,
+    SYMBOLS,
+    VERDICT_WORDS,
+    bounded,
+    equal_groups,
+    explanation_of,
+    not_passed,
+    one_line,
+    worst,
+)
 from grader.results import CheckResult, ExerciseResult
-from grader.text import clean, percent, points
+from grader.text import clean, counted, percent, points
 
 _ANNOTATIONS = 10
 _SUMMARY_BYTES = 1_000_000
@@ -32,7 +42,7 @@ def commands(entries: Sequence[Entry], root: Path) -> Iterator[str]:
         title = f"{who}{exercise.name}: {VERDICT_WORDS[check.verdict]}"
         yield _command("error", bounded(check.message, 30, 300), file=file, line=str(line), title=title)
     if len(found) > _ANNOTATIONS:
-        yield _command("notice", f"{len(found) - _ANNOTATIONS} more failures are in the step's summary")
+        yield _command("notice", f"{counted(len(found) - _ANNOTATIONS, 'more failure')} in the step's summary")
 
 
 def summary(entries: Sequence[Entry], course: Course) -> str:
@@ -54,7 +64,7 @@ def classroom(entry: Entry, root: Path) -> str:
     for exercise in entry.result.exercises:
         verdict = worst(exercise)
         status = "pass" if verdict == "passed" else "error" if verdict == "error" else "fail"
-        groups = alike([check for check in exercise.checks if check.verdict != "passed"])
+        groups = equal_groups(not_passed(exercise))
         first = groups[0][0] if groups else None
         topic = exercise.name.partition(".")[0]
         file, line = place(exercise, first, entry.files(), root) if first else (in_repository(f"{topic}.py", root), 1)
@@ -77,11 +87,11 @@ def classroom(entry: Entry, root: Path) -> str:
 
 
 def _problems(entry: Entry) -> Iterator[tuple[Entry, ExerciseResult, CheckResult]]:
-    """The first check of each exercise that went wrong; a cause that several exercises share comes once."""
+    """The first failing check of each exercise; a cause that several exercises share is given once."""
     seen = set()
     for exercise in entry.result.exercises:
         for check in exercise.checks:
-            if check.verdict in ("failed", "timeout", "crashed", "error"):
+            if check.verdict in FAILING | {"error"}:
                 if check.cause is None or check.cause not in seen:
                     yield entry, exercise, check
                 seen.add(check.cause)
@@ -98,27 +108,27 @@ def _markdown(entry: Entry, course: Course) -> Iterator[str]:
         score = points(earned, most) if most else "not assessed"
         yield f"| {SYMBOLS[worst(exercise)]} | `{exercise.name}` | {score} |\n"
     for exercise in entry.result.exercises:
-        if worst(exercise) in ("failed", "timeout", "crashed", "error"):
+        if worst(exercise) in FAILING | {"error"}:
             yield _details(exercise, course)
 
 
 def _details(exercise: ExerciseResult, course: Course) -> str:
     text = f"\n<details><summary><code>{exercise.name}</code></summary>\n"
-    for group in alike([check for check in exercise.checks if check.verdict != "passed"]):
+    for group in equal_groups(not_passed(exercise)):
         text += f"\n{VERDICT_WORDS[group[0].verdict]}:\n\n{_fenced(bounded(group[0].message))}\n"
-    told = tell(course, exercise)
-    return text + (f"\n**What happened:** {_plain(told)}\n" if told else "") + "\n</details>\n"
+    explanation = explanation_of(course, exercise)
+    return text + (f"\n**What happened:** {_plain(explanation)}\n" if explanation else "") + "\n</details>\n"
 
 
 def _fenced(text: str) -> str:
-    """The text as a code block that nothing in it can end."""
+    """The text as a code block with a fence longer than any in the text, so that the text cannot end it."""
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}text\n{text}\n{fence}"
 
 
 def _plain(text: str) -> str:
-    """Text that is no Markdown and no HTML."""
+    """Text on one line whose Markdown and HTML characters are escaped."""
     return re.sub(r"([\\`*_{}\[\]()<>#+!|&~@:$-])", r"\\\1", one_line(text, 500))
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from grader.exports.places import place
 from grader.reports.entries import Entry
-from grader.reports.feedback import VERDICT_WORDS, bounded
+from grader.reports.feedback import FAILING, VERDICT_WORDS, bounded
 
 
 def code_quality(entries: Sequence[Entry], root: Path) -> bytes:
@@ -20,7 +20,7 @@ def code_quality(entries: Sequence[Entry], root: Path) -> bytes:
         files = entry.files()
         for exercise in entry.result.exercises:
             for check in exercise.checks:
-                if check.verdict not in ("failed", "timeout", "crashed", "error"):
+                if check.verdict not in FAILING | {"error"}:
                     continue
                 file, line = place(exercise, check, files, root)
                 key = f"{entry.result.submission}\0{exercise.name}\0{check.name}"

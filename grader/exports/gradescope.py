@@ -1,4 +1,4 @@
-"""Gradescope's results.json of one submission. Always something that Gradescope can read, also when grading failed."""
+"""Gradescope's results.json of one submission. Gradescope can always read it, also when grading failed."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import msgspec
 
 from grader.course import Course
 from grader.reports.entries import Entry
-from grader.reports.feedback import VERDICT_WORDS, alike, bounded, one_cause, tell, worst
+from grader.reports.feedback import VERDICT_WORDS, bounded, equal_groups, explanation_of, not_passed, one_cause, worst
 from grader.results import ExerciseResult
 from grader.text import clean, percent, points
 
 
 def results(entry: Entry, course: Course) -> bytes:
-    """The file: a test for each exercise, all of them visible, as one hidden test would hide the total."""
+    """The file, with a visible test for each exercise: Gradescope hides the total if one test is hidden."""
     row, result = entry.row, entry.result
     share = percent(row.score, row.max)
     lines = [f"{points(row.score, row.max)} points" + ("" if share is None else f", {share:.1f}%")]
@@ -38,7 +38,7 @@ def results(entry: Entry, course: Course) -> bytes:
 
 
 def failure(message: str) -> bytes:
-    """The file when there is no result: what went wrong, and no points."""
+    """The file when there is no result: the message, and no points."""
     document = {"score": 0.0, "output": clean(message), "output_format": "text", "visibility": "visible", "tests": []}
     return msgspec.json.encode(document) + b"\n"
 
@@ -60,9 +60,9 @@ def _output(exercise: ExerciseResult, course: Course) -> str:
     if cause is not None:
         return f"{VERDICT_WORDS[cause.verdict]}\n{bounded(cause.message)}"
     parts = []
-    for group in alike([check for check in exercise.checks if check.verdict != "passed"]):
+    for group in equal_groups(not_passed(exercise)):
         name = clean(group[0].name).replace("_", " ")
         more = f"\nand {len(group) - 1} more: the same" if group[1:] else ""
         parts.append(f"{name}: {VERDICT_WORDS[group[0].verdict]}\n{bounded(group[0].message)}{more}")
-    told = tell(course, exercise)
-    return "\n\n".join([*parts, *([f"what happened: {told}"] if told else [])])
+    explanation = explanation_of(course, exercise)
+    return "\n\n".join([*parts, *([f"what happened: {explanation}"] if explanation else [])])

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
 from grader.reports.entries import Entry
-from grader.reports.feedback import alike, bounded, worst
+from grader.reports.feedback import bounded, equal_groups, not_passed, worst
 from grader.results import ExerciseResult, VerdictKind
 from grader.text import clean
 
-_MOST = 25_000_000
-"""Bytes after which messages are left out: GitLab reads 30 MB."""
+_MESSAGE_BYTES = 25_000_000
+"""The size of the document from which on messages are left out, as GitLab reads at most 30 MB."""
 _ELEMENT: dict[VerdictKind, str] = {
     "failed": "failure",
     "timeout": "failure",
@@ -28,7 +28,7 @@ def document(entries: Sequence[Entry]) -> Iterator[bytes]:
     yield f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="grader" time="{total:.3f}">\n'.encode()
     size = 0
     for entry in entries:
-        for line in _suite(entry, single=len(entries) == 1, brief=size > _MOST):
+        for line in _suite(entry, single=len(entries) == 1, brief=size > _MESSAGE_BYTES):
             data = line.encode("utf-8", "replace")
             size += len(data)
             yield data
@@ -70,6 +70,6 @@ def _checks(exercise: ExerciseResult) -> Iterator[tuple[str, str, VerdictKind, s
 
 def _exercise(exercise: ExerciseResult) -> tuple[str, str, VerdictKind, str]:
     verdict = worst(exercise)
-    groups = alike([check for check in exercise.checks if check.verdict != "passed"])
+    groups = equal_groups(not_passed(exercise))
     messages = (group[0].message for group in groups)
     return exercise.name, exercise.name.partition(".")[2] or exercise.name, verdict, "\n\n".join(messages)

@@ -1,6 +1,6 @@
-"""Which row of an LMS's file is whose: by id, else by a name that only one row and one submission have.
+"""Finds each submission's row in an LMS's file: by id, else by a name that only one row and one submission have.
 
-Never guesses: what is in doubt is not matched, and said.
+Never guesses: a submission or row in doubt is not matched, and a note names it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from grader.reports.entries import Entry
 from grader.reports.feedback import one_line
+from grader.text import counted
 
 
 @dataclass(frozen=True)
@@ -48,12 +49,13 @@ def match(people: Sequence[Person], entries: Iterable[Entry], lms: str) -> tuple
     without = [one_line(person.label) for person in people if person.row not in matched]
     if without:
         more = f" and {len(without) - 10} more" if without[10:] else ""
-        notes.append(f"left as they are, {len(without)} rows without a submission: {', '.join(without[:10])}{more}")
+        rows_without = counted(len(without), "row")
+        notes.append(f"not changed: {rows_without} without a submission: {', '.join(without[:10])}{more}")
     return matched, notes
 
 
 def mark(entry: Entry, possible: float | None, comma: bool = False) -> str | None:
-    """The points with overrides and less lateness, on the scale of `possible`; None when nothing was assessed."""
+    """The final points (with overrides and late penalty) scaled to `possible`; None when nothing was assessed."""
     if entry.row.max <= 0:
         return None
     points = entry.row.final if not possible else entry.row.final / entry.row.max * possible
@@ -62,7 +64,7 @@ def mark(entry: Entry, possible: float | None, comma: bool = False) -> str | Non
 
 
 def number(text: str) -> float | None:
-    """The number that a cell means, with a decimal point or comma; None if it means none."""
+    """The number in a cell, with a decimal point or comma; None if the cell has no number."""
     try:
         return float(text.strip().replace(",", "."))
     except ValueError:
@@ -78,7 +80,7 @@ def _index(pairs: Iterable[tuple[str, Person]]) -> dict[str, list[Person]]:
 
 
 def _first(indexes: Sequence[Mapping[str, list[Person]]], keys: Iterable[str]) -> list[Person]:
-    """Those of the first key in the first column that has it."""
+    """The rows of the first key that is found, in the first column that has it; empty if none is found."""
     return next((index[key] for key in keys for index in indexes if key in index), [])
 
 

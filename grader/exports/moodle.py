@@ -11,7 +11,7 @@ from grader.errors import UserError
 from grader.exports.matching import Person, mark, match, number
 from grader.exports.sheet import Sheet, neutral
 from grader.reports.entries import Entry
-from grader.reports.feedback import one_line, tell
+from grader.reports.feedback import explanation_of, one_line
 from grader.text import points
 
 _IDS = ("identifier", "id number", "email address", "username")
@@ -19,16 +19,16 @@ _OURS = "Automatic feedback"
 
 
 def fill(path: Path, entries: Sequence[Entry], course: Course) -> tuple[bytes, list[str]]:
-    """The worksheet with grades and feedback, and notes on what was left out. Feedback of a person's stays.
+    """The worksheet with grades and feedback, and notes on what was left out. Feedback that a person wrote stays.
 
     Raises:
-        UserError: it is no such file.
+        UserError: it is not a Moodle grading worksheet.
     """
     sheet = Sheet.read(path)
     head = {cell.value.strip().lower(): c for c, cell in enumerate(sheet.rows[0])} if sheet.rows else {}
     if "grade" not in head or not ({"identifier", "full name"} & head.keys()):
         raise UserError(
-            f"{path} is no Moodle grading worksheet",
+            f"{path} is not a Moodle grading worksheet",
             fix="download it: in the assignment's submissions, Download grading worksheet (offline grading must be on)",
         )
     ids = [head[name] for name in _IDS if name in head]
@@ -72,6 +72,6 @@ def comment(entry: Entry, course: Course) -> str:
     if missed:
         parts.append(f"Not passed: {', '.join(exercise.name for exercise in missed)}.")
     for exercise in missed:
-        told = tell(course, exercise)
-        parts += [f"{exercise.name}: {told}"] if told else []
+        explanation = explanation_of(course, exercise)
+        parts += [f"{exercise.name}: {explanation}"] if explanation else []
     return html.escape(one_line(" ".join(parts), 2000), quote=False)

@@ -50,7 +50,7 @@ def gradescope(course: Course, *, own: bool, to: Path) -> None:
 
 
 def pinned() -> dict[str, str]:
-    """The distributions that the grader needs here, those they need included, with their versions."""
+    """The versions of all packages that the grader needs on this machine, directly or indirectly, by name."""
     from packaging.requirements import Requirement
     from packaging.utils import canonicalize_name
 
@@ -64,7 +64,7 @@ def pinned() -> dict[str, str]:
         try:
             found[name] = importlib.metadata.version(name).partition("+")[0]
         except importlib.metadata.PackageNotFoundError:
-            continue  # Not needed here: torch names packages of CUDA that its CPU build does without.
+            continue  # Not needed here: torch lists CUDA packages that its CPU build does not install.
         waiting += [Requirement(text) for text in importlib.metadata.requires(name) or ()]
     return found
 

@@ -1,4 +1,4 @@
-"""Where in a repository the code of an exercise is: the line that a failure points at, else its definition."""
+"""The place of a failure in a repository: the line that raised or looped, else the exercise's definition."""
 
 from __future__ import annotations
 

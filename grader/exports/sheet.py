@@ -1,4 +1,4 @@
-"""A CSV file of somebody else's, of which single cells are replaced; every other byte stays as it is."""
+"""A downloaded CSV file in which single cells are replaced; every other byte stays as it is."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Sheet:
         return cls(text, encoding, delimiter, _rows(text, delimiter))
 
     def value(self, row: int, column: int) -> str:
-        """The cell as it was; empty where the row is too short."""
+        """The cell's value in the file; empty where the row is too short."""
         cells = self.rows[row]
         return cells[column].value if column < len(cells) else ""
 
@@ -96,7 +96,7 @@ class Sheet:
 
 
 def neutral(text: str) -> str:
-    """Text for a cell of a CSV file that no spreadsheet takes for a formula."""
+    """Text for a cell of a CSV file, changed so that no spreadsheet reads it as a formula."""
     text = clean(text)
     return f"'{text}" if text.lstrip().startswith(("=", "+", "-", "@")) else text
 

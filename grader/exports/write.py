@@ -27,7 +27,7 @@ FILES = {
     "gitlab": "code-quality.json",
     "github": "",
 }
-"""Each format, and the file beside the gradebook that it goes to where no other is named."""
+"""For each format, its file beside the gradebook, used where no other file is named."""
 
 
 class ExportSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,8 +39,8 @@ class ExportSettings(msgspec.Struct, frozen=True, kw_only=True):
         to: the file to write, ``-`` for stdout; None: beside the gradebook.
         into: Canvas, Moodle: the file that was downloaded.
         column: Canvas: the assignment's title or number.
-        submission: only this one; None: all.
-        run: of the gradebook; None: the last one.
+        submission: the only one to export; None: all.
+        run: the number of a run in the gradebook; None: the last one.
         root: GitHub, GitLab: the repository, to name files in it.
     """
 
@@ -138,7 +138,7 @@ def _github(entries: list[Entry], course: Course, root: Path) -> None:
 
 
 def _append(variable: str, text: str) -> None:
-    """Adds to the file that GitHub named, if it did."""
+    """Appends to the file whose path is in the variable, where GitHub has set it."""
     name = os.environ.get(variable)
     if name:
         with open(name, "ab") as stream:

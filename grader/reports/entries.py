@@ -1,4 +1,4 @@
-"""The rows of a gradebook together with the files that were graded, as reports and exports need them. Reads only."""
+"""The rows of a gradebook together with the files that were graded, as reports and exports need them. Only reads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _no_files(digest: str) -> Mapping[str, bytes]:
 
 @dataclass(frozen=True)
 class Entry:
-    """One submission of a class; its files are read when asked for, as those of a class need not fit in memory."""
+    """One submission of a class. `files` reads its files anew each time, as a class need not fit in memory."""
 
     row: Row
     files_of: Callable[[str], Mapping[str, bytes]] = _no_files
@@ -27,7 +27,7 @@ class Entry:
         return self.row.result
 
     def points_of(self, exercise: ExerciseResult) -> tuple[float, float]:
-        """Points and maximum of an exercise: those given by hand, else the automatic ones."""
+        """Points and maximum of an exercise: as given by hand, else the automatic ones."""
         given = next((one for one in self.row.overrides if one.exercise == exercise.name), None)
         return (exercise.score, exercise.max) if given is None else (given.points or 0.0, given.max)
 
@@ -40,7 +40,7 @@ def entries_of(book: Gradebook, run: int | None = None) -> list[Entry]:
     """The submissions of a run (None: the last one) in order of their names.
 
     Raises:
-        UserError: it has none.
+        UserError: the run has no results.
     """
     entries = [Entry(row, book.files) for row in book.results(run)]
     if not entries:

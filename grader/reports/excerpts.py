@@ -1,6 +1,6 @@
 """The lines of a student's file that belong to an exercise, for showing beside a failure.
 
-Reads text only: submitted code is never run, imported or handed to a parser, as it may be broken or built to break one.
+Reads text only: submitted code is never run, imported or parsed, as it may be broken or made to break a parser.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ import msgspec
 from grader.text import clean, counted
 
 _WIDTH = 160
-_AROUND = 3
-_END = re.compile(r"[^\s#)\]}]")
+_CONTEXT = 3
+_NEXT_STATEMENT = re.compile(r"[^\s#)\]}]")
+"""The start of a line at the margin that does not belong to the definition above it."""
 _HEAD = re.compile(r"\s*(?:async\s+def|def|class)\s")
 _QUOTE = re.compile(r'^\s+[rRuU]?("""|\'\'\')')
 
 
 class Line(msgspec.Struct, frozen=True):
-    """One line of an excerpt; ``number`` 0 stands for lines that were left out, which `text` says."""
+    """One line of an excerpt; with ``number`` 0, `text` says how many lines were left out here."""
 
     number: int
     text: str
@@ -35,17 +36,18 @@ class Excerpt(msgspec.Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """Characters, roughly as many as a page grows by."""
+        """About the number of characters that it adds to a page."""
         return 100 + sum(len(line.text) + 35 for line in self.lines)
 
 
 def excerpt(
     files: Mapping[str, bytes], topic: str, name: str, marks: Collection[tuple[str, int]], most: int = 60
 ) -> list[Excerpt]:
-    """The definition of exercise `name`, without docstrings, and what is round marked lines elsewhere.
+    """The definition of exercise `name`, without docstrings, and the lines around marked lines elsewhere.
 
     Args:
-        files: the submission's files.
+        files: the submission's files, by path.
+        topic: the topic of the exercise.
         marks: file and line number of the lines to mark.
         most: the most lines of one excerpt.
     """
@@ -66,14 +68,14 @@ def excerpt(
             continue
         lines = lines_in(files[path])
         here = {n for other, n in marks if other == path and (other, n) not in seen and 0 < n <= len(lines)}
-        around = {n for mark in here for n in range(mark - _AROUND, mark + _AROUND + 1) if 0 < n <= len(lines)}
+        around = {n for mark in here for n in range(mark - _CONTEXT, mark + _CONTEXT + 1) if 0 < n <= len(lines)}
         if around:
             found.append(_shown(path, lines, _cut(sorted(around), here, most), here))
     return found
 
 
 def lines_in(content: bytes) -> list[str]:
-    """The lines of a file as Python counts them, first at index 0."""
+    """The lines of a file as Python counts them; the first line has index 0."""
     return re.split(r"\r\n|\r|\n", content.decode("utf-8-sig", "replace"))
 
 
@@ -86,7 +88,7 @@ def definition(lines: list[str], name: str) -> tuple[int, int]:
     start = end = starts[-1]
     for number in range(start + 1, len(lines) + 1):
         line = lines[number - 1]
-        if _END.match(line):
+        if _NEXT_STATEMENT.match(line):
             break
         if line.strip() and not line.startswith("#"):
             end = number
@@ -121,7 +123,7 @@ def _docstring(lines: list[str], start: int, end: int) -> range:
 
 
 def _cut(numbers: list[int], marked: Collection[int], most: int) -> list[int]:
-    """At most `most` of the numbers: the first, moved on as far as it takes to have the first marked one among them."""
+    """At most `most` of the numbers: from the first, or around the first marked one if it would be cut off."""
     at = next((index for index, number in enumerate(numbers) if number in marked), 0)
     first = max(0, at - most // 2) if at >= most else 0
     return numbers[first : first + most]

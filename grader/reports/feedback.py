@@ -1,4 +1,4 @@
-"""What every report says about a result, before it is given a form: marks, words, groups of equal checks, what to tell.
+"""What every report says about a result, whatever its format: symbols, words, groups of equal checks, explanations.
 
 Decides nothing and prints nothing: terminal, pages and exports share it, so that all of them say the same.
 """
@@ -11,10 +11,10 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from grader.course import Course, misconceptions_of
+from grader.course import Course, Exercise, misconceptions_of
 from grader.errors import UserError
 from grader.results import Cause, CheckResult, ExerciseResult, VerdictKind
-from grader.text import clean
+from grader.text import clean, counted
 
 WORST_FIRST: tuple[VerdictKind, ...] = ("error", "crashed", "timeout", "failed", "blocked", "skipped", "passed")
 SYMBOLS: dict[VerdictKind, str] = {
@@ -35,10 +35,12 @@ VERDICT_WORDS: dict[VerdictKind, str] = {
     "skipped": "skipped",
     "error": "the grader's own fault, no points are lost",
 }
+FAILING: frozenset[VerdictKind] = frozenset({"failed", "timeout", "crashed"})
+"""Verdicts of a check that ran and did not pass because of the submission."""
 
 
 def worst(exercise: ExerciseResult) -> VerdictKind:
-    """The verdict that an exercise shows; a skipped check does not hide that the others passed."""
+    """The verdict that is shown for an exercise: the worst of its checks; ``skipped`` only where none passed."""
     kinds = {check.verdict for check in exercise.checks}
     for kind in WORST_FIRST:
         if kind in kinds and not (kind == "skipped" and "passed" in kinds):
@@ -46,8 +48,13 @@ def worst(exercise: ExerciseResult) -> VerdictKind:
     return "skipped"
 
 
-def alike(checks: Sequence[CheckResult]) -> list[list[CheckResult]]:
-    """The checks in groups of equal verdict and cause, in order of their first."""
+def not_passed(exercise: ExerciseResult) -> list[CheckResult]:
+    """The checks of an exercise that did not pass."""
+    return [check for check in exercise.checks if check.verdict != "passed"]
+
+
+def equal_groups(checks: Sequence[CheckResult]) -> list[list[CheckResult]]:
+    """The checks in groups of equal verdict and cause; groups are in the order of their first checks."""
     groups: dict[tuple[str, Cause | None], list[CheckResult]] = {}
     for check in checks:
         groups.setdefault((check.verdict, check.cause), []).append(check)
@@ -55,14 +62,17 @@ def alike(checks: Sequence[CheckResult]) -> list[list[CheckResult]]:
 
 
 def one_cause(exercise: ExerciseResult) -> CheckResult | None:
-    """The check that speaks for all where one cause, such as a failing import, stopped every check; else None."""
-    not_passed = [check for check in exercise.checks if check.verdict != "passed"]
-    alone = len(not_passed) == len(exercise.checks) > 1 and len(alike(not_passed)) == 1
-    return not_passed[0] if alone else None
+    """The first check, where one cause (such as a failing import) stopped all checks of the exercise; else None."""
+    checks = exercise.checks
+    is_shared = len(checks) > 1 and checks[0].verdict != "passed" and len(equal_groups(checks)) == 1
+    return checks[0] if is_shared else None
 
 
-def tell(course: Course, exercise: ExerciseResult) -> str | None:
-    """What to tell about the misconception that was recognised, in one line; its name if the course knows no more."""
+def explanation_of(course: Course, exercise: ExerciseResult) -> str | None:
+    """The explanation of the misconception that was recognised, in one line; None if there is none.
+
+    It is the misconception's name where the course no longer has it.
+    """
     if exercise.misconception is None:
         return None
     with contextlib.suppress(UserError):
@@ -72,24 +82,32 @@ def tell(course: Course, exercise: ExerciseResult) -> str | None:
     return exercise.misconception.replace("_", " ")
 
 
+def hint_command(exercise: Exercise | None, *, is_first_shown: bool) -> str | None:
+    """The command that prints the next hint of an exercise; None when there is no further one."""
+    shown = 1 if is_first_shown else 0
+    if exercise is None or len(exercise.hints) <= shown:
+        return None
+    return f"grader hint {exercise.full_name}{' --level 2' if is_first_shown else ''}"
+
+
 def one_line(text: str, width: int = 120) -> str:
-    """Text from outside, such as a submission's name, made harmless, on one line and bounded."""
+    """Text from a submission (such as its name) made harmless, on one line, with at most `width` characters."""
     text = clean(text[: 4 * width]).replace("\n", "\ufffd")
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def file_stem(submission: str) -> str:
-    """A file name for a submission, without extension: always the same, safe on every file system, unique."""
+    """A unique file name for a submission, without extension: always the same, and safe on every file system."""
     plain = unicodedata.normalize("NFKD", submission[:60]).encode("ascii", "ignore").decode().lower()
     slug = re.sub(r"[^a-z0-9]+", "-", plain)[:60].strip("-")
     return f"{slug or 'submission'}-{hashlib.sha256(submission.encode('utf-8', 'replace')).hexdigest()[:10]}"
 
 
 def bounded(message: str, lines: int = 60, width: int = 2000) -> str:
-    """A message made harmless and cut to a size that a reader can take in."""
+    """A message made harmless and cut to at most so many lines of at most so many characters (`width`)."""
     found = clean(message).rstrip().split("\n")
     kept = [line[:width] for line in found[:lines]]
-    return "\n".join(kept + ([f"… and {len(found) - lines} more lines"] if len(found) > lines else []))
+    return "\n".join(kept + ([f"… and {counted(len(found) - lines, 'more line')}"] if len(found) > lines else []))
 
 
 def lines_of(check: CheckResult) -> list[tuple[str, int]]:
@@ -98,24 +116,24 @@ def lines_of(check: CheckResult) -> list[tuple[str, int]]:
 
 
 def is_brief(check: CheckResult) -> bool:
-    """Whether the reason is all there is to say: no call, no line of the student's, no prints, and no second line."""
+    """Whether the message is only a reason of one line: no call, no lines of the student's code, no prints."""
     cause = check.cause
     if cause is None or cause.kind == "unrecorded" or cause.stage == "submission":
         return False
-    more = cause.sentence or cause.call or cause.returned or cause.frames or cause.prints or cause.note
-    return not more and "\n" not in cause.reason + cause.exception_message
+    has_more = cause.sentence or cause.call or cause.returned or cause.frames or cause.prints or cause.note
+    return not has_more and "\n" not in cause.reason + cause.exception_message
 
 
 def headline(check: CheckResult) -> str:
-    """What a failure is about, in one line: the check's sentence, else the reason, else the check's name."""
+    """A failure in one line: the check's sentence, else the exception or the reason, else the check's name."""
     cause = check.cause
     if cause is None:
         return check.name.replace("_", " ")
     if cause.sentence:
         return cause.sentence
     if cause.exception_type:
-        what = f"{cause.file} cannot be imported: " if cause.stage == "import" else ""
-        return f"{what}{cause.exception_type}: {cause.exception_message}".partition("\n")[0]
+        prefix = f"{cause.file} cannot be imported: " if cause.stage == "import" else ""
+        return f"{prefix}{cause.exception_type}: {cause.exception_message}".partition("\n")[0]
     if cause.stage == "import" and cause.kind != "timeout":
         return f"importing {cause.file} {cause.reason}"
     return cause.reason.partition("\n")[0] or check.name.replace("_", " ")

@@ -1,7 +1,7 @@
 """``grader report``: a folder of pages that a browser shows from the disk, without a network.
 
-Everything from submissions is escaped by the templates after `clean`; a page forbids itself all scripts but the one it
-carries and all connections. Shows what results say and decides nothing.
+The templates escape everything from submissions after `clean`; the policy in each page allows only the script that the
+page carries, and no connections. Shows what results say and decides nothing.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from grader.reports.html_class import class_page
 from grader.reports.html_feedback import Pages
 from grader.text import clean, points
 
-_OURS = re.compile(r"[a-z0-9-]*-[0-9a-f]{10}\.html")
-_ALL_BYTES = 9_000_000
-"""What the pages of a class of up to 300 may come to: code is shown as long as there is room for it."""
+_PAGE_NAME = re.compile(r"[a-z0-9-]*-[0-9a-f]{10}\.html")
+_REPORT_BYTES = 9_000_000
+"""The size of all pages of a class of up to 300 submissions; code is shown only while there is room for it."""
 
 
 def write_report(entries: Sequence[Entry], course: Course, out: Path) -> Path:
@@ -37,7 +37,7 @@ def write_report(entries: Sequence[Entry], course: Course, out: Path) -> Path:
     """
     pages = {page_name(entry.result.submission): entry for entry in entries}
     environment = _environment()
-    feedback = Pages(course, page_bytes=_ALL_BYTES // min(max(len(entries), 30), 300))
+    feedback = Pages(course, page_bytes=_REPORT_BYTES // min(max(len(entries), 30), 300))
     template = environment.get_template("feedback.html")
     students = out / "students"
     try:
@@ -66,10 +66,10 @@ def _write(path: Path, text: str) -> None:
 
 
 def _remove_old(students: Path, kept: Iterable[str]) -> None:
-    """Pages of an earlier report whose submissions this one does not have."""
+    """Removes the pages of an earlier report whose submissions are not in this one."""
     names = set(kept)
     for file in students.iterdir():
-        if _OURS.fullmatch(file.name) and file.name not in names and file.is_file() and not file.is_symlink():
+        if _PAGE_NAME.fullmatch(file.name) and file.name not in names and file.is_file() and not file.is_symlink():
             file.unlink()
 
 

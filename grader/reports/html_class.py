@@ -1,4 +1,4 @@
-"""What the class page shows: how the class did as a whole, where it had trouble, and a table of everybody.
+"""What the class page shows: how the class did as a whole, where it had trouble, and a table of all submissions.
 
 Makes data for the template; escapes nothing and forms no HTML.
 """
@@ -12,17 +12,16 @@ from dataclasses import dataclass
 
 from grader.course import Course
 from grader.reports.entries import Entry
-from grader.reports.feedback import headline, one_cause, one_line, tell, worst
+from grader.reports.feedback import FAILING, explanation_of, headline, one_cause, one_line, worst
 from grader.results import ExerciseResult, SubmissionResult, VerdictKind
 from grader.text import counted, percent, points
 
-_MOST = 10
-_FAILING = ("failed", "timeout", "crashed")
+_MOST_COMMON = 10
 
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar of the score distribution."""
+    """One bar of the score distribution; ``share`` is its height as a fraction of the highest bar."""
 
     label: str
     count: int
@@ -30,8 +29,16 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One exercise of the heat map; ``rate`` is a percentage of those that could be assessed, None for nobody."""
+class ExerciseRate:
+    """One exercise of the heat map.
+
+    Attributes:
+        index: its number in the course, which `TableRow.missed` refers to.
+        passed: the number of submissions that passed it.
+        assessed: the number of submissions where it could be assessed.
+        rate: passed in percent of assessed; None where nobody was assessed.
+        level: the colour, from 0 (lowest rate) to 5 (everybody).
+    """
 
     index: int
     name: str
@@ -43,7 +50,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Common:
-    """Something that happened to several submissions."""
+    """A misconception or failure of several submissions; ``share`` is a fraction of the class."""
 
     exercise: str
     what: str
@@ -53,7 +60,7 @@ class Common:
 
 @dataclass(frozen=True)
 class TableRow:
-    """One submission in the table; ``missed`` are indexes of exercises that were not passed."""
+    """One submission in the table; ``missed`` has the indexes of the exercises that it did not pass."""
 
     name: str
     page: str
@@ -72,14 +79,14 @@ class ClassPage:
 
     facts: tuple[tuple[str, str], ...]
     bars: tuple[Bar, ...]
-    topics: tuple[tuple[str, str, tuple[Cell, ...]], ...]
+    topics: tuple[tuple[str, str, tuple[ExerciseRate, ...]], ...]
     misconceptions: tuple[Common, ...]
     failures: tuple[Common, ...]
     slowest: tuple[TableRow, ...]
     trouble: tuple[tuple[TableRow, str], ...]
     rows: tuple[TableRow, ...]
     sandboxes: tuple[tuple[str, int], ...]
-    penalties: bool
+    has_penalties: bool
 
 
 def class_page(entries: Sequence[Entry], course: Course, pages: Mapping[str, str]) -> ClassPage:
@@ -102,7 +109,7 @@ def class_page(entries: Sequence[Entry], course: Course, pages: Mapping[str, str
         trouble=tuple((row, what) for row, what in trouble if what),
         rows=rows,
         sandboxes=tuple(sandboxes.most_common()),
-        penalties=any(entry.row.late and entry.row.late.penalty for entry in entries),
+        has_penalties=any(entry.row.late and entry.row.late.penalty for entry in entries),
     )
 
 
@@ -128,7 +135,7 @@ def _bars(shares: Sequence[float]) -> Iterator[Bar]:
 
 def _heat(
     entries: Sequence[Entry], course: Course, index: Mapping[str, int]
-) -> Iterator[tuple[str, str, tuple[Cell, ...]]]:
+) -> Iterator[tuple[str, str, tuple[ExerciseRate, ...]]]:
     passed: Counter[str] = Counter()
     assessed: Counter[str] = Counter()
     for entry in entries:
@@ -136,12 +143,12 @@ def _heat(
             assessed[exercise.name] += exercise.max > 0
             passed[exercise.name] += exercise.max > 0 and exercise.score == exercise.max
     titles = {topic.name: topic.title for topic in course.topics}
-    topics: dict[str, list[Cell]] = {}
+    topics: dict[str, list[ExerciseRate]] = {}
     seen = {exercise.name for entry in entries for exercise in entry.result.exercises}
     for name, number in index.items():
         if name in seen:
             rate = int(100 * passed[name] / assessed[name]) if assessed[name] else None
-            cell = Cell(number, name.partition(".")[2], passed[name], assessed[name], rate, (rate or 0) // 20)
+            cell = ExerciseRate(number, name.partition(".")[2], passed[name], assessed[name], rate, (rate or 0) // 20)
             topics.setdefault(name.partition(".")[0], []).append(cell)
     for name, cells in topics.items():
         yield name, titles.get(name, ""), tuple(cells)
@@ -156,23 +163,23 @@ def _misconceptions(entries: Sequence[Entry], course: Course) -> Iterator[Common
                 key = (exercise.name, exercise.misconception)
                 found[key] += 1
                 example[key] = exercise
-    for key, count in found.most_common(_MOST):
-        yield Common(key[0], tell(course, example[key]) or "", count, count / len(entries))
+    for key, count in found.most_common(_MOST_COMMON):
+        yield Common(key[0], explanation_of(course, example[key]) or "", count, count / len(entries))
 
 
 def _failures(entries: Sequence[Entry]) -> Iterator[Common]:
     found: Counter[tuple[str, str]] = Counter()
     for entry in entries:
         found.update({key for exercise in entry.result.exercises for key in _failed(exercise)})
-    for (where, what), count in found.most_common(_MOST):
+    for (where, what), count in found.most_common(_MOST_COMMON):
         yield Common(where, what, count, count / len(entries))
 
 
 def _failed(exercise: ExerciseResult) -> Iterator[tuple[str, str]]:
-    """Where and what, in words: the check's sentence, or the one cause that stopped all of them."""
+    """The place and the headline of each failure: of every check, or of the one cause that stopped all of them."""
     shared = one_cause(exercise)
     for check in exercise.checks if shared is None else [shared]:
-        if check.verdict in _FAILING:
+        if check.verdict in FAILING:
             of_topic = check.cause is not None and check.cause.stage != "check"
             where = exercise.name.partition(".")[0] if of_topic else exercise.name
             yield where, one_line(headline(check), 160)
@@ -183,7 +190,7 @@ def _row(entry: Entry, index: Mapping[str, int], pages: Mapping[str, str]) -> Ta
     missed = (str(index[e.name]) for e in result.exercises if e.max > 0 and e.score < e.max)
     kinds = Counter(worst(exercise) for exercise in result.exercises)
     notable = ["fault of the grader"] if kinds["error"] else []
-    notable += [f"{kinds[kind]} {word}" for kind, word in _WORDS.items() if kinds[kind]]
+    notable += [f"{kinds[kind]} {word}" for kind, word in _NOTABLE.items() if kinds[kind]]
     named = sum(exercise.misconception is not None for exercise in result.exercises)
     notable += [counted(named, "misconception")] if named else []
     notable += [f"{len(entry.row.overrides)} by hand"] if entry.row.overrides else []
@@ -203,18 +210,17 @@ def _row(entry: Entry, index: Mapping[str, int], pages: Mapping[str, str]) -> Ta
     )
 
 
-_WORDS: dict[VerdictKind, str] = {"crashed": "crashed", "timeout": "too slow", "skipped": "not assessed"}
+_NOTABLE: dict[VerdictKind, str] = {"crashed": "crashed", "timeout": "too slow", "skipped": "not assessed"}
 
 
 def _trouble(result: SubmissionResult) -> str:
-    """Which exercises crashed, took too long or could not be graded."""
+    """The exercises that crashed, took too long or could not be graded, in words; empty where there are none."""
     found = [(worst(e), e.name) for e in result.exercises if worst(e) in ("crashed", "timeout", "error")]
     words = {"crashed": "crashed", "timeout": "took too long", "error": "fault of the grader"}
     texts = []
     for kind in words:
         names = [name for verdict, name in found if verdict == kind]
         if names:
-            texts.append(
-                f"{words[kind]}: {', '.join(names[:3])}" + (f" and {len(names) - 3} more" if names[3:] else "")
-            )
+            more = f" and {len(names) - 3} more" if names[3:] else ""
+            texts.append(f"{words[kind]}: {', '.join(names[:3])}{more}")
     return "; ".join(texts)

@@ -6,93 +6,68 @@ Makes data for the template; escapes nothing and forms no HTML.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
-from grader.course import Course, Exercise
+from grader.course import Course
 from grader.gradebook import Override
 from grader.reports.entries import Entry
-from grader.reports.excerpts import Excerpt, excerpt
-from grader.reports.feedback import VERDICT_WORDS, alike, bounded, is_brief, lines_of, one_cause, one_line, tell, worst
-from grader.results import CheckResult, ExerciseResult, SubmissionResult, VerdictKind
-from grader.text import percent, points
+from grader.reports.excerpts import excerpt
+from grader.reports.feedback import (
+    FAILING,
+    VERDICT_WORDS,
+    bounded,
+    equal_groups,
+    explanation_of,
+    hint_command,
+    is_brief,
+    lines_of,
+    not_passed,
+    one_cause,
+    one_line,
+    worst,
+)
+from grader.reports.feedback_page import CheckGroup, ExercisePart, FeedbackPage, TopicPart
+from grader.results import CheckResult, ExerciseResult, SubmissionResult
+from grader.text import counted, percent, points
 
 _LINES = 60
 _FEW_LINES = 12
 
 
-@dataclass(frozen=True)
-class Told:
-    """One group of equal checks: whose they are, how they ended, and the message; ``brief`` when that is one line."""
+@dataclass
+class _Room:
+    """The room that a page still has for code, in bytes, and the most lines of a message on it."""
 
-    heading: str
-    verdict: VerdictKind
-    words: str
-    message: str
-    brief: bool = False
-    others: int = 0
+    code_bytes: int
+    message_lines: int
 
-
-@dataclass(frozen=True)
-class ExercisePart:
-    """One exercise on the page."""
-
-    name: str
-    verdict: VerdictKind
-    score: str
-    told: tuple[Told, ...] = ()
-    tell: str | None = None
-    hint: str | None = None
-    more: str | None = None
-    code: tuple[Excerpt, ...] = ()
-    code_left_out: bool = False
-
-
-@dataclass(frozen=True)
-class TopicPart:
-    """One topic on the page: what passed is one line, what did not is shown in full."""
-
-    name: str
-    title: str
-    score: float
-    max: float
-    passed: tuple[ExercisePart, ...]
-    others: tuple[ExercisePart, ...]
-    cause: Told | None = None
-
-
-@dataclass(frozen=True)
-class FeedbackPage:
-    """One submission's page."""
-
-    name: str
-    score: str
-    share: float | None
-    fault: bool
-    not_assessed: float
-    late: str
-    final: str
-    overrides: tuple[str, ...]
-    notes: tuple[str, ...]
-    sandbox: tuple[str, ...]
-    topics: tuple[TopicPart, ...] = field(default_factory=tuple)
+    def take(self, size: int) -> bool:
+        """Takes the bytes if there are enough, and returns whether there were."""
+        if size > self.code_bytes:
+            return False
+        self.code_bytes -= size
+        return True
 
 
 class Pages:
-    """Makes the pages of a class; code is left out of a page that would become larger than about `page_bytes`."""
+    """Makes the feedback pages of a class.
+
+    Args:
+        page_bytes: about the largest size of a page; code that would make it larger is left out.
+    """
 
     def __init__(self, course: Course, page_bytes: int) -> None:
         self._course = course
         self._page_bytes = page_bytes
         self._exercises = {exercise.full_name: exercise for exercise in course.exercises}
         self._titles = {topic.name: topic.title for topic in course.topics}
-        self._lines = _LINES
-        self._tells: dict[tuple[str, str | None], str | None] = {}
+        self._explanations: dict[tuple[str, str | None], str | None] = {}
 
     def page(self, entry: Entry) -> FeedbackPage:
         """The page of one submission."""
         result, row, files = entry.result, entry.row, entry.files()
-        left = [self._page_bytes - _size_without_code(result)]
-        self._lines = _LINES if left[0] > 0 else _FEW_LINES
+        code_bytes = self._page_bytes - _size_without_code(result)
+        room = _Room(code_bytes, _LINES if code_bytes > 0 else _FEW_LINES)
         topics: dict[str, list[ExerciseResult]] = {}
         for exercise in result.exercises:
             topics.setdefault(exercise.name.partition(".")[0], []).append(exercise)
@@ -107,14 +82,17 @@ class Pages:
             not_assessed=self._not_assessed(result, {one.exercise for one in row.overrides}),
             notes=tuple(one_line(note, 400) for note in row.notes),
             sandbox=result.sandbox,
-            topics=tuple(self._topic(name, exercises, files, left) for name, exercises in topics.items()),
+            topics=tuple(self._topic(name, exercises, files, room) for name, exercises in topics.items()),
         )
 
     def _topic(
-        self, name: str, exercises: Sequence[ExerciseResult], files: Mapping[str, bytes], left: list[int]
+        self, name: str, exercises: Sequence[ExerciseResult], files: Mapping[str, bytes], room: _Room
     ) -> TopicPart:
         cause = _shared_cause(exercises)
-        parts = [self._exercise(exercise, files, left, told=cause is None) for exercise in exercises]
+        if cause is None:
+            parts = [self._exercise(exercise, files, room) for exercise in exercises]
+        else:
+            parts = [_without_details(exercise) for exercise in exercises]
         return TopicPart(
             name=name,
             title=self._titles.get(name, ""),
@@ -125,62 +103,56 @@ class Pages:
             cause=cause,
         )
 
-    def _exercise(
-        self, exercise: ExerciseResult, files: Mapping[str, bytes], left: list[int], told: bool
-    ) -> ExercisePart:
-        topic, _, name = exercise.name.partition(".")
-        verdict = worst(exercise)
-        score = "not assessed" if exercise.max == 0 else points(exercise.score, exercise.max)
-        if verdict == "passed" or not told:
-            return ExercisePart(name or topic, verdict, score)
+    def _exercise(self, exercise: ExerciseResult, files: Mapping[str, bytes], room: _Room) -> ExercisePart:
+        part = _without_details(exercise)
+        if part.verdict == "passed":
+            return part
+        failures = not_passed(exercise)
         cause = one_cause(exercise)
-        not_passed = [check for check in exercise.checks if check.verdict != "passed"]
-        groups = (
-            [_told([cause], "", self._lines)]
-            if cause
-            else [_told(group, group[0].name, self._lines) for group in alike(not_passed)]
-        )
-        helps = cause is None and bool({"failed", "timeout", "crashed"} & {check.verdict for check in not_passed})
+        if cause is not None:
+            part = replace(part, groups=(_group([cause], "", room.message_lines),))
+        else:
+            groups = (_group(checks, checks[0].name, room.message_lines) for checks in equal_groups(failures))
+            part = replace(part, groups=tuple(groups))
+            if FAILING & {check.verdict for check in failures}:
+                part = self._with_help(part, exercise)
+        if part.verdict not in FAILING or _needs_no_code(cause):
+            return part
+        topic, _, name = exercise.name.partition(".")
+        code = tuple(excerpt(files, topic, name, {mark for check in failures for mark in lines_of(check)}))
+        if code and not room.take(sum(piece.size for piece in code)):
+            return replace(part, code_left_out=True)
+        return replace(part, code=code)
+
+    def _with_help(self, part: ExercisePart, exercise: ExerciseResult) -> ExercisePart:
+        """The part with the misconception's explanation, else with the first hint, and where further hints are."""
         known = self._exercises.get(exercise.name)
-        tells = self._tell(exercise) if helps else None
-        code: list[Excerpt] = []
-        if verdict in ("failed", "timeout", "crashed") and not _nothing_to_show(cause):
-            marks = {mark for check in not_passed for mark in lines_of(check)}
-            code = excerpt(files, topic, name, marks)
-        size = sum(part.size for part in code)
-        fits = not code or size <= left[0]
-        left[0] -= size if fits else 0
-        return ExercisePart(
-            name=name or topic,
-            verdict=verdict,
-            score=score,
-            told=tuple(groups),
-            tell=tells,
-            hint=known.hints[0] if helps and not tells and known and known.hints else None,
-            more=_more(known, bool(tells)) if helps else None,
-            code=tuple(code) if fits else (),
-            code_left_out=not fits,
-        )
+        explanation = self._explanation(exercise)
+        hint = known.hints[0] if not explanation and known and known.hints else None
+        command = hint_command(known, is_first_shown=not explanation)
+        return replace(part, explanation=explanation, hint=hint, hint_command=command)
 
-    def _tell(self, exercise: ExerciseResult) -> str | None:
+    def _explanation(self, exercise: ExerciseResult) -> str | None:
         key = (exercise.name, exercise.misconception)
-        if key not in self._tells:
-            self._tells[key] = tell(self._course, exercise)
-        return self._tells[key]
+        if key not in self._explanations:
+            self._explanations[key] = explanation_of(self._course, exercise)
+        return self._explanations[key]
 
-    def _not_assessed(self, result: SubmissionResult, by_hand: set[str]) -> float:
+    def _not_assessed(self, result: SubmissionResult, by_hand: set[str]) -> str:
+        """The points of exercises that could not be assessed, as text; empty when there are none."""
         left_out = (e.name for e in result.exercises if not e.max and e.checks and e.name not in by_hand)
         missing = (self._exercises.get(name) for name in left_out)
-        return sum(exercise.points for exercise in missing if exercise)
+        amount = sum(exercise.points for exercise in missing if exercise)
+        return counted(amount, "point") if amount else ""
 
 
 def _override(one: Override) -> str:
-    stale = " (given for other work than this)" if one.stale else ""
+    stale = " (given for earlier work)" if one.stale else ""
     return one_line(f"{one.exercise}: {points(one.points or 0.0, one.max)} by {one.who}: {one.why}{stale}", 400)
 
 
 def _size_without_code(result: SubmissionResult) -> int:
-    """Roughly the bytes of a page."""
+    """About the size of a page without code, in bytes."""
     size = 5_000
     for exercise in result.exercises:
         messages = {check.message for check in exercise.checks} - {""}
@@ -188,28 +160,28 @@ def _size_without_code(result: SubmissionResult) -> int:
     return size
 
 
-def _shared_cause(exercises: Sequence[ExerciseResult]) -> Told | None:
-    """What stopped every exercise of a topic alike, such as a module that cannot be imported: told once."""
+def _shared_cause(exercises: Sequence[ExerciseResult]) -> CheckGroup | None:
+    """The one cause that stopped every exercise of a topic, such as a module that cannot be imported; else None."""
     checks = [check for exercise in exercises for check in exercise.checks]
-    if len(exercises) > 1 and checks and checks[0].verdict != "passed" and len(alike(checks)) == 1:
-        return _told(checks[:1], "")
+    if len(exercises) > 1 and checks and checks[0].verdict != "passed" and len(equal_groups(checks)) == 1:
+        return _group(checks[:1], "")
     return None
 
 
-def _told(group: Sequence[CheckResult], name: str, lines: int = _LINES) -> Told:
-    first = group[0]
+def _group(checks: Sequence[CheckResult], name: str, lines: int = _LINES) -> CheckGroup:
+    first = checks[0]
     heading = one_line(name).replace("_", " ")
     message = bounded(first.message, lines)
     words = VERDICT_WORDS[first.verdict]
-    return Told(heading, first.verdict, words, message, brief=is_brief(first), others=len(group) - 1)
+    return CheckGroup(heading, first.verdict, words, message, is_brief=is_brief(first), others=len(checks) - 1)
 
 
-def _nothing_to_show(check: CheckResult | None) -> bool:
-    """Whether no code of the student's belongs beside the message: one line says all."""
+def _without_details(exercise: ExerciseResult) -> ExercisePart:
+    """An exercise's name, verdict and score only."""
+    score = "not assessed" if exercise.max == 0 else points(exercise.score, exercise.max)
+    return ExercisePart(exercise.name.partition(".")[2] or exercise.name, worst(exercise), score)
+
+
+def _needs_no_code(check: CheckResult | None) -> bool:
+    """Whether a message of one line is enough, so that the student's code need not be shown beside it."""
     return check is not None and check.verdict == "failed" and is_brief(check)
-
-
-def _more(exercise: Exercise | None, told: bool) -> str | None:
-    if exercise is None or len(exercise.hints) <= (0 if told else 1):
-        return None
-    return f"grader hint {exercise.full_name}{'' if told else ' --level 2'}"

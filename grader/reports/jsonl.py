@@ -1,4 +1,4 @@
-"""``results.jsonl``: one JSON object per submission and line, in the order given. Never leaves half a file behind."""
+"""``results.jsonl``: one line with a JSON object per submission, in the given order. Never leaves half a file."""
 
 from __future__ import annotations
 

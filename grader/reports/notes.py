@@ -1,4 +1,4 @@
-"""Notes for the person at the command line, on stderr: one line each, and no flood of them."""
+"""Notes for the person at the command line, on stderr: one line each, and a limited number of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class NoteList:
     """Notes to print together: the urgent ones first, then as many others as there is room for, then their number.
 
     Args:
-        where_all: ends the line with that number: where all notes can be read.
+        where_all: where all notes can be read; it ends the line with the number of the others.
     """
 
     def __init__(self, where_all: str = "") -> None:
@@ -28,14 +28,14 @@ class NoteList:
         self._count = 0
 
     def add(self, text: str, urgent: bool = False) -> None:
-        """Keeps a note until `print`."""
+        """Keeps a note; `print` prints it, urgent ones first."""
         self._count += 1
         kept = self._urgent if urgent else self._others
         if len(kept) < _SHOWN:
             kept.append(text)
 
     def print(self) -> None:
-        """Prints them."""
+        """Prints the first notes, and the number of the others."""
         shown = [*self._urgent, *self._others][:_SHOWN]
         for text in shown:
             print_note(text)

@@ -9,13 +9,23 @@ from collections.abc import Callable, Iterator
 
 @contextlib.contextmanager
 def progress(total: int) -> Iterator[Callable[[], None]]:
-    """Shows count, rate and time to go while submissions are graded; call what it gives once for each."""
+    """Shows count, rate and remaining time while submissions are graded.
+
+    The value of the context is a function: call it once for each graded submission.
+    """
     if not sys.stderr.isatty():
         yield lambda: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn
-    from rich.progress import TimeRemainingColumn as ToGo
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        ProgressColumn,
+        Task,
+        TextColumn,
+        TimeRemainingColumn,
+    )
     from rich.text import Text
 
     class Rate(ProgressColumn):
@@ -23,7 +33,7 @@ def progress(total: int) -> Iterator[Callable[[], None]]:
             speed = task.finished_speed or task.speed
             return Text("" if speed is None else f"{60 * speed:.0f} per minute", style="dim")
 
-    columns = (TextColumn("grading"), BarColumn(), MofNCompleteColumn(), Rate(), ToGo())
+    columns = (TextColumn("grading"), BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("grading", total=total)
         yield lambda: bar.advance(task)

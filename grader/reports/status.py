@@ -1,4 +1,4 @@
-"""What `grader status`, `diff` and `override` say and do, line by line. Only `override` adds to the gradebook."""
+"""The lines that `grader status`, `diff` and `override` print. Only `override` writes to the gradebook."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from grader.errors import UserError, did_you_mean
 from grader.gradebook import Gradebook, Override, Row, Run, compare
 from grader.text import counted, points
 
-_FAILED = 10
+_MOST_FAILED = 10
 
 
 def status_lines(out: Path, *, notes: bool) -> Iterator[str]:
-    """Every run, how the last one stands, who failed, who is late, and what was overridden.
+    """Every run, the progress of the last one, whose grading failed, who is late, and the overrides.
 
     Raises:
-        UserError: there is no gradebook, or nothing in it.
+        UserError: there is no gradebook, or it has no run.
     """
     with Gradebook.open_existing(out) as book:
         runs = list(book.runs())
@@ -38,19 +38,20 @@ def status_lines(out: Path, *, notes: bool) -> Iterator[str]:
         rows = list(book.results(runs[-1].id)) if runs[-1].failed else []
         failed = [row.result.submission for row in rows if "error" in row.result.verdicts]
         if failed:
-            yield f"failed, by a fault of the grader's own: {', '.join(failed[:_FAILED])}{', …' if failed[10:] else ''}"
+            more = ", …" if failed[_MOST_FAILED:] else ""
+            yield f"failed, by a fault of the grader's own: {', '.join(failed[:_MOST_FAILED])}{more}"
         for row in book.results():
             if row.late is not None:
                 yield f"late: {row.result.submission}: {row.late}; {_marks(row)}"
             for given in row.overrides:
-                yield f"override: {_told(given, row)}"
+                yield f"override: {_override_line(given, row)}"
             if notes:
                 yield from (f"note: {row.result.submission}: {note}" for note in row.notes)
         yield f"gradebook: {book.path}"
 
 
 def diff_lines(out: Path, before: int, after: int) -> Iterator[str]:
-    """Each exercise whose points differ, by submission, and how many marks move up and down.
+    """Each exercise whose points differ between two runs, by submission, and how many submissions would change.
 
     Raises:
         UserError: there is no such run.
@@ -78,7 +79,7 @@ def diff_lines(out: Path, before: int, after: int) -> Iterator[str]:
 
 
 def give_points(out: Path, student: str, exercise: str, text: str, why: str, who: str | None) -> Iterator[str]:
-    """Keeps points that a person gives for an exercise of the last run.
+    """Records points that a person gives for an exercise of the last run, and returns lines that show them.
 
     Raises:
         UserError: no such student or exercise, points that it cannot have, or no reason.
@@ -87,23 +88,23 @@ def give_points(out: Path, student: str, exercise: str, text: str, why: str, who
         runs = [run for run in book.runs() if not run.trial]
         rows = list(book.results())
         row = _student(rows, student)
-        worth: dict[str, float] = {}
+        most: dict[str, float] = {}
         for other in (row, *rows):
             for one in other.result.exercises:
-                worth[one.name] = max(one.max, worth.get(one.name, 0.0))
-        name = _exercise(list(worth), exercise)
+                most[one.name] = max(one.max, most.get(one.name, 0.0))
+        name = _exercise(list(most), exercise)
         given = Override(
             student=row.result.submission,
             exercise=name,
-            points=_points(text, worth[name], name),
-            max=worth[name],
+            points=_points(text, most[name], name),
+            max=most[name],
             why=_reason(why),
             who=who or _user(),
             made=datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
         )
         book.override(runs[-1].course, given, row.digest)
         after = next(again for again in book.results() if again.result.submission == row.result.submission)
-    yield _told(given, row)
+    yield _override_line(given, row)
     yield f"{row.result.submission}: {_marks(after)} (automatic: {points(row.result.score, row.result.max)})"
 
 
@@ -112,8 +113,8 @@ def _progress(run: Run) -> Iterator[str]:
     yield f"run {run.id}: {run.fresh} graded, {old} taken over from earlier runs, {run.left} left, {run.failed} failed"
     if run.finished or not run.left:
         return
-    if not _alive(run):
-        yield "it was interrupted: the same command goes on"
+    if not _is_alive(run):
+        yield "it was interrupted: run the same command to continue"
     elif run.fresh:
         took = (moment(run.last) - moment(run.started)).total_seconds()
         yield f"about {_duration(took / run.fresh * run.left)} to go"
@@ -122,11 +123,11 @@ def _progress(run: Run) -> Iterator[str]:
 def _state(run: Run) -> str:
     if run.finished:
         return "finished"
-    return f"at work (process {run.process})" if _alive(run) else "interrupted"
+    return f"at work (process {run.process})" if _is_alive(run) else "interrupted"
 
 
-def _alive(run: Run) -> bool:
-    """Whether its process still runs; on another machine that is not known, so a run without an end is at work."""
+def _is_alive(run: Run) -> bool:
+    """Whether its process still runs; assumed for a run on another machine, where it cannot be seen."""
     if run.host != platform.node() or not run.process:
         return bool(run.process)
     try:
@@ -157,14 +158,14 @@ def _exercise(known: list[str], name: str) -> str:
     raise UserError(f"no exercise `{name}` in the last run" + did_you_mean(name, known))
 
 
-def _points(text: str, worth: float, exercise: str) -> float | None:
+def _points(text: str, most: float, exercise: str) -> float | None:
     if text == "auto":
         return None
     with contextlib.suppress(ValueError):
         value = float(text)
-        if 0 <= value <= worth:
+        if 0 <= value <= most:
             return value
-    raise UserError(f"{exercise} cannot have {text!r} points", fix=f"give a number from 0 to {worth:g}, or `auto`")
+    raise UserError(f"{exercise} cannot have {text!r} points", fix=f"give a number from 0 to {most:g}, or `auto`")
 
 
 def _reason(why: str) -> str:
@@ -180,7 +181,7 @@ def _user() -> str:
         return "unknown"
 
 
-def _told(given: Override, row: Row) -> str:
+def _override_line(given: Override, row: Row) -> str:
     automatic = next((one for one in row.result.exercises if one.name == given.exercise), None)
     auto = points(automatic.score, automatic.max) if automatic else "none"
     now = "automatic again" if given.points is None else points(given.points, given.max)
@@ -192,7 +193,7 @@ def _told(given: Override, row: Row) -> str:
 
 
 def _marks(row: Row) -> str:
-    after = f", {points(round(row.final, 4), row.max)} with lateness" if row.late and row.late.penalty else ""
+    after = f", {points(round(row.final, 4), row.max)} with late penalty" if row.late and row.late.penalty else ""
     return f"{points(round(row.score, 4), row.max)}{after}"
 
 

@@ -1,7 +1,7 @@
 """What students and instructors read on the terminal: per exercise a line, per failure what to look at.
 
-Prints text from submissions only through `clean` and never as markup; each of its lines stands behind a bar, so that no
-print of a student's can pass for a line of the grader's or a command of the CI system.
+Prints text from submissions only through `clean` and never as markup. A bar begins each line of such text, so that
+nothing that a student prints looks like a line of the grader or a command of the CI system.
 """
 
 from __future__ import annotations
@@ -15,12 +15,23 @@ from rich.text import Text
 
 from grader.course import Course, Exercise
 from grader.gradebook import Row
-from grader.reports.feedback import SYMBOLS, VERDICT_WORDS, alike, is_brief, one_cause, tell, worst
+from grader.reports.feedback import (
+    FAILING,
+    SYMBOLS,
+    VERDICT_WORDS,
+    bounded,
+    equal_groups,
+    explanation_of,
+    hint_command,
+    is_brief,
+    not_passed,
+    one_cause,
+    worst,
+)
 from grader.results import Cause, CheckResult, ExerciseResult, SubmissionResult
 from grader.text import clean, counted, percent, points
 
 WIDTH = 100
-_MESSAGE_LINES = 60
 _STYLES = {
     "passed": "green",
     "failed": "red",
@@ -51,7 +62,7 @@ def show_submission(
 
 
 def show_class(rows: Iterable[Row], console: Console) -> None:
-    """Prints the instructor's table: a row per submission, and the mean."""
+    """Prints the instructor's table: one row per submission, and the mean score."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("submission", overflow="fold")
     table.add_column("score", justify="right", no_wrap=True)
@@ -71,7 +82,7 @@ def show_class(rows: Iterable[Row], console: Console) -> None:
         )
     console.print(table)
     if shares:
-        console.print(f"{table.row_count} submissions, mean {sum(shares) / len(shares):.1f}%")
+        console.print(f"{counted(table.row_count, 'submission')}, mean {sum(shares) / len(shares):.1f}%")
 
 
 def _flags(row: Row) -> list[str]:
@@ -93,12 +104,12 @@ class _Student:
     def show(self, result: SubmissionResult, notes: Sequence[str], missing_layers: Sequence[str]) -> None:
         for note in notes:
             self._line(f"note: {clean(note)}", "yellow")
-        last = None
+        last_topic = None
         for exercise in result.exercises:
             topic = exercise.name.partition(".")[0]
-            if topic != last:
+            if topic != last_topic:
                 self._heading(topic)
-            last = topic
+            last_topic = topic
             self._exercise(exercise)
         self._total(result)
         if missing_layers:
@@ -110,26 +121,25 @@ class _Student:
         self.console.print(Text.assemble((name, "bold"), f"  {title}"))
 
     def _exercise(self, exercise: ExerciseResult) -> None:
-        kinds = {check.verdict for check in exercise.checks}
-        shown = worst(exercise)
-        mark, style = SYMBOLS[shown], _STYLES[shown]
+        verdict = worst(exercise)
+        symbol, style = SYMBOLS[verdict], _STYLES[verdict]
         score = "not assessed" if exercise.max == 0 else points(exercise.score, exercise.max)
         name = exercise.name.partition(".")[2] or exercise.name
-        self.console.print(Text.assemble("  ", (mark, style), f" {name:<40} {score:>12}"))
-        not_passed = [check for check in exercise.checks if check.verdict != "passed"]
-        if not not_passed:
+        self.console.print(Text.assemble("  ", (symbol, style), f" {name:<40} {score:>12}"))
+        failures = not_passed(exercise)
+        if not failures:
             return
         cause = one_cause(exercise)
         if cause is not None:
             self._cause(cause)
             return
-        for group in alike(not_passed):
+        for group in equal_groups(failures):
             self._check(group)
-        if kinds & {"failed", "timeout", "crashed"}:
+        if FAILING & {check.verdict for check in failures}:
             self._help(exercise)
 
     def _cause(self, check: CheckResult) -> None:
-        """What stopped all checks alike, such as a module that cannot be imported: told once, and hints do not help."""
+        """Prints once what stopped all checks, such as a module that cannot be imported; hints would not help there."""
         if check.verdict in ("blocked", "skipped"):
             self._line(f"      {check.verdict}: {clean(check.message)}", "dim")
         elif check.verdict == "failed" and is_brief(check):
@@ -153,21 +163,19 @@ class _Student:
             self._line(f"      and {counted(len(group) - 1, 'more check')}: the same", "dim")
 
     def _message(self, message: str) -> None:
-        lines = clean(message).rstrip().split("\n")
-        for line in lines[:_MESSAGE_LINES]:
-            self._line(line[:2000], "", bar="      │ ")
-        if len(lines) > _MESSAGE_LINES:
-            self._line(f"… and {len(lines) - _MESSAGE_LINES} more lines", "dim", bar="      │ ")
+        for line in bounded(message).split("\n"):
+            self._line(line, "", bar="      │ ")
 
     def _help(self, exercise: ExerciseResult) -> None:
         known = self._exercises.get(exercise.name)
-        told = tell(self.course, exercise)
-        if told:
-            self._line(f"      what happened: {told}", "cyan")
+        explanation = explanation_of(self.course, exercise)
+        if explanation:
+            self._line(f"      what happened: {explanation}", "cyan")
         elif known and known.hints:
             self._line(f"      hint: {known.hints[0]}", "cyan")
-        if known and len(known.hints) > (0 if told else 1):
-            self._line(f"      more: grader hint {known.full_name}{'' if told else ' --level 2'}", "dim")
+        command = hint_command(known, is_first_shown=not explanation)
+        if command:
+            self._line(f"      more: {command}", "dim")
 
     def _total(self, result: SubmissionResult) -> None:
         share = percent(result.score, result.max)
@@ -178,7 +186,7 @@ class _Student:
             self._line(f"{points(result.score, result.max)} points, {share:.1f}%", "bold")
         skipped = sum(self._points(e) for e in result.exercises if not e.max and e.checks)
         if skipped:
-            self._line(f"{skipped:g} points could not be assessed here and are not in the total", "yellow")
+            self._line(f"{counted(skipped, 'point')} could not be assessed here: left out of the total", "yellow")
         if "error" in result.verdicts:
             text = "THE GRADER FAILED on the exercises marked `!`: tell your instructor; no points are lost"
             self._line(text, _STYLES["error"])
@@ -188,8 +196,8 @@ class _Student:
         return known.points if known else 0.0
 
     def _line(self, text: str, style: str, bar: str = "") -> None:
-        """Prints lines folded to the width, each behind the bar or at the indentation that the text begins with."""
-        lead = bar or " " * (len(text) - len(text.lstrip(" ")))
+        """Prints text wrapped to the width; each line begins with the bar, or with the indentation of the text."""
+        indent = bar or " " * (len(text) - len(text.lstrip(" ")))
         body = text if bar else text.lstrip(" ")
-        for piece in Text(body, style).wrap(self.console, self.console.width - len(lead), overflow="fold"):
-            self.console.print(Text.assemble((lead, "dim"), piece), soft_wrap=True)
+        for piece in Text(body, style).wrap(self.console, self.console.width - len(indent), overflow="fold"):
+            self.console.print(Text.assemble((indent, "dim"), piece), soft_wrap=True)

@@ -74,7 +74,7 @@ def test_points_that_cannot_be_assessed_leave_the_total_visibly(tmp_path: Path) 
     printed = run_grader(
         "check", "--course", COURSE, "--submission", handed_in(tmp_path, WRONG["count__builds_a_graph"])
     )
-    assert "1 points could not be assessed here and are not in the total" in printed.stdout
+    assert "1 point could not be assessed here: left out of the total" in printed.stdout
     assert "skipped: cannot be assessed without a GPU: torch.cuda.CUDAGraph is not simulated" in printed.stdout
     assert "3/3" in printed.stdout.replace(" ", "")
 

@@ -60,7 +60,7 @@ def test_status_of_a_finished_run(tmp_path: Path) -> None:
     assert "2 of 2 done, finished" in text and "2 graded, 0 taken over from earlier runs, 0 left, 0 failed" in text
 
 
-def test_status_of_a_run_at_work_tells_the_time_to_go(tmp_path: Path) -> None:
+def test_status_of_a_running_run_shows_the_remaining_time(tmp_path: Path) -> None:
     out = graded(tmp_path, result("ann"), expected=61, finish=False)
     with sqlite3.connect(out / "gradebook.sqlite") as db:
         db.execute("UPDATE runs SET started = '2026-10-01T12:00:00+00:00'")
@@ -70,14 +70,14 @@ def test_status_of_a_run_at_work_tells_the_time_to_go(tmp_path: Path) -> None:
     assert f"at work (process {os.getpid()})" in text and "60 left" in text and "about 5 min 0 s to go" in text
 
 
-def test_status_of_an_interrupted_run_says_how_to_go_on(tmp_path: Path) -> None:
+def test_status_of_an_interrupted_run_says_how_to_continue(tmp_path: Path) -> None:
     out = graded(tmp_path, result("ann"), expected=3, finish=False)
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     with sqlite3.connect(out / "gradebook.sqlite") as db:
         db.execute("UPDATE runs SET process = ?, host = ?", (gone.pid, platform.node()))
     db.close()
-    assert "interrupted" in status(out) and "the same command goes on" in status(out)
+    assert "interrupted" in status(out) and "run the same command to continue" in status(out)
 
 
 def test_status_names_who_failed_who_is_late_and_what_was_left_out(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_status_names_who_failed_who_is_late_and_what_was_left_out(tmp_path: Pat
     )
     text = status(out, notes=True)
     assert "failed, by a fault of the grader's own: bob" in text
-    assert "late: ann: 1 day late by its roster: 50 % off; 2/2, 1/2 with lateness" in text
+    assert "late: ann: 1 day late by its roster: 50 % off; 2/2, 1/2 with late penalty" in text
     assert "note: ann: a.py: left out" in text and "note:" not in status(out)
 
 
@@ -101,7 +101,7 @@ def test_diff_lists_the_marks_that_move(tmp_path: Path) -> None:
     assert list(diff_lines(tmp_path, 1, 1)) == ["0 submissions would move; the same course"]
 
 
-def test_override_by_name_or_id_is_told_with_the_automatic_mark(tmp_path: Path) -> None:
+def test_override_by_name_is_shown_with_the_automatic_mark(tmp_path: Path) -> None:
     graded(tmp_path, result("ann", 0.0, "failed"), result("bob"), student="")
     lines = list(give_points(tmp_path, "ann", "cosine", "1.5", "a typo", "me"))
     assert lines[0].startswith("ann: vectors.cosine: 1.5/2 (automatic: 0/2) by me, 20")
@@ -129,7 +129,7 @@ def test_override_by_the_id_of_the_lms(tmp_path: Path) -> None:
         (("ann", "cosine", "1", "  "), "no reason"),
     ],
 )
-def test_override_that_cannot_be_is_refused_and_nothing_is_kept(
+def test_invalid_override_is_refused_and_nothing_is_kept(
     tmp_path: Path, arguments: tuple[str, str, str, str], words: str
 ) -> None:
     graded(tmp_path, result("ann"))
@@ -140,7 +140,7 @@ def test_override_that_cannot_be_is_refused_and_nothing_is_kept(
 
 
 @pytest.mark.parametrize("arguments", [["status"], ["diff", "1", "2"], ["override", "a", "b", "1", "--why", "c"]])
-def test_without_a_gradebook_there_is_one_line_and_none_is_made(tmp_path: Path, arguments: list[str]) -> None:
+def test_without_a_gradebook_there_is_one_line_and_no_gradebook_is_made(tmp_path: Path, arguments: list[str]) -> None:
     ended = grader(*arguments, "--out", tmp_path)
     assert (
         ended.returncode == 4 and ended.stderr.startswith("error: no gradebook at") and "Traceback" not in ended.stderr
@@ -148,7 +148,7 @@ def test_without_a_gradebook_there_is_one_line_and_none_is_made(tmp_path: Path, 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_unknown_run_is_refused_with_those_there_are(tmp_path: Path) -> None:
+def test_unknown_run_is_refused_with_a_list_of_the_runs(tmp_path: Path) -> None:
     graded(tmp_path, result("ann"))
     with pytest.raises(UserError, match="no run 7") as caught:
         list(diff_lines(tmp_path, 1, 7))
@@ -171,7 +171,7 @@ def course(folder: Path, lines: str) -> Path:
     return folder
 
 
-def test_course_tells_when_work_is_due_and_the_command_line_may_differ(tmp_path: Path) -> None:
+def test_course_has_a_due_date_that_the_command_line_can_replace(tmp_path: Path) -> None:
     own = Course.load(course(tmp_path / "c", "due = 2026-10-31\nlate_penalty_per_day = 0.1"))
     assert (
         own.late.per_day == 0.1 and own.late.due is not None and own.late.due.isoformat().startswith("2026-10-31T23:59")
@@ -183,7 +183,7 @@ def test_course_tells_when_work_is_due_and_the_command_line_may_differ(tmp_path:
 
 
 @pytest.mark.parametrize("line", ['due = "soon"', "late_penalty_per_day = 2", "due = 7"])
-def test_date_or_penalty_that_is_none_is_refused_with_its_line(tmp_path: Path, line: str) -> None:
+def test_invalid_date_or_penalty_is_refused_with_its_line(tmp_path: Path, line: str) -> None:
     with pytest.raises(CourseError, match=line.partition(" ")[0]) as caught:
         Course.load(course(tmp_path / "c", line))
     assert caught.value.line is not None and caught.value.line > 1

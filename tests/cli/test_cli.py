@@ -29,7 +29,7 @@ OWN = REPO / "examples" / "own_course"
 SOLUTION = (OWN / "solutions" / "vectors.py").read_text()
 STUB = (OWN / "exercises" / "vectors.py").read_text()
 ENDLESS = "while True: pass\n"
-PATIENCE = 120
+SECONDS = 120
 
 
 def command(*arguments: str | Path) -> list[str]:
@@ -39,7 +39,13 @@ def command(*arguments: str | Path) -> list[str]:
 def grader(*arguments: str | Path, cwd: Path = REPO) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(REPO)}
     return subprocess.run(
-        command(*arguments), cwd=cwd, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False
+        command(*arguments),
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
     )
 
 
@@ -51,7 +57,7 @@ def handed_in(root: Path, **submissions: str) -> Path:
 
 
 def workers_of(process: int) -> set[int]:
-    """Live processes whose parent is `process`: its direct children."""
+    """The running processes whose parent is `process`."""
     found = set()
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -62,7 +68,7 @@ def workers_of(process: int) -> set[int]:
 
 def until_recorded(path: Path, process: subprocess.Popen[str]) -> None:
     """Waits until the gradebook has a result."""
-    for _ in range(10 * PATIENCE):
+    for _ in range(10 * SECONDS):
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(0.1)
             raise AssertionError(f"ended early: {process.communicate()}")
@@ -196,7 +202,7 @@ def test_ctrl_c_keeps_what_is_graded_and_ends_the_workers(tmp_path: Path) -> Non
         until_recorded(tmp_path / "out" / "gradebook.sqlite", process)
         workers = workers_of(process.pid)
         os.kill(process.pid, signal.SIGINT)
-        _, ended = process.communicate(timeout=PATIENCE)
+        _, ended = process.communicate(timeout=SECONDS)
     assert process.returncode == 2 and "1 of 3 are graded and kept" in ended
     assert workers and not any(Path(f"/proc/{worker}").exists() for worker in workers)
 
@@ -212,7 +218,7 @@ def test_killed_grader_resumes_where_it_was(tmp_path: Path) -> None:
 
 
 class Given:
-    """A source that was read already."""
+    """A source whose files are in memory."""
 
     def __init__(self, name: str, text: str) -> None:
         self.name = name

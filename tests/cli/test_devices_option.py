@@ -1,4 +1,4 @@
-"""``--devices``: what it means on a machine, what the sandbox then shows, and that grades are kept apart."""
+"""``--devices``: what it means on a machine, which device files the sandbox shows, and that grades do not mix."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def grader(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 def in_sandbox(sandbox: Sandbox, look: Callable[[], Any]) -> Any:
-    """What a function finds in a child of the sandbox."""
+    """What a function returns in a child process inside the sandbox."""
     reader, writer = os.pipe()
     child = sandbox.fork(lambda: os.write(writer, json.dumps(look()).encode()) and None, [writer])
     os.close(writer)
@@ -51,7 +51,7 @@ def in_sandbox(sandbox: Sandbox, look: Callable[[], Any]) -> Any:
     return json.loads(text)
 
 
-# ---------------------------------------------------------------- what it means here
+# ---------------------------------------------------------------- what the option means on a machine
 
 
 def test_device_files_of_a_machine_are_found(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_device_files_of_a_machine_are_found(tmp_path: Path) -> None:
     assert machine.gpu_files(tmp_path / "nothing") == []
 
 
-def test_a_driver_without_a_gpu_is_none(tmp_path: Path) -> None:
+def test_a_driver_without_a_gpu_is_reported_as_no_gpu(tmp_path: Path) -> None:
     (tmp_path / "nvidiactl").touch()
     assert machine.why_no_gpu(tmp_path) == "no NVIDIA GPU, or no driver for it"
 
@@ -92,7 +92,7 @@ def test_real_devices_are_refused_where_there_are_none(command: str, tmp_path: P
     ]
 
 
-def test_a_word_that_is_no_choice_is_refused() -> None:
+def test_an_unknown_kind_of_devices_is_refused() -> None:
     ended = grader("check", "--devices", "fake")
     assert ended.returncode == 4 and "auto" in ended.stderr
 
@@ -102,7 +102,7 @@ def test_doctor_says_what_auto_means() -> None:
     assert ("simulated" in line) if NO_CUDA is None else (f"simulated ({NO_CUDA})" in line)
 
 
-# ---------------------------------------------------------------- grades are kept apart
+# ---------------------------------------------------------------- grades do not mix
 
 
 def test_another_kind_of_devices_is_another_grading() -> None:
@@ -110,7 +110,7 @@ def test_another_kind_of_devices_is_another_grading() -> None:
         selection_key((), settings_that_matter(WorkerOptions(devices=name))) for name in ("auto", "simulated", "real")
     }
     assert len(keys) == 3
-    assert KEY_OF_OLD_GRADEBOOKS in keys  # of before there was a choice of devices, and limits were a dict
+    assert KEY_OF_OLD_GRADEBOOKS in keys  # from versions without a choice of devices, whose limits were a dict
 
 
 @pytest.mark.skipif(NO_CUDA is None, reason="there is a CUDA device")

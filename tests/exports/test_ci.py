@@ -92,7 +92,7 @@ def test_value_that_would_change_the_workflow_is_refused(value: str) -> None:
 
 def test_course_must_be_pinned_to_a_commit() -> None:
     for repository in ("https://example.org/course", "https://example.org/course@main", f"@{COMMIT}"):
-        with pytest.raises(UserError, match="names no commit"):
+        with pytest.raises(UserError, match="does not name a commit"):
             workflow("github", None, repository)
     words = shlex.split(
         next(line for line in workflow("gitlab", None, f"a;b c@{COMMIT}").splitlines() if "fetch" in line)
@@ -114,15 +114,15 @@ def test_clean_leaves_slices_alone() -> None:
 
 def test_command_prints_the_workflow() -> None:
     root = Path(__file__).resolve().parent.parent.parent
-    told = subprocess.run(
+    ended = subprocess.run(
         [sys.executable, "-m", "grader", "ci", "gitlab"], cwd=root, capture_output=True, text=True, check=True
     )
-    assert told.stdout == workflow("gitlab")
+    assert ended.stdout == workflow("gitlab")
 
 
 @pytest.mark.parametrize("name", ["report", "export", "package", "ci"])
 def test_commands_have_help_with_an_example(name: str) -> None:
     root = Path(__file__).resolve().parent.parent.parent
     command = [sys.executable, "-m", "grader", name, "--help"]
-    told = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
-    assert f"grader {name}" in told.stdout.partition("Example")[2]
+    ended = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+    assert f"grader {name}" in ended.stdout.partition("Example")[2]

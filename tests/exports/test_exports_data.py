@@ -90,7 +90,7 @@ def test_junit_of_hostile_text_is_well_formed() -> None:
     assert "<b>]]>&" in text and "\x1b" not in text and "\n::error" not in text
 
 
-def test_export_writes_beside_the_gradebook_or_where_told(
+def test_export_writes_beside_the_gradebook_or_to_the_named_file(
     tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     gradebook(tmp_path / "gradebook.sqlite", classroom(COURSE, 3))

@@ -61,11 +61,11 @@ def test_canvas_finds_a_student_by_id_login_or_name(tmp_path: Path, name: str) -
     assert b',"A ""x""",10,7' in content
 
 
-def test_two_submissions_for_one_row_are_both_left_out_and_said(tmp_path: Path) -> None:
+def test_two_submissions_for_one_row_are_both_left_out_and_noted(tmp_path: Path) -> None:
     content, notes = canvas.fill(file(tmp_path, GRADES), [came("jm"), came("Jürgen Müller"), came("nobody")], "77")
     assert content == GRADES.encode()
     assert sum(note.startswith("not filled in:") for note in notes) == 3
-    assert any(note.startswith("left as they are, 3 rows") for note in notes)
+    assert any(note.startswith("not changed: 3 rows without a submission: ") for note in notes)
 
 
 def test_id_of_another_lms_is_not_taken_for_canvas_ids(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_moodle_mark_has_the_files_decimal_comma_and_counts_overrides_and_latene
     assert ',"87,5","100,00"' in content.decode() and "(=nice &lt;b&gt;)" in content.decode()
 
 
-def test_moodle_feedback_tells_the_misconception(tmp_path: Path) -> None:
+def test_moodle_feedback_explains_the_misconception(tmp_path: Path) -> None:
     known = next(one for one in misconceptions_of(COURSE, "vectors") if one.exercise == "vectors.normalize")
     one = exercise("vectors.normalize", check(verdict="failed", message="x"), misconception=known.name)
     content, _ = moodle.fill(file(tmp_path, WORKSHEET), [entry(result("Pat Neil", one))], COURSE)

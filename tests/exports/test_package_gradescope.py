@@ -44,10 +44,10 @@ def laid_out(archive: Path, root: Path, **files: str) -> Path:
 
 def run(root: Path, **environment: str) -> dict[str, Any]:
     given = {"AUTOGRADER_ROOT": str(root), "AUTOGRADER_PYTHON": sys.executable, "PATH": os.environ["PATH"]}
-    told = subprocess.run(
+    ended = subprocess.run(
         [root / "run_autograder"], cwd=root, env=given | environment, capture_output=True, text=True, timeout=120
     )
-    assert told.returncode == 0, told.stderr
+    assert ended.returncode == 0, ended.stderr
     read = json.loads((root / "results" / "results.json").read_text())
     assert isinstance(read, dict) and "score" in read
     return read
@@ -68,14 +68,14 @@ def test_hostile_submission_writes_no_result_of_its_own(archive: Path, tmp_path:
     assert read["score"] == 0.0 and [test["status"] for test in read["tests"]] == ["failed", "failed"]
 
 
-def test_nothing_handed_in_is_told_to_the_student(archive: Path, tmp_path: Path) -> None:
+def test_a_student_who_handed_in_nothing_reads_so(archive: Path, tmp_path: Path) -> None:
     read = run(laid_out(archive, tmp_path / "autograder"))
     assert read["score"] == 0.0 and "your submission" in read["output"] and str(tmp_path) not in read["output"]
 
 
 def test_results_are_there_when_the_grader_cannot_even_start(archive: Path, tmp_path: Path) -> None:
     root = laid_out(archive, tmp_path / "autograder", vectors=SOLUTION)
-    assert "did not come to its end" in run(root, AUTOGRADER_PYTHON="/no/such/python")["output"]
+    assert "did not finish" in run(root, AUTOGRADER_PYTHON="/no/such/python")["output"]
     (root / "source" / "course" / "course.toml").write_text("not toml [")
     assert run(root)["score"] == 0.0
     (root / "source" / "grader" / "grading" / "many_submissions.py").write_text("1/0")

@@ -1,4 +1,4 @@
-"""Outputs learn what happened from causes alone: a message may be printed, and is never read."""
+"""Reports and exports read causes and never messages: a message is only printed."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ import re
 from pathlib import Path
 
 import pytest
-from classrooms import OWN, check, entry, exercise, result
+from classrooms import OWN, check, entry, exercise, gradebook, result
 from msgspec.structs import replace
 from rich.console import Console
 
 from grader.course import Course
 from grader.exports import github, gitlab, junit
-from grader.grading.many_submissions import Asides, _noting
+from grader.gradebook import Gradebook
+from grader.grading.class_report import report_class
+from grader.grading.settings import ClassSettings
 from grader.judge import explain
 from grader.reports.entries import Entry
 from grader.reports.feedback import headline, is_brief, lines_of
@@ -43,12 +45,12 @@ SKIPPED = Cause(kind="not_simulated", exception_type="NotSimulated", exception_m
 IMPORT = Cause(kind="exception", stage="import", file="vectors.py", exception_type="SyntaxError", frames=(AT,))
 
 
-def given(told: str | None = None) -> Entry:
-    """A submission with a cause of each sort; `told` stands in place of every message."""
+def given(message: str | None = None) -> Entry:
+    """A submission with a cause of each kind; `message` replaces every message."""
 
     def one(name: str, cause: Cause) -> CheckResult:
         made = explain.result(name, cause)
-        return made if told is None else replace(made, message=told)
+        return made if message is None else replace(made, message=message)
 
     exercises = (
         exercise("vectors.cosine", one("a", RAISED), one("b", RAISED), check()),
@@ -65,14 +67,14 @@ def terminal(given: SubmissionResult) -> str:
     return stream.getvalue()
 
 
-OTHER = ["nothing to see", "x\n  vectors.py:1 in f: y\nit was in line 2 of vectors.py\nprinted:\n  z", ""]
+OTHER_MESSAGES = ["nothing to see", "x\n  vectors.py:1 in f: y\nit was in line 2 of vectors.py\nprinted:\n  z", ""]
 
 
-@pytest.mark.parametrize("told", OTHER)
+@pytest.mark.parametrize("message", OTHER_MESSAGES)
 def test_no_output_depends_on_what_a_message_says(
-    tmp_path: Path, told: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    real, other = given(), given(told)
+    real, other = given(), given(message)
     for one in (real, other):
         write_report([one], COURSE, tmp_path / str(one is real))
     places = [
@@ -86,15 +88,16 @@ def test_no_output_depends_on_what_a_message_says(
     assert heads[0] == heads[1] and len(heads[0]) == 8
     notes = []
     for one in (real, other):
-        asides = Asides()
-        list(_noting([one.row], asides))
-        asides.end()
+        folder = tmp_path / f"grades-{one is real}"
+        folder.mkdir()
+        with Gradebook.open_existing(gradebook(folder / "gradebook.sqlite", [one]).parent) as book:
+            report_class(book, 1, ClassSettings(paths=(), out=folder, jobs=1), None)
         notes.append(capsys.readouterr().err)
     assert notes[0] == notes[1] and "vectors.fourth was skipped for what it uses" in notes[0]
 
 
 _HEADS = re.compile(r"^  [✗✓] .*|^      (?:.*: )?(?:failed|took too long)$|^      (?:skipped:|and \d)", re.MULTILINE)
-"""The lines of a terminal that say whose a message is and how it ended."""
+"""The lines of the terminal that name an exercise or a check, and its verdict."""
 
 
 def _gitlab(one: Entry, out: Path) -> object:

@@ -68,19 +68,19 @@ def test_feedback_page_has_message_hint_and_code_with_the_line_marked(tmp_path: 
     assert "0/1" in text
 
 
-def test_feedback_page_tells_the_misconception_instead_of_the_hint(tmp_path: Path) -> None:
+def test_feedback_page_explains_the_misconception_instead_of_the_hint(tmp_path: Path) -> None:
     known = next(one for one in misconceptions_of(COURSE, "vectors") if one.exercise == "vectors.normalize")
     text = page(failed(RAISED, known.name), tmp_path)
     assert "What happened:" in text and "Hint:" not in text
 
 
-def test_one_cause_of_a_whole_topic_is_told_once(tmp_path: Path) -> None:
+def test_one_cause_of_a_whole_topic_is_shown_once(tmp_path: Path) -> None:
     broken = check("a", "failed", "vectors.py cannot be imported: SyntaxError: bad\n  vectors.py:3: x = (")
     given = entry(result("me", exercise("vectors.normalize", broken), exercise("vectors.cosine", broken)), {})
     assert page(given, tmp_path).count("cannot be imported") == 1
 
 
-def test_overrides_lateness_notes_and_faults_stand_on_the_page(tmp_path: Path) -> None:
+def test_overrides_lateness_notes_and_faults_are_on_the_page(tmp_path: Path) -> None:
     given = result(
         "me",
         exercise("vectors.normalize", check("a", "error", "the check is wrong\nsorry")),
@@ -95,7 +95,7 @@ def test_overrides_lateness_notes_and_faults_stand_on_the_page(tmp_path: Path) -
     assert "1 day late" in text and "<strong>1.8/2</strong>" in text
     assert "x.py: left out" in text and "The grader failed" in text
     table = (tmp_path / "index.html").read_text()
-    assert "less lateness" in table and "late, 10% off" in table and "faults of the grader" in table
+    assert "with late penalty" in table and "late, 10% off" in table and "faults of the grader" in table
 
 
 def test_nothing_from_a_submission_becomes_markup(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_nothing_from_a_submission_becomes_markup(tmp_path: Path) -> None:
         assert not re.search("[\x00\x1b\u202e]", text) and "&amp;amp;" in text
 
 
-def test_page_names_are_safe_stable_and_tell_equal_looking_names_apart() -> None:
+def test_page_names_are_safe_stable_and_different_for_names_that_look_equal() -> None:
     names = ["../../etc/passwd", "A", "a", "ß" * 300, "", "con", "Zoë", "名前"]
     pages = [page_name(name) for name in names]
     assert len(set(pages)) == len(names) and all(re.fullmatch(r"[a-z0-9-]{5,75}\.html", one) for one in pages)
@@ -140,7 +140,7 @@ def test_nothing_assessed_makes_a_page_without_percentages(tmp_path: Path) -> No
     assert "–</td>" in (tmp_path / "index.html").read_text()
 
 
-def test_report_again_leaves_no_page_of_who_has_gone_and_no_other_file_touched(tmp_path: Path) -> None:
+def test_a_second_report_removes_pages_of_former_submissions_and_no_other_file(tmp_path: Path) -> None:
     one, two = (entry(result(name, exercise("vectors.cosine", check()))) for name in ("one", "two"))
     write_report([one, two], COURSE, tmp_path)
     (tmp_path / "students" / "mine.html").write_text("mine")
@@ -193,13 +193,13 @@ def browse(path: Path, *options: str) -> str:
     with tempfile.TemporaryDirectory() as profile:
         flags = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking"
         flags += f" --disable-component-update --disable-sync --user-data-dir={profile} --virtual-time-budget=3000"
-        told = subprocess.run(
+        ended = subprocess.run(
             [chromium, *flags.split(), *options, "--dump-dom", path.as_uri()],
             capture_output=True,
             text=True,
             timeout=60,
         )
-    return told.stdout
+    return ended.stdout
 
 
 @pytest.mark.slow

@@ -57,7 +57,7 @@ def test_failure_shows_message_and_first_hint_and_where_more_is() -> None:
     assert "grader hint vectors.normalize --level 2" in text
 
 
-def test_misconception_is_told_instead_of_the_hint() -> None:
+def test_misconception_is_explained_instead_of_the_hint() -> None:
     known = misconceptions_of(COURSE, "vectors")[0]
     failed = exercise(known.exercise, ("a", "failed", "wrong\nvery"), misconception=known.name)
     text = shown(failed)
@@ -92,7 +92,7 @@ def test_each_verdict_has_its_words(verdict: VerdictKind, words: str) -> None:
     assert words in shown(exercise("vectors.normalize", ("a", verdict, "because")))
 
 
-def test_points_out_of_the_total_are_said() -> None:
+def test_points_left_out_of_the_total_are_shown() -> None:
     text = shown(exercise("vectors.cosine", ("a", "skipped", "needs a GPU"), maximum=0))
     assert (
         "not assessed" in text and "2 points could not be assessed here" in text and "nothing could be assessed" in text

@@ -1,0 +1,81 @@
+"""The data of one feedback page, for its template. Makes nothing by itself: `html_feedback` fills it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from grader.reports.excerpts import Excerpt
+from grader.results import VerdictKind
+
+
+@dataclass(frozen=True)
+class CheckGroup:
+    """Checks with the same verdict and cause, shown once.
+
+    Attributes:
+        heading: the first check's name; empty where the cause is not about single checks.
+        verdict: the verdict of all of them.
+        words: the verdict in words.
+        message: what the student reads.
+        is_brief: the message is only a reason of one line.
+        others: the number of checks besides the first.
+    """
+
+    heading: str
+    verdict: VerdictKind
+    words: str
+    message: str
+    is_brief: bool = False
+    others: int = 0
+
+
+@dataclass(frozen=True)
+class ExercisePart:
+    """One exercise on the page.
+
+    Attributes:
+        explanation: of the misconception that was recognised.
+        hint: the first hint, where there is no explanation.
+        hint_command: the command that prints the next hint.
+        code_left_out: the page would become too large with the code.
+    """
+
+    name: str
+    verdict: VerdictKind
+    score: str
+    groups: tuple[CheckGroup, ...] = ()
+    explanation: str | None = None
+    hint: str | None = None
+    hint_command: str | None = None
+    code: tuple[Excerpt, ...] = ()
+    code_left_out: bool = False
+
+
+@dataclass(frozen=True)
+class TopicPart:
+    """One topic on the page; ``cause`` is what stopped all of its exercises, where one cause did."""
+
+    name: str
+    title: str
+    score: float
+    max: float
+    passed: tuple[ExercisePart, ...]
+    others: tuple[ExercisePart, ...]
+    cause: CheckGroup | None = None
+
+
+@dataclass(frozen=True)
+class FeedbackPage:
+    """One submission's page."""
+
+    name: str
+    score: str
+    share: float | None
+    fault: bool
+    not_assessed: str
+    late: str
+    final: str
+    overrides: tuple[str, ...]
+    notes: tuple[str, ...]
+    sandbox: tuple[str, ...]
+    topics: tuple[TopicPart, ...]
