@@ -1,4 +1,4 @@
-"""A class list: which id is whose, and when they handed in, from a CSV file of the instructor's or an LMS's export.
+"""A class list: which student has which id, and when each handed in. From the instructor's CSV file or an LMS's export.
 
 Never writes the file, and never takes two students for one.
 """

@@ -17,7 +17,7 @@ import pytest
 from shared import OWN_COURSE, REPO
 
 from grader.course import Course, content_hash
-from grader.grading.dask_worker import Order, unfit
+from grader.grading.dask_worker import RunSettings, why_unfit
 from grader.grading.protocol import WorkerOptions
 from grader.machine import versions
 from grader.sandbox.process_tree import descendants
@@ -239,10 +239,12 @@ def test_jobs_and_dask_together_are_refused(submissions: Path, tmp_path: Path) -
 def test_worker_says_what_it_has_not(tmp_path: Path) -> None:
     course = Course.load(OWN_COURSE)
     options = WorkerOptions(course=str(course.root))
-    order = Order(run="r", course="own", course_hash=content_hash(course), options=options, versions=versions())
+    settings = RunSettings(
+        run="r", course="own", course_hash=content_hash(course), options=options, versions=versions()
+    )
     change = msgspec.structs.replace
-    assert unfit(order) == ""
-    assert "differs" in unfit(change(order, course_hash="other"))
-    gone = unfit(change(order, options=WorkerOptions(course=str(tmp_path / "gone"))))
+    assert why_unfit(settings) == ""
+    assert "differs" in why_unfit(change(settings, course_hash="other"))
+    gone = why_unfit(change(settings, options=WorkerOptions(course=str(tmp_path / "gone"))))
     assert "it cannot read the course own" in gone and "gone" in gone
-    assert "it has torch " in unfit(change(order, versions={**versions(), "torch": "1.0"}))
+    assert "it has torch " in why_unfit(change(settings, versions={**versions(), "torch": "1.0"}))

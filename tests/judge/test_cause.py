@@ -17,7 +17,7 @@ from grader.border.messages import (
 )
 from grader.judge import cause as causes
 from grader.judge import explain
-from grader.judge.pipelining import Plan, PlanState
+from grader.judge.pipelining import PlanState, RequestPlan
 from grader.results import VERDICT_OF
 from grader.testkit.compare import Mismatch
 
@@ -87,7 +87,7 @@ def test_each_way_to_fail_at_import_has_its_kind(failure: ImportFailure, kind: s
 
 
 def test_a_plan_is_learned_once_and_given_up_for_good() -> None:
-    plan = Plan()
+    plan = RequestPlan()
     assert plan.state is PlanState.UNKNOWN and not plan.requests
     one = (Exchange(b"\x93\xa4call\x90\x90", b"\x92\xa2ok\x01"),)
     plan.learn([one])

@@ -66,7 +66,7 @@ def test_a_check_that_draws_as_it_goes_has_no_battery_and_is_walked_until_it_fai
         seen.append(example["data"].draw(st.integers(0, 100)))
         assert seen[-1] < 50
 
-    examples.walk(check_that_draws, 0, "draws", run)
+    examples.run_drawing_check(check_that_draws, 0, "draws", run)
     first = next(index for index, number in enumerate(seen) if number >= 50)
     assert set(seen[first:]) == {seen[first]}
 
