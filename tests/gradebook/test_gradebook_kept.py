@@ -136,7 +136,7 @@ with Gradebook.open(Path(sys.argv[1]), keep_damaged_aside=True) as book:
         assert [(run.newly_graded, bool(run.finished)) for run in book.runs()] == [(50, True)] * 3
 
 
-def test_override_stands_beside_the_automatic_mark_and_the_newest_counts(tmp_path: Path) -> None:
+def test_override_leaves_the_automatic_score_and_the_newest_counts(tmp_path: Path) -> None:
     with Gradebook.open(tmp_path / "g") as book:
         book.record(start(book), result("ann", 0.0, "failed"), "d", 0.1)
         for points in (1.0, 0.5):
@@ -202,18 +202,18 @@ def test_date_alone_is_the_end_of_that_day(text: object) -> None:
 
 
 @pytest.mark.parametrize("value", ["soon", 5, None, ""])
-def test_what_is_no_date_is_refused(value: object) -> None:
+def test_what_is_not_a_date_is_refused(value: object) -> None:
     with pytest.raises(ValueError):
         read_due(value)
 
 
 @pytest.mark.parametrize("value", [-0.1, 1.1, True, "0.1", float("nan")])
-def test_what_is_no_fraction_is_refused(value: object) -> None:
+def test_what_is_not_a_fraction_is_refused(value: object) -> None:
     with pytest.raises(ValueError):
         read_penalty(value)
 
 
-def test_runs_tell_how_far_they_came(tmp_path: Path) -> None:
+def test_runs_have_counts_of_their_progress(tmp_path: Path) -> None:
     with Gradebook.open(tmp_path / "g") as book:
         first = start(book, expected=3)
         book.record(first, result("ann"), "d", 0.1)

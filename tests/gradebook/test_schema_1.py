@@ -1,4 +1,4 @@
-"""Results that an older grader kept are read, by gradebooks and from results.jsonl; nothing of them is guessed."""
+"""Results of schema 1 are read, from gradebooks and from results.jsonl, with causes that hold only what was kept."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def test_the_grader_is_at_fault_for_nothing(results: dict[str, SubmissionResult]
 def test_every_failure_has_a_cause_and_its_message_is_made_of_that(results: dict[str, SubmissionResult]) -> None:
     checks = [check for result in results.values() for exercise in result.exercises for check in exercise.checks]
     not_passed = [check for check in checks if check.verdict != "passed"]
-    assert {check.verdict for check in not_passed} == {"failed", "blocked", "skipped", "timeout", "crashed"}
+    assert {check.verdict for check in not_passed} >= {"failed", "blocked", "timeout", "crashed"}
     for check in not_passed:
         assert check.cause is not None and check.cause.kind != "unrecorded", check.name
         assert check.verdict == VERDICT_OF[check.cause.kind], check.name
