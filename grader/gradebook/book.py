@@ -47,7 +47,7 @@ class Gradebook:
 
     @classmethod
     def open(cls, path: Path, *, keep_damaged_aside: bool = False) -> Gradebook:
-        """Opens the gradebook, or makes it; `keep_damaged_aside` moves a damaged one to another name, and begins anew.
+        """Opens the gradebook, or makes it; `keep_damaged_aside` renames a damaged one and makes a new one.
 
         Raises:
             UserError: it cannot be opened, is damaged, is another program's, or of a later version.

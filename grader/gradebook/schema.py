@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import itertools
 import os
 import sqlite3
 import sys
@@ -83,7 +82,7 @@ CREATE VIEW verdicts AS SELECT results.id AS result, run, name AS submission,
 
 
 class DamagedGradebook(UserError):
-    """The file cannot be read as a database. Remedy: restore a copy; `grader grade` keeps it aside and begins anew."""
+    """The file cannot be read as a database. Remedy: restore a copy; `grader grade` renames it and starts a new one."""
 
 
 def connect(path: Path, *, check_pages: bool = False) -> sqlite3.Connection:
@@ -122,8 +121,10 @@ def set_aside(path: Path) -> Path | None:
             connect(path, check_pages=True).close()
             return None  # Another grader has replaced it meanwhile.
         stamp = f"{datetime.datetime.now():%Y%m%d-%H%M%S}"
-        names = itertools.chain([stamp], (f"{stamp}-{number}" for number in itertools.count(2)))
-        target = next(t for t in (path.with_name(f"{path.stem}.damaged-{n}{path.suffix}") for n in names) if is_free(t))
+        target, number = path.with_name(f"{path.stem}.damaged-{stamp}{path.suffix}"), 1
+        while not is_free(target):
+            number += 1
+            target = path.with_name(f"{path.stem}.damaged-{stamp}-{number}{path.suffix}")
         for journal in ("-wal", "-shm", ""):
             with contextlib.suppress(FileNotFoundError):
                 os.rename(f"{path}{journal}", f"{target}{journal}")

@@ -92,17 +92,24 @@ class Worker:
     def end(self, gently: bool = False) -> None:
         """Ends the process, even while it grades; `gently` gives it three seconds to end by itself."""
         self.close_input()
-        steps = [self.process.terminate, self.process.kill]
-        for step in [lambda: None, *steps] if gently else steps:
-            step()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.wait(_ENDING_SECONDS)
-                break
+        if not (gently and self._ends_soon()):
+            self.process.terminate()
+            if not self._ends_soon():
+                self.process.kill()
+                self._ends_soon()
         self._listener.join(_ENDING_SECONDS)
         for stream in (self.process.stdout, self.process.stderr):
             # Reading threads hold the stream's lock only while the pipe is open at the other end.
             if stream is not None and not self._listener.is_alive():
                 stream.close()
+
+    def _ends_soon(self) -> bool:
+        """Waits up to three seconds; whether the process has ended."""
+        try:
+            self.process.wait(_ENDING_SECONDS)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
 
     @property
     def _stdin(self) -> IO[bytes]:

@@ -164,7 +164,12 @@ def _grouped(
         problems.setdefault(_who(piece), []).append((piece.file, reason))
     return [
         DownloadSource(
-            *(name, at, topics, download, tuple(of), tuple(problems.get((student, name), ()))),
+            name=name,
+            path=at,
+            topics=topics,
+            download=download,
+            pieces=tuple(of),
+            problems=tuple(problems.get((student, name), ())),
             arrival=Arrival(
                 student=student, late=any(piece.late for piece in of), lms=next((piece.lms for piece in of), "")
             ),

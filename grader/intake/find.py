@@ -5,10 +5,9 @@ Never mixes the work of two students, and never leaves out a file that could be 
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -175,7 +174,15 @@ def _unique(found: Sequence[Found]) -> Iterator[Source]:
     taken = {name for name, times in count.items() if times == 1}
     for source in found:
         if count[source.name] > 1:
-            names = itertools.chain([full := source.longer_name], (f"{full} ({n})" for n in itertools.count(2)))
-            source = replace(source, name=next(name for name in names if name not in taken))
+            source = replace(source, name=_unused(source.longer_name, taken))
             taken.add(source.name)
         yield source
+
+
+def _unused(name: str, taken: Container[str]) -> str:
+    """The name, with the first number that makes it unique if it is taken."""
+    unused, number = name, 1
+    while unused in taken:
+        number += 1
+        unused = f"{name} ({number})"
+    return unused

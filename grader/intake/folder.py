@@ -196,7 +196,7 @@ def reading_order(path: str, topics: Topics) -> tuple[bool, bool, str]:
 def with_file_time(arrival: Arrival, bag: Bag) -> Arrival:
     """The arrival with the time of the newest file, where nothing else says when it was handed in."""
     if arrival.submitted or bag.newest is None or arrival.lms == "canvas":
-        return arrival  # Canvas packs its files anew: their times are those of the download.
+        return arrival  # Canvas packs the files itself: their times are those of the download.
     try:
         when = datetime.datetime.fromtimestamp(bag.newest).astimezone()
     except (ValueError, OverflowError, OSError):

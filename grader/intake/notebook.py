@@ -128,10 +128,11 @@ def _definitions_only(lines: list[str]) -> tuple[list[str], bool]:
 
 
 def _statement_lines(text: str) -> Iterator[int]:
+    """The numbers, from 0, of the lines of all statements but imports and definitions."""
     kept: set[int] = set()
-    loose: set[int] = set()
+    other: set[int] = set()
     for node in parse(text).body:
         start = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
         here = range(start - 1, (node.end_lineno or node.lineno))
-        (kept if isinstance(node, _KEPT) else loose).update(here)
-    yield from loose - kept  # `x = 1; import y` on one line stays.
+        (kept if isinstance(node, _KEPT) else other).update(here)
+    yield from other - kept  # `x = 1; import y` on one line stays.

@@ -31,7 +31,7 @@ class Topics:
         return cls(frozenset(topics))
 
     def named(self, stem: str) -> str | None:
-        """The topic that a file's name means: the longest that it contains, whatever is between its words."""
+        """The topic that a file's name contains, the longest of several; only letters and digits count, in any case."""
         plain = _plain(stem)
         found = [topic for topic in self.names if _plain(topic) in plain]
         longest = max(map(len, found), default=0)
@@ -60,7 +60,7 @@ def parse(content: bytes | str) -> ast.Module:
     """The syntax tree, without a warning.
 
     Raises:
-        SyntaxError: it is not a module that can be compiled, for whatever reason.
+        SyntaxError: it cannot be parsed, also where it nests too deeply or holds null bytes.
     """
     with _COMPILING, warnings.catch_warnings():
         warnings.simplefilter("ignore")

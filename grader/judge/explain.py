@@ -48,7 +48,8 @@ def _lines(cause: Cause) -> list[str]:
         case "crash" | "no_answer":
             return [cause.sentence, cause.call, f"your code {cause.reason}"]
     return [
-        *(cause.sentence, cause.call),
+        cause.sentence,
+        cause.call,
         f"returned  {cause.returned}" if cause.returned else "",
         f"expected  {cause.expected}" if cause.expected else "",
         *_frames(cause.frames),
