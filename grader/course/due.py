@@ -8,7 +8,7 @@ import msgspec
 
 
 class LatePolicy(msgspec.Struct, frozen=True):
-    """When work is due, and the fraction of its points that each day begun after that takes."""
+    """When work is due, and the fraction of the points (0 to 1) that each day late costs; days are rounded up."""
 
     due: datetime.datetime | None = None
     per_day: float = 0.0

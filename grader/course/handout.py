@@ -1,6 +1,6 @@
 """Gives a student a folder to start in: the course's stubs and a README with the next command.
 
-Never overwrites a student's work: with `force` the old file stays beside the new one as ``.bak``.
+Never overwrites a student's work: with `force` the old file is kept as ``NAME.bak``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A course's kit: its own recipes and probes, imported by its checks and by the student process under one name.
 
-Finds the kit's folder, imports its modules, and reads in their source what they import. The kit is in the memory of
+Finds the kit's folder, imports its modules, and reads in their source what they import. The kit is loaded in the
 processes that run submitted code: it must never hold an expected answer, and students can read it.
 """
 
@@ -199,7 +199,7 @@ def _line_of(error: BaseException, file: Path) -> int | None:
 
 
 def _imported(node: ast.AST, package: str) -> Iterator[str]:
-    """The full names that a statement or call imports; a leading dot: outside the kit; "?": nobody can read which."""
+    """The full names that a statement or call imports; with a leading dot: outside the kit; "?": not a literal name."""
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
     elif isinstance(node, ast.ImportFrom):

@@ -53,7 +53,7 @@ class Manifest:
 
         Raises:
             CourseError: if it is missing or not TOML, has an unknown key or a value of the wrong type, a name that is
-                not valid in Python or not unique, points that are not above 0, or needs that nobody can meet.
+                not valid in Python or not unique, points that are not above 0, or needs that cannot be met.
         """
         self.file = file
         try:
@@ -78,7 +78,7 @@ class Manifest:
         self.late = self._late()
 
     def line(self, *key: str | int) -> int:
-        """The line of `key`, or of the nearest table above it (1 when nothing of it is written)."""
+        """The line of `key`, or of the nearest table that would contain it; 1 if there is none."""
         while key and key not in self._lines:
             key = key[:-1]
         return self._lines.get(key, 1)
@@ -93,7 +93,7 @@ class Manifest:
                 yield ("topics", t, "exercises", e), exercise
 
     def _require_no_topic_key(self, tables: Any) -> None:
-        """`Exercise` knows its topic, but from the place of its table only."""
+        """`Exercise` has a field for its topic, but in the file the topic follows from the place of the table."""
         for t, topic in enumerate(tables.get("topics", ())):
             for e, exercise in enumerate(topic.get("exercises", ())):
                 if "topic" in exercise:
@@ -165,8 +165,8 @@ class Manifest:
         return self.error(message.replace("Object missing required field", "missing key"), *key)
 
 
-def timeless(manifest: bytes) -> bytes:
-    """A manifest without what says when work is due: that changes no result."""
+def without_due_dates(manifest: bytes) -> bytes:
+    """The manifest's text without the lines about late work, which change no result."""
     return _LATE_KEYS.sub(b"", manifest)
 
 

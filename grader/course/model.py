@@ -13,7 +13,7 @@ import msgspec
 
 from grader.course.due import NOT_DUE, LatePolicy
 from grader.course.kit import Kit, find_kit
-from grader.course.manifest import Manifest, timeless
+from grader.course.manifest import Manifest, without_due_dates
 from grader.course.source import CheckInfo, Misconception, read_checks, read_misconceptions
 from grader.course.topic import Exercise, Topic
 from grader.errors import CourseError, UnknownName, did_you_mean
@@ -183,7 +183,7 @@ def content_hash(course: Course) -> str:
     digest = hashlib.sha256()
     for label, file in sorted(files):
         if file.is_file():
-            data = timeless(file.read_bytes()) if file == course.manifest else file.read_bytes()
+            data = without_due_dates(file.read_bytes()) if file == course.manifest else file.read_bytes()
             digest.update(f"{label}\0{len(data)}\0".encode())
             digest.update(data)
     return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""Makes the stubs that students get from the solutions, so that the two can never drift apart.
+"""Makes the stubs that students get from the solutions, so that the two always agree.
 
 Never lets a marked line of a solution through, and never writes half a file.
 """

@@ -1,7 +1,7 @@
-"""Writing results down and reading them back.
+"""`Gradebook`: writes results and reads them.
 
 Only ever adds: no result is overwritten, and a file that is not a gradebook (or a newer one) is refused, not replaced.
-Written the moment a result is known, so that a killed run loses nothing that was graded.
+Each result is written as soon as it is known, so that a killed run loses nothing that was graded.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from grader.results import SubmissionResult, to_json
 
 
 def selection_key(exercises: Sequence[str], settings: Mapping[str, object]) -> str:
-    """Text that is equal when the same exercises are graded with the same settings (limits and the like)."""
+    """A text that is equal for two runs if they grade the same exercises with the same settings, such as limits."""
     return _json({"exercises": list(exercises), **settings})
 
 
@@ -47,7 +47,7 @@ class Gradebook:
 
     @classmethod
     def open(cls, path: Path, *, keep_damaged_aside: bool = False) -> Gradebook:
-        """Opens the gradebook, or makes it; `keep_damaged_aside` moves a damaged one to another name, and begins anew.
+        """Opens the gradebook, or makes it; `keep_damaged_aside` renames a damaged one and makes a new one.
 
         Raises:
             UserError: it cannot be opened, is damaged, is another program's, or of a later version.
@@ -79,7 +79,7 @@ class Gradebook:
         self.close()
 
     def close(self) -> None:
-        """Closes the file; harmless when closed already."""
+        """Closes the file; may be called twice."""
         self._db.close()
 
     def start_run(
@@ -118,7 +118,7 @@ class Gradebook:
         with self._writing():
             self._db.execute("INSERT OR IGNORE INTO courses (hash, name) VALUES (?, ?)", (course_hash, course_name))
             (course,) = self._db.execute("SELECT id FROM courses WHERE hash = ?", (course_hash,)).fetchone()
-            # Every result keeps the sandbox that it was made in; the column is of the first version.
+            # The column `sandbox` is left over from version 1: today each result names its sandbox.
             row = self._db.execute(
                 "INSERT INTO runs (started, course, seed, selection, versions, sandbox, expected, process, host, due,"
                 " late_penalty, trial) VALUES (:started, :course, :seed, :selection, :versions, '[]', :expected,"
@@ -132,8 +132,8 @@ class Gradebook:
         with self._writing():
             self._db.execute("UPDATE runs SET finished = ? WHERE id = ?", (_now(), run))
 
-    def arrive(self, run: int, submission: Submission, digest: str) -> None:
-        """Keeps the submitted files and notes, whose they are and when they came."""
+    def record_arrival(self, run: int, submission: Submission, digest: str) -> None:
+        """Keeps the submitted files and notes, and the arrival: whose they are and when they came."""
         files = zlib.compress(msgspec.msgpack.encode(submission.files))
         with self._writing():
             self._db.execute(
@@ -152,7 +152,7 @@ class Gradebook:
         return {} if row is None else msgspec.msgpack.decode(zlib.decompress(row[0]), type=dict[str, bytes])
 
     def record(self, run: int, result: SubmissionResult, digest: str, seconds: float) -> None:
-        """Keeps a result; on disk when this returns."""
+        """Keeps a result, with its wall time in seconds; it is on disk when this returns."""
         row = {
             "run": run,
             "graded": _now(),
@@ -173,7 +173,7 @@ class Gradebook:
     def lookup(
         self, name: str, digest: str, course_hash: str, seed: int, selection: str, *, reuse_in: int | None = None
     ) -> SubmissionResult | None:
-        """The newest result of this very work under this course, seed and selection, if there is one.
+        """The newest result of exactly these files under this course, seed and selection; None if there is none.
 
         A result with an ``error`` verdict does not count: the grader failed, so it is worth another try.
         `reuse_in` makes it a result of that run as well.
@@ -202,7 +202,7 @@ class Gradebook:
             yield from reading.runs(self._db)
 
     def override(self, course: str, given: Override, digest: str) -> None:
-        """Keeps points that a person gave; `digest` is of the work that they looked at."""
+        """Keeps points that a person gave; `digest` is that of the files that they looked at."""
         row = {**msgspec.structs.asdict(given), "course": course, "made": given.made or _now(), "digest": digest}
         with self._writing():
             self._db.execute(

@@ -1,4 +1,4 @@
-"""Whose marks differ between two runs, and by how much: to be read before a changed course is used."""
+"""Whose points differ between two runs, and by how much: for an instructor who has changed a course."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Late work: when it was due, how late it came, and what that costs. Never changes the score: it is shown beside it."""
+"""Late work: how late it came, and what that costs. Never changes the score; reports show both."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Late(msgspec.Struct, frozen=True):
     """How late a submission came.
 
     Attributes:
-        days: days begun since it was due; None: the LMS marks it late, and when it came is not known.
+        days: days since it was due, rounded up; None: the LMS marks it late, but does not say when it came.
         penalty: the fraction of the points that it loses, 0 to 1.
         by: the source: ``roster``, ``file time`` or ``LMS mark``.
     """

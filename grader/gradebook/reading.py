@@ -52,10 +52,11 @@ def runs(db: sqlite3.Connection) -> Iterator[Run]:
     cursor = db.cursor()
     cursor.row_factory = sqlite3.Row
     found = cursor.execute(
-        "WITH has (run, graded, final, fresh) AS (SELECT run, graded, final, 1 FROM results UNION ALL"
+        "WITH has (run, graded, final, newly_graded) AS (SELECT run, graded, final, 1 FROM results UNION ALL"
         " SELECT reused.run, '', final, 0 FROM reused JOIN results ON results.id = reused.result)"
         " SELECT runs.id AS id, name AS course, hash AS course_hash, seed, started, finished,"
-        " coalesce(max(graded), '') AS last, expected, count(has.run) AS done, coalesce(sum(fresh), 0) AS fresh,"
+        " coalesce(max(graded), '') AS last, expected, count(has.run) AS done,"
+        " coalesce(sum(newly_graded), 0) AS newly_graded,"
         " coalesce(sum(NOT final), 0) AS failed, process, host, trial"
         " FROM runs JOIN courses ON courses.id = runs.course LEFT JOIN has ON has.run = runs.id"
         " GROUP BY runs.id ORDER BY runs.id"

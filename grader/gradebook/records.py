@@ -16,7 +16,7 @@ class Override(msgspec.Struct, frozen=True, kw_only=True):
         points: None withdraws the overrides before it.
         max: what the exercise is worth.
         made: ISO time.
-        stale: it was given for other files than those graded now.
+        stale: whether it was given for other files than those graded now.
     """
 
     student: str
@@ -30,18 +30,18 @@ class Override(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Row(msgspec.Struct, frozen=True):
-    """A result as the gradebook holds it, with what belongs beside it.
+    """A result as the gradebook holds it, with the facts that reports show beside it.
 
     Attributes:
         result: the automatic result; nothing below changes it.
-        digest: of the work; `Gradebook.files` gives the files.
+        digest: SHA-256 of the files and notes; `Gradebook.files` gives the files.
         seconds: wall time of grading.
-        reused: an earlier run made it.
+        reused: whether an earlier run made it.
         graded: ISO time.
         notes: what intake left out and why.
         arrival: whose it is and when it came.
         late: how late it came under the run's policy; None: in time.
-        overrides: in force now, one an exercise at most.
+        overrides: points that a person gave and that count now; at most one for each exercise.
     """
 
     result: SubmissionResult
@@ -63,14 +63,14 @@ class Row(msgspec.Struct, frozen=True):
 
     @property
     def max(self) -> float:
-        """What could be earned: exercises that were assessed, by the grader or by a person."""
+        """Points that could be earned: those of exercises that were assessed, by the grader or by a person."""
         worth = {override.exercise: override.max for override in self.overrides}
         automatic = {exercise.name: exercise.max for exercise in self.result.exercises}
         return sum((automatic | worth).values()) if worth else self.result.max
 
     @property
     def final(self) -> float:
-        """Points with overrides, less what lateness costs."""
+        """Points with overrides, less the penalty for lateness."""
         return self.score * (1.0 - self.late.penalty) if self.late else self.score
 
 
@@ -80,7 +80,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         expected: submissions it found; 0: not known (made by an older grader).
         done: graded or reused; ``failed`` of them have an ``error`` verdict: the grader's own fault.
-        fresh: graded by this run itself.
+        newly_graded: how many this run graded itself.
         last: ISO time of its last result; empty: none yet.
         finished: ISO time; empty: still running, or interrupted.
         process: its process number on ``host``.
@@ -96,7 +96,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     last: str
     expected: int
     done: int
-    fresh: int
+    newly_graded: int
     failed: int
     process: int = 0
     host: str = ""

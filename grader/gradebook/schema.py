@@ -1,13 +1,12 @@
-"""The gradebook's tables, their versions, and what is done about a file that is not a gradebook.
+"""The gradebook's tables and their versions; opening, migrating and checking the file.
 
-Never overwrites a file: an old one is copied before it is migrated, a damaged one is moved aside whole.
+Never overwrites a file: an old one is copied before it is migrated, a damaged one is renamed, not changed.
 """
 
 from __future__ import annotations
 
 import contextlib
 import datetime
-import itertools
 import os
 import sqlite3
 import sys
@@ -19,7 +18,7 @@ from grader.errors import UserError
 
 VERSION = 3
 BUSY_SECONDS = 30.0
-_TABLES = """
+VERSION_1 = """
 CREATE TABLE courses (id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, name TEXT NOT NULL);
 CREATE TABLE submissions (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL, digest TEXT NOT NULL, first_seen TEXT NOT NULL, UNIQUE (name, digest)
@@ -38,8 +37,8 @@ CREATE TABLE reused (
     run INTEGER NOT NULL REFERENCES runs, result INTEGER NOT NULL REFERENCES results, PRIMARY KEY (run, result)
 );
 """
-# The work itself (once, however often it comes), its arrival in each run, what people decided, and views for SQL.
-_SECOND = """
+# The submitted files (once, however often they come), their arrival in each run, overrides, and views for SQL.
+VERSION_2_CHANGES = """
 ALTER TABLE runs ADD COLUMN finished TEXT NOT NULL DEFAULT '';
 ALTER TABLE runs ADD COLUMN expected INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE runs ADD COLUMN process INTEGER NOT NULL DEFAULT 0;
@@ -69,9 +68,9 @@ CREATE VIEW verdicts AS SELECT results.id AS result, run, name AS submission,
 CREATE VIEW sandboxes AS SELECT run, json_extract(result, '$.sandbox') AS layers, count(*) AS results
     FROM results GROUP BY run, layers;
 """
-# Results of schema 2, which say why a check did not pass. Those of schema 1 stay as they are and are converted when
-# read; the version keeps older graders from taking results that they cannot read for work that was never graded.
-_THIRD = """
+# For results of schema 2, which have causes. Results of schema 1 stay as they are and are converted when they are read.
+# The new version number stops older graders, which cannot read schema 2 and would grade everything again.
+VERSION_3_CHANGES = """
 DROP VIEW verdicts;
 CREATE VIEW verdicts AS SELECT results.id AS result, run, name AS submission,
     json_extract(exercise.value, '$.name') AS exercise, json_extract(checked.value, '$.name') AS check_name,
@@ -83,14 +82,14 @@ CREATE VIEW verdicts AS SELECT results.id AS result, run, name AS submission,
 
 
 class DamagedGradebook(UserError):
-    """The file cannot be read as a database. Remedy: restore a copy; `grader grade` keeps it aside and begins anew."""
+    """The file cannot be read as a database. Remedy: restore a copy; `grader grade` renames it and starts a new one."""
 
 
 def connect(path: Path, *, check_pages: bool = False) -> sqlite3.Connection:
     """An open connection to a gradebook of this version, made or migrated if need be.
 
     Args:
-        check_pages: look for damage in every page, not only in those that are read.
+        check_pages: whether to look for damage in every page, not only in those that are read.
 
     Raises:
         UserError: it cannot be opened, is damaged, is another program's, or of a later version.
@@ -117,27 +116,29 @@ def set_aside(path: Path) -> Path | None:
     Raises:
         UserError: it cannot be moved.
     """
-    with file_errors(path), _alone_in(path.parent):
+    with file_errors(path), _locked(path.parent):
         with contextlib.suppress(DamagedGradebook):
             connect(path, check_pages=True).close()
-            return None  # Another grader was faster.
+            return None  # Another grader has replaced it meanwhile.
         stamp = f"{datetime.datetime.now():%Y%m%d-%H%M%S}"
-        names = itertools.chain([stamp], (f"{stamp}-{number}" for number in itertools.count(2)))
-        target = next(t for t in (path.with_name(f"{path.stem}.damaged-{n}{path.suffix}") for n in names) if free(t))
+        target, number = path.with_name(f"{path.stem}.damaged-{stamp}{path.suffix}"), 1
+        while not is_free(target):
+            number += 1
+            target = path.with_name(f"{path.stem}.damaged-{stamp}-{number}{path.suffix}")
         for journal in ("-wal", "-shm", ""):
             with contextlib.suppress(FileNotFoundError):
                 os.rename(f"{path}{journal}", f"{target}{journal}")
         return target
 
 
-def free(path: Path) -> bool:
+def is_free(path: Path) -> bool:
     """Whether nothing has that name."""
     return not os.path.lexists(path)
 
 
 @contextlib.contextmanager
 def file_errors(path: Path) -> Iterator[None]:
-    """Turns what can go wrong with the file into a `UserError` that says what to do."""
+    """Turns errors of the file and the database into a `UserError` that says what to do."""
     try:
         yield
     except sqlite3.OperationalError as problem:
@@ -154,8 +155,8 @@ def file_errors(path: Path) -> Iterator[None]:
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    _require_ours(connection, path)
-    # Switching to WAL at the very moment another grader does is refused at once, without waiting.
+    _require_gradebook(connection, path)
+    # SQLite refuses to switch to WAL while another grader does, and does not wait as it does for other locks.
     until = time.monotonic() + BUSY_SECONDS
     while True:
         try:
@@ -176,9 +177,9 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     try:
         version = _version(connection)  # Read again under the lock: another grader may have migrated it meanwhile.
         for statement in [
-            *(_TABLES.split(";\n") if version == 0 else ()),
-            *(_SECOND.split(";\n") if version < 2 else ()),
-            *(_THIRD.split(";\n") if version < 3 else ()),
+            *(VERSION_1.split(";\n") if version == 0 else ()),
+            *(VERSION_2_CHANGES.split(";\n") if version < 2 else ()),
+            *(VERSION_3_CHANGES.split(";\n") if version < 3 else ()),
         ]:
             connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {VERSION}")
@@ -188,8 +189,8 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("COMMIT")
 
 
-def _require_ours(connection: sqlite3.Connection, path: Path) -> None:
-    connection.execute("BEGIN")  # Both are read at one moment: between two, another grader may make the tables.
+def _require_gradebook(connection: sqlite3.Connection, path: Path) -> None:
+    connection.execute("BEGIN")  # One transaction for both: in between, another grader could make the tables.
     try:
         version = _version(connection)
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -211,13 +212,13 @@ def _version(connection: sqlite3.Connection) -> int:
 def _copy(connection: sqlite3.Connection, path: Path, version: int) -> None:
     """Keeps the gradebook as it was before it is migrated."""
     target = path.with_name(f"{path.stem}.version-{version}{path.suffix}")
-    if free(target):
+    if is_free(target):
         with contextlib.closing(sqlite3.connect(target)) as copy:
             connection.backup(copy)
 
 
 @contextlib.contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
+def _locked(folder: Path) -> Iterator[None]:
     """Holds the folder's lock, so that two graders do not move files at the same time."""
     if sys.platform == "win32":
         yield

@@ -1,4 +1,4 @@
-"""What `grader grade` prints and writes when a class is graded: results.jsonl, the table, notes. Decides nothing."""
+"""What `grader grade` prints and writes when a class is graded: results.jsonl, the table, notes. Makes no verdict."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def report_class(book: Gradebook, run: int, settings: ClassSettings, fail_under:
 
 
 def _counted_and_noted(rows: Iterable[Row], tally: Tally, notes: NoteList) -> Iterator[Row]:
-    """The rows as they are, one at a time: those of a class need not fit in memory."""
+    """The same rows, one at a time: the rows of a class need not fit in memory."""
     for row in rows:
         tally.add(row.result)
         _note(row, notes)
@@ -57,7 +57,7 @@ def _note(row: Row, notes: NoteList) -> None:
     for note in row.notes:
         notes.add(f"{name}: {note}", urgent=row.result.score == 0)
     for exercise in row.result.exercises:
-        # It takes the points from the total, and a submission can bring it about: somebody has to look at it.
+        # Its points leave the total, and a submission can cause that on purpose: the instructor has to look at it.
         if any(check.cause and check.cause.kind == "not_simulated" for check in exercise.checks):
             skipped = f"{exercise.name} was skipped for what it uses: have a look at the code"
             notes.add(f"{name}: {skipped}, or grade it where there is a GPU", urgent=True)

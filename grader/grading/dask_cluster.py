@@ -21,7 +21,7 @@ import msgspec
 
 from grader.course import Course
 from grader.errors import UserError
-from grader.grading.dask_worker import Broken, Done, Order, Refused, check, end, grade
+from grader.grading.dask_worker import Broken, Done, Refused, RunSettings, check, end, grade
 from grader.grading.graders import Graded, error_result
 from grader.grading.protocol import WorkerOptions
 from grader.intake.submission import Source, Submission, digest
@@ -31,11 +31,11 @@ CONNECT_SECONDS = 10.0
 _ROUND_TRIP_SECONDS = 30.0
 _REFRESH_SECONDS = 2.0
 _NO_WORKER_SECONDS = 20.0
-_KEPT = "what is graded is kept; the same command goes on"
+_KEPT = "what is graded is kept; run the same command to continue"
 
 
 class _Sent(NamedTuple):
-    """A submission that the cluster grades; ``suspect``: a worker died of it, or of another one beside it."""
+    """A submission that was sent to the cluster; ``suspect``: a worker died while it graded it."""
 
     name: str
     work: bytes
@@ -67,13 +67,13 @@ class Cluster:
         self._address = address
         self._course = course
         self._note = note
-        order = Order(
+        settings = RunSettings(
             run=uuid.uuid4().hex, course=course.name, course_hash=course_hash, options=options, versions=versions()
         )
-        self._run, self._order, self._options = order.run, msgspec.msgpack.encode(order), options
+        self._run, self._run_settings, self._options = settings.run, msgspec.msgpack.encode(settings), options
         self._arrived: SimpleQueue[Any] = SimpleQueue()
         self.stopped = False
-        # Its own lines about lost connections would come between ours; a submission may be larger than 10 MB.
+        # Dask would log lost connections between the grader's lines, and warn of submissions larger than 10 MB.
         for name in ("distributed", "distributed.client", "distributed.core", "distributed.comm"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
         dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GB"})
@@ -87,7 +87,7 @@ class Cluster:
                 f"no Dask scheduler answers at {address}: {first}", fix="start one: dask scheduler; dask worker ADDRESS"
             ) from None
         try:
-            self._require_fit()
+            self._require_matching_workers()
         except BaseException:
             self._client.close()
             raise
@@ -97,7 +97,7 @@ class Cluster:
 
     def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
         """Ends the run's workers on the cluster; the cluster itself stays."""
-        # `Client.run` takes no timeout, and a worker that hangs must not keep us: so it is waited for in a thread.
+        # `Client.run` has no timeout, and a worker may hang: a thread waits for it, and this one only for a time.
         ending = threading.Thread(target=self._end_workers, daemon=True, name="end-dask-workers")
         ending.start()
         ending.join(_ROUND_TRIP_SECONDS)
@@ -116,7 +116,7 @@ class Cluster:
     def grade_all(self, sources: Iterable[Source]) -> Iterator[Graded]:
         """Yields each submission's result as it comes; reads `sources` only as fast as the cluster grades.
 
-        After `stop`, what was done already is still yielded, then it ends.
+        After `stop`, the results that came before are still yielded, then it ends.
 
         Raises:
             UserError: the scheduler is lost, or a new worker has another grader or course.
@@ -124,17 +124,17 @@ class Cluster:
         feed = iter(sources)
         waiting: dict[Any, _Sent] = {}
         suspects: deque[_Sent] = deque()
-        room = _Room(self._threads, self._note)
+        limit = _InFlightLimit(self._threads, self._note)
         try:
             while True:
-                while not self.stopped and len(waiting) < room.now():
+                while not self.stopped and len(waiting) < limit.now():
                     source = next(feed, None)
                     if source is None:
                         break
                     unread = self._send(source, waiting)
                     if unread is not None:
                         yield unread
-                # One at a time: a submission that was only graded beside one that kills workers must not fail with it.
+                # Suspects are sent one at a time: one that was merely graded beside a killer of workers must not fail.
                 if not waiting and suspects and not self.stopped:
                     self._submit(suspects.popleft(), waiting)
                 if not waiting:
@@ -143,7 +143,7 @@ class Cluster:
                 if future is None:
                     if self.stopped:
                         return
-                    room.look()
+                    limit.ask()
                     continue
                 graded = self._received(future, waiting.pop(future), suspects)
                 if graded is not None:
@@ -170,12 +170,12 @@ class Cluster:
         return None
 
     def _submit(self, sent: _Sent, waiting: dict[Any, _Sent]) -> None:
-        future = self._client.submit(grade, sent.work, self._order, pure=False, key=f"grade-{uuid.uuid4().hex}")
+        future = self._client.submit(grade, sent.work, self._run_settings, pure=False, key=f"grade-{uuid.uuid4().hex}")
         waiting[future] = sent
         future.add_done_callback(self._arrived.put)
 
     def _next(self) -> Any:
-        """The next future that is done; None when there is none for a while, or `stop` was called."""
+        """The next future that is done; None when none was done for two seconds, or after `stop`."""
         with contextlib.suppress(Empty):
             return self._arrived.get(timeout=_REFRESH_SECONDS)
         return None
@@ -212,8 +212,8 @@ class Cluster:
     def _fault(self, sent: _Sent, reason: str) -> Graded:
         return Graded(error_result(self._course, self._options, sent.name, reason), sent.digest, 0.0, sent.notes)
 
-    def _require_fit(self) -> None:
-        answers = self._client.run(check, self._order, on_error="return")
+    def _require_matching_workers(self) -> None:
+        answers = self._client.run(check, self._run_settings, on_error="return")
         for worker, answer in answers.items():
             if isinstance(answer, BaseException):
                 answer = (
@@ -230,28 +230,28 @@ class Cluster:
             self._note(f"no worker at {self._address} yet; waiting for one (dask worker {self._address})")
 
 
-class _Room:
-    """How many submissions may be in flight: two for each thread there is, as workers come and go."""
+class _InFlightLimit:
+    """How many submissions may be at the cluster at a time: two for each thread of its workers, which come and go."""
 
     def __init__(self, threads: Callable[[], int], note: Callable[[str], None]) -> None:
         self._threads, self._note = threads, note
-        self._looked = self._last_worker = float("-inf")
-        self._room = 2
+        self._asked = self._last_worker = float("-inf")
+        self._limit = 2
         self._noted = False
 
     def now(self) -> int:
-        """The number; the scheduler is asked again every now and then."""
-        if time.monotonic() - self._looked > _REFRESH_SECONDS:
-            self.look()
-        return self._room
+        """The number; asks the scheduler again when its last answer is two seconds old."""
+        if time.monotonic() - self._asked > _REFRESH_SECONDS:
+            self.ask()
+        return self._limit
 
-    def look(self) -> None:
-        """Asks the scheduler; notes once that all workers have been gone for a while."""
-        self._looked = time.monotonic()
+    def ask(self) -> None:
+        """Asks the scheduler for its threads; notes once when there has been no worker for 20 seconds."""
+        self._asked = time.monotonic()
         threads = self._threads()
-        self._room = max(2, 2 * threads)
+        self._limit = max(2, 2 * threads)
         if threads or self._last_worker < 0:
-            self._last_worker, self._noted = self._looked, False
-        elif self._looked - self._last_worker > _NO_WORKER_SECONDS and not self._noted:
+            self._last_worker, self._noted = self._asked, False
+        elif self._asked - self._last_worker > _NO_WORKER_SECONDS and not self._noted:
             self._noted = True
             self._note("the cluster has no worker any more; waiting for one (Ctrl-C ends)")

@@ -18,7 +18,7 @@ from grader.errors import UserError
 from grader.grading.graders import Graded, GradingStopped
 from grader.grading.local_workers import LocalWorkers
 from grader.grading.protocol import WorkerOptions
-from grader.intake.submission import Ready, Submission
+from grader.intake.submission import LoadedSource, Submission
 from grader.machine import versions
 
 _SAME_EVERYWHERE = ("torchkata", "torch", "hypothesis")
@@ -26,8 +26,15 @@ _SAME_EVERYWHERE = ("torchkata", "torch", "hypothesis")
 _UNUSED_SECONDS = 1800.0
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run grades with; ``run`` is unique, so that two runs on one cluster do not end each other's workers."""
+class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run grades with.
+
+    Attributes:
+        run: a unique name, so that two runs on one cluster do not end each other's workers.
+        course: the course's name; `options` have its folder.
+        course_hash: as `content_hash` gives it.
+        versions: of the packages that results depend on.
+    """
 
     run: str
     course: str
@@ -55,25 +62,25 @@ class Broken(msgspec.Struct, frozen=True, tag=True):
 
 
 class _WorkersByRun:
-    """The grader workers of this process, by run. Those unused for a long time have lost their client, and end."""
+    """The grader workers of this process, by run. Those unused for half an hour have lost their client, and end."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._workers: dict[str, tuple[LocalWorkers, float]] = {}
         self._ended: set[str] = set()
 
-    def get(self, order: Order) -> LocalWorkers:
+    def get(self, settings: RunSettings) -> LocalWorkers:
         now = time.monotonic()
         with self._lock:
-            if order.run in self._ended:
+            if settings.run in self._ended:
                 raise GradingStopped
             unused = [run for run, (_, used) in self._workers.items() if now - used > _UNUSED_SECONDS]
-            old = [self._workers.pop(run)[0] for run in unused if run != order.run]
-            workers = self._workers[order.run][0] if order.run in self._workers else None
+            old = [self._workers.pop(run)[0] for run in unused if run != settings.run]
+            workers = self._workers[settings.run][0] if settings.run in self._workers else None
             if workers is None:
-                course = Course.load(order.options.course and Path(order.options.course))
-                workers = LocalWorkers(course, order.options)
-            self._workers[order.run] = workers, now
+                course = Course.load(settings.options.course and Path(settings.options.course))
+                workers = LocalWorkers(course, settings.options)
+            self._workers[settings.run] = workers, now
         for one in old:
             _end(one)
         return workers
@@ -91,47 +98,47 @@ def _end(workers: LocalWorkers) -> None:
     workers.close()
 
 
-_WORKERS = _WorkersByRun()  # Dask offers tasks no other place that outlives them and is gone with the process.
+_WORKERS = _WorkersByRun()  # Global: Dask's tasks have no other place that lasts as long as the process.
 
 
-def grade(work: bytes, order: bytes) -> bytes:
+def grade(work: bytes, settings: bytes) -> bytes:
     """Grades one submission (msgpack) and gives back a `Refused`, `Broken` or `Done` (msgpack).
 
-    Never raises: not every exception finds its way back through Dask, and the client would wait for ever.
+    Never raises: Dask cannot send every exception back, and then the client would wait without end.
     """
     try:
-        return msgspec.msgpack.encode(_graded(work, msgspec.msgpack.decode(order, type=Order)))
-    except Exception:  # `GradingStopped` too: then nobody waits for it.
+        return msgspec.msgpack.encode(_graded(work, msgspec.msgpack.decode(settings, type=RunSettings)))
+    except Exception:  # `GradingStopped` too: then the client waits for no reply.
         return msgspec.msgpack.encode(Broken(traceback.format_exc(limit=-5).rstrip()))
 
 
-def _graded(work: bytes, order: Order) -> Refused | Done:
-    reason = unfit(order)
+def _graded(work: bytes, settings: RunSettings) -> Refused | Done:
+    reason = why_unfit(settings)
     if reason:
         return Refused(reason)
-    return Done(_WORKERS.get(order).grade(Ready(msgspec.msgpack.decode(work, type=Submission))))
+    return Done(_WORKERS.get(settings).grade(LoadedSource(msgspec.msgpack.decode(work, type=Submission))))
 
 
-async def check(order: bytes) -> str:
-    """Why this process cannot grade the order; empty when it can."""
-    return await asyncio.to_thread(unfit, msgspec.msgpack.decode(order, type=Order))
+async def check(settings: bytes) -> str:
+    """Why this process cannot grade with the settings; empty when it can."""
+    return await asyncio.to_thread(why_unfit, msgspec.msgpack.decode(settings, type=RunSettings))
 
 
 async def end(run: str) -> None:
-    """Ends the run's grader workers here, whatever they do."""
+    """Ends the run's grader workers in this process, even while they grade."""
     await asyncio.to_thread(_WORKERS.end, run)
 
 
-def unfit(order: Order) -> str:
-    """Why this process cannot grade the order, in one line; empty when it can."""
+def why_unfit(settings: RunSettings) -> str:
+    """Why this process cannot grade with the settings, in one line; empty when it can."""
     here = versions()
     for name in _SAME_EVERYWHERE:
-        wanted, found = order.versions.get(name), here.get(name)
+        wanted, found = settings.versions.get(name), here.get(name)
         if wanted != found:
             return f"it has {name} {found or 'not at all'}, this machine {wanted or 'not at all'}"
-    place = order.options.course
+    place = settings.options.course
     try:
         found = content_hash(Course.load(place and Path(place)))
     except (UserError, OSError) as problem:
-        return f"it cannot read the course {order.course}: {problem}"
-    return "" if found == order.course_hash else f"its course {order.course} at {place or 'its package'} differs"
+        return f"it cannot read the course {settings.course}: {problem}"
+    return "" if found == settings.course_hash else f"its course {settings.course} at {place or 'its package'} differs"

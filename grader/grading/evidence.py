@@ -1,4 +1,4 @@
-"""How the modules of a topic grade: solution, stub and each misconception as submissions. `verify` judges by it."""
+"""Grades the modules of a topic as submissions: solution, stub and each misconception. `verify` reads the results."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ class GradedMisconception(msgspec.Struct, frozen=True):
 
 
 class TopicEvidence:
-    """What the promises are judged by: the files of one topic, and how they grade. Each is graded once, when asked for.
+    """The files of one topic and their results, which the promises are decided by. Each is graded once, when needed.
 
     Raises:
-        CourseError: from what cannot be read or imported.
+        CourseError: (its attributes) a file cannot be read or imported.
     """
 
     def __init__(self, course: Course, topic: Topic, judge: Judge) -> None:
@@ -80,7 +80,7 @@ class TopicEvidence:
         return frozenset(result.name for _, result in results if result.verdict == "error")
 
     def breaks_a_check(self, graded: GradedMisconception) -> bool:
-        """Whether a check ends in an error on the misconception, and only there."""
+        """Whether a check ends in an error on the misconception, but not on the solution or the stub."""
         return any(verdict == "error" and name not in self.faulty_checks for name, verdict in graded.verdicts.items())
 
     def _grade(self, file: Path) -> GradedFile:
@@ -98,16 +98,17 @@ class TopicEvidence:
     def _grade_misconceptions(self, exercise: Exercise) -> Iterator[GradedMisconception]:
         """Grades each misconception as a submission, and looks for its name as for a student's.
 
-        The records of each are kept before the next is graded, so that one that an earlier one hides is found.
+        The records of each are kept before the next is graded: so a misconception with the same records as an earlier
+        one gets the name of the earlier one, and `verify` reports it.
         """
         found = [one for one in misconceptions_of(self.course, self.topic.name) if one.exercise == exercise.full_name]
         if not found:
             return
         with self._judge.misconceptions_desk(self.topic.name) as desk:
-            desk.only_records = True
+            desk.wants_trace_only = True
             for misconception in found:
                 desk.restart_clock()
-                desk.bind(((misconception.part, misconception.function),))
+                desk.replace_functions(((misconception.part, misconception.function),))
                 traces = self._judge.run_checks(exercise.full_name, desk)[1]
                 self._judge.misconceptions.keep(exercise, misconception.name, traces)
                 yield GradedMisconception(

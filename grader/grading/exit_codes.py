@@ -1,4 +1,4 @@
-"""The exit codes of the commands that grade, and what results make of them."""
+"""The exit codes of the commands that grade, and which of them results lead to."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Tally:
     def _fails(self, result: SubmissionResult) -> bool:
         if self._fail_under is None:
             return not result.verdicts <= {"passed", "skipped"}
-        # Nothing assessed is not known to be enough.
+        # A submission of which nothing was assessed fails too: its percentage is not known.
         return result.max <= 0 or 100 * result.score < self._fail_under * result.max - 1e-9
 
 

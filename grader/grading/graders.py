@@ -1,6 +1,6 @@
-"""What grades many submissions: `Graders`, the one interface of local worker processes and of a Dask cluster.
+"""`Graders`: the one interface of the local worker processes and of a Dask cluster, which both grade many submissions.
 
-Submissions go in, results come out; how many at a time, and where, is each implementation's own affair.
+Submissions go in, results come out; each implementation decides how many at a time, and where.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class GradingStopped(Exception):
 
 
 class Graders(Protocol):
-    """Something that grades submissions; use it in a ``with`` statement, which ends its processes."""
+    """Grades submissions; use it in a ``with`` statement, which ends its processes."""
 
     stopped: bool
     """Whether `stop` was called."""
@@ -43,8 +43,8 @@ class Graders(Protocol):
     def grade_all(self, sources: Iterable[Source]) -> Iterator[Graded]:
         """Yields each submission's result as it is known; reads `sources` only as fast as they are graded.
 
-        No row is lost: where the grader itself fails, the result has ``error`` verdicts. After `stop`, the results
-        that are known already are still yielded, then it ends.
+        Every submission gets a result: where the grader itself fails, its verdicts are ``error``. After `stop`, the
+        results that are known already are still yielded, then it ends.
         """
 
     def stop(self) -> None:

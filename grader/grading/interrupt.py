@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM while a class is graded: what is done is kept."""
+"""Ctrl-C and SIGTERM while a class is graded: the grading stops, and the results so far are kept."""
 
 from __future__ import annotations
 

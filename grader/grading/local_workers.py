@@ -1,7 +1,7 @@
 """Grades submissions with warm worker processes on this machine, one for each thread that grades.
 
-A worker that dies is replaced and its submission tried once more; a row is never lost. No submitted code runs here and
-no verdict is made here, except ``error`` where the grader itself failed.
+A worker that dies is replaced, and its submission is graded once more; every submission gets a result. No submitted
+code runs here and no verdict is made here, except ``error`` where the grader itself failed.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ from grader.grading.worker_process import Worker, WorkerDied
 from grader.intake.submission import Source, Submission, digest
 from grader.results import SubmissionResult
 
-_SPARE_SECONDS = 120.0
-_TRIES = 3
+_EXTRA_SECONDS = 120.0
+"""How long a worker may take beyond the limits of its topics before it is taken for dead."""
+_FIRST_FAILURES = 3
+"""After so many failures without any result, a failing submission is not tried a second time."""
 
 
 class LocalWorkers:
@@ -39,8 +41,8 @@ class LocalWorkers:
         self._course = course
         self._options = options
         self._jobs = jobs
-        self._patience = _SPARE_SECONDS + 2 * options.limits.topic_seconds * len(course.topics)
-        self._of_thread = threading.local()
+        self._reply_timeout = _EXTRA_SECONDS + 2 * options.limits.topic_seconds * len(course.topics)
+        self._thread = threading.local()
         self._lock = threading.RLock()  # Reentrant: `stop` may interrupt the very thread that holds it.
         self._workers: set[Worker] = set()
         self._graded_one = False
@@ -119,11 +121,11 @@ class LocalWorkers:
 
     def _grade(self, submission: Submission) -> SubmissionResult:
         for _ in range(2):
-            worker: Worker | None = getattr(self._of_thread, "worker", None)
+            worker: Worker | None = getattr(self._thread, "worker", None)
             if worker is None:
                 worker = self._use(Worker())
             try:
-                reply = worker.grade(submission, self._patience)
+                reply = worker.grade(submission, self._reply_timeout)
             except WorkerDied as death:
                 reason = f"the grader's worker process died: {death}"
             else:
@@ -134,14 +136,14 @@ class LocalWorkers:
             self._discard(worker)
             if self.stopped:
                 raise GradingStopped
-            if self._never_works():
+            if self._has_never_worked():
                 break
         self._failures += 1
         return error_result(self._course, self._options, submission.name, reason)
 
-    def _never_works(self) -> bool:
-        """Whether nothing could ever be graded here, as when a course's checks cannot be imported."""
-        return not self._graded_one and self._failures >= _TRIES
+    def _has_never_worked(self) -> bool:
+        """Whether all submissions so far failed, several of them, as when a course's checks cannot be imported."""
+        return not self._graded_one and self._failures >= _FIRST_FAILURES
 
     def _use(self, worker: Worker) -> Worker:
         """Makes it the worker of this thread."""
@@ -153,11 +155,11 @@ class LocalWorkers:
             worker.end()
             raise GradingStopped
         worker.configure(self._options)
-        self._of_thread.worker = worker
+        self._thread.worker = worker
         return worker
 
     def _discard(self, worker: Worker) -> None:
-        self._of_thread.worker = None
+        self._thread.worker = None
         with self._lock:
             self._workers.discard(worker)
         worker.end()

@@ -1,6 +1,6 @@
-"""What `grader grade` does: find, read, have graded, record at once, report.
+"""What `grader grade` does: finds and reads submissions, gives them to `Graders`, records each result at once, reports.
 
-Decides nothing about a submission: every verdict comes from a worker. Never grades again what the gradebook has.
+Makes no verdict: every verdict comes from a worker. Never grades again what the gradebook has, unless asked to.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from grader.grading.settings import (
 )
 from grader.intake.find import find_submissions
 from grader.intake.roster import Roster
-from grader.intake.submission import Ready, Source, digest
+from grader.intake.submission import LoadedSource, Source, digest
 from grader.machine import versions
 from grader.reports.notes import NoteList, print_note
 from grader.reports.progress import progress
@@ -68,7 +68,7 @@ class ClassGrading:
             run = self._start_run(book, expected=len(sources))
             if self._grade_new(sources, graders, book, run):
                 done = sum(1 for _ in book.results(run))
-                print_note(f"interrupted: {done} of {len(sources)} are graded and kept; the same command goes on")
+                print_note(f"interrupted: {done} of {len(sources)} are graded and kept; run the same command to continue")
                 return INTERRUPTED
             book.finish_run(run)
             return report_class(book, run, self._class, self._fail_under)
@@ -130,15 +130,15 @@ class ClassGrading:
                 return
             try:
                 submission = source.read()
-            except Exception:  # Whoever grades it makes an `error` of it, loudly.
+            except Exception:  # The graders read it again and make it a result with the verdict `error`.
                 yield source
                 continue
             work = digest(submission)
-            book.arrive(run, submission, work)
+            book.record_arrival(run, submission, work)
             if not self._class.again and self._reused(book, run, source.name, work):
                 advance()
             else:
-                yield Ready(submission)
+                yield LoadedSource(submission)
 
     def _reused(self, book: Gradebook, run: int, name: str, work: str) -> bool:
         """Whether the run takes over an earlier result of the same work."""

@@ -1,6 +1,6 @@
-"""What `grader check` does: one submission, graded by one worker, and printed.
+"""What `grader check` does: grades one submission with one worker and prints the result.
 
-Decides nothing about a submission: every verdict comes from a worker.
+Makes no verdict: every verdict comes from a worker.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""How the grader's main process talks with a worker: length-prefixed msgpack frames on its stdin and stdout.
+"""The messages between the grader's main process and a worker: length-prefixed msgpack frames on its stdin and stdout.
 
-Both ends are trusted; no submitted code ever holds either. Never pickles, never imports torch.
+Both ends are trusted; no submitted code ever holds either. Never uses pickle, never imports torch.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def read_reply(stream: IO[bytes]) -> SubmissionResult | Fault | None:
     """A worker's reply: a result, or ``{"fault": text}``; None when the stream has ended.
 
     Raises:
-        BrokenFrame, msgspec.DecodeError: what came is no reply.
+        BrokenFrame, msgspec.DecodeError: what came is not a reply.
     """
     payload = frames.receive(stream.read, MAX_WORKER_MESSAGE)
     if payload is None:

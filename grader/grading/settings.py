@@ -1,4 +1,4 @@
-"""What `grader check` and `grader grade` are asked for, and what workers need to know of it."""
+"""The settings of `grader check` and `grader grade`, and the part of them that workers get."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ class GradingSettings(msgspec.Struct, frozen=True, kw_only=True):
         names: topics or exercises; none means all.
         course: the course's folder; None is the shipped course.
         seed: varies the generated inputs.
+        limits: what each submission may use: seconds and bytes.
+        devices: what checks that want GPUs get.
         fail_under: percentage of the points below which the exit code is 1; None: any check that fails makes it 1.
     """
 
@@ -58,7 +60,7 @@ class ClassSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def exercises_by_topic(course: Course) -> dict[str, list[str]]:
-    """The names of the exercises by topic, as intake wants them."""
+    """The names of the exercises by topic: what intake recognises a topic's file by."""
     return {topic.name: [exercise.name for exercise in topic.exercises] for topic in course.topics}
 
 

@@ -1,6 +1,6 @@
-"""Proves that a course grades right, promise by promise: `PROMISES` lists them, and each is one function.
+"""Proves that a course grades correctly: `PROMISES` lists what it promises, and each promise is one function.
 
-Every defect is one line with its file. It runs the course's own modules the way that submissions are run.
+Every defect is one line with its file. The course's own modules run as submissions run.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Defect(msgspec.Struct, frozen=True):
-    """One thing that is wrong with a course."""
+    """One fault of a course; ``line`` is None where the whole file is meant."""
 
     file: Path
     line: int | None
@@ -158,7 +158,7 @@ def modules_can_be_imported(evidence: TopicEvidence) -> Iterator[Defect]:
 
 
 def checks_end_in_no_error(evidence: TopicEvidence) -> Iterator[Defect]:
-    """No check ends in an error, on whatever it is run."""
+    """No check ends in an error, neither on the solution nor on the stub."""
     file = evidence.course.check_file(evidence.topic.name)
     seen: set[str] = set()
     for exercise, result in (*evidence.graded_solution.results, *evidence.graded_stub.results):
@@ -198,14 +198,14 @@ def misconceptions_break_no_check(evidence: TopicEvidence) -> Iterator[Defect]:
 
 
 def misconceptions_are_named(evidence: TopicEvidence) -> Iterator[Defect]:
-    """A student who has a misconception reads a name."""
+    """A student who has a misconception gets a name for it."""
     for graded in evidence.graded_misconceptions:
         if graded.is_caught and not evidence.breaks_a_check(graded) and graded.named is None:
             yield _defect_of(evidence, graded, "is caught but not named: its checks see no answer of it")
 
 
-def misconceptions_are_told_apart(evidence: TopicEvidence) -> Iterator[Defect]:
-    """The name that such a student reads is that of this misconception, not of another."""
+def misconceptions_get_their_own_name(evidence: TopicEvidence) -> Iterator[Defect]:
+    """The name that such a student gets is that of this misconception, not of another."""
     for graded in evidence.graded_misconceptions:
         if graded.is_caught and not evidence.breaks_a_check(graded):
             other = graded.named
@@ -230,10 +230,10 @@ PROMISES: Final[dict[str, tuple[Promise, ...]]] = {
         misconceptions_are_caught,
         misconceptions_break_no_check,
         misconceptions_are_named,
-        misconceptions_are_told_apart,
+        misconceptions_get_their_own_name,
     ),
 }
-"""All that a course promises, by the line of progress under which it is verified."""
+"""All that a course promises, by the line of progress that is printed while it is verified."""
 
 
 def _defect_of(evidence: TopicEvidence, graded: GradedMisconception, what: str) -> Defect:

@@ -1,6 +1,6 @@
 """A worker: one judge and its warm host, grading what arrives on standard input.
 
-The host is forked off before anything of the course is read: what submitted code descends from never held it.
+The host is forked before anything of the course is read: submitted code runs in its children, where no answer may be.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def main() -> int:
     os.dup2(2, 1)  # stray prints of a check must not reach the protocol
     requests = sys.stdin.buffer
 
-    gc.disable()  # a tenth of the time that the imports below take; nothing of theirs is garbage
+    gc.disable()  # the collector takes a tenth of the time of the imports below, and frees nothing
     import torch
 
     from grader.student.host import start_host
@@ -51,7 +51,7 @@ def main() -> int:
                     host.settle()
                 graded += 1
                 write_frame(answers, judge.grade(submission))
-            except UserError as error:  # a course with a fault that shows only now
+            except UserError as error:  # a fault of the course that shows only while grading
                 write_frame(answers, Fault(str(error)))
             except HostGone as error:
                 write_frame(answers, Fault(f"the warm host has ended: {error}"))
@@ -94,20 +94,20 @@ def _with_judge(host: HostClient, options: WorkerOptions, serve: Callable[[Judge
 
 
 def hidden_paths(course: Any) -> list[str]:
-    """What no submission may see: the course's folders and the grader's own."""
+    """The folders that no submission may see: the course's and the grader's own."""
     package = Path(__file__).resolve().parent.parent
     return [str(path) for path in (package, course.root, course.checks_dir, course.solutions_dir)]
 
 
 def _give_up(requests: IO[bytes], answers: IO[bytes], reason: str) -> int:
-    """Answers everything that comes with the reason why nothing can be graded."""
+    """Answers every submission with the reason why nothing can be graded; the exit code."""
     while read_frame(requests, Submission) is not None:
         write_frame(answers, Fault(reason))
     return 3
 
 
 def run() -> NoReturn:
-    """Serves, and ends without taking the interpreter apart, which with torch takes half a second."""
+    """Serves, and ends the process without Python's own clean-up, which takes half a second with torch."""
     code = main()
     sys.stderr.flush()
     os._exit(code)

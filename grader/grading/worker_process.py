@@ -1,6 +1,6 @@
 """A worker process as the main process sees it: started, given submissions, ended.
 
-No submitted code runs in the main process, and nothing that a worker says is believed beyond its replies' data.
+No submitted code runs in the main process, and it takes nothing from a worker but replies that decode to data.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ENDING_SECONDS = 3.0
 
 
 class WorkerDied(Exception):
-    """The worker process ended, or said something else than a reply. Remedy: start another one."""
+    """The worker process ended, was silent too long, or sent something else than a reply. Remedy: start another one."""
 
 
 class Worker:
@@ -45,9 +45,9 @@ class Worker:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env={**os.environ, "PYTHONHASHSEED": "0"},
-            start_new_session=True,  # Ctrl-C reaches the main process only, which then ends the workers.
+            start_new_session=True,  # Ctrl-C reaches the main process only; that one ends the workers.
         )
-        self._last_words: deque[str] = deque(maxlen=_STDERR_LINES)
+        self._stderr_lines: deque[str] = deque(maxlen=_STDERR_LINES)
         self._listener = threading.Thread(target=self._listen, daemon=True, name="worker-stderr")
         self._listener.start()
 
@@ -56,13 +56,16 @@ class Worker:
         with contextlib.suppress(OSError):  # The first `grade` reports a death.
             write_frame(self._stdin, options)
 
-    def grade(self, submission: Submission, patience: float) -> SubmissionResult | Fault:
+    def grade(self, submission: Submission, timeout: float) -> SubmissionResult | Fault:
         """Grades one submission.
 
+        Args:
+            timeout: seconds to wait for the reply.
+
         Raises:
-            WorkerDied: with the reason and the last lines of its stderr; also when it is silent for `patience` seconds.
+            WorkerDied: with the reason and the last lines of its stderr; also when no reply came in time.
         """
-        watchdog = threading.Timer(patience, self.process.kill)
+        watchdog = threading.Timer(timeout, self.process.kill)
         watchdog.daemon = True
         watchdog.start()
         reply: SubmissionResult | Fault | None
@@ -78,7 +81,7 @@ class Worker:
             watchdog.cancel()
         if reply is None:
             self.end()
-            raise WorkerDied(self._obituary(f"no answer in {patience:g} s" if late else reason))
+            raise WorkerDied(self._how_it_died(f"no answer in {timeout:g} s" if late else reason))
         return reply
 
     def close_input(self) -> None:
@@ -87,19 +90,26 @@ class Worker:
             self._stdin.close()
 
     def end(self, gently: bool = False) -> None:
-        """Ends the process, whatever it does; `gently` gives it a moment to end by itself."""
+        """Ends the process, even while it grades; `gently` gives it three seconds to end by itself."""
         self.close_input()
-        steps = [self.process.terminate, self.process.kill]
-        for step in [lambda: None, *steps] if gently else steps:
-            step()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.wait(_ENDING_SECONDS)
-                break
+        if not (gently and self._ends_soon()):
+            self.process.terminate()
+            if not self._ends_soon():
+                self.process.kill()
+                self._ends_soon()
         self._listener.join(_ENDING_SECONDS)
         for stream in (self.process.stdout, self.process.stderr):
             # Reading threads hold the stream's lock only while the pipe is open at the other end.
             if stream is not None and not self._listener.is_alive():
                 stream.close()
+
+    def _ends_soon(self) -> bool:
+        """Waits up to three seconds; whether the process has ended."""
+        try:
+            self.process.wait(_ENDING_SECONDS)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
 
     @property
     def _stdin(self) -> IO[bytes]:
@@ -109,10 +119,10 @@ class Worker:
         stream = cast("IO[bytes]", self.process.stderr)
         with contextlib.suppress(OSError, ValueError):
             for line in iter(lambda: stream.readline(4096), b""):
-                self._last_words.append(line.decode("utf-8", "replace").rstrip())
+                self._stderr_lines.append(line.decode("utf-8", "replace").rstrip())
 
-    def _obituary(self, reason: str) -> str:
+    def _how_it_died(self, reason: str) -> str:
         code = self.process.returncode
         how = f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
-        words = "".join(f"\n  {line}" for line in self._last_words)
+        words = "".join(f"\n  {line}" for line in self._stderr_lines)
         return f"{reason} ({how})" + (f"; its last words:{words}" if words else "")

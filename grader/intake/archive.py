@@ -1,6 +1,6 @@
 """Zip and tar archives, read in memory and within bounds.
 
-Never writes a file, never trusts a size, a name or a count in an archive, never opens an archive inside one.
+Never writes a file, never trusts a size, a name or a count in an archive, never opens an archive inside an archive.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotIm
 
 
 class BrokenArchive(Exception):
-    """It cannot be opened at all; its text is the reason."""
+    """The archive cannot be opened at all; its text is the reason. Remedy: pack it again as a plain zip."""
 
 
 class Taker(Protocol):
-    """Something that takes files: a `Bag`, for example."""
+    """The receiver of files: a `Bag`, for example."""
 
     def add(self, path: str, read: Callable[[int], Content], time: float | None = None) -> None:
         """Takes a file; `read` gives at most as many bytes as it is asked for, or a reason."""
@@ -155,7 +155,7 @@ class Tar:
             with tarfile.open(fileobj=cast("IO[bytes]", _Bounded(stream)), mode="r|") as tar:
                 for member in tar:
                     yield member, tar
-                    tar.members.clear()  # type: ignore[attr-defined]  # Else it remembers every one of them.
+                    tar.members.clear()  # type: ignore[attr-defined]  # tarfile would keep every member in memory.
 
 
 class _Bounded:
@@ -185,7 +185,7 @@ def _tar_reader(tar: tarfile.TarFile, member: tarfile.TarInfo) -> Callable[[int]
 
 
 def _name(member: zipfile.ZipInfo) -> str:
-    """The name; where its encoding is not given, zipfile takes CP437 for what today is UTF-8."""
+    """The name. Where its encoding is not given, zipfile decodes it as CP437, but nearly all programs write UTF-8."""
     if not member.flag_bits & 0x800:
         try:
             return member.orig_filename.encode("cp437").decode("utf-8")

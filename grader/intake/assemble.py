@@ -1,6 +1,6 @@
-"""From the files that were found to a submission: notebooks become modules, and each topic gets its file.
+"""Makes a submission of the files that were found: notebooks become modules, and each topic gets its file.
 
-Never guesses in silence: what was taken for a topic by anything but its name, or was in doubt, has a note.
+Never guesses in silence: a file that was taken for a topic for what it defines, or that is in doubt, has a note.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from grader.intake.submission import Arrival, Note, Submission
 from grader.intake.topics import Topics
 
 _NAMED = 5
-"""How many files a note names, and how many files of no topic have a note."""
+"""How many files a note may name, and how many files that belong to no topic get a note."""
 
 
 def assemble(name: str, bag: Bag, topics: Topics, arrival: Arrival) -> Submission:
@@ -78,7 +78,7 @@ def _places(bag: Bag, topics: Topics) -> _Places:
 
 
 def _root(bag: Bag, topics: Topics) -> str:
-    """The folders that everything is in, as packing a folder makes them."""
+    """The folders that all files are in, as when a folder is packed as a whole."""
     root = ""
     while True:
         inside = [path.removeprefix(root) for path in bag.files]
@@ -91,7 +91,7 @@ def _root(bag: Bag, topics: Topics) -> str:
 
 
 def _topic_of(path: str, topics: Topics) -> str | None:
-    """The topic that a file at the top is called by exactly."""
+    """The topic whose exact name a file at the top has."""
     stem = PurePosixPath(path).stem
     return stem if "/" not in path and stem in topics.names else None
 

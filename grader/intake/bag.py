@@ -1,4 +1,4 @@
-"""What was found of one submission, within bounds: files by path, and a note for everything that was left out.
+"""The files found of one submission, within bounds, and a note for each that was left out.
 
 Never takes more than the bounds, never follows a symbolic link, never opens anything but a regular file.
 """
@@ -24,8 +24,8 @@ STUBS = "exercises"
 NOT_WORK = frozenset({"__pycache__", "__MACOSX", "solutions", "checks", "node_modules", "site-packages"})
 CODE = (".py", ".ipynb")
 ARCHIVES = (".zip", ".tar.gz", ".tgz", ".tar")
-OTHER_ARCHIVES = (".rar", ".7z", ".gz", ".bz2", ".xz", ".zst")
-NO_ARCHIVE = f"not a kind of archive that is read ({', '.join(ARCHIVES)}): left out"
+UNSUPPORTED_ARCHIVES = (".rar", ".7z", ".gz", ".bz2", ".xz", ".zst")
+UNSUPPORTED_NOTE = f"not a kind of archive that is read ({', '.join(ARCHIVES)}): left out"
 LINK = "a symbolic link is not followed"
 
 Content = bytes | str
@@ -71,13 +71,13 @@ class Bag:
             self._dropped += 1
 
     def stop(self, reason: str) -> None:
-        """Takes no more files, and notes why."""
+        """Takes no more files from now on, and notes why."""
         if not self.full:
             self.full = True
             self.notes.append(Note("./", f"{reason}: the rest was left out"))
 
     def all_notes(self) -> list[Note]:
-        """The notes, with the number of those that found no room."""
+        """The notes, and at the end the number of those beyond the bound."""
         more = [Note("./", f"{self._dropped:,} more notes like these")] if self._dropped else []
         return [*self.notes, *more]
 
@@ -103,9 +103,9 @@ def is_archive(path: str) -> bool:
     return path.lower().endswith(ARCHIVES)
 
 
-def is_foreign_archive(path: str) -> bool:
-    """Whether that is an archive which is not read."""
-    return path.lower().endswith(OTHER_ARCHIVES) and not is_archive(path)
+def is_unsupported_archive(path: str) -> bool:
+    """Whether that is an archive of a kind that is not read, by its name."""
+    return path.lower().endswith(UNSUPPORTED_ARCHIVES) and not is_archive(path)
 
 
 def is_clutter(path: str) -> bool:

@@ -14,15 +14,15 @@ from grader.intake.archive import Archive, Taker
 from grader.intake.assemble import assemble
 from grader.intake.bag import (
     LINK,
-    NO_ARCHIVE,
     STUBS,
+    UNSUPPORTED_NOTE,
     Bag,
     Content,
     as_text,
     is_archive,
     is_clutter,
     is_code,
-    is_foreign_archive,
+    is_unsupported_archive,
     limit_of,
     read_file,
     time_of,
@@ -64,8 +64,8 @@ class DownloadSource:
                 wanted[piece.path] = piece.file
             elif is_archive(piece.file):
                 archives.append(piece)
-            elif is_foreign_archive(piece.file):
-                bag.note(piece.file, NO_ARCHIVE)
+            elif is_unsupported_archive(piece.file):
+                bag.note(piece.file, UNSUPPORTED_NOTE)
             else:
                 bag.note(piece.file, "neither a Python file nor a notebook: left out")
         self.download.fill(bag, wanted)
@@ -80,7 +80,7 @@ class DownloadSource:
 
     @property
     def longer_name(self) -> str:
-        """A longer name, for when another submission has the same."""
+        """The name to use when another submission has the same short one."""
         of = self.arrival.student
         return f"{self.name} ({of})" if of else f"{as_text(self.path.stem)}/{self.name}"
 
@@ -120,7 +120,7 @@ def lms_sources(download: Archive, at: Path, topics: Topics, note: Callable[[str
     pieces, others = pieces_of(path for path in download.paths if not is_clutter(path))
     if not pieces:
         return []
-    # Of an entry that climbs out of the archive the rest of the path may still say whose it is.
+    # Of an entry whose path leads out of the archive, the rest of the path may still name the student.
     reasons = {path.lstrip("./") or path: reason for path, reason in download.problems}
     problematic, foreign = pieces_of(reasons)
     for path in [*others, *foreign, *(() if problematic else reasons)]:
@@ -164,7 +164,12 @@ def _grouped(
         problems.setdefault(_who(piece), []).append((piece.file, reason))
     return [
         DownloadSource(
-            *(name, at, topics, download, tuple(of), tuple(problems.get((student, name), ()))),
+            name=name,
+            path=at,
+            topics=topics,
+            download=download,
+            pieces=tuple(of),
+            problems=tuple(problems.get((student, name), ())),
             arrival=Arrival(
                 student=student, late=any(piece.late for piece in of), lms=next((piece.lms for piece in of), "")
             ),

@@ -1,14 +1,13 @@
 """Finds the submissions at the paths that the command line was given; reads none of them yet.
 
-Never takes two students' work for one, and never passes over a file that could be a submission.
+Never mixes the work of two students, and never leaves out a file that could be a submission.
 """
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,9 +15,9 @@ import msgspec
 
 from grader.errors import UserError
 from grader.intake.archive import BrokenArchive, open_archive
-from grader.intake.bag import CODE, NOT_WORK, STUBS, as_text, is_archive, is_code, is_foreign_archive
+from grader.intake.bag import CODE, NOT_WORK, STUBS, as_text, is_archive, is_code, is_unsupported_archive
 from grader.intake.download import DownloadSource, Folder, class_sources, lms_sources
-from grader.intake.folder import ArchiveSource, FileSource, FolderSource, ForeignSource, PathSource
+from grader.intake.folder import ArchiveSource, FileSource, FolderSource, PathSource, UnsupportedSource
 from grader.intake.lms import pieces_of
 from grader.intake.roster import Roster
 from grader.intake.submission import Source
@@ -45,10 +44,10 @@ def find_submissions(
         topics: names, or names and their exercises, so that a file can be recognised by what it defines.
         skip: the one folder inside them that is not a submission: where the results go.
         roster: gives names to ids, and times.
-        note: is called with a line for each thing that belongs to nobody, and for each student who handed in nothing.
+        note: is called with a line for each file of no student, and for each student who handed in nothing.
 
     Raises:
-        UserError: a path is not there, or holds no submission.
+        UserError: a path does not exist, or holds no submission.
     """
     known = Topics.of(topics)
     left_out = None if skip is None else skip.resolve()
@@ -95,7 +94,7 @@ def _sources(path: Path, topics: Topics, skip: Path | None, note: Callable[[str]
             return
     empty = True
     for child in children:
-        kind = is_code(child.name) or is_archive(child.name) or is_foreign_archive(child.name)
+        kind = is_code(child.name) or is_archive(child.name) or is_unsupported_archive(child.name)
         if child.is_dir() or kind:
             empty = False
             yield replace(_source(child, topics), link=child.is_symlink())
@@ -112,7 +111,7 @@ def _in_archive(path: Path, topics: Topics, note: Callable[[str], None]) -> Sequ
     try:
         archive = open_archive(path.name, path)
     except BrokenArchive:
-        return [_source(path, topics)]  # Its row will say so.
+        return [_source(path, topics)]  # Its result will have a note that says so.
     return (
         lms_sources(archive, path, topics, note)
         or class_sources(archive, path, topics, note)
@@ -132,14 +131,14 @@ def _require(path: Path) -> None:
 
 
 def _source(path: Path, topics: Topics) -> PathSource:
-    whole = path if path.name not in ("", "..") else path.resolve()
-    name = as_text(whole.name) or "submission"
+    resolved = path if path.name not in ("", "..") else path.resolve()
+    name = as_text(resolved.name) or "submission"
     if path.is_dir():
         return FolderSource(name, path, topics)
-    if is_archive(name) or is_foreign_archive(name):
+    if is_archive(name) or is_unsupported_archive(name):
         stem = Path(name).stem
         bare = stem[:-4] if stem.lower().endswith(".tar") else stem
-        return (ArchiveSource if is_archive(name) else ForeignSource)(bare, path, topics)
+        return (ArchiveSource if is_archive(name) else UnsupportedSource)(bare, path, topics)
     return FileSource(as_text(path.stem), path, topics)
 
 
@@ -175,7 +174,15 @@ def _unique(found: Sequence[Found]) -> Iterator[Source]:
     taken = {name for name, times in count.items() if times == 1}
     for source in found:
         if count[source.name] > 1:
-            names = itertools.chain([full := source.longer_name], (f"{full} ({n})" for n in itertools.count(2)))
-            source = replace(source, name=next(name for name in names if name not in taken))
+            source = replace(source, name=_unused(source.longer_name, taken))
             taken.add(source.name)
         yield source
+
+
+def _unused(name: str, taken: Container[str]) -> str:
+    """The name, with the first number that makes it unique if it is taken."""
+    unused, number = name, 1
+    while unused in taken:
+        number += 1
+        unused = f"{name} ({number})"
+    return unused

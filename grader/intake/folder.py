@@ -20,14 +20,14 @@ from grader.intake.bag import (
     LINK,
     MAX_DEPTH,
     MAX_ENTRIES,
-    NO_ARCHIVE,
     STUBS,
+    UNSUPPORTED_NOTE,
     Bag,
     as_text,
     is_archive,
     is_clutter,
     is_code,
-    is_foreign_archive,
+    is_unsupported_archive,
     limit_of,
     read_file,
     time_of,
@@ -48,7 +48,7 @@ class PathSource:
     arrival: Arrival = UNKNOWN
 
     def read(self) -> Submission:
-        """What is in it."""
+        """The files at the path, read now."""
         if self.link:
             return Submission(self.name, {}, (Note(as_text(self.path.name), LINK),), self.arrival)
         bag = Bag()
@@ -60,7 +60,7 @@ class PathSource:
 
     @property
     def longer_name(self) -> str:
-        """A longer name, for when another submission has the same."""
+        """The name to use when another submission has the same short one."""
         return f"{as_text(self.path.absolute().parent.name)}/{as_text(self.path.name)}"
 
 
@@ -79,7 +79,7 @@ class FileSource(PathSource):
 
     @property
     def topic(self) -> str | None:
-        """The one topic that the file is, if it is one."""
+        """The topic whose file this is; None if it is none or several."""
         found = [name.removesuffix(".py") for name in self.read().files]
         return found[0] if len(found) == 1 and found[0] in self.topics.names else None
 
@@ -91,11 +91,11 @@ class ArchiveSource(PathSource):
         add_archive(bag, as_text(self.path.name), self.path, self.topics)
 
 
-class ForeignSource(PathSource):
-    """A file of a kind that is not read; it has a row in the results nevertheless."""
+class UnsupportedSource(PathSource):
+    """A file of a kind that is not read; it gets a result that says so."""
 
     def _fill(self, bag: Bag) -> None:
-        bag.note(as_text(self.path.name), NO_ARCHIVE)
+        bag.note(as_text(self.path.name), UNSUPPORTED_NOTE)
 
 
 class FolderReader:
@@ -108,7 +108,7 @@ class FolderReader:
         self._archives: list[tuple[Path, str]] = []
 
     def read(self, root: Path, prefix: str = "") -> None:
-        """All that counts below `root`; archives last, as files outside of them come first."""
+        """Reads all files below `root`; archives last, because a file counts before the same one in an archive."""
         self._folder(root, prefix, 0)
         for path, name in self._archives:
             add_archive(self._bag, name, path, self._topics)
@@ -149,12 +149,12 @@ class FolderReader:
             self._bag.add(path, read_file(Path(entry.path)), time_of(Path(entry.path)))
         elif is_archive(name):
             self._archives.append((Path(entry.path), path))
-        elif is_foreign_archive(name):
-            self._bag.note(path, NO_ARCHIVE)
+        elif is_unsupported_archive(name):
+            self._bag.note(path, UNSUPPORTED_NOTE)
 
 
 def add_archive(bag: Bag, name: str, place: Place, topics: Topics) -> None:
-    """Puts what counts in an archive into the bag; why it does not is a note on the archive."""
+    """Puts the Python files and notebooks of an archive into the bag, and notes what is left out and why."""
     size = len(place) if isinstance(place, bytes) else _size(place)
     if size > limit_of(name):
         bag.note(name, too_large(name))
@@ -173,7 +173,7 @@ def add_archive(bag: Bag, name: str, place: Place, topics: Topics) -> None:
                 continue
             if path.count("/") > MAX_DEPTH:
                 bag.note(f"{name}/{path}", f"nested more than {MAX_DEPTH} folders deep: left out")
-            elif is_archive(path) or is_foreign_archive(path):
+            elif is_archive(path) or is_unsupported_archive(path):
                 bag.note(f"{name}/{path}", "an archive inside an archive is not opened")
             elif is_code(path) and path in bag.files:
                 bag.note(path, f"handed in twice; the file counts, not the one in {name}")
@@ -196,7 +196,7 @@ def reading_order(path: str, topics: Topics) -> tuple[bool, bool, str]:
 def with_file_time(arrival: Arrival, bag: Bag) -> Arrival:
     """The arrival with the time of the newest file, where nothing else says when it was handed in."""
     if arrival.submitted or bag.newest is None or arrival.lms == "canvas":
-        return arrival  # Canvas packs its files anew: their times are those of the download.
+        return arrival  # Canvas packs the files itself: their times are those of the download.
     try:
         when = datetime.datetime.fromtimestamp(bag.newest).astimezone()
     except (ValueError, OverflowError, OSError):

@@ -1,6 +1,6 @@
 """The names that Canvas and Moodle give to files in a download of all submissions.
 
-Knows names only; never opens a file.
+Works on names only; never opens a file.
 """
 
 from __future__ import annotations
@@ -31,10 +31,12 @@ class Piece:
     Attributes:
         path: where it is in the download.
         file: what it is called in the submission.
+        name: the student's name as the LMS writes it.
         student: the LMS's id; in a download without ids the name again.
-        order: later ones are greater.
+        order: greater for files that were handed in later.
         lms: ``canvas``, ``moodle``, or empty.
-        text: typed into a form, not a file.
+        late: whether the LMS marks it late.
+        text: whether it was typed into a form, not uploaded as a file.
     """
 
     path: str
@@ -106,7 +108,7 @@ def _canvas(path: str, name: str) -> Piece | None:
 
 
 def _wrapping(paths: list[str]) -> str:
-    """The one folder that everything is in, unless it is a student's."""
+    """The one folder that all files are in, with its slash; empty if there is none or it is a student's."""
     first = {path.partition("/")[0] for path in paths if "/" in path}
     if len(first) == 1 and all("/" in path for path in paths) and not _MOODLE.match(next(iter(first))):
         return f"{next(iter(first))}/"

@@ -1,6 +1,6 @@
-"""Notebooks as Python modules: code cells in order, without what only a notebook understands.
+"""Notebooks as Python modules: code cells in order, without the lines that only a notebook can run.
 
-Never runs a cell. What is left out is noted with the cell's number, as a notebook's reader counts: all cells, from 1.
+Never runs a cell. Each part that is left out gets a note with the number of its cell: cells of all kinds, from 1.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _python(cell: _Cell) -> tuple[str, list[str]]:
         if problem is None or not _drop(lines, (problem.lineno or 0) - 1, dropped):
             break
     if problem is not None:
-        # Where the parser points elsewhere, as with a quote in a shell line: all lines that look like one.
+        # The parser may point to another line, as after a quote in a shell line: drop all lines that look like shell.
         for index in range(len(lines)):
             _drop(lines, index, dropped)
         problem = _problem("\n".join(lines))
@@ -110,7 +110,7 @@ def _problem(text: str) -> SyntaxError | None:
 
 
 def _drop(lines: list[str], index: int, dropped: list[str]) -> bool:
-    """Replaces a line of magic or shell by nothing, in place; whether it was one."""
+    """Replaces a line of magic or shell by ``pass``, in place; whether it was such a line."""
     found = _MAGIC.match(lines[index]) if 0 <= index < len(lines) else None
     if found is None:
         return False
@@ -128,10 +128,11 @@ def _definitions_only(lines: list[str]) -> tuple[list[str], bool]:
 
 
 def _statement_lines(text: str) -> Iterator[int]:
+    """The numbers, from 0, of the lines of all statements but imports and definitions."""
     kept: set[int] = set()
-    loose: set[int] = set()
+    other: set[int] = set()
     for node in parse(text).body:
         start = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
         here = range(start - 1, (node.end_lineno or node.lineno))
-        (kept if isinstance(node, _KEPT) else loose).update(here)
-    yield from loose - kept  # `x = 1; import y` on one line stays.
+        (kept if isinstance(node, _KEPT) else other).update(here)
+    yield from other - kept  # `x = 1; import y` on one line stays.

@@ -1,4 +1,4 @@
-"""A class list: which id is whose, and when they handed in, from a CSV file of the instructor's or an LMS's export.
+"""A class list: which student has which id, and when each handed in. From the instructor's CSV file or an LMS's export.
 
 Never writes the file, and never takes two students for one.
 """
@@ -98,10 +98,10 @@ def _key(text: str) -> str:
 
 
 def _time(text: str, name: str, file: Path) -> str:
-    readers = [moment, *(lambda t, f=form: datetime.datetime.strptime(t, f).astimezone() for form in _FORMATS)]
-    for read in readers:
+    for form in ("", *_FORMATS):
         try:
-            return read(text).isoformat(timespec="seconds")
+            when = datetime.datetime.strptime(text, form).astimezone() if form else moment(text)
+            return when.isoformat(timespec="seconds")
         except ValueError:
             continue
     raise UserError(

@@ -13,7 +13,7 @@ import msgspec
 
 
 class Arrival(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose it is and when it came, as far as that is known; no part of the work itself.
+    """Whose a submission is and when it came, as far as that is known; not part of the digest.
 
     Attributes:
         student: the id that the LMS knows the student by.
@@ -34,7 +34,7 @@ UNKNOWN = Arrival()
 
 
 class Note(msgspec.Struct, frozen=True):
-    """What intake left out or was in doubt of, and why; as text ``path: text``, or ``path: source: text``.
+    """What intake left out or could not decide, and why; as text ``path: text``, or ``path: source: text``.
 
     Attributes:
         path: the file of the submission that it is about; ``./``: all of it.
@@ -86,8 +86,8 @@ class Source(Protocol):
         """Its files, read now."""
 
 
-class Ready:
-    """A source whose submission was read already."""
+class LoadedSource:
+    """A source whose submission is in memory already."""
 
     def __init__(self, submission: Submission) -> None:
         self.name = submission.name

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 _DEFINITION = re.compile(r"^(?:async\s+)?(?:def|class)\s+(\w+)", re.MULTILINE)
-_COMPILED = 64 * 1024
+_MOST_COMPILED = 64 * 1024
+"""Characters of source that are compiled at most."""
 _COMPILING = threading.Lock()  # `catch_warnings` changes the filters of all threads.
 
 
@@ -30,7 +31,7 @@ class Topics:
         return cls(frozenset(topics))
 
     def named(self, stem: str) -> str | None:
-        """The topic that a file's name means: the longest that it contains, whatever is between its words."""
+        """The topic that a file's name contains, the longest of several; only letters and digits count, in any case."""
         plain = _plain(stem)
         found = [topic for topic in self.names if _plain(topic) in plain]
         longest = max(map(len, found), default=0)
@@ -38,7 +39,7 @@ class Topics:
         return best[0] if len(best) == 1 else None
 
     def defined(self, content: bytes) -> dict[str, list[str]]:
-        """The exercises that a module defines at its top level, by topic; names that two topics have say nothing."""
+        """The exercises that a module defines at its top level, by topic; a name of two topics counts for neither."""
         count = Counter(name for inside in self.exercises.values() for name in inside)
         here = [name for name in definitions(content) if count[name] == 1]
         found = {topic: [name for name in here if name in inside] for topic, inside in self.exercises.items()}
@@ -59,7 +60,7 @@ def parse(content: bytes | str) -> ast.Module:
     """The syntax tree, without a warning.
 
     Raises:
-        SyntaxError: it is not a module that can be compiled, for whatever reason.
+        SyntaxError: it cannot be parsed, also where it nests too deeply or holds null bytes.
     """
     with _COMPILING, warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -75,7 +76,7 @@ def check_compiles(source: str) -> None:
     Raises:
         SyntaxError: a module cannot hold it, as with ``await`` or ``return`` outside of functions.
     """
-    if len(source) > _COMPILED:
+    if len(source) > _MOST_COMPILED:
         parse(source)
         return
     with _COMPILING, warnings.catch_warnings():

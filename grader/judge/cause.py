@@ -1,6 +1,6 @@
-"""Why a check did not pass, as data: made of what happened, and bounded, since much of it was sent by submissions.
+"""Makes the cause of a check that did not pass, from what happened. All of it is bounded: submissions sent much of it.
 
-Holds the student's own lines only, never the grader's frames, and never an expected value of a hidden check.
+A cause holds the student's own lines only, never the grader's frames, and never an expected value of a hidden check.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def timeout(check: Check, call: Call | None, where: Sequence[SourceLine], prints
 
     Args:
         where: the student's lines that were running, innermost first; only one of the topic's own file counts.
-        reason: why, if that is known; then no line is pointed at.
+        reason: why, if that is known; then the cause names no line.
     """
     file = f"{check.exercise.partition('.')[0]}.py"
     own = next((line for line in where if line.file == file), None)
@@ -138,7 +138,7 @@ def crashed(check: Check, call: Call | None, error: SubmissionCrashed, prints: s
 
 
 def fault(check: Check, error: BaseException | str) -> Cause:
-    """A check with a bug: loud, and nobody loses points."""
+    """A check with a bug, or one that pytest could not set up: no student loses points."""
     if isinstance(error, str):
         return Cause(kind="grader_fault", reason=error[:MAX_MESSAGE])
     line = None
@@ -175,18 +175,18 @@ def _import_cause(file: str, failure: ImportFailure) -> Cause:
 
 
 def missing_file(topic: str, note: str = "") -> Cause:
-    """The topic's file is not in the submission; `note` says what became of it, if anybody knows."""
+    """The topic's file is not in the submission; `note` says what became of it, if that is known."""
     file = f"{topic}.py"
     return Cause(kind="missing", stage="topic", file=file, reason=note[:MAX_TEXT] or f"{file} is not in the submission")
 
 
 def blocked(needs: Sequence[str]) -> Cause:
-    """Exercises that must pass first did not."""
+    """Exercises that must pass first have not passed; `needs` are their full names."""
     return Cause(kind="blocked", names=tuple(needs), reason=f"{' and '.join(needs)} must pass first")
 
 
 def frames_of(lines: Iterable[SourceLine]) -> tuple[Frame, ...]:
-    """Lines of source as they cross the border, as results keep them; a line number that no file has becomes 0."""
+    """The lines of source that crossed the border, as results keep them; an impossible line number becomes 0."""
     return tuple(
         Frame(line.file, line.line if 0 < line.line < _MAX_LINE_NUMBER else 0, line.function, line.text)
         for line in lines

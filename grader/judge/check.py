@@ -1,4 +1,4 @@
-"""One collected check, and what is known of it from the submissions that it was run on. Runs nothing itself."""
+"""One collected check, and what earlier submissions showed about its requests. Runs nothing itself."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import pytest
 
 from grader.border.messages import Exchange
 from grader.judge import examples as generated
-from grader.judge.pipelining import Plan
+from grader.judge.pipelining import RequestPlan
 
 Example = dict[str, Any]
 
 
 class Trace(msgspec.Struct, frozen=True):
-    """What crossed the border in one check, example by example; compared with that of each misconception."""
+    """What crossed the border in one check, example by example. It is compared with the traces of misconceptions."""
 
     verdict: str
     examples: tuple[tuple[Exchange, ...], ...] = ()
@@ -31,8 +31,8 @@ class Check:
         name: its name without ``test_``, with pytest's parameter id.
         exercise: full name of its exercise.
         sentence: its docstring's first paragraph on one line.
-        hidden: whether a failure keeps back what was expected.
-        body: its own function, without what Hypothesis wraps round it.
+        hidden: whether a failure must not show what was expected.
+        body: the check's own function, without Hypothesis's wrapper.
         plan: which of its requests may be sent ahead of the replies.
     """
 
@@ -44,9 +44,9 @@ class Check:
         self.sentence = " ".join((item.function.__doc__ or "").strip().split("\n\n")[0].split())
         self.seed = seed
         function: Any = item.obj
-        # Taken now: while examples are made, something else stands in its place.
+        # Read now: while examples are made, Hypothesis runs another function in its place.
         self.body: Callable[..., Any] = function.hypothesis.inner_test if generated.is_property(function) else function
-        self.plan = Plan()
+        self.plan = RequestPlan()
         self._examples: list[Example] | None = None
         self._drawn = False
 

@@ -1,4 +1,4 @@
-"""What a check needs of the place where it meets a submission: a sandboxed process, or a module in this process."""
+"""The interface between a check and a submission, which is in a sandboxed process or is a module of this process."""
 
 from __future__ import annotations
 
@@ -10,38 +10,42 @@ from grader.judge.check import Check
 
 
 class Desk(Protocol):
-    """Where a check meets a submission: gives channels to it, and knows what was printed.
+    """Through a desk a check calls a submission, and asks what it printed and where it stopped.
 
     Attributes:
-        explains: whether anybody reads the messages; if not, no smaller example is looked for.
-        only_records: whether only the trace is wanted, as a fresh process gives it.
-        sends_ahead: whether requests can be sent ahead of replies here, so that it is worth learning which.
+        shrinks_failures: whether a smaller failing example is looked for, which only a reader of messages needs.
+        wants_trace_only: whether a run yields only its trace, made in a fresh process, and no cause.
+        can_send_ahead: whether requests can be sent before earlier replies came; if so, checks learn which.
     """
 
-    explains: bool
-    only_records: bool
-    sends_ahead: bool
+    shrinks_failures: bool
+    wants_trace_only: bool
+    can_send_ahead: bool
 
     def channel(self) -> Channel:
-        """The channel of the exercise at hand, with a new record and a new deadline."""
+        """The channel to the current exercise's process, with an empty record and a new deadline.
 
-    def fresh(self) -> Channel:
-        """Like `channel`, over a process in which nothing has been called yet."""
+        Raises:
+            SubmissionCrashed: no process can be started for the exercise.
+        """
 
-    def prime(self, requests: list[bytes]) -> bool:
-        """Sends requests ahead unless it is too early for that; whether it did."""
+    def fresh_channel(self) -> Channel:
+        """Like `channel`, but to a new process, in which nothing has been called yet."""
 
-    def discard(self) -> None:
-        """Ends the process: the next channel gets a fresh one."""
+    def send_ahead(self, requests: list[bytes]) -> bool:
+        """Sends requests before the replies to earlier ones came, once the exercise has answered; whether it did."""
 
-    def prints(self) -> str:
-        """What the submission printed since last asked."""
+    def end_process(self) -> None:
+        """Ends the process; the next `channel` starts a new one."""
+
+    def take_prints(self) -> str:
+        """What the submission printed since this was last called."""
 
     def stopped_at(self) -> tuple[SourceLine, ...]:
-        """The student's lines, innermost first, where a process was that did not answer in time."""
+        """After a timeout: the student's lines that were running, innermost first."""
 
     def last_call(self) -> Call | None:
-        """The last call that was made, for messages."""
+        """The last call that the check made, for messages; None before the first."""
 
     def reference_also_fails(self, check: Check, fixtures: dict[str, Any]) -> bool:
-        """Whether the reference solution does not pass this check either: then the check itself is wrong."""
+        """Whether the reference solution does not pass the check either; if so, the check itself is wrong."""

@@ -1,7 +1,7 @@
 """Where an endless loop is: the line of the loop, not the line that the process was in when its time was up.
 
-That line differs from run to run, the loop does not. Reads the source as text alone: it is submitted code, which must
-not be run here, and parsing deep nesting could crash the judge.
+That line differs from run to run, the loop does not. Reads the source as text only: submitted code must not run here,
+and parsing deeply nested code could crash the judge.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from grader.border.messages import SourceLine
 
 MOST_LINES = 3000
-"""How far up from a line its loop is looked for."""
+"""How many lines above a line its loop is looked for."""
 _HEAD = re.compile(rb"^([ \t]*)(?:async[ \t]+)?(while|for|def|class)\b")
 
 

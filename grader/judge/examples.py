@@ -40,10 +40,10 @@ def draw(test: Any, seed: int, name: str) -> list[dict[str, Any]] | None:
     return examples
 
 
-def walk(test: Any, seed: int, name: str, run: Callable[[dict[str, Any]], None]) -> None:
-    """Runs a check that draws while it runs, until an example raises; ``run`` notes what it was.
+def run_drawing_check(test: Any, seed: int, name: str, run: Callable[[dict[str, Any]], None]) -> None:
+    """Runs a check that draws values while it runs, until an example raises; ``run`` keeps what it raised.
 
-    The example that raised may be run once more: Hypothesis wants to see whether it draws the same.
+    The example that raised may run once more: Hypothesis tests whether it draws the same values again.
     """
 
     def guarded(kwargs: dict[str, Any]) -> None:
@@ -52,7 +52,7 @@ def walk(test: Any, seed: int, name: str, run: Callable[[dict[str, Any]], None])
         except StopTest:
             raise
         except BaseException as error:
-            raise AssertionError("noted") from error
+            raise AssertionError("kept by run") from error
 
     with contextlib.suppress(AssertionError, HypothesisException):
         _run(test, seed, name, guarded, [Phase.explicit, Phase.generate])
@@ -97,7 +97,7 @@ def _run(test: Any, seed: int, name: str, inner: Callable[[dict[str, Any]], None
                 verbosity=hypothesis.Verbosity.quiet,
             ),
         ):
-            # It stays on the test: nothing but this function runs it, and never without a seed of its own.
+            # The seed stays on the test. That is harmless: only this function runs the test, and always sets the seed.
             hypothesis.seed(zlib.crc32(f"{seed}/{name}".encode()))(test)
             test(**dict.fromkeys(not_drawn))
     finally:

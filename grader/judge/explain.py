@@ -1,4 +1,4 @@
-"""The words of a cause: what the student reads of a check that did not pass. The one place that makes messages.
+"""The message of a cause: what the student reads about a check that did not pass. No other module makes messages.
 
 Pure: looks at nothing but the cause, imports no torch, and decides nothing.
 """
@@ -11,7 +11,7 @@ from typing import Final
 from grader.results import VERDICT_OF, Cause, CheckResult, Frame
 
 MAX_TEXT: Final = 6_000
-"""Characters of a message without its prints; no honest one comes near."""
+"""Characters of a message without its prints; messages of ordinary submissions are much shorter."""
 
 
 def result(name: str, cause: Cause) -> CheckResult:
@@ -20,13 +20,13 @@ def result(name: str, cause: Cause) -> CheckResult:
 
 
 def message(cause: Cause) -> str:
-    """Several short lines of plain text, all of it bounded."""
+    """Several short lines of plain text; their number of characters is bounded."""
     text = "\n".join(line for line in _lines(cause) if line)[:MAX_TEXT] + _prints(cause)
     return f"{text}\n({cause.note})" if cause.note else text
 
 
 def for_author(cause: Cause) -> str:
-    """The message of a failing import for a course's author, on one line, to stand after the file's path."""
+    """The message of a failing import for a course's author, on one line, to be printed after the file's path."""
     head, *frames = _import(cause, subject="")
     return " | ".join("\n".join([head, *frames])[:MAX_TEXT].splitlines())
 
@@ -48,7 +48,8 @@ def _lines(cause: Cause) -> list[str]:
         case "crash" | "no_answer":
             return [cause.sentence, cause.call, f"your code {cause.reason}"]
     return [
-        *(cause.sentence, cause.call),
+        cause.sentence,
+        cause.call,
         f"returned  {cause.returned}" if cause.returned else "",
         f"expected  {cause.expected}" if cause.expected else "",
         *_frames(cause.frames),

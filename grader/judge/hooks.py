@@ -1,8 +1,8 @@
 """The pytest hooks by which a marked test becomes a check: the same in the judge's session and under plain pytest.
 
 Both sessions register this module, for the mark and the ``submission`` fixture, and a `CheckHooks`. They differ in one
-thing only: the desk at which a check meets its submission. Must import nothing heavy at its top, because the plugin is
-loaded in every pytest session of the environment that it is installed in.
+thing only: the desk through which a check calls its submission. Must import nothing slow at its top, because pytest
+loads the plugin in every session of the environment that it is installed in.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from grader.results import CheckResult
 
     DeskFor = Callable[[Check], Desk]
-    """Gives a check the desk at which it meets its submission."""
+    """Gives a check the desk through which it calls its submission."""
 
 
 class NoSubmissionYet:
-    """What fixtures get as the submission: they are set up before there is one."""
+    """The value of ``submission`` in fixtures, which are set up before there is a submission."""
 
     def __getattr__(self, name: str) -> Any:
         raise pytest.UsageError("`submission` can be used in a check, not in a fixture")
@@ -40,11 +40,11 @@ def submission_fixture() -> NoSubmissionYet:
 
 
 class CheckHooks:
-    """Turns every test with an ``exercise`` mark into a check, and runs it at its desk.
+    """Turns every test with an ``exercise`` mark into a check, and runs it with its desk.
 
     Args:
         seed: seed of the generated inputs.
-        open_desks: called once, when there are checks; gives what finds the desk of each.
+        open_desks: called once, when there are checks; returns the function that finds the desk of each.
 
     Attributes:
         checks: the checks by node id, in the order of their files.
@@ -85,6 +85,6 @@ class CheckHooks:
 
 
 def fixtures_of(item: pytest.Function) -> dict[str, Any]:
-    """What pytest passes to a test: its fixtures and parameters by name, without what Hypothesis generates."""
+    """The fixtures and parameters that pytest passes to a test, by name, without what Hypothesis generates."""
     parameters = inspect.signature(item.obj).parameters.values()
     return {one.name: item.funcargs[one.name] for one in parameters if one.default is one.empty}

@@ -1,7 +1,7 @@
 """Desks for submissions that run in this process: under plain pytest, and for the reference solution.
 
 Isolates nothing: submitted code shares memory with the checks here. Only plain ``pytest`` runs use it for a
-student's files; the judge uses it for the course's own solutions alone.
+student's files; the judge uses it only for the course's own solutions.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ class LocalTransport:
 
 
 class LocalDesk:
-    """One exercise of a folder of modules; every fresh channel imports the topic anew."""
+    """A desk for one topic's module in a folder; every fresh channel imports the module again."""
 
-    explains = True
-    only_records = False
-    sends_ahead = False  # nothing travels here
+    shrinks_failures = True
+    wants_trace_only = False
+    can_send_ahead = False  # a call in this process needs no message
 
     def __init__(self, folder: Path, topic: str, kit: Kit | None = None) -> None:
         self._folder = folder
@@ -61,11 +61,11 @@ class LocalDesk:
 
     def channel(self) -> Channel:
         if self._channel is None:
-            return self.fresh()
+            return self.fresh_channel()
         self._channel.restart()
         return self._channel
 
-    def fresh(self) -> Channel:
+    def fresh_channel(self) -> Channel:
         path = (self._folder / f"{self._topic}.py").resolve()
         module = load_module(self._topic, path)
         files = frozenset(str(file) for file in path.parent.glob("*.py"))
@@ -73,13 +73,13 @@ class LocalDesk:
         self._channel = Channel(LocalTransport(service), self._kit.name if self._kit else "")
         return self._channel
 
-    def prime(self, requests: list[bytes]) -> bool:
+    def send_ahead(self, requests: list[bytes]) -> bool:
         return False
 
-    def discard(self) -> None:
+    def end_process(self) -> None:
         self._channel = None
 
-    def prints(self) -> str:
+    def take_prints(self) -> str:
         return ""
 
     def stopped_at(self) -> tuple[Any, ...]:
@@ -93,16 +93,16 @@ class LocalDesk:
 
 
 class ReferenceDesk(LocalDesk):
-    """The course's solution: what a check does on it tells a wrong check from an unforeseen answer."""
+    """A desk for the course's solution: a check that raises an error on it too is wrong itself."""
 
-    explains = False
+    shrinks_failures = False
 
     def reference_also_fails(self, check: Check, fixtures: dict[str, Any]) -> bool:
         return True
 
 
 class SubmissionDesk(LocalDesk):
-    """A student's folder, in-process."""
+    """A desk for a student's folder."""
 
     def __init__(self, folder: Path, topic: str, course: Course) -> None:
         super().__init__(folder, topic, course.kit)
@@ -129,7 +129,7 @@ class LocalDesks:
         self._course = course
         self._needs = {exercise.full_name: exercise.needs for topic in course.topics for exercise in topic.exercises}
         self._seed = seed
-        self._earned: dict[str, bool] = {}
+        self._passed: dict[str, bool] = {}
         self._desks: dict[str, SubmissionDesk] = {}
 
     def desk_for(self, check: Check) -> Desk:
@@ -142,7 +142,7 @@ class LocalDesks:
         if check.exercise not in self._desks:
             desk = SubmissionDesk(self._folder, topic, self._course)
             try:
-                desk.fresh()
+                desk.fresh_channel()
             except BaseException as error:
                 service = Service(ModuleType(topic), frozenset({str((self._folder / f"{topic}.py").resolve())}))
                 failure = import_raised(service.describe(error))
@@ -151,8 +151,8 @@ class LocalDesks:
         return self._desks[check.exercise]
 
     def _passes(self, exercise: str) -> bool:
-        """Whether an exercise passes; run apart, once, as pytest-xdist may run its checks in another process."""
-        if exercise not in self._earned:
+        """Whether an exercise passes. Its checks run here once: pytest-xdist may run them in another process."""
+        if exercise not in self._passed:
             topic = exercise.partition(".")[0]
             file = self._course.check_file(topic)
 
@@ -162,12 +162,12 @@ class LocalDesks:
                     for check in checks.of(exercise)
                 )
 
-            self._earned[exercise] = with_collected_checks([file], self._course.checks_dir, self._seed, all_pass)
-        return self._earned[exercise]
+            self._passed[exercise] = with_collected_checks([file], self._course.checks_dir, self._seed, all_pass)
+        return self._passed[exercise]
 
 
 def load_module(name: str, path: Path) -> ModuleType:
-    """Imports a file under a name, anew, with its folder first on the path while it runs."""
+    """Imports a file under a name, again if it was imported before, with its folder first on ``sys.path`` meanwhile."""
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

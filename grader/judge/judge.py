@@ -1,7 +1,6 @@
 """One submission against the collected checks: verdicts, points and misconceptions.
 
-The trusted side. It never imports submitted code; it sees what the student process sends, and believes none of it
-beyond its data.
+The trusted side: it never imports submitted code. What the student process sends is data, and is checked as such.
 """
 
 from __future__ import annotations
@@ -18,9 +17,10 @@ from grader.judge import cause as causes
 from grader.judge import explain
 from grader.judge.check import Trace
 from grader.judge.misconceptions import MisconceptionRecords, Replacements, RunCheck, files_with_misconceptions
+from grader.judge.points import meets_needs, with_points
 from grader.judge.session import CollectedChecks, with_collected_checks
 from grader.judge.topic_desk import TopicDesk
-from grader.results import NOT_ASSESSED, Cause, CheckResult, ExerciseResult, SubmissionResult
+from grader.results import Cause, CheckResult, ExerciseResult, SubmissionResult
 from grader.student.client import HostClient
 
 T = TypeVar("T")
@@ -88,12 +88,10 @@ class Judge:
         Raises:
             HostGone: if the warm host has ended: the worker must be replaced.
         """
-        earned: dict[str, bool] = {}
+        met: set[str] = set()
         results: list[ExerciseResult] = []
         for topic, exercises in self._topics:
-            for result in self._grade_topic(topic, exercises, submission, earned):
-                results.append(result)
-                earned[result.name] = result.max == 0 or result.score == result.max
+            results += self._grade_topic(topic, exercises, submission, met)
         return SubmissionResult(
             submission=submission.name,
             score=sum(result.score for result in results),
@@ -103,23 +101,28 @@ class Judge:
         )
 
     def _grade_topic(
-        self, topic: Topic, exercises: Iterable[Exercise], submission: Submission, earned: dict[str, bool]
-    ) -> Iterable[ExerciseResult]:
+        self, topic: Topic, exercises: Sequence[Exercise], submission: Submission, met: set[str]
+    ) -> list[ExerciseResult]:
+        """The results of a topic's exercises; adds to `met` the names of those that meet the needs of others."""
         file = f"{topic.name}.py"
         if file not in submission.files:
-            cause = causes.missing_file(topic.name, next(iter(submission.notes_on(file)), ""))
-            yield from (self._all(exercise, cause) for exercise in exercises)
-            return
+            note = next(iter(submission.notes_on(file)), "")
+            return self._all_not_passed(exercises, causes.missing_file(topic.name, note))
+        results: list[ExerciseResult] = []
         with self.desk(topic.name, submission.files) as desk:
-            if desk.failure is not None:
-                cause = causes.import_failed(topic.name, desk.failure, desk.import_prints())
-                yield from (self._all(exercise, cause) for exercise in exercises)
-                return
+            if desk.import_failure is not None:
+                cause = causes.import_failed(topic.name, desk.import_failure, desk.import_prints())
+                return self._all_not_passed(exercises, cause)
             for exercise in exercises:
-                unmet = [need for need in exercise.needs if not earned.get(need, False)]
-                result = self._all(exercise, causes.blocked(unmet)) if unmet else self._grade_exercise(exercise, desk)
-                earned[result.name] = result.max == 0 or result.score == result.max
-                yield result
+                unmet = [need for need in exercise.needs if need not in met]
+                if unmet:
+                    result = self._not_passed(exercise, causes.blocked(unmet))
+                else:
+                    result = self._grade_exercise(exercise, desk)
+                if meets_needs(result):
+                    met.add(result.name)
+                results.append(result)
+        return results
 
     def _grade_exercise(self, exercise: Exercise, desk: TopicDesk) -> ExerciseResult:
         found, traces = self.run_checks(exercise.full_name, desk)
@@ -127,28 +130,28 @@ class Judge:
         if self._names_misconceptions and any(check.verdict in ("failed", "timeout", "crashed") for check in found):
             started = time.monotonic()
             name = self.misconceptions.name_of(exercise, traces)
-            desk.give_time(time.monotonic() - started)
-        return score(exercise, found, name)
+            desk.extend_time(time.monotonic() - started)
+        return with_points(exercise, found, name)
 
     def run_checks(self, exercise: str, desk: TopicDesk) -> tuple[list[CheckResult], dict[str, Trace]]:
-        """Runs the checks of one exercise, and gives the traces of those that were run.
+        """Runs the checks of one exercise; the results of all, and by name the traces of those that were run.
 
-        A check that takes too long is not followed by another: the rest get its result.
+        After a timeout no further check of the exercise is run: the others get the same cause.
         """
         results: list[CheckResult] = []
         traces: dict[str, Trace] = {}
-        late: Cause | None = None
+        timeout: Cause | None = None
         for check in self.checks.of(exercise):
-            if late is None and desk.is_out_of_time:
-                late = causes.topic_timeout(desk.seconds)
-            if late is not None:
-                results.append(explain.result(check.name, late))
+            if timeout is None and desk.is_out_of_time:
+                timeout = causes.topic_timeout(desk.seconds)
+            if timeout is not None:
+                results.append(explain.result(check.name, timeout))
                 continue
             result, traces[check.name] = self.checks.run(check, desk)
             results.append(result)
             if result.verdict == "timeout":
-                late = result.cause
-        desk.leave()
+                timeout = result.cause
+        desk.end_exercise()
         return results, traces
 
     @contextlib.contextmanager
@@ -172,32 +175,21 @@ class Judge:
     @contextlib.contextmanager
     def _misconceptions_runner(self, topic: str) -> Iterator[RunCheck]:
         with self.misconceptions_desk(topic) as desk:
-            desk.only_records = True
+            desk.wants_trace_only = True
 
             def run_check(exercise: str, name: str, replacements: Replacements) -> Trace:
                 desk.restart_clock()
-                desk.bind(replacements)
+                desk.replace_functions(replacements)
                 (check,) = (check for check in self.checks.of(exercise) if check.name == name)
                 return self.checks.run(check, desk)[1]
 
             yield run_check
 
-    def _all(self, exercise: Exercise, cause: Cause) -> ExerciseResult:
+    def _all_not_passed(self, exercises: Iterable[Exercise], cause: Cause) -> list[ExerciseResult]:
+        return [self._not_passed(exercise, cause) for exercise in exercises]
+
+    def _not_passed(self, exercise: Exercise, cause: Cause) -> ExerciseResult:
         """The result of an exercise none of whose checks could run, for one cause."""
-        return score(
-            exercise, [explain.result(check.name, cause) for check in self.checks.of(exercise.full_name)], None
+        return with_points(
+            exercise, [explain.result(check.name, cause) for check in self.checks.of(exercise.full_name)]
         )
-
-
-def score(exercise: Exercise, checks: Sequence[CheckResult], misconception: str | None) -> ExerciseResult:
-    """Points of an exercise: all or nothing over the checks that could be assessed; none assessed, none to earn."""
-    assessed = [check for check in checks if check.verdict not in NOT_ASSESSED]
-    points = float(exercise.points)
-    right = all(check.verdict == "passed" for check in assessed)
-    return ExerciseResult(
-        name=exercise.full_name,
-        score=points if assessed and right else 0.0,
-        max=points if assessed else 0.0,
-        misconception=misconception,
-        checks=tuple(checks),
-    )

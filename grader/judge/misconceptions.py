@@ -1,7 +1,7 @@
 """Names the misconception behind a failing exercise, by comparing records of calls and results.
 
 The course's misconceptions run in a student process like any other submission, check by check and only until one
-differs; a student whose record is the same made that mistake. Nothing is guessed: no equal record, no name.
+differs; a student whose record is the same made that mistake. Nothing is guessed: without an equal record, no name.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from grader.testkit.compare import Mismatch, assert_close
 from grader.testkit.watching import watch, without_spelling
 
 _OBSERVE: Final = wire.pack(["r", watch.__module__, watch.__qualname__])
-"""Is in the requests of `observe`, whose replies also say how an answer was spelled."""
+"""Bytes that only requests of `observe` contain; their replies also say how an answer was written."""
 
 Replacements = tuple[tuple[str, str], ...]
 """Names in a topic's module, each with the function of its misconceptions that takes its place."""
@@ -48,7 +48,7 @@ class MisconceptionRecords:
         failing = {name: trace for name, trace in traces.items() if trace.verdict not in ("passed", *NOT_ASSESSED)}
         if not any(_shows_an_answer(trace) for trace in failing.values()):
             return None
-        # Those that failed first: their records differ most.
+        # Failing checks first: most misconceptions differ from the student there, so that few checks are run.
         ordered = {**failing, **{name: trace for name, trace in traces.items() if trace.verdict == "passed"}}
         with self._process(exercise.topic) as run_check:
             for misconception in misconceptions_of(self._course, exercise.topic):
@@ -60,7 +60,7 @@ class MisconceptionRecords:
         return None
 
     def keep(self, exercise: Exercise, name: str, traces: Mapping[str, Trace]) -> None:
-        """Keeps the records of a misconception that was run by somebody else."""
+        """Keeps the records of a misconception that the caller has run already."""
         for check, trace in traces.items():
             self._records[exercise.full_name, name, check] = trace
 
@@ -73,7 +73,7 @@ class MisconceptionRecords:
 
     @contextmanager
     def _process(self, topic: str) -> Iterator[RunCheck]:
-        """Runs checks in one process, which is started when the first is run."""
+        """Gives a function that runs checks in one process; the process starts with the first check."""
         with ExitStack() as stack:
             started: RunCheck | None = None
 

@@ -1,7 +1,7 @@
 """Whether a check's requests may be sent ahead of the replies to earlier ones.
 
-Submitted code can read all that its process has received. So a request must not be there early when it could hold what
-an earlier call of the same example was asked for, as in ``decode(encode(x))``: it would be the answer.
+Submitted code can read all that its process has received. So a request must not be sent early if it could hold the
+answer to an earlier call of the same example, as the second request of ``decode(encode(x))`` does.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from grader.border.messages import Exchange
 _TAGS = frozenset({"l", "t", "d", "z", "i", "c", "y", "v", "ok"})
 
 MOST_RIGHT_RECORDS: Final = 32
-"""Digests of right records that a check remembers: right answers differ in their last bits only in so many ways."""
+"""Digests of right records that a check remembers: right answers differ from each other in their last bits only."""
 
 
 class PlanState(enum.Enum):
-    """What is known of sending a check's requests ahead."""
+    """Whether a check's requests can be sent ahead, as far as that is known."""
 
     UNKNOWN = "no submission has passed the check yet"
     NONE = "not possible: the calls depend on the answers, or would give one away"
     REQUESTS = "every submission is asked the same"
 
 
-class Plan:
+class RequestPlan:
     """The requests of one check that may be sent ahead, learned from the first submission that passes it.
 
     Attributes:
@@ -41,7 +41,7 @@ class Plan:
         self._right: set[bytes] = set()
 
     def learn(self, examples: Sequence[Sequence[Exchange]]) -> None:
-        """Takes note of a run that passed: of its requests if it is the first, of its replies if it followed the plan.
+        """Learns from a run that passed: the requests from the first one, the replies from each that sent the same.
 
         Args:
             examples: the exchanges of each example.
@@ -77,17 +77,17 @@ def _digest(replies: Iterable[bytes]) -> bytes:
 
 
 def gives_away(example: Sequence[Exchange]) -> bool:
-    """Whether a request brings numbers or text after a call that was asked for a value.
+    """Whether a request holds new numbers or texts after an earlier call has returned a value.
 
-    What had been there before that call gives nothing away, nor does a call that only made an object.
+    Values that requests held before that call give nothing away, nor does a call that only made an object.
     """
     known: set[object] = set()
     asked_for_value = False
     for exchange in example:
-        brought = set(_values(wire.unpack(exchange.request)[1:])) - known
-        if asked_for_value and brought:
+        new_values = set(_values(wire.unpack(exchange.request)[1:])) - known
+        if asked_for_value and new_values:
             return True
-        known |= brought
+        known |= new_values
         asked_for_value = asked_for_value or any(True for _ in _values(wire.unpack(exchange.reply)))
     return False
 

@@ -1,7 +1,7 @@
 """Runs one check against one submission and decides its verdict: the same way in the judge and under plain pytest.
 
-First the quick run, whose examples are replayed over a shared process. Only when it fails comes the diagnosis, in a
-fresh process: the whole record of calls for the misconceptions, and a smaller example for the student.
+First the examples run in a process that earlier checks may have used. Only if one fails, they run again in a fresh
+process: to record all calls, which misconceptions are compared with, and to find a smaller example for the student.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ Failure = AssertionError | SubmissionRaised
 def run(check: Check, desk: Desk, fixtures: dict[str, Any]) -> tuple[CheckResult, Trace]:
     """The verdict of one check, its cause, and its trace (empty when passed).
 
-    A desk that only records gets no cause of what failed, since nobody reads it.
+    A desk that wants only the trace gets no cause.
     Exceptions of pytest's own (skip) pass through.
     """
     try:
-        if desk.only_records and check.examples() is not None:
-            trace = _record(check, desk, fixtures)
+        if desk.wants_trace_only and check.examples() is not None:
+            trace = _trace(check, desk, fixtures)
             return CheckResult(name=check.name, verdict=cast("VerdictKind", trace.verdict)), trace
-        failure = _quick(check, desk, fixtures)
+        failure = _run_in_shared_process(check, desk, fixtures)
         if failure is None:
             return CheckResult(name=check.name, verdict="passed"), Trace("passed")
         if isinstance(failure, NotSimulatedHere):
@@ -47,30 +47,32 @@ def run(check: Check, desk: Desk, fixtures: dict[str, Any]) -> tuple[CheckResult
         return _diagnose(check, desk, fixtures, failure)
     except SubmissionTimeout as error:
         where = desk.stopped_at()
-        cause = causes.timeout(check, desk.last_call(), where, desk.prints(), str(error))
+        cause = causes.timeout(check, desk.last_call(), where, desk.take_prints(), str(error))
         trace = Trace("timeout", error.examples)
     except SubmissionCrashed as error:
-        cause = causes.crashed(check, desk.last_call(), error, desk.prints())
+        cause = causes.crashed(check, desk.last_call(), error, desk.take_prints())
         trace = Trace("crashed", error.examples, str(error))
     except CheckFault as error:
         cause = causes.fault(check, error.__cause__ or error)
         trace = Trace("error")
-    desk.discard()
+    desk.end_process()
     return explain.result(check.name, cause), trace
 
 
-def _once(check: Check, desk: Desk, channel: Channel, fixtures: dict[str, Any], example: Example) -> Failure | None:
+def _run_example(
+    check: Check, desk: Desk, channel: Channel, fixtures: dict[str, Any], example: Example
+) -> Failure | None:
     """Runs the check's body on one example."""
     try:
         check.body(**{**fixtures, "submission": SubmissionProxy(channel)}, **example)
     except (AssertionError, SubmissionRaised) as failure:
-        return failure.with_traceback(None)  # which would keep all that the submission sent
+        return failure.with_traceback(None)  # a traceback would keep all that the submission sent in memory
     except pytest.fail.Exception as error:
         return AssertionError(str(error))
     except UnsatisfiedAssumption:
         return None
     except Exception as error:
-        # Something that is no comparison broke: on an answer of an unforeseen kind, or in a wrong check.
+        # Either the answer is of a kind that the check does not expect, or the check itself is wrong.
         if not channel.record or desk.reference_also_fails(check, fixtures):
             raise CheckFault from error
         unusable = AssertionError(f"this answer cannot be used: {type(error).__name__}: {error}")
@@ -79,33 +81,33 @@ def _once(check: Check, desk: Desk, channel: Channel, fixtures: dict[str, Any], 
     return None
 
 
-def _quick(check: Check, desk: Desk, fixtures: dict[str, Any]) -> Failure | None:
-    """The first failure over the process at hand, which may have served earlier checks."""
+def _run_in_shared_process(check: Check, desk: Desk, fixtures: dict[str, Any]) -> Failure | None:
+    """The first failure in the current process, which earlier checks may have used."""
     channel = desk.channel()
     try:
         examples = check.examples()
     except Exception as error:
         raise CheckFault from error
     if examples is None:
-        return _walk(check, desk, channel, fixtures)
+        return _run_drawing_check(check, desk, channel, fixtures)
     try:
         if _is_right_again(check, desk, channel):
             return None
         return _first_failure(check, desk, channel, fixtures)
     except PlanLeft:
         check.plan.give_up()
-        desk.discard()
+        desk.end_process()
         return _first_failure(check, desk, desk.channel(), fixtures)
 
 
-def _walk(check: Check, desk: Desk, channel: Channel, fixtures: dict[str, Any]) -> Failure | None:
-    """The first failure of a check that draws while it runs."""
+def _run_drawing_check(check: Check, desk: Desk, channel: Channel, fixtures: dict[str, Any]) -> Failure | None:
+    """The first failure of a check that draws values while it runs (``st.data()``)."""
     found: list[Failure] = []
     stop: list[BaseException] = []
 
     def one(example: Example) -> None:
         try:
-            failure = _once(check, desk, channel, fixtures, example)
+            failure = _run_example(check, desk, channel, fixtures, example)
         except StopTest:
             raise
         except BaseException as error:
@@ -115,7 +117,7 @@ def _walk(check: Check, desk: Desk, channel: Channel, fixtures: dict[str, Any]) 
             found.append(failure)
             raise failure
 
-    generated.walk(check.item.obj, check.seed, check.name, one)
+    generated.run_drawing_check(check.item.obj, check.seed, check.name, one)
     if stop:
         raise stop[0]
     return found[0] if found else None
@@ -124,9 +126,9 @@ def _walk(check: Check, desk: Desk, channel: Channel, fixtures: dict[str, Any]) 
 def _is_right_again(check: Check, desk: Desk, channel: Channel) -> bool:
     """Sends the check's requests ahead if they are known; whether the replies are those of a run that passed.
 
-    Otherwise the replies wait in the channel's transport, and the check is run on them.
+    If they are not, the channel's transport keeps the replies, and the check is run on them.
     """
-    if not check.plan.requests or not desk.prime(check.plan.requests):
+    if not check.plan.requests or not desk.send_ahead(check.plan.requests):
         return False
     if not check.plan.is_right(channel.transport.take_ahead()):
         return False
@@ -137,27 +139,28 @@ def _is_right_again(check: Check, desk: Desk, channel: Channel) -> bool:
 def _first_failure(check: Check, desk: Desk, channel: Channel, fixtures: dict[str, Any]) -> Failure | None:
     """Runs the examples until one fails; if none does, the check's plan learns from them."""
     exchanges: list[tuple[Exchange, ...]] = []
-    failure = next(_replay(check, desk, channel, fixtures, exchanges), None)
-    if failure is None and desk.sends_ahead:
+    failure = next(_run_examples(check, desk, channel, fixtures, exchanges), None)
+    if failure is None and desk.can_send_ahead:
         check.plan.learn(exchanges)
     return failure
 
 
-def _replay(
+def _run_examples(
     check: Check, desk: Desk, channel: Channel, fixtures: dict[str, Any], traces: list[tuple[Exchange, ...]]
 ) -> Iterator[Failure]:
-    """Runs all examples and notes the exchanges of each; yields the failures as they come."""
+    """Runs all examples, adds the exchanges of each to `traces`, and yields the failures as they come."""
     for example in check.examples() or []:
         seen = len(channel.record)
-        failure = _once(check, desk, channel, fixtures, example)
+        failure = _run_example(check, desk, channel, fixtures, example)
         traces.append(tuple(channel.record[seen:]))
         if failure is not None:
             yield failure
 
 
-def _record(check: Check, desk: Desk, fixtures: dict[str, Any]) -> Trace:
+def _trace(check: Check, desk: Desk, fixtures: dict[str, Any]) -> Trace:
+    """The trace of all examples in a fresh process."""
     traces: list[tuple[Exchange, ...]] = []
-    failures = list(_replay(check, desk, desk.fresh(), fixtures, traces))
+    failures = list(_run_examples(check, desk, desk.fresh_channel(), fixtures, traces))
     if any(isinstance(failure, NotSimulatedHere) for failure in failures):
         return Trace("skipped")
     if not failures:
@@ -165,34 +168,38 @@ def _record(check: Check, desk: Desk, fixtures: dict[str, Any]) -> Trace:
     return Trace("failed", () if _is_unwritten(failures[0]) else tuple(traces))
 
 
-def _diagnose(check: Check, desk: Desk, fixtures: dict[str, Any], quick: Failure) -> tuple[CheckResult, Trace]:
-    """Records all examples in a fresh process, then looks for the smallest that fails alike."""
-    found = causes.failed(check, desk.last_call(), quick, desk.prints())
-    desk.discard()
-    channel = desk.fresh()
+def _diagnose(check: Check, desk: Desk, fixtures: dict[str, Any], first: Failure) -> tuple[CheckResult, Trace]:
+    """Records all examples in a fresh process, then looks for the smallest that fails in the same way.
+
+    Args:
+        first: the failure in the shared process.
+    """
+    found = causes.failed(check, desk.last_call(), first, desk.take_prints())
+    desk.end_process()
+    channel = desk.fresh_channel()
     traces: list[tuple[Exchange, ...]] = []
     alone: Cause | None = None
     kind = ""
     try:
-        for failure in _replay(check, desk, channel, fixtures, traces):
+        for failure in _run_examples(check, desk, channel, fixtures, traces):
             if alone is None:
-                alone, kind = causes.failed(check, channel.last, failure, desk.prints()), _kind(failure)
-        if desk.explains and generated.is_property(check.item.obj):
+                alone, kind = causes.failed(check, channel.last, failure, desk.take_prints()), _failure_kind(failure)
+        if desk.shrinks_failures and generated.is_property(check.item.obj):
 
             def attempt(example: Example) -> bool:
                 nonlocal alone
                 channel.last = None
-                failure = _once(check, desk, channel, fixtures, example)
-                if failure is None or _kind(failure) != (kind or _kind(quick)):
+                failure = _run_example(check, desk, channel, fixtures, example)
+                if failure is None or _failure_kind(failure) != (kind or _failure_kind(first)):
                     return False
-                alone = causes.failed(check, channel.last, failure, desk.prints())
+                alone = causes.failed(check, channel.last, failure, desk.take_prints())
                 return True
 
             _shrink(check, attempt)
     except (SubmissionTimeout, SubmissionCrashed):
-        # The verdict stands; only the better message is lost.
+        # The verdict stays *failed*; only a better message is lost.
         pass
-    desk.discard()
+    desk.end_process()
     note = "asked alone, the same call was right: the answer depends on earlier calls"
     return explain.result(check.name, alone or replace(found, note=note)), Trace("failed", tuple(traces))
 
@@ -229,5 +236,5 @@ def _is_unwritten(failure: Failure) -> bool:
     return "NotImplementedError" in failure.frames[-1].text
 
 
-def _kind(failure: Failure) -> str:
+def _failure_kind(failure: Failure) -> str:
     return failure.kind if isinstance(failure, SubmissionRaised) else "assertion"

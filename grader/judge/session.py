@@ -33,9 +33,9 @@ _NOT_USED = (
     "unraisableexception", "pytester", "xdist", "xdist.looponfail", "hypothesispytest", "torchkata",
 )
 # fmt: on
-"""The plugins that a judge has no use for."""
+"""Plugins of pytest that the judge does not use."""
 _ENVIRONMENT = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": None, "PYTEST_PLUGINS": None}
-"""What pytest reads from the environment; None is taken out of it."""
+"""Environment variables that pytest reads: their values for the judge; None removes one."""
 
 
 def with_collected_checks(files: Iterable[Path], root: Path, seed: int, use: Callable[[CollectedChecks], T]) -> T:
@@ -45,15 +45,14 @@ def with_collected_checks(files: Iterable[Path], root: Path, seed: int, use: Cal
         files: check files.
         root: the folder that they belong to.
         seed: seed of the generated inputs.
-        use: may run the checks as often as it likes; they are of no use when it has returned.
+        use: may run the checks as often as it likes, but not after it has returned.
 
     Raises:
         UserError: when a check file cannot be collected: one line for each, with the reason.
     """
     files = list(files)
-    if missing := [
-        str(file) for file in files if not file.is_file()
-    ]:  # pytest would look at the current folder instead
+    missing = [str(file) for file in files if not file.is_file()]
+    if missing:  # pytest would look at the current folder instead
         raise _cannot_collect([f"{file} does not exist" for file in missing])
     session = _Session(seed, use)
     arguments = ["-c", os.devnull, "--rootdir", str(root), "--confcutdir", str(root), "--import-mode=importlib"]
@@ -88,7 +87,7 @@ class _Session(Generic[T]):
     """A plugin for one pytest session, in which ``use`` takes the place of running the tests."""
 
     def __init__(self, seed: int, use: Callable[[CollectedChecks], T]) -> None:
-        self.hooks = CheckHooks(seed, lambda: self._desk_at_hand)
+        self.hooks = CheckHooks(seed, lambda: self._current_desk)
         self._use = use
         self._returned: list[T] = []
         self._error: BaseException | None = None
@@ -123,11 +122,11 @@ class _Session(Generic[T]):
         outcome = self.hooks.outcomes.pop(check.item.nodeid, None)
         failed = [report for report in self._reports if report.failed and (outcome is None or report.when != "call")]
         if outcome is None or failed:
-            text = self._missing_fixture or (_last_words(failed[0]) if failed else "")
+            text = self._missing_fixture or (_exception_of(failed[0]) if failed else "")
             return explain.result(check.name, causes.fault(check, text)), Trace("error")
         return outcome
 
-    def _desk_at_hand(self, check: Check) -> Desk:
+    def _current_desk(self, check: Check) -> Desk:
         assert self._desk is not None
         return self._desk
 
@@ -161,14 +160,14 @@ class _Session(Generic[T]):
 
     def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> bool:
         self._error = excinfo.value
-        return True  # nothing is printed: whoever asked for the checks gets the exception
+        return True  # pytest prints nothing: `with_collected_checks` raises it
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         self._error = excinfo.value
 
 
 def _run_directly(check: Check, desk: Desk) -> tuple[CheckResult, Trace]:
-    """Runs a check without fixtures, and so without pytest's set-up, which costs more than most checks."""
+    """Runs a check that has no fixtures without pytest's set-up, which takes longer than most checks."""
     callspec = getattr(check.item, "callspec", None)
     try:
         return run.run(check, desk, dict(callspec.params) if callspec else {})
@@ -186,8 +185,8 @@ def _skipped(check: Check, reason: str) -> tuple[CheckResult, Trace]:
     return explain.result(check.name, causes.not_assessed(reason)), Trace("skipped")
 
 
-def _last_words(report: pytest.TestReport) -> str:
-    """The exception of a failed set-up or tear-down, on one line."""
+def _exception_of(report: pytest.TestReport) -> str:
+    """The exception of a failed set-up or tear-down, as one line."""
     crash = getattr(report.longrepr, "reprcrash", None)
     return str(crash.message) if crash else str(report.longrepr).strip().splitlines()[-1]
 

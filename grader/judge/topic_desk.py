@@ -1,4 +1,4 @@
-"""Where the checks of one topic meet one submission: sandboxed processes, and the time that they may take."""
+"""Runs the calls of a topic's checks in sandboxed processes of one submission, within the time that it may take."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from grader.student.topic import TopicProcess
 
 
 class TopicDesk:
-    """A `Desk` over sandboxed processes, for the exercises of one topic one after the other.
+    """A `Desk` for the exercises of one topic, one after the other, each in a sandboxed process of its own.
 
     Args:
         files: the submission's files by name; the topic's own must be among them.
 
     Attributes:
-        seconds: the topic's time limit.
+        seconds: the topic's time limit (wall-clock seconds).
     """
 
-    explains = True
-    only_records = False
-    sends_ahead = True
+    shrinks_failures = True
+    wants_trace_only = False
+    can_send_ahead = True
 
     def __init__(self, host: HostClient, course: Course, topic: str, files: Mapping[str, bytes]) -> None:
         self._host = host
@@ -52,15 +52,15 @@ class TopicDesk:
         return TopicProcess(self._host, self._topic, self._files, self._until)
 
     @property
-    def failure(self) -> ImportFailure | None:
+    def import_failure(self) -> ImportFailure | None:
         """Why the topic cannot be imported, else None."""
         return self._process.failure
 
     def why_not_imported(self) -> str:
         """Why the topic cannot be imported, on one line for the course's author; empty if it was imported."""
-        if self.failure is None:
+        if self.import_failure is None:
             return ""
-        return explain.for_author(causes.import_failed(self._topic, self.failure, ""))
+        return explain.for_author(causes.import_failed(self._topic, self.import_failure, ""))
 
     @property
     def is_out_of_time(self) -> bool:
@@ -68,41 +68,41 @@ class TopicDesk:
         return time.monotonic() >= self._until
 
     def restart_clock(self) -> None:
-        """Gives the topic its whole time again."""
+        """Gives the topic its full time again, from now on."""
         self._until = time.monotonic() + self.seconds
 
-    def give_time(self, seconds: float) -> None:
-        """Moves the topic's limit: what the grader does for itself is not the submission's time."""
+    def extend_time(self, seconds: float) -> None:
+        """Moves the topic's time limit by seconds that the grader used for itself, not for the submission."""
         self._until += seconds
 
     def import_prints(self) -> str:
         """What the topic's import printed."""
         return self._process.prints
 
-    def bind(self, replacements: Replacements) -> None:
-        """Makes calls go to other functions instead, from the next fresh process on."""
+    def replace_functions(self, replacements: Replacements) -> None:
+        """Calls go to the functions that take the place of others, from the next fresh process on."""
         self._replacements = replacements
 
-    def leave(self) -> None:
-        """Ends the exercise at hand."""
-        self.discard()
+    def end_exercise(self) -> None:
+        """Ends the current exercise and its process."""
+        self.end_process()
         self._answered = False
 
     def channel(self) -> Channel:
         if self._channel is None or self._exercise is None or not self._exercise.alive:
-            return self.fresh()
+            return self.fresh_channel()
         if self._exercise.pending:
-            return self.fresh()
+            return self.fresh_channel()
         self._set_deadline(self._exercise)
         self._answered = self._answered or any(answered(exchange.reply) for exchange in self._channel.record[-1:])
         self._channel.restart()
         return self._channel
 
-    def fresh(self) -> Channel:
-        self.discard()
+    def fresh_channel(self) -> Channel:
+        self.end_process()
         self._exercise = self._process.exercise(self._replacements)
         if self._exercise is None:
-            # The topic's process was taken along by an earlier exercise; the others must not pay for that.
+            # An earlier exercise ended the topic's process too. The next exercises must not lose points for that.
             self._process.close()
             self._process = self._start()
             self._exercise = None if self._process.failure else self._process.exercise(self._replacements)
@@ -115,19 +115,19 @@ class TopicDesk:
     def _set_deadline(self, exercise: ExerciseProcess) -> None:
         exercise.deadline = min(time.monotonic() + self._host.limits.check_seconds, self._until)
 
-    def prime(self, requests: list[bytes]) -> bool:
-        # Not before one answer came: a stub's refusals need no plan, and would leave its replies unread.
+    def send_ahead(self, requests: list[bytes]) -> bool:
+        # Only after a first answer: a stub answers nothing, and its replies to later requests would stay unread.
         if self._exercise is None or not self._answered:
             return False
         self._exercise.prime(requests)
         return True
 
-    def discard(self) -> None:
+    def end_process(self) -> None:
         if self._exercise is not None:
             self._exercise.close()
             self._exercise = None
 
-    def prints(self) -> str:
+    def take_prints(self) -> str:
         return self._exercise.prints() if self._exercise else ""
 
     def stopped_at(self) -> tuple[SourceLine, ...]:
@@ -144,5 +144,5 @@ class TopicDesk:
 
     def close(self) -> None:
         """Ends all processes of the submission."""
-        self.discard()
+        self.end_process()
         self._process.close()

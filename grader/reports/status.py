@@ -109,15 +109,16 @@ def give_points(out: Path, student: str, exercise: str, text: str, why: str, who
 
 
 def _progress(run: Run) -> Iterator[str]:
-    old = run.done - run.fresh
-    yield f"run {run.id}: {run.fresh} graded, {old} taken over from earlier runs, {run.left} left, {run.failed} failed"
+    old = run.done - run.newly_graded
+    graded = f"{run.newly_graded} graded, {old} taken over from earlier runs"
+    yield f"run {run.id}: {graded}, {run.left} left, {run.failed} failed"
     if run.finished or not run.left:
         return
     if not _is_alive(run):
         yield "it was interrupted: run the same command to continue"
-    elif run.fresh:
+    elif run.newly_graded:
         took = (moment(run.last) - moment(run.started)).total_seconds()
-        yield f"about {_duration(took / run.fresh * run.left)} to go"
+        yield f"about {_duration(took / run.newly_graded * run.left)} to go"
 
 
 def _state(run: Run) -> str:

@@ -39,7 +39,7 @@ def graded(out: Path, *results: SubmissionResult, expected: int = 0, finish: boo
         run = book.start_run("course", "hash", 0, "key", {}, expected=expected, late=LatePolicy(DUE, 0.5))
         for one in results:
             work = Submission(one.submission, {}, (Note("a.py", "left out"),), Arrival(**arrival))  # type: ignore[arg-type]
-            book.arrive(run, work, "d")
+            book.record_arrival(run, work, "d")
             book.record(run, one, "d", 0.1)
         if finish:
             book.finish_run(run)

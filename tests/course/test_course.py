@@ -104,7 +104,7 @@ def test_order_points_hints_and_full_needs_come_from_the_manifest(folder: Path) 
 
 
 @pytest.mark.parametrize("where", [".", "exercises", "exercises/course.toml"])
-def test_manifest_may_stand_in_exercises(folder: Path, where: str) -> None:
+def test_manifest_may_be_in_exercises(folder: Path, where: str) -> None:
     (folder / "course.toml").rename(folder / "exercises" / "course.toml")
     course = Course.load(folder / where)
     assert (course.root, course.checks_dir) == (folder, folder / "checks")

@@ -1,4 +1,4 @@
-"""Gradebook: a result that was recorded is there again, whatever happens to the process; bad files are refused."""
+"""Gradebook: a recorded result is there after the process was killed; a file that is not a gradebook is refused."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_other_version_or_other_database_is_refused(tmp_path: Path, statement: s
     assert "--out" in (caught.value.fix or "")
 
 
-def test_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_folder_that_cannot_be_made_is_an_error_for_the_user(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UserError):
         Gradebook.open(tmp_path / "file" / "g")

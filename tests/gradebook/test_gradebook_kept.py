@@ -14,7 +14,7 @@ from grader.course.due import LatePolicy, read_due, read_penalty
 from grader.errors import UserError
 from grader.gradebook import VERSION, DamagedGradebook, Gradebook, Override, compare
 from grader.gradebook.lateness import lateness
-from grader.gradebook.schema import _TABLES
+from grader.gradebook.schema import VERSION_1
 from grader.intake.submission import Arrival, Note, Submission
 from grader.results import CheckResult, ExerciseResult, SubmissionResult, VerdictKind
 
@@ -41,8 +41,8 @@ def test_work_is_kept_and_given_back(tmp_path: Path) -> None:
     work = Submission("ann", {"t.py": b"x = 1\n\xff"}, (Note("t.py", "a note"),), Arrival(student="7"))
     with Gradebook.open(tmp_path / "g") as book:
         run = start(book)
-        book.arrive(run, work, "d")
-        book.arrive(run, work, "d")
+        book.record_arrival(run, work, "d")
+        book.record_arrival(run, work, "d")
         book.record(run, result("ann"), "d", 0.1)
         (row,) = book.results()
         assert book.files("d") == work.files and book.files("unknown") == {}
@@ -52,7 +52,7 @@ def test_work_is_kept_and_given_back(tmp_path: Path) -> None:
 def test_gradebook_of_the_first_version_is_copied_and_migrated(tmp_path: Path) -> None:
     path = tmp_path / "gradebook.sqlite"
     old = sqlite3.connect(path)
-    old.executescript(_TABLES + "PRAGMA user_version = 1;")
+    old.executescript(VERSION_1 + "PRAGMA user_version = 1;")
     old.execute("INSERT INTO courses VALUES (1, 'hash', 'course')")
     old.execute("INSERT INTO runs VALUES (1, '2026-01-01T00:00:00+00:00', 1, 0, 'key', '{}', '[]')")
     old.execute("INSERT INTO submissions VALUES (1, 'ann', 'd', '2026-01-01')")
@@ -133,10 +133,10 @@ with Gradebook.open(Path(sys.argv[1]), keep_damaged_aside=True) as book:
         writer.stdin.close()
     assert [writer.wait(60) for writer in writers] == [0, 0, 0]
     with Gradebook.open(path) as book:
-        assert [(run.fresh, bool(run.finished)) for run in book.runs()] == [(50, True)] * 3
+        assert [(run.newly_graded, bool(run.finished)) for run in book.runs()] == [(50, True)] * 3
 
 
-def test_override_stands_beside_the_automatic_mark_and_the_newest_counts(tmp_path: Path) -> None:
+def test_override_leaves_the_automatic_score_and_the_newest_counts(tmp_path: Path) -> None:
     with Gradebook.open(tmp_path / "g") as book:
         book.record(start(book), result("ann", 0.0, "failed"), "d", 0.1)
         for points in (1.0, 0.5):
@@ -189,7 +189,7 @@ def test_late_work_is_shown_beside_the_score(tmp_path: Path) -> None:
     with Gradebook.open(tmp_path / "g") as book:
         run = start(book, late=LatePolicy(DUE, 0.25))
         came = Arrival(submitted="2026-10-02T12:00:01+00:00", by="roster")
-        book.arrive(run, Submission("ann", {}, (), came), "d")
+        book.record_arrival(run, Submission("ann", {}, (), came), "d")
         book.record(run, result("ann"), "d", 0.1)
         (row,) = book.results()
         assert (row.result.score, row.score, row.final) == (3.0, 3.0, 1.5)
@@ -202,18 +202,18 @@ def test_date_alone_is_the_end_of_that_day(text: object) -> None:
 
 
 @pytest.mark.parametrize("value", ["soon", 5, None, ""])
-def test_what_is_no_date_is_refused(value: object) -> None:
+def test_what_is_not_a_date_is_refused(value: object) -> None:
     with pytest.raises(ValueError):
         read_due(value)
 
 
 @pytest.mark.parametrize("value", [-0.1, 1.1, True, "0.1", float("nan")])
-def test_what_is_no_fraction_is_refused(value: object) -> None:
+def test_what_is_not_a_fraction_is_refused(value: object) -> None:
     with pytest.raises(ValueError):
         read_penalty(value)
 
 
-def test_runs_tell_how_far_they_came(tmp_path: Path) -> None:
+def test_runs_have_counts_of_their_progress(tmp_path: Path) -> None:
     with Gradebook.open(tmp_path / "g") as book:
         first = start(book, expected=3)
         book.record(first, result("ann"), "d", 0.1)
@@ -222,8 +222,8 @@ def test_runs_tell_how_far_they_came(tmp_path: Path) -> None:
         book.lookup("ann", "d", "hash", 0, "key", reuse_in=second)
         book.finish_run(second)
         one, two = book.runs()
-        assert (one.done, one.fresh, one.failed, one.left, one.finished) == (2, 2, 1, 1, "")
-        assert (two.done, two.fresh, two.failed, two.left, bool(two.finished)) == (1, 0, 0, 0, True)
+        assert (one.done, one.newly_graded, one.failed, one.left, one.finished) == (2, 2, 1, 1, "")
+        assert (two.done, two.newly_graded, two.failed, two.left, bool(two.finished)) == (1, 0, 0, 0, True)
 
 
 def test_trial_is_never_the_last_run(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Results that an older grader kept are read, by gradebooks and from results.jsonl; nothing of them is guessed."""
+"""Results of schema 1 are read, from gradebooks and from results.jsonl, with causes that hold only what was kept."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sqlite3
 from pathlib import Path
 
 from grader.gradebook import Gradebook
-from grader.gradebook.schema import _SECOND, _TABLES
+from grader.gradebook.schema import VERSION_1, VERSION_2_CHANGES
 from grader.results import SCHEMA, Cause, from_json, to_json
 
 OLD = json.dumps(
@@ -36,7 +36,7 @@ OLD = json.dumps(
 
 def gradebook_of_version_2(path: Path) -> None:
     old = sqlite3.connect(path)
-    old.executescript(f"{_TABLES}{_SECOND}PRAGMA user_version = 2;")
+    old.executescript(f"{VERSION_1}{VERSION_2_CHANGES}PRAGMA user_version = 2;")
     old.execute("INSERT INTO courses VALUES (1, 'hash', 'course')")
     old.execute("INSERT INTO runs (id, started, course, seed, selection, versions, sandbox)"
                 " VALUES (1, '2026-01-01T00:00:00+00:00', 1, 0, 'key', '{}', '[]')")  # fmt: skip

@@ -17,7 +17,7 @@ import pytest
 from shared import OWN_COURSE, REPO
 
 from grader.course import Course, content_hash
-from grader.grading.dask_worker import Order, unfit
+from grader.grading.dask_worker import RunSettings, why_unfit
 from grader.grading.protocol import WorkerOptions
 from grader.machine import versions
 from grader.sandbox.process_tree import descendants
@@ -107,8 +107,8 @@ def submissions(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def local(submissions: Path, tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """What `--jobs` makes of the class."""
     out = tmp_path_factory.mktemp("local")
-    code, said = grade(submissions, out, "--jobs", "2")
-    assert code == 1, said
+    code, stderr = grade(submissions, out, "--jobs", "2")
+    assert code == 1, stderr
     return (out / "results.jsonl").read_bytes()
 
 
@@ -142,15 +142,15 @@ def test_worker_killed_on_the_way_loses_nothing_and_grades_nothing_twice(
     cluster: DaskCluster, submissions: Path, local: bytes, tmp_path: Path
 ) -> None:
     lives, dies = cluster.worker(), cluster.worker("--no-nanny", DIES_AT="4")
-    code, said = grade(submissions, tmp_path / "out", "--dask", cluster.address)
-    assert code == 1, said
+    code, stderr = grade(submissions, tmp_path / "out", "--dask", cluster.address)
+    assert code == 1, stderr
     assert dies.wait(10) == -signal.SIGKILL and lives.poll() is None
     assert recorded(tmp_path / "out") == [f"s{number:02}" for number in range(SIZE)]
     assert (tmp_path / "out" / "results.jsonl").read_bytes() == local
 
     # The run has taken its warm workers with it; the cluster is there for the next one, which has nothing to do.
     assert not any("grading.worker" in command(process) for process in descendants(lives.pid))
-    code, said = grade(submissions, tmp_path / "out", "--dask", cluster.address)
+    code, stderr = grade(submissions, tmp_path / "out", "--dask", cluster.address)
     assert code == 1 and len(recorded(tmp_path / "out")) == SIZE
 
 
@@ -172,8 +172,8 @@ def test_submission_that_kills_every_worker_gets_its_row_and_the_rest_is_graded(
     for name in ("killer", "endless"):
         (work / f"{name}.py").write_text("x = 1\n")
     cluster.worker(), cluster.worker()
-    code, said = grade(work, tmp_path / "out", "--dask", cluster.address)
-    assert code == 3, said
+    code, stderr = grade(work, tmp_path / "out", "--dask", cluster.address)
+    assert code == 3, stderr
     lines = (tmp_path / "out" / "results.jsonl").read_bytes().splitlines()
     for name, words in (("endless", "RecursionError"), ("killer", "every Dask worker that graded it died")):
         row = json.loads(lines.pop(0))
@@ -190,13 +190,13 @@ def test_interrupted_run_keeps_what_is_done_and_the_same_command_goes_on(
     workers = [cluster.worker(), cluster.worker("--no-nanny")]
     stop = "import os, signal, grader.gradebook.book as b; r = b.Gradebook.record; n = []\n"
     stop += "def f(*a): r(*a); n.append(1); len(n) == 5 and os.kill(os.getpid(), signal.SIGINT)\nb.Gradebook.record = f"
-    code, said = grade(submissions, tmp_path / "out", "--dask", cluster.address, before=stop)
-    assert code == 2 and "the same command goes on" in said and "Traceback" not in said, said
+    code, stderr = grade(submissions, tmp_path / "out", "--dask", cluster.address, before=stop)
+    assert code == 2 and "run the same command to continue" in stderr and "Traceback" not in stderr, stderr
     assert 5 <= len(recorded(tmp_path / "out")) < SIZE
     assert not any("grading.worker" in command(one) for worker in workers for one in descendants(worker.pid))
 
-    code, said = grade(submissions, tmp_path / "out", "--dask", cluster.address)
-    assert code == 1, said
+    code, stderr = grade(submissions, tmp_path / "out", "--dask", cluster.address)
+    assert code == 1, stderr
     assert recorded(tmp_path / "out") == [f"s{number:02}" for number in range(SIZE)]
     assert (tmp_path / "out" / "results.jsonl").read_bytes() == local
 
@@ -207,9 +207,9 @@ def test_worker_with_another_grader_is_refused_in_one_line(
 ) -> None:
     cluster.worker("--no-nanny")
     other = "import grader.grading.dask_cluster as c; v = c.versions(); c.versions = lambda: {**v, 'torchkata': '9.9'}"
-    code, said = grade(submissions, tmp_path / "out", "--dask", cluster.address, before=other)
-    assert code == 4 and "cannot grade this: it has torchkata" in said and "this machine 9.9" in said
-    assert len(said.splitlines()) == 2 and not (tmp_path / "out").exists()
+    code, stderr = grade(submissions, tmp_path / "out", "--dask", cluster.address, before=other)
+    assert code == 4 and "cannot grade this: it has torchkata" in stderr and "this machine 9.9" in stderr
+    assert len(stderr.splitlines()) == 2 and not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(
@@ -224,25 +224,27 @@ def test_worker_with_another_grader_is_refused_in_one_line(
         ("127.0.0.1:1", "sys.modules['distributed'] = None", "pip install 'torchkata[dask]'"),
     ],
 )
-def test_cluster_that_cannot_be_used_is_told_in_one_line_with_the_fix(
+def test_cluster_that_cannot_be_used_is_reported_in_one_line_with_the_fix(
     submissions: Path, tmp_path: Path, address: str, before: str, words: str
 ) -> None:
-    code, said = grade(submissions, tmp_path / "out", "--dask", address, before=before)
-    assert code == 4 and words in said and len(said.splitlines()) == 2, said
+    code, stderr = grade(submissions, tmp_path / "out", "--dask", address, before=before)
+    assert code == 4 and words in stderr and len(stderr.splitlines()) == 2, stderr
 
 
 def test_jobs_and_dask_together_are_refused(submissions: Path, tmp_path: Path) -> None:
-    code, said = grade(submissions, tmp_path / "out", "--dask", "127.0.0.1:1", "--jobs", "2")
-    assert "--jobs" in said and code == 4
+    code, stderr = grade(submissions, tmp_path / "out", "--dask", "127.0.0.1:1", "--jobs", "2")
+    assert "--jobs" in stderr and code == 4
 
 
-def test_worker_says_what_it_has_not(tmp_path: Path) -> None:
+def test_worker_says_which_version_or_course_differs(tmp_path: Path) -> None:
     course = Course.load(OWN_COURSE)
     options = WorkerOptions(course=str(course.root))
-    order = Order(run="r", course="own", course_hash=content_hash(course), options=options, versions=versions())
+    settings = RunSettings(
+        run="r", course="own", course_hash=content_hash(course), options=options, versions=versions()
+    )
     change = msgspec.structs.replace
-    assert unfit(order) == ""
-    assert "differs" in unfit(change(order, course_hash="other"))
-    gone = unfit(change(order, options=WorkerOptions(course=str(tmp_path / "gone"))))
+    assert why_unfit(settings) == ""
+    assert "differs" in why_unfit(change(settings, course_hash="other"))
+    gone = why_unfit(change(settings, options=WorkerOptions(course=str(tmp_path / "gone"))))
     assert "it cannot read the course own" in gone and "gone" in gone
-    assert "it has torch " in unfit(change(order, versions={**versions(), "torch": "1.0"}))
+    assert "it has torch " in why_unfit(change(settings, versions={**versions(), "torch": "1.0"}))

@@ -1,6 +1,6 @@
 """The sample class, graded by the command: everybody earns what the table says, twice to the same byte.
 
-What that is, is in ``sample_class.py`` and ``sample_class_verdicts.json``.
+What each student should get is in ``sample_class.py`` and ``sample_class_verdicts.json``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 from sample_class import EARNED, MISCONCEPTIONS, RECORD, recorded
 
-from grader.results import CheckResult, SubmissionResult, from_json
+from grader.judge import explain
+from grader.results import VERDICT_OF, CheckResult, SubmissionResult, from_json
 
 pytestmark = pytest.mark.slow
 
@@ -111,6 +112,17 @@ def test_the_grader_is_at_fault_for_nothing(results: dict[str, SubmissionResult]
     assert {message for _, message in skipped} <= {"needs a CUDA device"}
 
 
+def test_every_failure_has_a_cause_and_its_message_is_made_of_that(results: dict[str, SubmissionResult]) -> None:
+    checks = [check for result in results.values() for exercise in result.exercises for check in exercise.checks]
+    not_passed = [check for check in checks if check.verdict != "passed"]
+    assert {check.verdict for check in not_passed} >= {"failed", "blocked", "timeout", "crashed"}
+    for check in not_passed:
+        assert check.cause is not None and check.cause.kind != "unrecorded", check.name
+        assert check.verdict == VERDICT_OF[check.cause.kind], check.name
+        assert explain.message(check.cause) == check.message, check.name
+    assert all(check.cause is None and not check.message for check in checks if check.verdict == "passed")
+
+
 def test_the_untouched_stubs_are_those_that_are_handed_out() -> None:
     handed_out = {file.name: file.read_text() for file in (REPO / "exercises").glob("*.py")}
     assert {file.name: file.read_text() for file in (CLASS / "goran").glob("*.py")} == handed_out
@@ -154,7 +166,7 @@ def check_of(results: dict[str, SubmissionResult], who: str, exercise: str) -> C
         ("rosa", "devices.add_across", "failed", "device cuda:0 where cpu was expected"),
     ],
 )
-def test_each_trouble_is_told_in_words(
+def test_each_kind_of_failure_has_its_verdict_and_message(
     results: dict[str, SubmissionResult], who: str, exercise: str, verdict: str, words: str
 ) -> None:
     check = check_of(results, who, exercise)
@@ -162,7 +174,7 @@ def test_each_trouble_is_told_in_words(
     assert words in check.message
 
 
-def test_grading_again_in_other_company_gives_the_same_bytes(first: bytes, tmp_path: Path) -> None:
+def test_grading_again_with_other_submissions_gives_the_same_bytes(first: bytes, tmp_path: Path) -> None:
     names = ["farah_tensor_ops.py", "jonas", "kwame", "oskar", "quentin"]
     again = graded(tmp_path, *(CLASS / name for name in names), jobs=1).splitlines()
     lines = {from_json(line).submission: line for line in first.splitlines()}

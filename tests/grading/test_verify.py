@@ -1,4 +1,4 @@
-"""`grader verify`: every kind of defect gives one line with its file; a sound course none. All in one warm process."""
+"""`grader verify`: every kind of defect gives one line with its file; a sound course gives none."""
 
 from __future__ import annotations
 

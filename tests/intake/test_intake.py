@@ -1,4 +1,4 @@
-"""Intake: what counts as a submission, what comes along, and that nothing is left out in silence."""
+"""Intake: what counts as a submission, which files it has, and that nothing is left out in silence."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_single_folder_inside_is_unwrapped(tmp_path: Path) -> None:
     assert (source.name, list(source.read().files)) == ("alice", ["tensor_ops.py"])
 
 
-def test_equal_names_are_told_apart_by_their_parents(tmp_path: Path) -> None:
+def test_equal_names_get_the_names_of_their_parents(tmp_path: Path) -> None:
     write(tmp_path, "a/alice/tensor_ops.py", "b/alice/tensor_ops.py", "b/bob/tensor_ops.py")
     assert names(tmp_path / "a", tmp_path / "b") == ["a/alice", "b/alice", "bob"]
     assert names(tmp_path / "a/alice", tmp_path / "a/alice") == ["a/alice", "a/alice (2)"]
@@ -142,7 +142,7 @@ def test_results_folder_among_the_submissions_is_skipped(tmp_path: Path) -> None
     assert [s.name for s in find_submissions([tmp_path], TOPICS, skip=tmp_path / "grades")] == ["alice"]
 
 
-def test_what_is_no_submission_is_told_with_a_fix(tmp_path: Path) -> None:
+def test_path_without_a_submission_is_an_error_with_a_fix(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").touch()
     for path in (tmp_path, tmp_path / "notes.txt", tmp_path / "missing"):
         with pytest.raises(UserError) as caught:

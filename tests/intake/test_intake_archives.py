@@ -1,4 +1,4 @@
-"""Archives: what is inside counts, what is hostile or broken becomes a line that names the file."""
+"""Archives are read like folders; a hostile or damaged one gets a note that names the file."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_broken_archive_is_a_line_that_names_the_file(tmp_path: Path, data: byte
 
 
 @pytest.mark.parametrize("cut", [10, 60, 150])
-def test_tar_that_ends_early_is_told(tmp_path: Path, cut: int) -> None:
+def test_tar_that_ends_early_gets_a_note(tmp_path: Path, cut: int) -> None:
     submission = handed_in(tmp_path, "bob.tar.gz", tarred({"tensor_ops.py": bytes(range(256)) * 50})[:cut])
     assert submission.files == {} and "bob.tar.gz: damaged" in submission.note_lines[0]
 

@@ -55,7 +55,7 @@ def test_every_shape_of_download_gives_the_same_sixty(tmp_path: Path) -> None:
                 assert submission.files["vectors.py"] == SOLUTION, (download, student.kind)
 
 
-def test_names_are_the_lms_own_until_a_class_list_tells_better(tmp_path: Path) -> None:
+def test_names_are_those_of_the_lms_unless_a_class_list_has_others(tmp_path: Path) -> None:
     archive = canvas_zip(tmp_path / "canvas.zip")
     assert "jürgenmüller" in {source.name for source in find_submissions([archive], TOPICS)}
     wanted = {student.id: student.name for student in the_class()}
@@ -72,7 +72,7 @@ def test_moodle_names_are_full_names_and_blind_ones_participants(tmp_path: Path)
     assert blind[0].name == "Participant 1000"
 
 
-def test_canvas_marks_lateness_and_a_roster_tells_the_time(tmp_path: Path) -> None:
+def test_canvas_marks_lateness_and_a_roster_has_the_time(tmp_path: Path) -> None:
     archive = canvas_zip(tmp_path / "canvas.zip")
     marked = by_id(find_submissions([archive], TOPICS))
     timed = by_id(find_submissions([archive], TOPICS, roster=Roster.read(roster(tmp_path / "r.csv"))))
@@ -114,11 +114,11 @@ def test_canvas_names(name: str, wanted: tuple[str, str, str, bool]) -> None:
     assert (piece.name, piece.student, piece.file, piece.late) == wanted
 
 
-def test_ordinary_folder_is_no_download() -> None:
+def test_ordinary_folder_is_not_a_download() -> None:
     assert pieces_of(["ann/tensor_ops.py", "bob_hw.py", "cleo_1.py", "readme.txt"])[0] == []
 
 
-def test_slip_and_strangers_in_a_download_are_told(tmp_path: Path) -> None:
+def test_unsafe_paths_and_files_of_no_student_in_a_download_are_noted(tmp_path: Path) -> None:
     archive = tmp_path / "canvas.zip"
     archive.write_bytes(
         zipped(
@@ -132,7 +132,7 @@ def test_slip_and_strangers_in_a_download_are_told(tmp_path: Path) -> None:
     assert notes == ["canvas.zip: index.html: not a submission, by its name: left out"]
 
 
-def test_roster_tells_who_is_missing_and_who_is_not_in_it(tmp_path: Path) -> None:
+def test_students_without_work_and_work_of_students_not_in_the_roster_are_noted(tmp_path: Path) -> None:
     (tmp_path / "list.csv").write_text("ID;Name\ns1;Müller, Ann\ns2;Bob\n", encoding="utf-8-sig")
     for name in ("s1", "s9"):
         (tmp_path / "class" / name).mkdir(parents=True)

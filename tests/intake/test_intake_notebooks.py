@@ -54,7 +54,7 @@ def test_cell_of_another_language_is_left_out_and_timed_cells_stay() -> None:
 
 
 @pytest.mark.parametrize("broken", ["def f(:\n  pass", "return 1", "await x", "\0", "(" * 500, "x = 1\n  y = 2"])
-def test_cell_that_cannot_be_parsed_is_told_with_its_number_and_the_others_stay(broken: str) -> None:
+def test_cell_that_cannot_be_parsed_gets_a_note_with_its_number_and_the_others_stay(broken: str) -> None:
     names, notes = namespace("a = 1", broken, "b = 2")
     assert (names["a"], names["b"]) == (1, 2)
     assert len(notes) == 1 and notes[0].startswith("cell 3: cannot be parsed (")
@@ -92,6 +92,6 @@ def test_endless_code_is_bounded() -> None:
         b'{"cells":' + b"[" * 99_999,
     ],
 )
-def test_what_is_no_notebook_is_one_line(content: bytes) -> None:
+def test_file_that_is_not_a_notebook_gets_one_note(content: bytes) -> None:
     module, notes = module_of(content)
     assert module is None and len(notes) == 1 and "notebook" in notes[0]

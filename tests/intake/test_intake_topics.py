@@ -23,13 +23,13 @@ def read(folder: Path, **files: bytes) -> Submission:
 
 
 @pytest.mark.parametrize("name", ["my_tensor_ops", "TensorOps", "tensor ops (1)", "hw1-tensor-ops", "tensor_ops_final"])
-def test_name_that_contains_the_topic_tells_it(tmp_path: Path, name: str) -> None:
+def test_name_that_contains_the_topic_decides(tmp_path: Path, name: str) -> None:
     submission = read(tmp_path, **{f"{name}__py": b"x = 1\n"})
     assert list(submission.files) == ["optim.py", "tensor_ops.py"] and submission.note_lines == ()
 
 
 @pytest.mark.parametrize("content", [GRAM, GRAM + b"def broken(:\n", b"class gram: pass\n", b"async def gram(x): pass"])
-def test_definitions_tell_the_topic_and_that_is_said(tmp_path: Path, content: bytes) -> None:
+def test_definitions_decide_and_a_note_says_so(tmp_path: Path, content: bytes) -> None:
     submission = read(tmp_path, homework__py=content)
     assert submission.files == {"optim.py": b"", "tensor_ops.py": content}
     assert submission.note_lines == ("tensor_ops.py: taken from homework.py, which defines gram",)
@@ -54,7 +54,7 @@ def test_what_was_left_out_of_a_notebook_is_noted_on_the_topic_that_it_was_taken
     assert taken.endswith("all.ipynb, which defines gram")
 
 
-def test_name_that_two_topics_have_tells_nothing(tmp_path: Path) -> None:
+def test_exercise_of_two_topics_does_not_decide(tmp_path: Path) -> None:
     assert sorted(read(tmp_path, homework__py=b"def both(): ...").files) == ["homework.py", "optim.py"]
 
 
@@ -78,7 +78,7 @@ def test_module_and_notebook_of_one_topic_the_module_counts(tmp_path: Path) -> N
     assert submission.note_lines == ("tensor_ops.py: handed in twice; tensor_ops.py counts, not tensor_ops.ipynb",)
 
 
-def test_why_a_notebook_is_missing_is_told_on_its_topic(tmp_path: Path) -> None:
+def test_why_a_notebook_is_missing_is_noted_on_its_topic(tmp_path: Path) -> None:
     submission = read(tmp_path, tensor_ops__ipynb=b"not json")
     assert "not JSON" in next(submission.notes_on("tensor_ops.py"))
 

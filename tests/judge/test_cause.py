@@ -1,4 +1,4 @@
-"""Causes and their words: bounded facts, hidden checks that stay hidden, and what a forged reply can do."""
+"""Causes and the messages made of them: bounded facts, and hidden checks that stay hidden."""
 
 from __future__ import annotations
 
@@ -6,16 +6,24 @@ from typing import Any
 
 import pytest
 
-from grader.border.proxies import Exchange, MissingName, SourceLine, SubmissionRaised
+from grader.border.failures import MissingName, SubmissionRaised
+from grader.border.messages import (
+    Exchange,
+    ImportCrashed,
+    ImportFailure,
+    ImportRaised,
+    ImportTimeout,
+    SourceLine,
+)
 from grader.judge import cause as causes
 from grader.judge import explain
-from grader.judge.pipelining import Plan, PlanState
+from grader.judge.pipelining import PlanState, RequestPlan
 from grader.results import VERDICT_OF
 from grader.testkit.compare import Mismatch
 
 
 class AnyCheck:
-    """What causes look at of a check."""
+    """The attributes of a check that causes are made from."""
 
     exercise = "vectors.cosine"
     sentence = "Cosines."
@@ -42,7 +50,7 @@ def test_a_hidden_check_keeps_back_expected_value_and_reason() -> None:
     assert "41" not in explain.message(hidden)
 
 
-def test_facts_are_kept_apart_and_bounded() -> None:
+def test_each_fact_has_its_own_field_and_is_bounded() -> None:
     lines = [SourceLine("vectors.py", number, "cosine", "x") for number in (3, -1, 10**30)]
     found = causes.failed(check(), None, raised("m" * 10_000, *lines), "p" * 5_000 + "\n\n")
     assert (found.kind, found.exception_type, len(found.exception_message)) == ("exception", "ValueError", 500)
@@ -52,7 +60,7 @@ def test_facts_are_kept_apart_and_bounded() -> None:
     assert len(explain.message(causes.failed(check(), None, AssertionError("a" * 10**6), ""))) == explain.MAX_TEXT
 
 
-def test_a_missing_name_is_told_from_a_stub() -> None:
+def test_a_missing_name_and_a_stub_have_different_kinds() -> None:
     missing = MissingName("cosine")
     missing.message = "cosine"
     found = causes.unwritten(check(), missing)
@@ -61,18 +69,17 @@ def test_a_missing_name_is_told_from_a_stub() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reply", "kind", "words"),
+    ("failure", "kind", "words"),
     [
-        (["raise", "ImportError", True, "no x", []], "exception", "vectors.py cannot be imported: ImportError: no x"),
-        (["raise", "SystemExit", True, "0", []], "crash", "vectors.py cannot be imported: SystemExit: 0"),
-        (["timeout", "import of vectors.py did not end"], "timeout", "import of vectors.py did not end in time"),
-        (["crashed", ""], "crash", "importing vectors.py ended the process"),
-        (["raise", 1], "no_answer", "importing vectors.py sent something that is no answer"),
-        (7, "no_answer", "importing vectors.py sent something that is no answer"),
+        (ImportRaised("ImportError", "no x"), "exception", "vectors.py cannot be imported: ImportError: no x"),
+        (ImportRaised("SystemExit", "0"), "crash", "vectors.py cannot be imported: SystemExit: 0"),
+        (ImportTimeout(), "timeout", "import of vectors.py did not end in time"),
+        (ImportCrashed(""), "crash", "importing vectors.py ended the process"),
+        (ImportCrashed("used more memory than it may"), "crash", "importing vectors.py used more memory than it may"),
     ],
 )
-def test_each_way_to_fail_at_import_has_its_kind(reply: object, kind: str, words: str) -> None:
-    found = causes.import_failed("vectors", reply, "")
+def test_each_way_to_fail_at_import_has_its_kind(failure: ImportFailure, kind: str, words: str) -> None:
+    found = causes.import_failed("vectors", failure, "")
     assert (found.kind, found.stage, found.file) == (kind, "import", "vectors.py")
     assert explain.message(found) == words
     assert explain.result("a", found).verdict == VERDICT_OF[found.kind]
@@ -80,7 +87,7 @@ def test_each_way_to_fail_at_import_has_its_kind(reply: object, kind: str, words
 
 
 def test_a_plan_is_learned_once_and_given_up_for_good() -> None:
-    plan = Plan()
+    plan = RequestPlan()
     assert plan.state is PlanState.UNKNOWN and not plan.requests
     one = (Exchange(b"\x93\xa4call\x90\x90", b"\x92\xa2ok\x01"),)
     plan.learn([one])

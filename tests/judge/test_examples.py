@@ -1,4 +1,4 @@
-"""Generated examples: the same wherever and beside whatever they are drawn; endless loops: told as one place."""
+"""Generated examples depend on seed and name alone; an endless loop is reported at the same line each time."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_failure_becomes_as_small_as_it_can() -> None:
     assert seen[-1] == 1000
 
 
-def test_a_check_that_draws_as_it_goes_has_no_battery_and_is_walked_until_it_fails() -> None:
+def test_a_check_that_draws_while_it_runs_has_no_examples_and_runs_until_it_fails() -> None:
     assert examples.draw(check_that_draws, 0, "draws") is None
     seen: list[int] = []
 
@@ -66,7 +66,7 @@ def test_a_check_that_draws_as_it_goes_has_no_battery_and_is_walked_until_it_fai
         seen.append(example["data"].draw(st.integers(0, 100)))
         assert seen[-1] < 50
 
-    examples.walk(check_that_draws, 0, "draws", run)
+    examples.run_drawing_check(check_that_draws, 0, "draws", run)
     first = next(index for index, number in enumerate(seen) if number >= 50)
     assert set(seen[first:]) == {seen[first]}
 
@@ -108,11 +108,11 @@ def frame(line: int, function: str) -> SourceLine:
         ([frame(999, "search")], 999, ""),
     ],
 )
-def test_wherever_a_process_was_in_a_loop_the_loop_is_told(frames: list[SourceLine], line: int, text: str) -> None:
+def test_every_line_of_a_loop_leads_to_the_loops_first_line(frames: list[SourceLine], line: int, text: str) -> None:
     place = endless_loop(frames, SOURCE)
     assert place is not None
     assert (place.line, place.text) == (line, text)
 
 
-def test_no_frames_no_place() -> None:
+def test_without_frames_there_is_no_place() -> None:
     assert endless_loop([], SOURCE) is None

@@ -127,7 +127,7 @@ def test_a_crash_says_how_it_ended_and_costs_its_exercise_alone(odd: Warm, body:
     assert (result.score, result.max) == (14, 16)
 
 
-def test_a_check_with_a_bug_costs_nobody_points(odd: Warm) -> None:
+def test_a_check_with_a_bug_costs_no_points(odd: Warm) -> None:
     result = odd.grade(odd=RIGHT)
     assert verdicts(result, "buggy") == ["error", "passed", "error"]
     assert (exercise_of(result, "buggy").score, exercise_of(result, "buggy").max) == (2, 2)
@@ -139,12 +139,12 @@ def test_a_check_with_a_bug_costs_nobody_points(odd: Warm) -> None:
     assert "a fixture with a bug" in check_of(result, "with_a_broken_fixture").message
 
 
-def test_a_check_that_draws_as_it_goes_shows_the_smallest_call(odd: Warm) -> None:
+def test_a_check_that_draws_while_it_runs_shows_the_smallest_call(odd: Warm) -> None:
     message = check_of(odd.grade(odd=with_own(drawn="return min(x, 5)")), "draws_as_it_goes").message
     assert message.splitlines()[1:4] == ["drawn(6)", "returned  5", "expected  6"]
 
 
-def test_an_unusable_answer_is_a_failure_and_no_fault_of_the_check(odd: Warm) -> None:
+def test_an_unusable_answer_is_a_failure_not_a_fault_of_the_check(odd: Warm) -> None:
     result = odd.grade(odd=with_own(depends="return 'three'"))
     assert verdicts(result, "depends") == ["failed"]
 
@@ -175,7 +175,9 @@ def test_a_misconception_passes_where_the_answer_passed_and_fails_where_it_faile
     assert exercise_of(odd.grade(odd=with_own(scaled=mixed)), "scaled").misconception is None
 
 
-def test_looking_for_a_name_is_not_the_submissions_time(odd_course: Path, tmp_path: Path) -> None:
+def test_time_spent_on_naming_a_misconception_does_not_count_for_the_submission(
+    odd_course: Path, tmp_path: Path
+) -> None:
     course = write_odd_course(tmp_path)
     manifest = course / "course.toml"
     text = manifest.read_text()
@@ -195,26 +197,26 @@ def test_looking_for_a_name_is_not_the_submissions_time(odd_course: Path, tmp_pa
     assert verdicts(result, "depends") == ["passed"]
 
 
-def test_wrong_answers_that_cannot_be_imported_are_told_with_their_file(tmp_path: Path) -> None:
+def test_wrong_answers_that_cannot_be_imported_are_reported_with_their_file(tmp_path: Path) -> None:
     course = write_odd_course(tmp_path)
     file = course / "solutions" / "misconceptions" / "odd.py"
     file.write_text(f"{file.read_text()}\nimport no_such_module\n")
     warm = Warm(course)
     try:
         right = warm.grade(odd=RIGHT)
-        told = warm.worker.grade(Submission("somebody", {"odd.py": with_own(scaled="return 0").encode()}), 120)
+        reply = warm.worker.grade(Submission("somebody", {"odd.py": with_own(scaled="return 0").encode()}), 120)
     finally:
         warm.worker.end()
     assert right.score == right.max  # no name is looked for where nothing failed
-    assert isinstance(told, Fault)
-    assert told.fault.startswith(str(file)) and "No module named 'no_such_module'" in told.fault
-    assert "Traceback" not in told.fault
+    assert isinstance(reply, Fault)
+    assert reply.fault.startswith(str(file)) and "No module named 'no_such_module'" in reply.fault
+    assert "Traceback" not in reply.fault
 
 
 EXERCISE_HEAD = '[[topics.exercises]]\nname = "{}"'
 
 
-def test_an_error_of_torch_is_no_untouched_stub(odd: Warm) -> None:
+def test_a_not_implemented_error_of_torch_is_not_taken_for_a_stub(odd: Warm) -> None:
     message = check_of(odd.grade(odd=with_own(after="return torch.nn.Module()(x)")), "after").message
     assert "is not written yet" not in message
     assert "raised    NotImplementedError: Module [Module] is missing the required" in message
@@ -226,7 +228,7 @@ def test_answers_that_depend_on_earlier_calls_fail_and_say_so(odd: Warm) -> None
     assert found.verdict == "failed"
 
 
-def test_a_missing_function_and_an_untouched_stub_are_said_in_one_line(odd: Warm) -> None:
+def test_a_missing_function_and_an_untouched_stub_get_a_message_of_one_line(odd: Warm) -> None:
     text = with_own(after="raise NotImplementedError('write `after` here')").replace("def secret(", "def sekret(")
     result = odd.grade(odd=text)
     assert check_of(result, "secret").message == "`secret` is not defined in odd.py"

@@ -38,7 +38,7 @@ def graded() -> Iterator[Callable[[Path], object]]:
     def grade(course: Path) -> object:
         workers.append(Worker())
         workers[-1].configure(WorkerOptions(course=str(course)))
-        return workers[-1].grade(Submission("somebody", {"layers.py": RIGHT.encode()}), patience=120)
+        return workers[-1].grade(Submission("somebody", {"layers.py": RIGHT.encode()}), timeout=120)
 
     yield grade
     for worker in workers:

@@ -44,11 +44,11 @@ def submissions(folder: Path) -> Iterator[Path]:
 
 
 def topics_of(folder: Path) -> list[str]:
-    """The topics whose checks a submission is held to."""
+    """The topics whose checks a submission is graded with."""
     return [TOPIC_OF_MISCONCEPTIONS] if folder.name.startswith("misconceptions") else list(TOPICS)
 
 
-def told_by(report: Path) -> Verdicts:
+def verdicts_in(report: Path) -> Verdicts:
     """Verdict by check from pytest's JUnit report."""
     found: Verdicts = {}
     for case in ElementTree.parse(report).iter("testcase"):
@@ -90,7 +90,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Verdicts]:
         if folder.name == "elif":
             sessions.append(("elif spread", root, [*arguments, "-n2", f"--junitxml={root / 'elif spread'}.xml"]))
     plain_pytest(sessions)
-    return {name: told_by(root / f"{name}.xml") for name, _, _ in sessions}
+    return {name: verdicts_in(root / f"{name}.xml") for name, _, _ in sessions}
 
 
 def test_verdicts_agree_in_the_sandbox_and_under_plain_pytest(

@@ -61,7 +61,7 @@ def test_a_right_submission_passes(done: dict[str, Outcome]) -> None:
     assert "6 passed" in output
 
 
-def test_a_failure_shows_what_a_student_is_told_and_no_frames_of_the_grader(done: dict[str, Outcome]) -> None:
+def test_a_failure_shows_the_students_message_and_no_frames_of_the_grader(done: dict[str, Outcome]) -> None:
     code, output = done["wrong"]
     assert code == 1
     assert "[failed] A row of zeros comes back as zeros, not as NaN." in output
@@ -95,12 +95,12 @@ def test_a_seed_changes_the_generated_inputs_and_prints_can_be_seen(done: dict[s
     assert first != other
 
 
-def test_tests_that_are_no_checks_are_left_alone(done: dict[str, Outcome]) -> None:
+def test_tests_that_are_not_checks_run_as_usual(done: dict[str, Outcome]) -> None:
     code, output = done["other"]
     assert code == 0, output
     assert "2 passed" in output
 
 
-def test_folders_may_be_named_from_where_one_stands(done: dict[str, Outcome]) -> None:
+def test_folders_may_be_relative_to_the_current_one(done: dict[str, Outcome]) -> None:
     code, output = done["relative"]
     assert code == 0, output

@@ -1,4 +1,4 @@
-"""The judge's pytest session: each file that cannot be collected is named; what the grading raises comes out of it."""
+"""The judge's pytest session: each file that cannot be collected is named; exceptions of the grading pass through."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         with_collected_checks([tmp_path / "test_absent.py"], tmp_path, 0, lambda checks: None)
 
 
-def test_options_of_the_place_do_not_reach_the_session(
+def test_pytest_options_of_the_environment_do_not_reach_the_session(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PYTEST_ADDOPTS", "--no-such-option")
@@ -69,7 +69,7 @@ def test_options_of_the_place_do_not_reach_the_session(
 
 
 @pytest.mark.parametrize("raised", [OSError("a disk"), KeyboardInterrupt(), SystemExit(3), pytest.skip.Exception("no")])
-def test_what_the_grading_raises_comes_out_as_it_is(
+def test_an_exception_of_the_grading_passes_through_the_session(
     tmp_path: Path, raised: BaseException, capfd: pytest.CaptureFixture[str]
 ) -> None:
     def use(checks: CollectedChecks) -> None:

@@ -1,0 +1,30 @@
+"""The points of an exercise, from the results of its checks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from grader.course import Exercise
+from grader.results import NOT_ASSESSED, CheckResult, ExerciseResult
+
+
+def with_points(exercise: Exercise, checks: Sequence[CheckResult], misconception: str | None = None) -> ExerciseResult:
+    """The exercise's result: all its points if every check that could be assessed passed, else none.
+
+    An exercise of which no check could be assessed leaves the total: its ``max`` is 0.
+    """
+    assessed = [check for check in checks if check.verdict not in NOT_ASSESSED]
+    points = float(exercise.points)
+    right = all(check.verdict == "passed" for check in assessed)
+    return ExerciseResult(
+        name=exercise.full_name,
+        score=points if assessed and right else 0.0,
+        max=points if assessed else 0.0,
+        misconception=misconception,
+        checks=tuple(checks),
+    )
+
+
+def meets_needs(result: ExerciseResult) -> bool:
+    """Whether exercises that need this one may be graded: it has all its points, or it could not be assessed."""
+    return result.max == 0 or result.score == result.max
