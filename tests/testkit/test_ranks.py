@@ -54,7 +54,7 @@ def nothing_left() -> Iterator[None]:
     """No process may be left below this one."""
     before = set(process_tree.descendants(os.getpid()))
     yield
-    left = [pid for pid in process_tree.descendants(os.getpid()) if pid not in before and process_tree._alive(pid)]
+    left = [pid for pid in process_tree.descendants(os.getpid()) if pid not in before and process_tree.is_alive(pid)]
     assert not left
 
 
@@ -302,9 +302,9 @@ def test_processes_of_their_own_end_too(written: Written) -> None:
     )
     for pid in ranks.run(submission.f, ranks.RANK).results:
         deadline = time.monotonic() + 5
-        while any(process_tree._alive(child) for child in _group(pid)) and time.monotonic() < deadline:
+        while any(process_tree.is_alive(child) for child in _group(pid)) and time.monotonic() < deadline:
             os.sched_yield()
-        assert not any(process_tree._alive(child) for child in _group(pid))
+        assert not any(process_tree.is_alive(child) for child in _group(pid))
 
 
 def test_a_port_that_two_ranks_open_is_told(written: Written) -> None:
