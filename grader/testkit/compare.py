@@ -15,7 +15,7 @@ from torch import Tensor
 
 from grader.border.failures import NotSimulatedHere, SubmissionRaised
 from grader.border.labels import name_of
-from grader.border.proxies import Remote
+from grader.border.proxies import Remote, class_name_of
 from grader.testkit.show import show
 from grader.text import with_article
 
@@ -132,7 +132,7 @@ def _difference(actual: object, expected: object, tolerance: _Tolerance, where: 
     """The first difference in words, or the empty string."""
     place = f"at {where}: " if where else ""
     if isinstance(actual, Remote):
-        return f"{place}an object of class {actual._kind} where {_name(expected)} was expected"
+        return f"{place}an object of class {class_name_of(actual)} where {_name(expected)} was expected"
     if isinstance(expected, Tensor):
         if not isinstance(actual, Tensor):
             return f"{place}{_name(actual)} where {_name(expected)} was expected"

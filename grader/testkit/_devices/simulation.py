@@ -16,7 +16,7 @@ import torch
 from torch import autograd, overrides, serialization
 from torch.utils import _device as default_devices
 
-from grader.border.labels import KEY
+from grader.border.labels import LABEL_ATTRIBUTE
 from grader.testkit._devices.cuda import Replacement, replacements
 from grader.testkit._devices.mode import DeviceMode
 from grader.testkit._devices.parallel import parallel
@@ -154,7 +154,7 @@ class Simulation:
             return None
         if location.startswith("cuda"):
             _check_loaded(self.machine, location)
-        setattr(storage, KEY, self.machine.device(location))
+        setattr(storage, LABEL_ATTRIBUTE, self.machine.device(location))
         return storage
 
 
@@ -178,7 +178,7 @@ def _check_loaded(machine: Machine, location: str) -> None:
 
 
 def _tag(storage: Any) -> str | None:
-    label = getattr(storage, KEY, None)
+    label = getattr(storage, LABEL_ATTRIBUTE, None)
     return None if label is None or label is CPU else str(label)
 
 

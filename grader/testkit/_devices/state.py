@@ -10,7 +10,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from grader.border.labels import KEY
+from grader.border.labels import LABEL_ATTRIBUTE
 
 MAX_EVENTS: Final = 50_000
 PINNED: Final = "_simulated_pinned"
@@ -118,10 +118,10 @@ class Machine:
     def label(self, tensor: Tensor) -> torch.device | None:
         """What a tensor's storage is labelled: nothing, the CPU (while autograd's engine runs), or a device."""
         try:
-            return tensor.untyped_storage().__dict__.get(KEY)
+            return tensor.untyped_storage().__dict__.get(LABEL_ATTRIBUTE)
         except ValueError:  # a parameter of a lazy module, which has no shape yet
             with torch._C.DisableTorchFunctionSubclass():
-                return tensor.untyped_storage().__dict__.get(KEY)
+                return tensor.untyped_storage().__dict__.get(LABEL_ATTRIBUTE)
         except (NotImplementedError, RuntimeError):
             if tensor.layout is torch.strided:
                 raise NotSimulated("a torch.func transform") from None
@@ -173,7 +173,7 @@ def pinned(tensor: Tensor) -> bool:
 def put(tensor: Tensor, device: torch.device | None) -> Tensor:
     """The same tensor, its storage labelled."""
     try:
-        setattr(tensor.untyped_storage(), KEY, CPU if device is None else device)
+        setattr(tensor.untyped_storage(), LABEL_ATTRIBUTE, CPU if device is None else device)
     except (NotImplementedError, RuntimeError):
         raise NotSimulated(f"a {tensor.layout} tensor on {device}") from None
     return tensor
@@ -188,8 +188,8 @@ def settle(result: Any, device: torch.device) -> Any:
             if result.layout is torch.strided:
                 raise NotSimulated("a torch.func transform of a GPU tensor") from None
             raise NotSimulated(f"a {result.layout} tensor on {device}") from None
-        if KEY not in found and result.device.type == "cpu":
-            found[KEY] = device
+        if LABEL_ATTRIBUTE not in found and result.device.type == "cpu":
+            found[LABEL_ATTRIBUTE] = device
     elif isinstance(result, (tuple, list)):
         for item in result:
             if isinstance(item, (Tensor, tuple, list)):
