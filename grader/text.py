@@ -1,4 +1,4 @@
-"""Reports: one result, many forms. A report only shows what a result says; it never decides anything.
+"""Small functions for text that people read: numbers with nouns, articles, points, and text made harmless.
 
 `clean` is the one place where text from submissions is made harmless for a terminal, a log or a page.
 """

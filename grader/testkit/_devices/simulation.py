@@ -31,7 +31,7 @@ _BUILD: Final = re.compile(
     r"|has no attribute '_(cuda|mps|accelerator)_|not linked with support for|dummy base class|ATen_cuda"
     r"|from the '(CUDA|MPS)' backend"
 )
-"""What this build of torch says of devices that it was built without: no answer of a machine that has them."""
+"""Errors of this build of torch that a build with such devices would not raise."""
 
 
 class Simulation:
@@ -183,7 +183,7 @@ def _tag(storage: Any) -> str | None:
 
 
 def translated(error: BaseException) -> BaseException:
-    """`NotSimulated` for an error that only tells that this build of torch has no GPUs; else the error itself."""
+    """`NotSimulated` for an error that only means that this build of torch has no GPUs; else the error itself."""
     if isinstance(error, (RuntimeError, AssertionError, AttributeError, TypeError)) and _BUILD.search(str(error)):
         missing = NotSimulated(f"this use of a device ({str(error).splitlines()[0][:200]})")
         missing.__traceback__ = error.__traceback__

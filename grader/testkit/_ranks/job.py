@@ -32,7 +32,7 @@ class Job(msgspec.Struct, frozen=True):
     scratch: str = ""
 
 
-class Ends(msgspec.Struct, frozen=True):
+class RankDescriptors(msgspec.Struct, frozen=True):
     """The descriptors that a rank keeps: its report, what it prints and its stack dumps, and the bell that rings when
     any rank has finished; ``hold`` gives end of file when the parent has gone. In a group it says ``ready`` before its
     function and starts when ``gate`` gives end of file; its function finds neither."""
