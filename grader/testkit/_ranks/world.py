@@ -104,7 +104,7 @@ class Pipe:
 
 
 class Shared(NamedTuple):
-    """The pipes that all ranks share; `RankDescriptors` says what for."""
+    """The pipes that all ranks share; see the fields of `RankDescriptors`."""
 
     bell: Pipe
     hold: Pipe
