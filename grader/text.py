@@ -1,4 +1,4 @@
-"""Text for people: numbers with their nouns, points, and text from submissions made harmless.
+"""Small functions for text that people read: numbers with nouns, articles, points, and text made harmless.
 
 `clean` is the only place where text from submissions is made harmless for a terminal, a log or a page.
 """

@@ -63,7 +63,7 @@ class Answer:
             if not line.startswith("# "):
                 break
             name, _, value = line.removeprefix("# ").partition(": ")
-            assert name in HEADERS, f"{self.file}: `{name}` is none of {HEADERS}"
+            assert name in HEADERS, f"{self.file}: `{name}` is not one of {HEADERS}"
             found.append((name, value.strip()))
         return found
 

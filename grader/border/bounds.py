@@ -10,9 +10,9 @@ MAX_ITEMS: Final = 200_000
 MAX_DEPTH: Final = 32
 MAX_INTEGER_BITS: Final = 4096
 MAX_KEYS: Final = 4096
-"""Entries of one dict: keys that all have one hash take the square of their number to insert."""
+"""Entries of one dict: inserting keys that all have the same hash takes time in the square of their number."""
 MAX_NODES: Final = 500_000
-"""MessagePack objects in one message: an empty list is one byte on the way and 64 in memory."""
+"""MessagePack objects in one message: an empty list is one byte in the message and 64 in memory."""
 
 
 class WireError(Exception):
@@ -29,6 +29,11 @@ class Budget:
         self.bytes = MAX_PAYLOAD
 
     def take(self, items: int, size: int = 0) -> None:
+        """Counts this many items and bytes.
+
+        Raises:
+            WireError: the value is larger than a value may be.
+        """
         self.items -= items
         self.bytes -= size
         if self.items < 0 or self.bytes < 0:

@@ -1,6 +1,6 @@
-"""What a check meets in place of a value: submitted code raised, or gave no answer at all.
+"""The exceptions that a check gets in place of a value: submitted code raised, or gave no answer at all.
 
-Turns what was sent about an exception into one that the judge raises; believes no more of it than its plain data.
+Makes them from what was sent about an exception; only the plain data of that is used.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class SubmissionRaised(Exception):
 
     Attributes:
         kind: the exception's type name.
-        exact: whether that is the built-in type itself, not one that merely has its name.
+        exact: whether that is the built-in type itself, not one of the same name.
         message: the exception's text, at most 2,000 characters.
         frames: the student's own lines, outermost first.
     """
@@ -39,7 +39,7 @@ class MissingName(SubmissionRaised):
 
 
 class NotSimulatedHere(SubmissionRaised):
-    """Submitted code used something that simulated devices do not have; only ever in a check that simulates them."""
+    """Submitted code used something that simulated devices do not have, in a check that simulates devices."""
 
 
 class NoAnswer(BaseException):
@@ -48,7 +48,7 @@ class NoAnswer(BaseException):
     Its text, if any, says to the student what happened.
 
     Attributes:
-        examples: the exchanges up to there, where the process itself lives on and reports it.
+        examples: the exchanges up to that point; set only where the process itself still runs and reports the failure.
     """
 
     examples: tuple[tuple[Exchange, ...], ...] = ()
@@ -101,7 +101,7 @@ def source_lines(frames: Sequence[SentLine]) -> tuple[SourceLine, ...]:
 
 
 def one_line(text: str, limit: int = 100) -> str:
-    """A name or a line of source as it was sent: without control characters, and not longer than an honest one."""
+    """A name or a line of source as it was sent: without control characters, and no longer than real code needs."""
     return "".join(c if c.isprintable() else "�" for c in text[:limit])
 
 
@@ -114,7 +114,7 @@ def _kind_of(name: str) -> type[SubmissionRaised]:
         try:
             _kinds[name] = type(f"Submission{name}", (SubmissionRaised, base), {})
             _kinds[name]("x")
-        except TypeError:  # layouts that do not mix, or constructors that want more than a message
+        except TypeError:  # its memory layout does not mix, or its constructor needs more than a message
             _kinds[name] = SubmissionRaised
     return _kinds[name]
 

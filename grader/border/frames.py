@@ -1,7 +1,7 @@
-"""Frames: payloads with their length in front, as they travel on sockets and pipes, with descriptors where need be.
+"""Frames: payloads with their length in front, as they travel on sockets and pipes, some with file descriptors.
 
-Every reader of the package is a `FrameReader`, most by way of `receive`. Must never allocate what a length merely
-announces, nor read beyond the frame that it is asked for: the next one's descriptors would come with it.
+Every reader of the package is a `FrameReader`, most by way of `receive`. Must never allocate memory for an
+announced length, nor read beyond the frame that it is asked for, as that would take the descriptors of the next one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ MAX_PAYLOAD: Final = 16 << 20
 """Bytes of one payload at most, unless a reader is made for more."""
 
 _HEADER: Final = struct.Struct("<I")
-_MOST_AT_ONCE: Final = 1 << 20
+_MAX_READ_BYTES: Final = 1 << 20
 
 
 class BrokenFrame(Exception):
@@ -34,7 +34,7 @@ class FrameReader:
     """Cuts what arrives on a stream into payloads; holds at most one incomplete frame.
 
     Args:
-        limit: bytes of a payload at most.
+        limit: the largest payload (bytes).
     """
 
     def __init__(self, limit: int = MAX_PAYLOAD) -> None:
@@ -42,6 +42,7 @@ class FrameReader:
         self._limit = limit
 
     def feed(self, data: bytes) -> None:
+        """Adds what has arrived."""
         self._data += data
 
     @property
@@ -50,10 +51,10 @@ class FrameReader:
         return bool(self._data)
 
     def missing(self) -> int:
-        """Bytes that the frame at hand still needs, as far as is known, and not more than are worth one read."""
+        """How many bytes to read next: what the current frame still needs as far as is known, at most 1 MiB."""
         if len(self._data) < _HEADER.size:
             return _HEADER.size - len(self._data)
-        return min(_HEADER.size + int(_HEADER.unpack_from(self._data)[0]) - len(self._data), _MOST_AT_ONCE)
+        return min(_HEADER.size + int(_HEADER.unpack_from(self._data)[0]) - len(self._data), _MAX_READ_BYTES)
 
     def next(self) -> bytes | None:
         """The next whole payload, or None until more arrives.
@@ -94,8 +95,8 @@ def receive(read: Callable[[int], bytes], limit: int = MAX_PAYLOAD) -> bytes | N
     return payload
 
 
-def receive_with_descriptors(sock: socket.socket, most: int = 3) -> tuple[bytes | None, list[int]]:
-    """One payload and the descriptors that ride on it, ``most`` of them; ``(None, [])`` at the end of the stream.
+def receive_with_descriptors(sock: socket.socket, max_descriptors: int = 3) -> tuple[bytes | None, list[int]]:
+    """One payload and the descriptors sent with it; ``(None, [])`` at the end of the stream.
 
     Raises:
         BrokenFrame: as in `receive`; the descriptors are left open.
@@ -103,7 +104,7 @@ def receive_with_descriptors(sock: socket.socket, most: int = 3) -> tuple[bytes 
     descriptors: list[int] = []
 
     def read(size: int) -> bytes:
-        data, more, _, _ = socket.recv_fds(sock, size, most)
+        data, more, _, _ = socket.recv_fds(sock, size, max_descriptors)
         descriptors.extend(more)
         return data
 
@@ -116,7 +117,7 @@ def send(sock: socket.socket, payload: bytes) -> None:
 
 
 def send_with_descriptors(sock: socket.socket, payload: bytes, descriptors: Sequence[int] = ()) -> None:
-    """Sends one frame, blocking, with descriptors riding on its first bytes."""
+    """Sends one frame, blocking, with descriptors sent along with its first bytes."""
     data = frame(payload)
     sent = socket.send_fds(sock, [data], list(descriptors)) if descriptors else sock.send(data)
     if sent < len(data):

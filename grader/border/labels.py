@@ -1,7 +1,7 @@
 """The device that a tensor is said to be on: a label on its storage, so that every view of the same memory shares it.
 
-A simulated GPU tensor is an ordinary CPU tensor with such a label; a tensor that came from a student's GPU is one in
-the judge, too. Must never move a tensor, except where a student process uses real devices.
+A simulated GPU tensor is an ordinary CPU tensor with such a label. So is, in the judge, a tensor that came from a
+student's real GPU. Must never move a tensor, except where a student process uses real devices.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Final
 
 import torch
 
-KEY: Final = "_simulated_device"
+LABEL_ATTRIBUTE: Final = "_simulated_device"
 """Attribute of a storage: the `torch.device` that it is said to be on."""
 
 _NAME: Final = re.compile(r"cpu|(cuda|mps):\d{1,2}")
 
 
 class Surroundings:
-    """What every call of submitted code in this process runs under; the devices of the testkit set it.
+    """How calls of submitted code run in this process; set by `grader.testkit.devices`.
 
     Attributes:
         enter: gives the context manager for one call, None for plain calls.
@@ -50,9 +50,9 @@ surroundings: Final = Surroundings()
 
 
 def label_of(tensor: torch.Tensor) -> torch.device | None:
-    """The label of a tensor's storage; None for a tensor that is where it says."""
+    """The label of a tensor's storage; None for a tensor that is where its ``device`` says."""
     try:
-        label: torch.device | None = tensor.untyped_storage().__dict__.get(KEY)
+        label: torch.device | None = tensor.untyped_storage().__dict__.get(LABEL_ATTRIBUTE)
     except (NotImplementedError, RuntimeError):  # sparse tensors and functorch's wrappers have no storage
         return None
     return None if label is None or label.type == "cpu" else label
@@ -60,11 +60,11 @@ def label_of(tensor: torch.Tensor) -> torch.device | None:
 
 def put_label(tensor: torch.Tensor, device: torch.device) -> None:
     """Says that the memory of this tensor, and of every view of it, is on that device."""
-    setattr(tensor.untyped_storage(), KEY, device)
+    setattr(tensor.untyped_storage(), LABEL_ATTRIBUTE, device)
 
 
 def name_of(tensor: torch.Tensor) -> str:
-    """``"cpu"``, ``"cuda:0"``: the label, or the device where there is none."""
+    """``"cpu"``, ``"cuda:0"``: the label, or the tensor's own device where there is no label."""
     return str(label_of(tensor) or tensor.device)
 
 
@@ -72,7 +72,7 @@ def place(tensor: torch.Tensor, name: str) -> torch.Tensor:
     """A tensor that arrived with a device name: labelled, or on the real device where those are used.
 
     Raises:
-        ValueError: if it is no device name, or a real device that is not here.
+        ValueError: if it is not the name of a device, or names a real device that this machine does not have.
     """
     if not _NAME.fullmatch(name):
         raise ValueError(name)

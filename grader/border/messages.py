@@ -1,7 +1,7 @@
 """The messages of a student process, each a struct: its control messages, and the calls that it answers.
 
 A message is decoded by its type, strictly: what a student process sends is data of exactly these shapes, or it is
-refused. Must never hold an answer, and what `Raised` and `SentLine` say is the submission's own claim.
+refused. Must never hold an expected answer. What `Raised` and `SentLine` say is only what the submission sent.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ MAX_MESSAGE: Final = 2_000
 
 
 class _Message(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """A message is an array on its way: its tag, where it has one, then its fields in order."""
+    """A message is sent as an array: its tag, if it has one, then its fields in order."""
 
 
 # ---------------------------------------------------------------- calls and their replies
@@ -40,7 +40,7 @@ class Returned(_Message, frozen=True, tag="ok"):
 
 
 class SentLine(_Message, frozen=True):
-    """One line of a traceback, as it was sent; `failures.source_lines` makes it fit to be shown."""
+    """One line of a traceback, as it was sent; `failures.source_lines` makes a line of it that can be shown."""
 
     file: str
     line: int
@@ -93,7 +93,7 @@ class Report(msgspec.Struct, frozen=True):
 
 
 class Exchange(msgspec.Struct, frozen=True):
-    """One call that crossed the border: kept for messages, plans and misconceptions."""
+    """One call that crossed the border: kept for messages to students, for plans, and to recognise misconceptions."""
 
     request: bytes
     reply: bytes
@@ -123,7 +123,7 @@ class Imported(_Message, frozen=True, tag="imported"):
     """The topic has been imported; the other answer to `SetUp` is `Raised`."""
 
 
-class Ready(_Message, frozen=True, tag="ready"):
+class ReadyForCalls(_Message, frozen=True, tag="ready"):
     """First message of an exercise's process, on its own socket: calls may come."""
 
 
@@ -149,7 +149,7 @@ class ImportRaised(msgspec.Struct, frozen=True, tag=True):
     """Importing the topic raised an exception.
 
     Attributes:
-        kind: the name of the exception's type, fit to be printed.
+        kind: the name of the exception's type, safe to print.
         message: its text, at most 2,000 characters.
         frames: the student's own lines, outermost first.
     """
@@ -160,7 +160,7 @@ class ImportRaised(msgspec.Struct, frozen=True, tag=True):
 
 
 class ImportCrashed(msgspec.Struct, frozen=True, tag=True):
-    """The process that imported the topic ended, went over a limit, or sent what is no answer.
+    """The process that imported the topic ended, went over a limit, or sent something that is not an answer.
 
     Attributes:
         reason: completes the sentence "importing tensor_ops.py …".

@@ -1,4 +1,4 @@
-"""Standard output and standard error of a process that runs submitted code: bound to the descriptors of the grader."""
+"""Standard output and standard error of a process that runs submitted code: sent to descriptors of the grader."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What a check holds in place of submitted code: proxies that turn every use into one message.
 
-Nothing here runs submitted code or believes more of a reply than its plain data.
+Nothing here runs submitted code, and of a reply only its plain data is used.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from grader.text import with_article
 
 
 class PlanLeft(BaseException):
-    """A check made another call than the plan foresaw; it must be run again without one."""
+    """A check made another call than its plan has next; it must be run again without a plan."""
 
 
 class Transport(Protocol):
@@ -53,10 +53,10 @@ class Transport(Protocol):
 
 
 _SIMULATING: Final = b"grader.testkit.devices"
-"""Is in a request that makes the devices simulated."""
-MOST_RECEIVED: Final = 64 << 20
+"""Part of every request that uses simulated devices."""
+MAX_RECEIVED_BYTES: Final = 64 << 20
 """Bytes that one check may receive."""
-MOST_KEPT: Final = 1 << 20
+MAX_KEPT_BYTES: Final = 1 << 20
 """Bytes of the longest reply that a record keeps; of a longer one it keeps the digest."""
 
 
@@ -65,7 +65,7 @@ class Channel:
 
     Attributes:
         record: every exchange since `restart`, in order.
-        calls: the same calls as lines that a person can read and paste.
+        last: the call to show when a check fails; None before the first.
         kit: the name of the course's kit, whose functions a check may pass; empty when it has none.
     """
 
@@ -91,15 +91,15 @@ class Channel:
         shown: Call | None,
         report: type[Report] | None = None,
     ) -> Any:
-        """Performs one operation over there.
+        """Performs one operation where the submitted code runs.
 
         Args:
-            shown: the call for messages; it gets its result.
+            shown: the call as messages show it; its result is filled in.
             report: the kind of report that may come in place of a value; it is returned then.
 
         Raises:
             SubmissionRaised: submitted code raised.
-            SubmissionCrashed: the process ended, or sent what is no reply.
+            SubmissionCrashed: the process ended, or sent something that is not a reply.
             SubmissionTimeout: no reply came in time.
         """
         call = Request(
@@ -111,10 +111,10 @@ class Channel:
         if shown is not None:
             self.last = shown
         reply = self.transport.call(request)
-        self.record.append(Exchange(request, reply if len(reply) <= MOST_KEPT else hashlib.sha256(reply).digest()))
+        self.record.append(Exchange(request, reply if len(reply) <= MAX_KEPT_BYTES else hashlib.sha256(reply).digest()))
         self._received += len(reply)
-        if self._received > MOST_RECEIVED:
-            raise BadReply(f"sent more than {MOST_RECEIVED >> 20} MiB in one check")
+        if self._received > MAX_RECEIVED_BYTES:
+            raise BadReply(f"sent more than {MAX_RECEIVED_BYTES >> 20} MiB in one check")
         try:
             return self._value(wire.unpack(reply, Reply), shown, report)
         except WireError as error:
@@ -181,7 +181,7 @@ class Call:
 
 
 class RemoteFunction:
-    """A function or class of the submission, by name; nothing is looked up before it is called."""
+    """A function or class of the submission, by name; the submission is not asked for it before it is called."""
 
     def __init__(self, channel: Channel, name: str) -> None:
         self._channel = channel
@@ -200,9 +200,9 @@ class RemoteFunction:
 
 
 class Remote:
-    """A handle: an object that stays in the student process. Every use of it is a call over there."""
+    """A handle: an object that stays in the student process. Every use of it is a call in that process."""
 
-    __slots__ = ("_channel", "_kind", "_number", "_shown")
+    __slots__ = ("_channel", "_kind", "_number")
 
     def __init__(self, channel: Channel, number: int, kind: str) -> None:
         object.__setattr__(self, "_channel", channel)
@@ -284,6 +284,12 @@ _OK: Final = wire.pack(Returned(None))[:-1]
 def answered(reply: bytes) -> bool:
     """Whether a reply holds a result, not an exception."""
     return reply.startswith(_OK)
+
+
+def class_name_of(handle: Remote) -> str:
+    """The name of the class of the object that a handle belongs to, as the student process sent it."""
+    name: str = handle._kind
+    return name
 
 
 def channel_of(function: RemoteFunction) -> Channel:

@@ -1,7 +1,7 @@
 """Answers the judge's calls, in the process that holds the submitted module.
 
 It runs wherever submitted code runs (a student process, or in-process under plain pytest), so it holds no expected
-answer and decides nothing: it calls, and says what came back. Must never import checks, solutions or the judge.
+answer and decides nothing: it calls, and sends what came back. Must never import checks, solutions or the judge.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from grader.border.wire import Tree
 TESTKIT_MODULES: Final = tuple(
     f"grader.testkit.{name}" for name in ("watching", "recipes", "probes", "devices", "ranks")
 )
-"""Modules of the grader whose functions a check may run here; those of the course's kit come along."""
+"""Modules of the grader whose functions a check may run here; those of the course's kit may run too."""
 
 _OPERATIONS: Final[dict[str, Callable[..., object]]] = {
     "call": lambda function, *args, **kwargs: function(*args, **kwargs),
@@ -53,9 +53,9 @@ _OPERATIONS: Final[dict[str, Callable[..., object]]] = {
 }
 
 MAX_LINES: Final = 12
-"""Lines of a traceback."""
+"""Lines of a traceback that are sent."""
 WRONG_ANSWERS: Final = "_misconceptions"
-"""Module name under which a course's own wrong answers come along."""
+"""Name of the module that a course's own wrong answers are sent as."""
 NOT_SIMULATED: Final = "NotSimulated"
 """The name of the exception that makes a check *skipped*."""
 _RAISING: Final = ("RAISE_VARARGS", "RERAISE")
@@ -75,7 +75,7 @@ class Service:
         module: the submitted topic module.
         files: file names whose frames are the student's own.
         kit: the modules of the course's kit by name, whose functions a check may run here.
-        bind: names to take from another attribute of the module: ``{"gram": "columns_with_columns"}``.
+        overlay: objects that take the place of what the module has under the same name.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class Service:
             return wire.pack(self.describe(error if self._is_raised_outside(error) else surroundings.translate(error)))
 
     def describe(self, error: BaseException) -> Raised:
-        """An exception as it is sent; of its own code runs ``__str__`` alone."""
+        """An exception as it is sent. Of the exception's own code only ``__str__`` runs."""
         kind = type(error)
         built_in = getattr(builtins, kind.__name__, None) is kind
         try:
@@ -132,20 +132,20 @@ class Service:
             message = "(its message cannot be read)"
         name = kind.__name__[:100]
         if name == NOT_SIMULATED and self._is_raised_outside(error):
-            name = "Exception"  # a submission's own word for it skips no check
-        return Raised(name, built_in, _clean(message), self._frames(error))
+            name = "Exception"  # a submission cannot skip a check by an exception of that name
+        return Raised(name, built_in, _encodable(message), self._frames(error))
 
     def _frames(self, error: BaseException) -> tuple[SentLine, ...]:
         """The student's own frames, outermost first."""
         frames: list[SentLine] = []
         if isinstance(error, SyntaxError) and error.filename in self._files:
-            text = _clean((error.text or "").strip()[:200])
-            return (SentLine(_base(error.filename), error.lineno or 0, "", text),)
-        for frame, line in _walk(error.__traceback__):
+            text = _encodable((error.text or "").strip()[:200])
+            return (SentLine(_file_name(error.filename), error.lineno or 0, "", text),)
+        for frame, line in _frames_and_lines(error.__traceback__):
             filename = frame.f_code.co_filename
             if filename in self._files:
                 text = traceback.linecache.getline(filename, line).strip()[:200]  # type: ignore[attr-defined]
-                frames.append(SentLine(_base(filename), line, frame.f_code.co_name[:100], _clean(text)))
+                frames.append(SentLine(_file_name(filename), line, frame.f_code.co_name[:100], _encodable(text)))
         return tuple(frames if len(frames) <= MAX_LINES else frames[: MAX_LINES // 2] + frames[-MAX_LINES // 2 :])
 
     def _resolve(self, tree: list[Tree]) -> object:
@@ -166,9 +166,9 @@ class Service:
         raise WireError(f"unknown tag {tree[0]!r}")
 
     def _is_raised_outside(self, error: BaseException) -> bool:
-        """Whether a ``raise`` statement of the submission's own made the exception: a choice, no failed call.
+        """Whether a ``raise`` statement outside the grader, the kit and torch made the exception.
 
-        That is one in neither the grader nor the kit nor torch.
+        The submission then chose to raise it, and no call of torch failed.
         """
         tb = error.__traceback__
         while tb is not None and tb.tb_next is not None:
@@ -190,7 +190,7 @@ def _reported(report: Any) -> Reported:
     return Reported(report.summary(), msgspec.to_builtins(report))
 
 
-def _walk(tb: TracebackType | None) -> list[tuple[Any, int]]:
+def _frames_and_lines(tb: TracebackType | None) -> list[tuple[Any, int]]:
     found: list[tuple[Any, int]] = []
     while tb is not None:
         found.append((tb.tb_frame, tb.tb_lineno))
@@ -198,9 +198,9 @@ def _walk(tb: TracebackType | None) -> list[tuple[Any, int]]:
     return found
 
 
-def _base(filename: str) -> str:
+def _file_name(filename: str) -> str:
     return filename.rsplit("/", 1)[-1][:100]
 
 
-def _clean(text: str) -> str:
+def _encodable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")

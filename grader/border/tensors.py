@@ -1,4 +1,7 @@
-"""Tensors as they cross the border: dtype, shape, strides, bytes, device name. Never trusts a shape that it reads."""
+"""Tensors as they cross the border: dtype, shape, strides, bytes, device name.
+
+Must never trust a shape that it reads.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ _CUDA: Final = re.compile(r"cuda(:\d{1,3})?")
 def encode_tensor(tensor: torch.Tensor, budget: Budget) -> list[Any] | None:
     """``["T", dtype, shape, strides or None, bytes, requires grad, whether a parameter, device or None]``.
 
-    None for a tensor that is no value: sparse, of a dtype or on a device that the format does not have.
+    None for a tensor that cannot cross as a value: sparse, of a dtype or on a device that the format does not have.
 
     Raises:
         WireError: if it goes over the budget.

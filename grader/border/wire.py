@@ -1,8 +1,8 @@
 """The data-only format that crosses the border between judge and student process.
 
 A value becomes a tree of MessagePack scalars and tagged arrays. Only exact built-in types, tensors, dtypes and
-devices are values; everything else is a *handle*. Must never pickle, evaluate or call anything that a value brings
-along, and must never trust a length, a shape or a tag that it reads.
+devices are values; everything else is a *handle*. Must never pickle, evaluate or call anything that comes with a
+value, and must never trust a length, a shape or a tag that it reads.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ALL_DTYPES: Final[dict[str, torch.dtype]] = {
 }
 
 Other: TypeAlias = Callable[[Any], Any]
-"""Gives the tree for an object that is no value; or the object for a tag that this module does not know."""
+"""For `encode`: gives the tree of an object that is not a value. For `decode`: the object of a tag unknown here."""
 
 
 def encode(value: object, other: Other, budget: Budget | None = None, depth: int = 0) -> Tree:
@@ -102,7 +102,7 @@ def convert(tree: Tree, kind: type[T]) -> T:
     """The struct that some data is.
 
     Raises:
-        WireError: if it is none.
+        WireError: if the data does not fit the struct.
     """
     try:
         return msgspec.convert(tree, kind)
@@ -186,7 +186,7 @@ _ENCODERS: Final[dict[type, Callable[[Any, Other, Budget, int], Tree]]] = {
     torch.dtype: _encode_dtype,
     torch.device: _encode_device,
 }
-"""By exact type: a subclass is no value, whatever it says of itself."""
+"""By exact type: a subclass is not a value."""
 
 
 def _decode_list(tree: list[Tree], other: Other, depth: int) -> list[object]:

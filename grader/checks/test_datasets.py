@@ -468,7 +468,7 @@ def test_a_plain_for_over_windows_ends(submission: Submission) -> None:
     tokens = torch.arange(11)
     found = submission.there(probes.walked, submission.WindowDataset(tokens, 4, 3))
     expected = windows(tokens, 4, 3)
-    if len(found) >= probes.MOST_ITEMS:
+    if len(found) >= probes.MAX_ITEMS_SEEN:
         raise AssertionError(f"a for loop over {len(expected)} windows does not end")
     assert_equal(as_pairs(found), expected, what="what a for loop gives")
     a_dataset = submission.there(probes.is_a, submission.WindowDataset, "torch.utils.data.Dataset")

@@ -68,7 +68,9 @@ class ClassGrading:
             run = self._start_run(book, expected=len(sources))
             if self._grade_new(sources, graders, book, run):
                 done = sum(1 for _ in book.results(run))
-                print_note(f"interrupted: {done} of {len(sources)} are graded and kept; run the same command to continue")
+                print_note(
+                    f"interrupted: {done} of {len(sources)} are graded and kept; run the same command to continue"
+                )
                 return INTERRUPTED
             book.finish_run(run)
             return report_class(book, run, self._class, self._fail_under)

@@ -17,7 +17,7 @@ import msgspec
 from grader.sandbox import kernel, landlock, limits, namespaces, seccomp, view
 from grader.sandbox.namespaces import LayerFailed
 
-FLAGS = {
+NAMESPACE_FLAGS = {
     "net-namespace": kernel.CLONE_NEWNET,
     "ipc-namespace": kernel.CLONE_NEWIPC,
     "mount-namespace": kernel.CLONE_NEWNS,
@@ -25,19 +25,19 @@ FLAGS = {
 _PROC_FILES = ("/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/loadavg", "/proc/uptime")
 
 
-class Plan(msgspec.Struct, frozen=True):
-    """Everything a child needs to know, worked out once in the host."""
+class ConfinementPlan(msgspec.Struct, frozen=True):
+    """All that a child needs to confine itself, worked out once in the host."""
 
     layers: tuple[str, ...]
     limits: limits.Limits
-    place: namespaces.Place
+    layout: namespaces.RootLayout
     reading: tuple[tuple[str, int], ...]
     """Landlock rules: (path, access rights)."""
     landlock_abi: int
     system_calls: bytes
     """The seccomp filter."""
     environment: dict[str, str]
-    """What a clean environment has besides."""
+    """Environment variables in addition to those that a clean environment always has."""
     gpus: bool = False
     """Whether the child may use the machine's GPUs."""
 
@@ -53,8 +53,8 @@ def layer(name: str) -> Iterator[None]:
         raise LayerFailed(name, str(problem) or type(problem).__name__) from problem
 
 
-def confine(plan: Plan, keep_fds: Sequence[int], *, host: int, helper: int) -> None:
-    """Put every layer of the plan on this process.
+def confine(plan: ConfinementPlan, keep_fds: Sequence[int], *, host: int, helper: int) -> None:
+    """Puts every layer of the plan on this process.
 
     Args:
         keep_fds: descriptors that stay open; all others are closed, and 0, 1, 2 lead to /dev/null.
@@ -64,27 +64,26 @@ def confine(plan: Plan, keep_fds: Sequence[int], *, host: int, helper: int) -> N
     Raises:
         LayerFailed: nothing may run any more in this process.
     """
-    has = plan.layers.__contains__
-    _calm()
+    _reset_session_and_signals()
     null = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
-    if has("clean-env"):
+    if "clean-env" in plan.layers:
         with layer("clean-env"):
-            _clean_environment(plan.place.work, plan.environment)
-    if has("rlimits"):
+            _clean_environment(plan.layout.work, plan.environment)
+    if "rlimits" in plan.layers:
         with layer("rlimits"):
             limits.apply(plan.limits, gpus=plan.gpus)
     _enter_namespaces(plan)
     ruleset = -1
-    if has("landlock"):
+    if "landlock" in plan.layers:
         with layer("landlock"):
             ruleset = landlock.build(plan.landlock_abi, plan.reading)
     for fd in {0, 1, 2}.difference(keep_fds):
         os.dup2(null, fd)
     kernel.close_all_but({0, 1, 2, *keep_fds} | {fd for fd in (host, helper, ruleset) if fd >= 0})
     kernel.drop_capability_bounds()
-    if has("uid"):
+    if "uid" in plan.layers:
         with layer("uid"):
-            uid, gid = plan.place.owner
+            uid, gid = plan.layout.owner
             os.setgroups([])
             os.setresgid(gid, gid, gid)
             os.setresuid(uid, uid, uid)
@@ -93,12 +92,12 @@ def confine(plan: Plan, keep_fds: Sequence[int], *, host: int, helper: int) -> N
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
     _die_with(host, helper)
     os.umask(0o077)
-    os.chdir(plan.place.work)
+    os.chdir(plan.layout.work)
     if ruleset >= 0:
         with layer("landlock"):
             landlock.enter(ruleset)
             os.close(ruleset)
-    if has("seccomp"):
+    if "seccomp" in plan.layers:
         with layer("seccomp"):
             seccomp.install(plan.system_calls)
 
@@ -116,17 +115,17 @@ def reading_rules(shown: view.View, *, work: str, own_root: bool, fresh_proc: bo
     return tuple(rules)
 
 
-def _calm() -> None:
+def _reset_session_and_signals() -> None:
     os.setsid()
     for number in signal.valid_signals():
         wanted = signal.SIG_IGN if number in (signal.SIGPIPE, signal.SIGXFSZ) else signal.SIG_DFL
-        with contextlib.suppress(OSError, ValueError):  # SIGKILL, SIGSTOP
+        with contextlib.suppress(OSError, ValueError):  # SIGKILL and SIGSTOP cannot be changed
             signal.signal(number, wanted)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     os.umask(0o022)
 
 
-def _clean_environment(work: str, besides: dict[str, str]) -> None:
+def _clean_environment(work: str, more: dict[str, str]) -> None:
     os.environ.clear()
     kernel.wipe_initial_environment()
     os.environ.update(
@@ -137,14 +136,14 @@ def _clean_environment(work: str, besides: dict[str, str]) -> None:
         PYTHONDONTWRITEBYTECODE="1",
         OMP_NUM_THREADS="1",
         GLOO_SOCKET_IFNAME="lo",
-        **besides,
+        **more,
     )
     sys.dont_write_bytecode = True
     tempfile.tempdir = None
 
 
-def _enter_namespaces(plan: Plan) -> None:
-    for name, flag in FLAGS.items():
+def _enter_namespaces(plan: ConfinementPlan) -> None:
+    for name, flag in NAMESPACE_FLAGS.items():
         if name in plan.layers:
             with layer(name):
                 kernel.unshare(flag)
@@ -153,9 +152,9 @@ def _enter_namespaces(plan: Plan) -> None:
             namespaces.raise_loopback()
     if "mount-namespace" in plan.layers:
         with layer("mount-namespace"):
-            namespaces.build_root(plan.place)
+            namespaces.build_root(plan.layout)
     if "pid-namespace" not in plan.layers:
-        kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)  # nothing that it forks gets out of the host's sight
+        kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)  # what it forks stays below it, where the host finds it
 
 
 def _die_with(host: int, helper: int) -> None:

@@ -1,4 +1,4 @@
-"""The few Linux calls that Python has no name for, by ctypes.
+"""The few Linux calls that Python does not offer, made through ctypes.
 
 Every call raises OSError on failure; nothing here decides anything. Importing it is safe on every system.
 """
@@ -72,19 +72,23 @@ def syscall(name: str, *arguments: Any) -> int:
 
 
 def prctl(option: int, first: Any = 0, second: Any = 0) -> int:
+    """``prctl(2)`` with up to two arguments after the option."""
     words = [ctypes.c_ulong(a) if isinstance(a, int) else a for a in (first, second, 0, 0)]
     return _checked(int(_libc.prctl(option, *words)), f"prctl({option})")
 
 
 def unshare(flags: int) -> None:
+    """Moves this process into new namespaces, given as ``CLONE_NEW...`` flags."""
     _checked(int(_libc.unshare(flags)), f"unshare({flags:#x})")
 
 
 def setns(fd: int, kind: int) -> None:
+    """Moves this process into the namespace of a descriptor; `kind` is its ``CLONE_NEW...`` flag."""
     _checked(int(_libc.setns(fd, kind)), "setns")
 
 
 def mount(source: str, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
+    """``mount(2)``: `kind` is the type of file system, `data` its options."""
     result = _libc.mount(
         os.fsencode(source),
         os.fsencode(target),
@@ -96,22 +100,23 @@ def mount(source: str, target: str, kind: str | None, flags: int, data: str | No
 
 
 def detach_mount(target: str) -> None:
+    """Unmounts `target` as soon as nothing uses it."""
     _checked(int(_libc.umount2(os.fsencode(target), MNT_DETACH)), f"umount {target}")
 
 
 def make_read_only(target: str) -> None:
-    """Turns the whole mount tree at `target` read-only and set-uid-free (Linux 5.12)."""
+    """Makes the whole mount tree at `target` read-only, and its set-uid bits without effect (Linux 5.12)."""
     attributes = (ctypes.c_uint64 * 4)(1 | 2, 0, 0, 0)  # set MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID
     at_fdcwd, at_recursive = -100, 0x8000
     syscall("mount_setattr", at_fdcwd, os.fsencode(target), at_recursive, ctypes.byref(attributes), 32)
 
 
 def drop_capability_bounds() -> None:
-    """No program started from here on can gain a capability. Before a change of user id, which ends the right to."""
+    """From now on no program can gain a capability. Must run before the user id changes, which takes away the right."""
     for capability in range(64):
         try:
             prctl(PR_CAPBSET_DROP, capability)
-        except OSError:  # past the last one, or not ours to drop: no_new_privs covers that
+        except OSError:  # no more capabilities, or no right to drop this one: no_new_privs covers that
             break
 
 

@@ -1,6 +1,6 @@
 """Landlock: a process gives up every file access that is not on a list, whatever its user id says.
 
-Must never widen what the file permissions allow; a path that is not there is left out of the list.
+Must never widen what the file permissions allow; a path that does not exist is left out of the list.
 """
 
 from __future__ import annotations
@@ -28,7 +28,11 @@ _RULE_PATH_BENEATH = 1
 
 
 def version() -> int:
-    """The kernel's Landlock ABI version (1 and up). Raises OSError where there is none."""
+    """The kernel's Landlock ABI version, 1 or higher.
+
+    Raises:
+        OSError: this kernel has no Landlock, or it is turned off.
+    """
     return kernel.syscall("landlock_create_ruleset", 0, 0, 1)
 
 

@@ -1,4 +1,4 @@
-"""What one submission may use: the one place for these limits, and the kernel limits (rlimits) made of them.
+"""What one submission may use: all limits, and the kernel's limits (rlimits) that follow from them.
 
 Must never raise a limit: it only lowers what the host process has.
 """
@@ -14,14 +14,14 @@ if sys.platform != "win32":
     import resource
 
 
-MOST_SECONDS = 1e6
+MAX_SECONDS = 1e6
 """The longest time that can be asked for (s)."""
 
 
 class InvalidLimit(ValueError):
     """A limit that no submission can be graded with.
 
-    Cause: a time that is not between 0 and `MOST_SECONDS`, a count or size below 1. Remedy: another value.
+    Cause: a time that is not between 0 and `MAX_SECONDS`, a count or size below 1. Remedy: another value.
 
     Attributes:
         name: the field of `Limits`.
@@ -57,8 +57,8 @@ class Limits(msgspec.Struct, frozen=True):
             seconds = getattr(self, name)
             if not seconds > 0:
                 raise InvalidLimit(name, "must be more than 0 seconds")
-            if seconds >= MOST_SECONDS:
-                raise InvalidLimit(name, f"must be less than {MOST_SECONDS:,.0f} seconds")
+            if seconds >= MAX_SECONDS:
+                raise InvalidLimit(name, f"must be less than {MAX_SECONDS:,.0f} seconds")
         for name in ("memory_bytes", "processes", "file_bytes", "print_bytes"):
             if getattr(self, name) < 1:
                 raise InvalidLimit(name, "must be at least 1")

@@ -25,7 +25,12 @@ _CALL_SETS_FLAGS, _CALL_GETS_FLAGS, _IFF_UP = 0x8914, 0x8913, 1
 
 
 class LayerFailed(Exception):
-    """A layer could not be put on. `layer`: its name; `reason`: one line."""
+    """A layer of the sandbox cannot be put on. Remedy: leave the layer out and name it, as `Sandbox` does.
+
+    Attributes:
+        layer: the name of the layer.
+        reason: why, in one line.
+    """
 
     def __init__(self, layer: str, reason: str) -> None:
         super().__init__(f"{layer}: {reason}")
@@ -33,8 +38,18 @@ class LayerFailed(Exception):
         self.reason = reason
 
 
-class Place(msgspec.Struct, frozen=True):
-    """Where a root for one student process is made. `owner`: (uid, gid) of its work folder."""
+class RootLayout(msgspec.Struct, frozen=True):
+    """What the root folder of one student process is made of, and where.
+
+    Attributes:
+        root: the folder that becomes the process's ``/``.
+        work: the work folder, at the same path inside and outside.
+        owner: (uid, gid) of the work folder.
+        file_bytes: size of the work folder, and of ``/dev/shm`` (bytes).
+        shown: the files that can be seen.
+        links: symbolic links to make: path -> target.
+        fresh_proc: whether the process gets a ``/proc`` of its own; else it has none.
+    """
 
     root: str
     work: str
@@ -72,7 +87,7 @@ def enter_user_namespace() -> None:
 def fork_through_helper(*, pid_namespace: bool) -> tuple[int, int]:
     """A child in a new user (and PID) namespace, by way of a helper that enters it and ends; so the host never does.
 
-    For ordinary users: they could not leave a PID namespace's making again as `fork_as_init` does.
+    For ordinary users, who cannot go back to the host's PID namespace as `fork_as_init` does.
 
     Returns:
         In the host: (pid of the child, -1). In the child: (0, a pidfd of the helper, which `wait_for_end` takes).
@@ -118,52 +133,54 @@ def wait_for_end(process: int) -> None:
 
 
 def has_ended(process: int) -> bool:
+    """Whether the process of a pidfd has ended."""
     return bool(select.select([process], [], [], 0)[0])
 
 
 def raise_loopback() -> None:
+    """Turns on the loopback interface of a new network namespace, which starts without any."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         request = struct.pack("16sH14x", b"lo", 0)
         (flags,) = struct.unpack_from("H", fcntl.ioctl(any_socket, _CALL_GETS_FLAGS, request), 16)
         fcntl.ioctl(any_socket, _CALL_SETS_FLAGS, struct.pack("16sH14x", b"lo", flags | _IFF_UP))
 
 
-def build_root(place: Place) -> None:
-    """Make a root that holds only what `place.shown` shows, read-only, plus work, /dev, /proc; move into it.
+def build_root(layout: RootLayout) -> None:
+    """Make a root that holds only what `layout.shown` shows, read-only, plus work, /dev, /proc; move into it.
 
     Runs in a new mount namespace. The old root is gone afterwards.
     """
     kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
-    kernel.mount("root", place.root, "tmpfs", kernel.MS_NOSUID, "mode=0755,size=1m,nr_inodes=4096")
-    for path, readable in place.shown.layers():
-        _lay(path, place.root + path, readable)
+    kernel.mount("root", layout.root, "tmpfs", kernel.MS_NOSUID, "mode=0755,size=1m,nr_inodes=4096")
+    for path, readable in layout.shown.layers():
+        _show_or_hide(path, layout.root + path, readable)
     for device in view.DEVICES:
         if os.path.exists(device):
-            _lay(device, place.root + device, True)
-    for link, target in place.links.items():
-        os.makedirs(os.path.dirname(place.root + link), exist_ok=True)
+            _show_or_hide(device, layout.root + device, True)
+    for link, target in layout.links.items():
+        os.makedirs(os.path.dirname(layout.root + link), exist_ok=True)
         with contextlib.suppress(FileExistsError):
-            os.symlink(target, place.root + link)
-    os.symlink("/proc/self/fd", place.root + "/dev/fd")
-    for folder in (place.work, "/dev/shm", "/proc", "/tmp"):
-        os.makedirs(place.root + folder, exist_ok=True)
-    kernel.make_read_only(place.root)
+            os.symlink(target, layout.root + link)
+    os.symlink("/proc/self/fd", layout.root + "/dev/fd")
+    for folder in (layout.work, "/dev/shm", "/proc", "/tmp"):
+        os.makedirs(layout.root + folder, exist_ok=True)
+    kernel.make_read_only(layout.root)
     plain = kernel.MS_NOSUID | kernel.MS_NODEV
-    if place.fresh_proc:
-        kernel.mount("proc", place.root + "/proc", "proc", plain | kernel.MS_NOEXEC)
-    uid, gid = place.owner
-    size = f"size={place.file_bytes},nr_inodes={_MAX_FILES},uid={uid},gid={gid},mode=0700"
-    kernel.mount("work", place.root + place.work, "tmpfs", plain, size)
-    kernel.mount("shm", place.root + "/dev/shm", "tmpfs", plain | kernel.MS_NOEXEC, size)
-    os.chdir(place.root)
+    if layout.fresh_proc:
+        kernel.mount("proc", layout.root + "/proc", "proc", plain | kernel.MS_NOEXEC)
+    uid, gid = layout.owner
+    size = f"size={layout.file_bytes},nr_inodes={_MAX_FILES},uid={uid},gid={gid},mode=0700"
+    kernel.mount("work", layout.root + layout.work, "tmpfs", plain, size)
+    kernel.mount("shm", layout.root + "/dev/shm", "tmpfs", plain | kernel.MS_NOEXEC, size)
+    os.chdir(layout.root)
     kernel.syscall("pivot_root", b".", b".")
     kernel.detach_mount(".")
     os.chdir("/")
 
 
-def _lay(source: str, target: str, readable: bool) -> None:
+def _show_or_hide(source: str, target: str, readable: bool) -> None:
     if not readable and not os.path.exists(source):
-        return  # nothing to hide yet; and nothing may be made in a folder that is the system's own
+        return  # nothing to hide, and the folder may be the system's own, where nothing may be made
     folder = os.path.isdir(source)
     if not os.path.lexists(target):
         os.makedirs(target if folder else os.path.dirname(target), exist_ok=True)

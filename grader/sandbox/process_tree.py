@@ -1,4 +1,4 @@
-"""Looks at, measures and ends the processes below a student process, from the host's side.
+"""Finds, measures and ends the processes below a student process. Runs in the host.
 
 Must never signal a process outside the tree that it was given.
 """
@@ -37,14 +37,14 @@ def memory_of(pids: Iterable[int], baseline_bytes: int) -> int:
 def kill_tree_below(pid: int) -> bool:
     """SIGKILL everything below `pid` but not `pid`; True when none is left alive (zombies are not alive)."""
     for _ in range(_PASSES):
-        alive = [child for child in descendants(pid) if _alive(child)]
+        alive = [child for child in descendants(pid) if is_alive(child)]
         if not alive:
             return True
         for child in alive:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
-        time.sleep(_PAUSE_SECONDS)  # nobody reports a grandchild's end; the bound is _PASSES
-    return not any(_alive(child) for child in descendants(pid))
+        time.sleep(_PAUSE_SECONDS)  # the end of a grandchild gives no event to wait for
+    return not any(is_alive(child) for child in descendants(pid))
 
 
 def _children(pid: int) -> list[int]:
@@ -70,7 +70,8 @@ def _status(pid: int) -> dict[str, str]:
         return {}
 
 
-def _alive(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
+    """Whether a process exists and has not ended; a zombie has."""
     return _status(pid).get("State", "Z")[0] not in "ZX"
 
 

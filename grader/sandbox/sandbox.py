@@ -14,7 +14,7 @@ from typing import NoReturn
 
 from grader import machine
 from grader.sandbox import confinement, kernel, landlock, namespaces, seccomp, view
-from grader.sandbox.confinement import Plan
+from grader.sandbox.confinement import ConfinementPlan
 from grader.sandbox.limits import Limits
 from grader.sandbox.namespaces import LayerFailed
 from grader.sandbox.workspace import Workspace
@@ -65,8 +65,8 @@ class Sandbox:
         Args:
             limits: what a child may use.
             hidden: files and folders that no child may see, wherever they lie.
-            readable: more to be readable than the system, Python and its packages. Of a hidden and a readable
-                path within each other the inner one counts. Files in /dev may be written as well.
+            readable: files and folders that can be read besides the system, Python and its packages. Where a hidden
+                and a readable path lie one within the other, the inner one counts. Files in /dev can be written too.
             without: layers not to use (to test or measure the others).
             gpus: whether children may use the machine's NVIDIA GPUs.
         """
@@ -110,7 +110,7 @@ class Sandbox:
             kernel.die_with_parent()
             _run(child)
         if "mount-namespace" not in self.layers:
-            self._space.empty_work(self._plan.place.owner)
+            self._space.empty_work(self._plan.layout.owner)
         return self._fork(self._plan, child, keep_fds, errors=2 if _is_open(2) else -1)
 
     def close(self) -> None:
@@ -120,10 +120,10 @@ class Sandbox:
             self._pid_namespace = -1
         self._space.close()
 
-    def _fork(self, plan: Plan, child: Callable[[], None], keep_fds: Sequence[int], errors: int) -> int:
+    def _fork(self, plan: ConfinementPlan, child: Callable[[], None], keep_fds: Sequence[int], errors: int) -> int:
         host = os.pidfd_open(os.getpid())
         try:
-            pid, helper = self._split(plan.layers)
+            pid, helper = self._fork_process(plan.layers)
         except LayerFailed:
             os.close(host)
             raise
@@ -136,7 +136,7 @@ class Sandbox:
         finally:
             os._exit(NOT_SANDBOXED)
 
-    def _split(self, layers: Sequence[str]) -> tuple[int, int]:
+    def _fork_process(self, layers: Sequence[str]) -> tuple[int, int]:
         pid_namespace = "pid-namespace" in layers
         if "user-namespace" in layers:
             return namespaces.fork_through_helper(pid_namespace=pid_namespace)
@@ -156,38 +156,38 @@ class Sandbox:
                 if failed.layer == "mount-namespace" and self._fresh_proc:
                     self._fresh_proc = False  # a container may forbid a new /proc only
                     continue
-                if failed.layer not in self.layers:  # not a layer's fault: trust none
+                if failed.layer not in self.layers:  # it failed for another reason, so no layer can be trusted
                     self.reasons = dict.fromkeys(self.reasons, str(failed))
                     return
                 self.reasons[failed.layer] = _explain(failed)
                 if failed.layer == "user-namespace":
                     self.reasons.update(dict.fromkeys(_NAMESPACES, f"needs a user namespace ({failed.reason})"))
 
-    def _make_plan(self) -> Plan:
+    def _make_plan(self) -> ConfinementPlan:
         layers = self.layers
         own_root = "mount-namespace" in layers
         if "uid" in layers and not own_root and (closed := view.closed_to_others(self._shown.readable)):
             raise LayerFailed("uid", f"Python cannot be read by another user ({closed} is closed)")
         with confinement.layer("landlock"):
             abi = landlock.version() if "landlock" in layers else 0
-        another = _FIRST_UID + os.getpid() % _UIDS
+        unused_id = _FIRST_UID + os.getpid() % _UIDS
         families = seccomp.socket_families(own_network="net-namespace" in layers, own_files=own_root)
-        place = namespaces.Place(
+        layout = namespaces.RootLayout(
             root=str(self._space.root),
             work=str(self.work),
-            owner=(another, another) if "uid" in layers else (os.geteuid(), os.getegid()),
+            owner=(unused_id, unused_id) if "uid" in layers else (os.geteuid(), os.getegid()),
             file_bytes=self.limits.file_bytes,
             shown=self._shown,
             links=self._links,
             fresh_proc=self._fresh_proc,
         )
         rules = confinement.reading_rules(
-            self._shown, work=place.work, own_root=own_root, fresh_proc=self._fresh_proc and "pid-namespace" in layers
+            self._shown, work=layout.work, own_root=own_root, fresh_proc=self._fresh_proc and "pid-namespace" in layers
         )
-        return Plan(
+        return ConfinementPlan(
             layers=layers,
             limits=self.limits,
-            place=place,
+            layout=layout,
             reading=rules,
             landlock_abi=abi,
             system_calls=seccomp.build(families=families),
@@ -195,10 +195,10 @@ class Sandbox:
             gpus=self._gpus,
         )
 
-    def _try(self, plan: Plan) -> None:
+    def _try(self, plan: ConfinementPlan) -> None:
         if "mount-namespace" not in plan.layers:
             with confinement.layer("uid"):
-                self._space.empty_work(plan.place.owner)
+                self._space.empty_work(plan.layout.owner)
         reader, writer = os.pipe()
         try:
             pid = self._fork(plan, lambda: None, (), errors=writer)
@@ -217,6 +217,7 @@ class Sandbox:
 
 
 def full_set() -> tuple[str, ...]:
+    """The layers of a full sandbox for this user on this system; none where no sandbox is supported."""
     if not kernel.SUPPORTED:
         return ()
     user = "uid" if os.geteuid() == 0 else "user-namespace"
@@ -228,7 +229,7 @@ def _explain(failed: LayerFailed) -> str:
     return f"{failed.reason}; {advice}" if advice else failed.reason
 
 
-def _confine_or_end(plan: Plan, keep_fds: Sequence[int], errors: int, *, host: int, helper: int) -> None:
+def _confine_or_end(plan: ConfinementPlan, keep_fds: Sequence[int], errors: int, *, host: int, helper: int) -> None:
     report = os.dup(errors) if errors >= 0 else -1
     try:
         confinement.confine(plan, [*keep_fds, *([report] if report >= 0 else [])], host=host, helper=helper)

@@ -1,7 +1,7 @@
 """The system calls that submitted code is refused: a seccomp filter, built once, installed in each child.
 
-Everything not named here is allowed: the filter shuts doors to other processes, mounts, the kernel's
-rarely used parts and the network; it must never be the only thing between a submission and a file.
+Everything not named here is allowed: the filter keeps submitted code from other processes, mounts, rarely
+used parts of the kernel and the network; it must never be the only thing between a submission and a file.
 """
 
 from __future__ import annotations
@@ -124,8 +124,10 @@ def build(*, families: tuple[int, ...]) -> bytes:
 
 
 def socket_families(*, own_network: bool, own_files: bool) -> tuple[int, ...]:
-    """Inet and netlink in a network namespace; Unix sockets (DataLoader workers pass tensors through them)
-    only where the submission can see no other program's socket, in the file system or by abstract name.
+    """The address families that a submission may open sockets of.
+
+    Internet and netlink in a network namespace of its own; Unix sockets (DataLoader workers pass tensors through them)
+    only where the submission cannot reach another program's socket, neither by path nor by abstract name.
     """
     if not own_network:
         return ()

@@ -23,22 +23,24 @@ _PACKAGE_FOLDERS = ("site-packages", "dist-packages")
 class View(msgspec.Struct, frozen=True):
     """What may be read, as absolute paths without symlinks.
 
-    `readable` and `hidden` may lie within each other; the most specific one counts, and `hidden` when equal.
+    `readable` and `hidden` may lie within each other; the innermost path counts.
+    A path in both is hidden.
     """
 
     readable: tuple[str, ...]
     hidden: tuple[str, ...]
 
     def layers(self) -> list[tuple[str, bool]]:
-        """(path, readable?) from the outside in, as mounts are laid over each other."""
+        """Pairs (path, whether it is readable), outer folders first: the order in which they are mounted."""
         covers = [h for h in self.hidden if any(_within(h, r) for r in self.readable)]
-        wanted = [(r, True) for r in self.readable if r not in self.hidden] + [(h, False) for h in covers]
-        return sorted(wanted, key=lambda entry: (entry[0].count("/"), entry[0]))
+        entries = [(r, True) for r in self.readable if r not in self.hidden] + [(h, False) for h in covers]
+        return sorted(entries, key=lambda entry: (entry[0].count("/"), entry[0]))
 
     def rules(self) -> tuple[list[str], list[str]]:
         """(folders and files readable with all that is in them, folders that may be listed only).
 
-        An access list can allow but not forbid: round a hidden path its neighbours are named one by one.
+        An access list can allow but not forbid. So a folder with a hidden path in it is not allowed as a whole: each of
+        its other entries is.
         """
         whole: list[str] = []
         listed: list[str] = []
@@ -80,7 +82,7 @@ def python_view(*, hidden: Sequence[Path], readable: Sequence[Path]) -> View:
 
 
 def links() -> dict[str, str]:
-    """Symlinks on the way to the shown folders, which a root made afresh needs too: /bin -> usr/bin and its like."""
+    """Symbolic links on the way to the shown folders, such as /bin -> usr/bin, which a new root needs too."""
     names = [p for p in _SYSTEM if p.count("/") == 1] + [f"/etc/{name}" for name in _ETC + _ETC_TOO]
     found: dict[str, str] = {}
     for start in [*names, sys.prefix, sys.base_prefix, *(p for p in sys.path if os.path.isabs(p))]:

@@ -22,7 +22,10 @@ _YOUNG_SECONDS = 60.0
 
 
 class Workspace:
-    """Made in the system's folder for temporary files; locked as long as it is used, so that leftovers are known."""
+    """The folder of one sandbox, in the system's folder for temporary files.
+
+    It is locked while it is in use, so that folders of killed hosts can be recognised and removed.
+    """
 
     def __init__(self) -> None:
         self.base = Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
@@ -53,7 +56,7 @@ class Workspace:
 
 
 def _locked(folder: Path) -> int | None:
-    """A descriptor that holds the folder's lock; None where somebody else has it or there are no such locks."""
+    """A descriptor that holds the folder's lock; None where another process holds it, or there are no locks."""
     if sys.platform == "win32":
         return None
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -72,7 +75,7 @@ def _remove_leftovers(new: Path) -> None:
     for folder in new.parent.glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):
             seen = folder.lstat()
-            young = time.time() - seen.st_mtime < _YOUNG_SECONDS  # perhaps made, and not locked yet
+            young = time.time() - seen.st_mtime < _YOUNG_SECONDS  # its maker may not have locked it yet
             if folder == new or young or seen.st_uid != os.geteuid() or not stat.S_ISDIR(seen.st_mode):
                 continue
             if (lock := _locked(folder)) is not None:
@@ -81,14 +84,14 @@ def _remove_leftovers(new: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder whatever modes its content was given; nothing outside it is touched, whatever fails."""
+    """Remove a folder, whatever permissions its content has; nothing outside it is touched."""
     if sys.platform == "linux" and os.geteuid() != 0:  # root needs no permission to remove
-        _open_up(folder)
+        _make_folders_writable(folder)
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _open_up(folder: Path) -> None:
-    """Let the owner into every folder of a tree; by descriptor, so that no symlink can lead the change elsewhere."""
+def _make_folders_writable(folder: Path) -> None:
+    """Gives the owner all rights in every folder of a tree; by descriptor, so that no symbolic link is followed."""
     for path, folders, _ in os.walk(folder):
         for name in folders:
             with contextlib.suppress(OSError):

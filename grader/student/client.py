@@ -67,7 +67,7 @@ class HostClient:
                 case orders.Layers(names):
                     self._layers = names
                 case answer:
-                    raise HostGone(f"an answer out of turn: {answer}")
+                    raise HostGone(f"an unexpected answer: {answer}")
 
     def spawn(self, control: socket.socket) -> int:
         """Starts a topic's process, which gets one end of a socket; its number for the other orders.

@@ -17,11 +17,11 @@ from grader.border.proxies import PlanLeft
 from grader.student.prints import Prints
 
 DUMP_SECONDS: Final = 2.0
-"""How long to wait for an overdue process to say where it is."""
-MOST_AHEAD: Final = 32 << 20
-"""Bytes of replies that are taken ahead of the check that asks for them."""
-MOST_FRAMES: Final = 64
-"""Lines of a stack dump that are looked at: what dumps it is submitted code."""
+"""How long a process whose time is over may take to write where it is (s)."""
+MAX_AHEAD_BYTES: Final = 32 << 20
+"""Bytes of replies that are read before the check asks for them."""
+MAX_DUMP_LINES: Final = 64
+"""Lines of a stack dump that are read; submitted code writes the dump, so it may be of any length."""
 
 
 class Parent(Protocol):
@@ -43,7 +43,9 @@ class ExerciseProcess:
     """A forked process that answers the calls of one exercise; a `Transport`.
 
     Attributes:
-        deadline: when the check at hand is out of time, on the monotonic clock.
+        deadline: when the time of the running check is over, on the monotonic clock.
+        alive: whether the process may still answer.
+        stopped_at: where a call was that ran out of time, innermost line first; empty until then.
     """
 
     def __init__(self, topic: Parent, sock: socket.socket, prints: Prints) -> None:
@@ -70,7 +72,7 @@ class ExerciseProcess:
 
     @property
     def pending(self) -> bool:
-        """Whether requests were sent ahead whose replies nobody took."""
+        """Whether a reply to a request that was sent ahead has not been taken."""
         return bool(self._plan)
 
     @property
@@ -79,7 +81,7 @@ class ExerciseProcess:
         return self._topic.layers
 
     def allow(self, seconds: float) -> None:
-        """Lets the check at hand take ``seconds`` from now, if that is more than it has."""
+        """Lets the running check take ``seconds`` from now, if it has less time left."""
         self.deadline = max(self.deadline, time.monotonic() + seconds)
 
     def call(self, request: bytes) -> bytes:
@@ -87,7 +89,7 @@ class ExerciseProcess:
 
         Raises:
             SubmissionTimeout: when the deadline passes first.
-            SubmissionCrashed: when the process ends or sends what is no frame.
+            SubmissionCrashed: when the process ends or sends something that is not a frame.
             PlanLeft: when requests were sent ahead and this is not the next one.
         """
         if self._plan:
@@ -108,7 +110,7 @@ class ExerciseProcess:
         """The replies to all requests that were sent ahead, or none when not all come; `call` gives them again."""
         size = 0
         try:
-            while self._planned and size <= MOST_AHEAD:
+            while self._planned and size <= MAX_AHEAD_BYTES:
                 self._ahead.append(self._next_reply())
                 self._planned -= 1
                 size += len(self._ahead[-1])
@@ -132,7 +134,7 @@ class ExerciseProcess:
             self._wait()
 
     def _wait(self) -> None:
-        """Sends what can be sent, reads what is there, and sleeps until one of both is possible."""
+        """Sends what can be sent, reads what has come, and otherwise sleeps until one of the two is possible."""
         left = self.deadline - time.monotonic()
         if left <= 0:
             self._locate()
@@ -146,9 +148,9 @@ class ExerciseProcess:
                 pass
             except OSError:
                 self._unsent.clear()
-        sources: list[socket.socket | int] = [self._sock, self._prints.fd] if self._prints.open else [self._sock]
+        sources: list[socket.socket | int] = [self._sock, self._prints.reader] if self._prints.is_open else [self._sock]
         readable, _, _ = select.select(sources, [self._sock] if self._unsent else [], [], min(left, 1.0))
-        if self._prints.fd in readable:
+        if self._prints.reader in readable:
             self._prints.drain()
         if self._sock in readable:
             try:
@@ -168,19 +170,19 @@ class ExerciseProcess:
         return SubmissionCrashed(self._topic.why_it_ended())
 
     def _locate(self) -> None:
-        """Asks the process where it is, best effort, before it is ended."""
+        """Asks the process where it is before it is ended; it may not answer."""
         before = self._prints.take()
         self._topic.dump_stacks()
         until = time.monotonic() + DUMP_SECONDS
         dump = ""
-        # Its lines come piece by piece, the last one of interest is the service's own.
-        while time.monotonic() < until and "in _serve_exercise" not in dump and self._prints.open:
-            select.select([self._prints.fd], [], [], 0.05)
+        # The dump comes in pieces, innermost frame first: `_serve_exercise` called the student's function.
+        while time.monotonic() < until and "in _serve_exercise" not in dump and self._prints.is_open:
+            select.select([self._prints.reader], [], [], 0.05)
             dump += self._prints.take()
         self.stopped_at = tuple(
             SourceLine(name.rsplit("/", 1)[-1][:100], int(line), function[:100], "")
             for name, line, function in re.findall(r'File "([^"]+)", line (\d{1,9}) in (\S+)', dump[:20_000])[
-                :MOST_FRAMES
+                :MAX_DUMP_LINES
             ]
         )
         self._printed = before

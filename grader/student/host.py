@@ -31,14 +31,14 @@ from grader.student import huge_pages, orders
 from grader.student.process import DUMP_SIGNAL, serve_topic
 
 WATCH_SECONDS: Final = 0.05
-"""How often the memory of student processes is added up."""
+"""How often the memory of student processes is measured (s)."""
 
 PRELOADED: Final = ("grader.testkit.marking", *TESTKIT_MODULES)
 """Loaded before the first fork: inside the sandbox the grader's own folder cannot be read."""
 
 
 class Host:
-    """Serves one judge over a socket until it hangs up."""
+    """Serves one judge over a socket until the judge closes it."""
 
     def __init__(self, control: socket.socket) -> None:
         self._control = control
@@ -51,7 +51,7 @@ class Host:
         self._extra = 0
 
     def run(self) -> None:
-        """The loop; returns when the judge has gone, with every student process ended."""
+        """Obeys orders until the judge has closed the socket; then every student process has ended."""
         try:
             while True:
                 if select.select([self._control], [], [], WATCH_SECONDS if self._topics else None)[0]:

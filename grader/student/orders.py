@@ -11,7 +11,7 @@ from grader.sandbox.limits import Limits
 
 
 class Prepare(msgspec.Struct, frozen=True, tag=True):
-    """The first order: how student processes are to be. Answers: `Layers`, `Refused`.
+    """The first order: the settings of all student processes. Answers: `Layers`, `Refused`.
 
     Attributes:
         hidden: files and folders that no student process may see.
@@ -77,7 +77,7 @@ class Layers(msgspec.Struct, frozen=True, tag=True):
 
 
 class Refused(msgspec.Struct, frozen=True, tag=True):
-    """The course cannot be prepared for; the reason is for its author."""
+    """The course's ``preload`` or kit cannot be loaded; the reason is for the author of the course."""
 
     reason: str
 

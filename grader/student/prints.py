@@ -1,4 +1,4 @@
-"""What a submission prints, and messages that come while it prints: read without ever being held up by either."""
+"""What a submission prints, and messages that come while it prints: reading either never blocks the other."""
 
 from __future__ import annotations
 
@@ -13,46 +13,54 @@ from grader.border.failures import SubmissionCrashed, SubmissionTimeout
 
 
 class Prints:
-    """What a submission printed: read as it comes, kept up to a limit, the rest thrown away."""
+    """What a submission printed: read as it comes, kept up to a limit; the rest is dropped.
+
+    Attributes:
+        reader: the end of the pipe that the judge reads.
+        writer: the other end, for the student process; -1 once it is closed here.
+        is_open: whether a process may still write.
+        is_cut: whether something was dropped.
+    """
 
     def __init__(self, limit: int) -> None:
-        self.fd, self.theirs = os.pipe()
-        os.set_blocking(self.fd, False)
+        self.reader, self.writer = os.pipe()
+        os.set_blocking(self.reader, False)
         self._limit = limit
         self._kept = bytearray()
-        self.cut = False
-        self.open = True
+        self.is_cut = False
+        self.is_open = True
 
     def drain(self) -> None:
-        """Takes what is there now; bounded, so that endless prints cannot hold the judge."""
+        """Takes what is there now; bounded, so that endless prints cannot keep the judge here."""
         for _ in range(64):
             try:
-                data = os.read(self.fd, 1 << 16)
+                data = os.read(self.reader, 1 << 16)
             except OSError:
                 return
             if not data:
-                self.open = False
+                self.is_open = False
                 return
             room = self._limit - len(self._kept)
             self._kept += data[: max(room, 0)]
-            self.cut = self.cut or len(data) > room
+            self.is_cut = self.is_cut or len(data) > room
 
     def take(self) -> str:
         """What was printed since the last `take`."""
         self.drain()
         text = self._kept.decode("utf-8", "replace")
         self._kept.clear()
-        return text + ("\n(cut here: too much was printed)" if self.cut else "")
+        return text + ("\n(cut here: too much was printed)" if self.is_cut else "")
 
-    def hand_over(self) -> None:
+    def close_writer(self) -> None:
         """Closes the writing end here, once the student process has it."""
-        if self.theirs >= 0:
-            os.close(self.theirs)
-            self.theirs = -1
+        if self.writer >= 0:
+            os.close(self.writer)
+            self.writer = -1
 
     def close(self) -> None:
-        self.hand_over()
-        os.close(self.fd)
+        """Closes both ends."""
+        self.close_writer()
+        os.close(self.reader)
 
 
 def receive(sock: socket.socket, deadline: float, prints: Prints | None, kind: Any) -> Any:
@@ -76,9 +84,9 @@ def _recv_before(deadline: float, sock: socket.socket, size: int, prints: Prints
         left = deadline - time.monotonic()
         if left <= 0:
             raise SubmissionTimeout
-        sources: list[socket.socket | int] = [sock, prints.fd] if prints is not None and prints.open else [sock]
+        sources: list[socket.socket | int] = [sock, prints.reader] if prints is not None and prints.is_open else [sock]
         readable, _, _ = select.select(sources, [], [], min(left, 1.0))
-        if prints is not None and prints.fd in readable:
+        if prints is not None and prints.reader in readable:
             prints.drain()
         if sock in readable:
             try:

@@ -1,7 +1,7 @@
 """What runs inside the sandbox: imports one topic, then forks one process per exercise to answer calls.
 
 The process that imports the topic is the first of its PID namespace: when it ends, all that it started ends. From
-the import on it runs submitted code, so nobody relies on anything that it says; it holds no check and no answer.
+the import on it runs submitted code, so nothing that it sends is trusted. It holds no check and no expected answer.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Final
 
 from grader.border import frames, wire
 from grader.border.frames import FrameReader
-from grader.border.messages import Ended, Imported, Ready, SetUp, StartExercise
+from grader.border.messages import Ended, Imported, ReadyForCalls, SetUp, StartExercise
 from grader.border.output import flush_output, use_output
 from grader.border.service import WRONG_ANSWERS, Service
 
@@ -44,7 +44,7 @@ def serve_topic(control: socket.socket, kit: Mapping[str, ModuleType]) -> None:
     use_output(output, output)
     folder = Path.cwd()
     files = _write(folder, setup)
-    _make_way(kit, set(setup.files))
+    _uncover_own_files(kit, set(setup.files))
     reporter = Service(ModuleType(setup.topic), files, kit=kit)
     try:
         module = _import(setup.topic, folder / f"{setup.topic}.py")
@@ -76,7 +76,7 @@ def serve_topic(control: socket.socket, kit: Mapping[str, ModuleType]) -> None:
 
 
 def _write(folder: Path, setup: SetUp) -> frozenset[str]:
-    """Writes the submission's files, and makes its topic what a script of that name would be; gives their paths."""
+    """Writes the submission's files, and sets ``sys.path`` and ``sys.argv`` as for a script; returns their paths."""
     for name, content in setup.files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -87,7 +87,7 @@ def _write(folder: Path, setup: SetUp) -> frozenset[str]:
     return frozenset(str(folder / name) for name in setup.files)
 
 
-def _make_way(kit: Mapping[str, ModuleType], files: set[str]) -> None:
+def _uncover_own_files(kit: Mapping[str, ModuleType], files: set[str]) -> None:
     """Where a student's own file has the kit's name, their ``import`` finds their file."""
     taken = {name.partition(".")[0] for name in kit} & {name.split("/")[0].removesuffix(".py") for name in files}
     for name in list(sys.modules):
@@ -100,14 +100,14 @@ def _serve_exercise(calls: socket.socket, output: int, service: Service) -> None
     try:
         use_output(output, output)
         faulthandler.register(DUMP_SIGNAL, file=2, all_threads=False)
-        frames.send(calls, wire.pack(Ready()))
+        frames.send(calls, wire.pack(ReadyForCalls()))
         requests = FrameReader()
         while data := calls.recv(1 << 18):
             requests.feed(data)
             while (request := requests.next()) is not None:
                 reply = service.answer(request)
                 flush_output()
-                # Each at once: a crash in the next call must not take this one's answer along.
+                # One by one: a crash in the next call must not lose this reply.
                 frames.send(calls, reply)
     except BaseException:
         os._exit(70)

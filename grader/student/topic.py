@@ -1,4 +1,4 @@
-"""The judge's side of a topic's process: starts it through the host, talks to it, and never waits for ever."""
+"""The judge's side of a topic's process: starts it through the host, talks to it, and never waits without a limit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from grader.border.messages import (
     ImportFailure,
     ImportTimeout,
     Raised,
-    Ready,
+    ReadyForCalls,
     SetUp,
     StartExercise,
 )
@@ -29,11 +29,11 @@ from grader.student.exercise import ExerciseProcess
 from grader.student.prints import Prints, receive
 
 START_SECONDS: Final = 10.0
-"""How long a fork may take on a loaded machine before it counts as failed."""
+"""How long a fork may take on a loaded machine before it counts as failed (s)."""
 LEAVE_SECONDS: Final = 0.3
-"""How long an exercise's process may take to end by itself once its calls are over."""
+"""How long an exercise's process may take to end by itself once its calls are over (s)."""
 REAP_SECONDS: Final = 2.0
-"""How long the topic's process may take to say so; or to fork, when the topic's time is nearly up."""
+"""How long the topic's process may take to report that end; or to fork, when the topic's time is nearly over (s)."""
 
 
 class TopicProcess:
@@ -62,11 +62,11 @@ class TopicProcess:
     def _import(self, name: str, files: Mapping[str, bytes], prints: Prints, deadline: float) -> ImportFailure | None:
         try:
             self._sock.settimeout(START_SECONDS)
-            frames.send_with_descriptors(self._sock, wire.pack(SetUp(name, dict(files))), [prints.theirs])
+            frames.send_with_descriptors(self._sock, wire.pack(SetUp(name, dict(files))), [prints.writer])
         except OSError:
             return ImportCrashed(self.why_it_ended())
         finally:
-            prints.hand_over()
+            prints.close_writer()
         try:
             reply: Imported | Raised = receive(self._sock, deadline, prints, Imported | Raised)
         except SubmissionTimeout:
@@ -90,9 +90,9 @@ class TopicProcess:
         try:
             with theirs:
                 start = wire.pack(StartExercise(list(bind)))
-                frames.send_with_descriptors(self._sock, start, [theirs.fileno(), prints.theirs])
-            prints.hand_over()
-            receive(ours, min(now + START_SECONDS, max(self._until, now + REAP_SECONDS)), prints, Ready)
+                frames.send_with_descriptors(self._sock, start, [theirs.fileno(), prints.writer])
+            prints.close_writer()
+            receive(ours, min(now + START_SECONDS, max(self._until, now + REAP_SECONDS)), prints, ReadyForCalls)
         except (OSError, SubmissionTimeout, SubmissionCrashed, WireError, BrokenFrame):
             ours.close()
             prints.close()
@@ -100,7 +100,10 @@ class TopicProcess:
         return ExerciseProcess(self, ours, prints)
 
     def why_it_ended(self) -> str:
-        """The end of the process at hand in words; asks the host, and believes the process only for its exit code."""
+        """How the exercise's process ended, in words; completes "your code …".
+
+        The host knows whether it was for memory; else only the exit code is taken from the topic's process.
+        """
         if self.host.ran_out_of_memory(self._number):
             return OUT_OF_MEMORY
         try:
@@ -113,8 +116,10 @@ class TopicProcess:
         return f"ended the process with exit code {ended.code}"
 
     def collect_ending(self) -> None:
-        """Reads the topic process's note about the exercise that ended, so that it does not meet the next one."""
-        for patience in () if self._ending_read else (LEAVE_SECONDS, REAP_SECONDS):
+        """Reads the topic process's message about the exercise that ended, before the next exercise starts."""
+        if self._ending_read:
+            return
+        for patience in (LEAVE_SECONDS, REAP_SECONDS):
             try:
                 receive(self._sock, time.monotonic() + patience, None, Ended)
                 return
@@ -122,7 +127,7 @@ class TopicProcess:
                 self.sweep()  # its calls are over, so it has nothing left to do
             except (SubmissionCrashed, WireError, BrokenFrame, OSError):
                 return
-        self._stuck = not self._ending_read
+        self._stuck = True
 
     def sweep(self) -> None:
         """Ends every process below the topic's own."""

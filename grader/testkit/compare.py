@@ -7,7 +7,7 @@ in the judge on decoded data.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from contextlib import contextmanager
 
 import torch
@@ -15,9 +15,9 @@ from torch import Tensor
 
 from grader.border.failures import NotSimulatedHere, SubmissionRaised
 from grader.border.labels import name_of
-from grader.border.proxies import Remote
+from grader.border.proxies import Remote, class_name_of
 from grader.testkit.show import show
-from grader.text import with_article
+from grader.text import counted, with_article
 
 _TOLERANCES: dict[torch.dtype, tuple[float, float]] = {
     torch.float16: (1e-3, 1e-5),
@@ -48,8 +48,12 @@ class Mismatch(AssertionError):
         return f"{self.reason}\nreturned: {show(self.actual)}\nexpected: {show(self.expected)}"
 
 
-class Raised:
-    """What `raises` caught, once its block has ended."""
+class CaughtException:
+    """The exception that `raises` caught; filled in once its block has ended.
+
+    Attributes:
+        message: the exception's text.
+    """
 
     message: str = ""
 
@@ -90,14 +94,14 @@ def assert_that(condition: bool, sentence: str) -> None:
 
 
 @contextmanager
-def raises(kind: type[Exception], match: str = "") -> Iterator[Raised]:
+def raises(kind: type[Exception], match: str = "") -> Iterator[CaughtException]:
     """Fails unless the block raises exactly this exception type (no subclass).
 
     Args:
         kind: a built-in exception type.
         match: text that the message must contain.
     """
-    caught = Raised()
+    caught = CaughtException()
     try:
         yield caught
     except SubmissionRaised as error:
@@ -132,7 +136,7 @@ def _difference(actual: object, expected: object, tolerance: _Tolerance, where: 
     """The first difference in words, or the empty string."""
     place = f"at {where}: " if where else ""
     if isinstance(actual, Remote):
-        return f"{place}an object of class {actual._kind} where {_name(expected)} was expected"
+        return f"{place}an object of class {class_name_of(actual)} where {_name(expected)} was expected"
     if isinstance(expected, Tensor):
         if not isinstance(actual, Tensor):
             return f"{place}{_name(actual)} where {_name(expected)} was expected"
@@ -150,7 +154,7 @@ def _difference(actual: object, expected: object, tolerance: _Tolerance, where: 
     if isinstance(expected, (list, tuple)):
         assert isinstance(actual, (list, tuple))
         if len(actual) != len(expected):
-            return f"{place}{len(actual)} items where {len(expected)} were expected"
+            return f"{place}{_counts(actual, expected, 'item')}"
         for index, (one, other) in enumerate(zip(actual, expected, strict=True)):
             reason = _difference(one, other, tolerance, f"{where}[{index}]")
             if reason:
@@ -159,7 +163,7 @@ def _difference(actual: object, expected: object, tolerance: _Tolerance, where: 
     if isinstance(expected, dict):
         assert isinstance(actual, dict)
         if len(actual) != len(expected):
-            return f"{place}{len(actual)} entries where {len(expected)} were expected"
+            return f"{place}{_counts(actual, expected, 'entry', 'entries')}"
         if list(map(repr, actual)) != list(map(repr, expected)) and set(map(repr, actual)) != set(map(repr, expected)):
             return (
                 f"{place}keys {show(sorted(map(str, actual)))} where {show(sorted(map(str, expected)))} were expected"
@@ -192,10 +196,16 @@ def _tensor_difference(actual: Tensor, expected: Tensor, tolerance: _Tolerance) 
     if one.dim() == 0:
         return "another value"
     position = tuple(int(index) for index in wrong.nonzero()[0])
+    differ = "differs" if count == 1 else "differ"
     return (
-        f"{count} of {wrong.numel()} values differ, the first at {list(position)}: "
+        f"{count} of {counted(wrong.numel(), 'value')} {differ}, the first at {list(position)}: "
         f"{show(one[position].item())} where {show(other[position].item())} was expected"
     )
+
+
+def _counts(actual: Sized, expected: Sized, noun: str, plural: str | None = None) -> str:
+    were = "was" if len(expected) == 1 else "were"
+    return f"{counted(len(actual), noun, plural)} where {len(expected)} {were} expected"
 
 
 def _name(value: object) -> str:

@@ -1,7 +1,7 @@
-"""GPUs on a machine without any: ordinary CPU tensors that say they are on ``cuda:1``, and mind when devices meet.
+"""GPUs on a machine without any: CPU tensors that report ``cuda:1`` as their device, which others must not meet.
 
 Real numbers, torch's own error texts, and a record of every transfer and synchronisation. For a check, call `start`
-over there, then the student's functions, then `events`:
+in the student process, then the student's functions, then `events`:
 
     submission.there(devices.start, gpus=2)
     result = submission.to_device(batch, "cuda:1")

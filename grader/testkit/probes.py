@@ -101,23 +101,23 @@ def has_group() -> bool:
 
 # ---------------------------------------------------------------- datasets and loaders
 
-MOST_ITEMS: Final = 300
+MAX_ITEMS_SEEN: Final = 300
 """Items of a dataset, and batches of a loader, that are looked at."""
 
 
 def items(dataset: Any) -> list[Any]:
-    """Length and ``[i]`` of a dataset: every item from 0 to ``len - 1``, up to `MOST_ITEMS`."""
-    return [dataset[index] for index in range(min(len(dataset), MOST_ITEMS))]
+    """Length and ``[i]`` of a dataset: every item from 0 to ``len - 1``, up to `MAX_ITEMS_SEEN`."""
+    return [dataset[index] for index in range(min(len(dataset), MAX_ITEMS_SEEN))]
 
 
 def walked(dataset: Iterable[Any]) -> list[Any]:
-    """The items that a plain ``for`` gives, up to `MOST_ITEMS`."""
-    return list(islice(iter(dataset), MOST_ITEMS))
+    """The items that a plain ``for`` gives, up to `MAX_ITEMS_SEEN`."""
+    return list(islice(iter(dataset), MAX_ITEMS_SEEN))
 
 
 def epochs(batches: Iterable[Any], times: int = 1) -> list[list[Any]]:
-    """The batches of each of ``times`` passes through a loader, up to `MOST_ITEMS` in each."""
-    return [list(islice(iter(batches), MOST_ITEMS)) for _ in range(times)]
+    """The batches of each of ``times`` passes through a loader, up to `MAX_ITEMS_SEEN` in each."""
+    return [list(islice(iter(batches), MAX_ITEMS_SEEN)) for _ in range(times)]
 
 
 suggest_names(sys.modules[__name__])

@@ -34,7 +34,7 @@ SECONDS: Final = 4.0
 """How long the ranks of one run may take, all together; shorter than what a check may take."""
 LAUNCH_SECONDS: Final = 25.0
 """How long a script may take under torchrun, whose workers import torch first."""
-MOST_RANKS: Final = 8
+MAX_RANKS: Final = 8
 
 TORCHRUN: Final[Mapping[str, str | None]] = {
     "RANK": "{rank}", "LOCAL_RANK": "{rank}", "WORLD_SIZE": "", "LOCAL_WORLD_SIZE": "", "GROUP_RANK": "0",
@@ -161,8 +161,8 @@ def run(
     """
     from grader.border.proxies import call_of, channel_of
 
-    if not 1 <= world_size <= MOST_RANKS:
-        raise ValueError(f"world_size must be from 1 to {MOST_RANKS}, not {world_size}")
+    if not 1 <= world_size <= MAX_RANKS:
+        raise ValueError(f"world_size must be from 1 to {MAX_RANKS}, not {world_size}")
     channel = channel_of(function)
     _answers.require_network(channel)
     _answers.give_time(channel, seconds + 2.0)
@@ -281,6 +281,6 @@ def _folder_of(function: Callable[..., Any]) -> str:
 
 
 __all__ = [
-    "ALONE", "MOST_RANKS", "RANK", "RESULT", "SECONDS", "TORCHRUN", "WORLD_SIZE", "Launch", "Slot", "World",
+    "ALONE", "MAX_RANKS", "RANK", "RESULT", "SECONDS", "TORCHRUN", "WORLD_SIZE", "Launch", "Slot", "World",
     "argument", "call", "each", "here", "is_rank", "run", "torchrun", "wait_for_others",
 ]  # fmt: skip

@@ -16,7 +16,7 @@ from torch import Tensor
 from grader.border.labels import label_of
 
 MAX_LINE: Final = 400
-MOST_SHOWN: Final = 50
+MAX_SHOWN_ITEMS: Final = 50
 
 
 def show(value: object, limit: int = MAX_LINE) -> str:
@@ -54,15 +54,15 @@ def _container(value: object, room: list[int]) -> str | None:
     if isinstance(value, tuple):
         return f"({_items(value, room)},)" if len(value) == 1 else f"({_items(value, room)})"
     if isinstance(value, dict):
-        pairs = itertools.islice(value.items(), MOST_SHOWN)
+        pairs = itertools.islice(value.items(), MAX_SHOWN_ITEMS)
         shown = [f"{_show(key, room)}: {_show(item, room)}" for key, item in pairs]
-        return "{" + ", ".join(shown) + (", …" if len(value) > MOST_SHOWN else "") + "}"
+        return "{" + ", ".join(shown) + (", …" if len(value) > MAX_SHOWN_ITEMS else "") + "}"
     return None
 
 
 def _items(values: Sequence[object], room: list[int]) -> str:
     shown = []
-    for value in values[:MOST_SHOWN]:
+    for value in values[:MAX_SHOWN_ITEMS]:
         shown.append(_show(value, room))
         if room[0] <= 0:
             break

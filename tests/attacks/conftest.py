@@ -17,7 +17,7 @@ collect_ignore = ["submissions", "course"]
 
 @pytest.fixture(scope="session")
 def arenas() -> Iterator[list[Arena]]:
-    """The arena at hand, if one was started; skips where the system does not offer the whole sandbox."""
+    """The arenas started so far, the current one last; skips where the system does not offer the whole sandbox."""
     if not kernel.SUPPORTED:
         pytest.skip("the sandbox needs Linux on x86_64 or aarch64")
     missing = {layer: reason for layer, reason in probe_layers().items() if reason}

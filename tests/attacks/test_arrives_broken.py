@@ -28,7 +28,7 @@ def test_a_wrong_kind_of_function_costs_that_exercise(arena: Arena, attack: str,
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "words"),
     [
         (b"def gram(x:\n", "SyntaxError"),
         (b"def gram(x):\n\treturn x\n        return x\n", "TabError"),
@@ -56,11 +56,11 @@ def test_a_wrong_kind_of_function_costs_that_exercise(arena: Arena, attack: str,
         "raises-base",
     ],
 )
-def test_a_file_that_cannot_be_imported(arena: Arena, tmp_path: Path, content: bytes, told: str) -> None:
+def test_a_file_that_cannot_be_imported(arena: Arena, tmp_path: Path, content: bytes, words: str) -> None:
     (tmp_path / "tensor_ops.py").write_bytes(content)
     message = arena.rejected(*read(tmp_path))
     assert message.startswith(("tensor_ops.py cannot be imported: ", "importing tensor_ops.py "))
-    assert told in message
+    assert words in message
 
 
 def test_a_byte_order_mark_is_fine(arena: Arena, tmp_path: Path) -> None:

@@ -52,6 +52,6 @@ def test_at_import_it_costs_the_topic(arena: Arena, attack: str) -> None:
     assert {check.verdict for check in result.exercises[0].checks} <= {"crashed", "timeout"}
 
 
-def test_the_student_is_told_that_it_was_memory(arena: Arena) -> None:
+def test_the_message_says_that_it_was_memory(arena: Arena) -> None:
     for attack in ("big_tensor", "touches_pages"):
         assert "memory" in arena.survive(attack, gram="crashed").exercises[-1].checks[0].message

@@ -33,7 +33,7 @@ def test_at_import_it_costs_the_topic_at_most(arena: Arena, attack: str) -> None
     assert result.score <= 3
 
 
-def test_the_student_is_told_in_which_line_the_loop_was(arena: Arena) -> None:
+def test_the_message_names_the_line_of_the_loop(arena: Arena) -> None:
     result = arena.survive("loop_in_call", gram="timeout")
     line = next(
         n

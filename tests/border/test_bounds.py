@@ -85,7 +85,7 @@ X, Y = torch.tensor([1.0, 2.0]), torch.tensor([4.0, 7.0])
 
 
 @pytest.mark.parametrize(
-    ("example", "told"),
+    ("example", "is_given_away"),
     [
         ([exchange([X], Y)], False),
         ([exchange([X], Y), exchange([Y], X)], True),
@@ -97,8 +97,8 @@ X, Y = torch.tensor([1.0, 2.0]), torch.tensor([4.0, 7.0])
     ],
     ids=["one", "there-and-back", "changed", "the-same-again", "a-model-first", "nothing-new", "keyword"],
 )
-def test_what_may_be_sent_ahead(example: list[Exchange], told: bool) -> None:
-    assert gives_away(example) is told
+def test_what_may_be_sent_ahead(example: list[Exchange], is_given_away: bool) -> None:
+    assert gives_away(example) is is_given_away
 
 
 def test_showing_stops_where_the_line_ends() -> None:

@@ -16,7 +16,7 @@ from grader.border.messages import (
     Imported,
     Missing,
     Raised,
-    Ready,
+    ReadyForCalls,
     Reply,
     Request,
     Returned,
@@ -27,7 +27,7 @@ from grader.border.messages import (
 )
 
 RAISED = Raised("ValueError", True, "no", (SentLine("work.py", 3, "f", "raise ValueError('no')"),))
-FROM_STUDENT = Reply | Imported | Ready | Ended
+FROM_STUDENT = Reply | Imported | ReadyForCalls | Ended
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ FROM_STUDENT = Reply | Imported | Ready | Ended
         (StartExercise([("gram", "columns")]), StartExercise),
         (Imported(), Imported | Raised),
         (RAISED, Imported | Raised),
-        (Ready(), Ready),
+        (ReadyForCalls(), ReadyForCalls),
         (Ended(-9), Ended),
     ],
 )

@@ -59,7 +59,7 @@ def opened(*, only: tuple[str, ...] = (), **options: Any) -> Iterator[Sandbox]:
 
 
 def with_namespace(*names: str) -> tuple[str, ...]:
-    """The layers that `names` stand on for this user."""
+    """The layers that `names` need when this user is not root, and `names`."""
     return names if os.geteuid() == 0 else ("user-namespace", *names)
 
 
@@ -86,7 +86,7 @@ def inside(sandbox: Sandbox, function: Callable[[], Any]) -> Any:
 
 
 def read_to_end(fd: int) -> bytes:
-    """All that comes until every writer is gone; fails rather than waits for ever."""
+    """All that comes until every writer is gone; fails when that takes longer than PATIENCE."""
     text = b""
     deadline = time.monotonic() + PATIENCE
     with open(fd, "rb", buffering=0) as pipe:

@@ -65,7 +65,11 @@ DIFFERENT = [
     (2.0, T(2.0), "a float where a tensor of shape () was expected"),
     (T(2.0), 2.0, "a tensor of shape () where a float was expected"),
     (T(True), True, "a tensor of shape () where a bool was expected"),
-    ([1], [1, 2], "1 items where 2 were expected"),
+    ([1], [1, 2], "1 item where 2 were expected"),
+    ([], [1], "0 items where 1 was expected"),
+    ([1, 2], [], "2 items where 0 were expected"),
+    ({}, {"a": 1}, "0 entries where 1 was expected"),
+    ({"a": 1}, {"a": 1, "b": 2}, "1 entry where 2 were expected"),
     ([1, [2, 4]], [1, [2, 3]], "at [1][1]: 4 where 3 was expected"),
     ({"a": {"b": 1}}, {"a": {"b": 2}}, "at ['a']['b']: 1 where 2 was expected"),
     ({"a": 1}, {"b": 1}, "keys ['a'] where ['b'] were expected"),
@@ -82,11 +86,11 @@ DIFFERENT = [
     (T([1.0]).double(), T([1.0]), "dtype torch.float64 where torch.float32 was expected"),
     (torch.zeros(0), torch.zeros(0, 3), "shape (0,) where (0, 3) was expected"),
     (T([1.0, 2.0, 4.0]), T([1.0, 3.0, 5.0]), "2 of 3 values differ, the first at [1]: 2.0 where 3.0 was expected"),
-    (T([[1, 2], [3, 5]]), T([[1, 2], [3, 4]]), "1 of 4 values differ, the first at [1, 1]: 5 where 4 was expected"),
-    (T([math.nan]), T([0.0]), "1 of 1 values differ, the first at [0]: nan where 0.0 was expected"),
+    (T([[1, 2], [3, 5]]), T([[1, 2], [3, 4]]), "1 of 4 values differs, the first at [1, 1]: 5 where 4 was expected"),
+    (T([math.nan]), T([0.0]), "1 of 1 value differs, the first at [0]: nan where 0.0 was expected"),
     (T(1.0), T(2.0), "another value"),
     (T([True]), T([False]), "True where False was expected"),
-    (T([1 + 1j]), T([1 - 1j]), "1 of 1 values differ"),
+    (T([1 + 1j]), T([1 - 1j]), "1 of 1 value differs"),
 ]
 
 
@@ -97,7 +101,7 @@ def test_equal_values_pass(actual: Any, expected: Any) -> None:
 
 
 @pytest.mark.parametrize(("actual", "expected", "words"), DIFFERENT, ids=repr)
-def test_every_mismatch_is_told_in_words(actual: Any, expected: Any, words: str) -> None:
+def test_every_mismatch_is_put_into_words(actual: Any, expected: Any, words: str) -> None:
     for compare in (assert_equal, assert_close):
         with pytest.raises(Mismatch) as caught:
             compare(actual, expected)
@@ -183,14 +187,14 @@ def test_the_very_exception_type_passes_and_its_message_can_be_read() -> None:
     ],
     ids=repr,
 )
-def test_another_exception_is_told_in_words(error: SubmissionRaised, words: str) -> None:
+def test_another_exception_is_put_into_words(error: SubmissionRaised, words: str) -> None:
     with pytest.raises(AssertionError) as caught, raises(ValueError, match="sizes"):
         raise error
     assert words in str(caught.value)
     assert caught.value.__cause__ is error
 
 
-def test_no_exception_is_told_in_words() -> None:
+def test_no_exception_is_put_into_words() -> None:
     with pytest.raises(AssertionError, match="no exception where ValueError was expected"), raises(ValueError):
         pass
 

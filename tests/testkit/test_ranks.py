@@ -54,7 +54,7 @@ def nothing_left() -> Iterator[None]:
     """No process may be left below this one."""
     before = set(process_tree.descendants(os.getpid()))
     yield
-    left = [pid for pid in process_tree.descendants(os.getpid()) if pid not in before and process_tree._alive(pid)]
+    left = [pid for pid in process_tree.descendants(os.getpid()) if pid not in before and process_tree.is_alive(pid)]
     assert not left
 
 
@@ -93,7 +93,7 @@ def test_environment_is_that_of_torchrun(written: Written) -> None:
     assert world.results == [[str(rank), str(rank), "2", None, f"r{rank}"] for rank in range(2)]
 
 
-def test_group_is_set_up_unless_told(written: Written) -> None:
+def test_the_group_is_set_up_unless_the_check_asks_for_none(written: Written) -> None:
     submission = written("def f():\n    return dist.is_initialized()\n")
     assert ranks.run(submission.f).results == [True, True]
     assert ranks.run(submission.f, group=False).results == [False, False]
@@ -109,7 +109,7 @@ def test_a_function_finds_no_pipe_of_the_start(written: Written) -> None:
     assert ranks.run(submission.f, group=False).results == [len(pipes)] * 2  # a group has pipes of its own
 
 
-def test_prints_are_told_rank_by_rank(written: Written, capsys: pytest.CaptureFixture[str]) -> None:
+def test_prints_come_rank_by_rank(written: Written, capsys: pytest.CaptureFixture[str]) -> None:
     submission = written("def f(rank):\n    print('hello from', rank)\n    print(file=sys.stderr)\n    print()\n")
     world = ranks.run(submission.f, ranks.RANK, prints=True, lines=True)
     assert world.prints == ["hello from 0\n\n", "hello from 1\n\n"]
@@ -247,7 +247,7 @@ def test_ranks_that_die_at_once_are_all_named_however_late_one_joins(
     assert capsys.readouterr().out == ""
 
 
-def test_garbage_in_the_report_is_told_however_soon_the_process_ends(written: Written) -> None:
+def test_garbage_in_the_report_is_named_however_soon_the_process_ends(written: Written) -> None:
     """The same words whether the garbage or the end is noticed first."""
     submission = written(
         "def f():\n    for number in range(3, 64):\n        try:\n            os.write(number, b'[\"PASSED\"]' * 9)\n"
@@ -259,7 +259,7 @@ def test_garbage_in_the_report_is_told_however_soon_the_process_ends(written: Wr
 
 
 def test_the_aftermath_lasts_while_the_others_have_not_had_their_turn() -> None:
-    """A stopped process stands for one that a busy machine keeps waiting."""
+    """A stopped process takes the part of one that waits for its turn on a busy machine."""
     sleeper = subprocess.Popen(["sleep", "60"])
     worker = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     soon, late = 2 * AFTERMATH_SECONDS, LONGEST_AFTERMATH + AFTERMATH_SECONDS
@@ -302,12 +302,12 @@ def test_processes_of_their_own_end_too(written: Written) -> None:
     )
     for pid in ranks.run(submission.f, ranks.RANK).results:
         deadline = time.monotonic() + 5
-        while any(process_tree._alive(child) for child in _group(pid)) and time.monotonic() < deadline:
+        while any(process_tree.is_alive(child) for child in _group(pid)) and time.monotonic() < deadline:
             os.sched_yield()
-        assert not any(process_tree._alive(child) for child in _group(pid))
+        assert not any(process_tree.is_alive(child) for child in _group(pid))
 
 
-def test_a_port_that_two_ranks_open_is_told(written: Written) -> None:
+def test_a_port_that_two_ranks_open_is_an_error(written: Written) -> None:
     submission = written(
         "import socket\ndef f(rank):\n    s = socket.socket()\n    s.bind(('127.0.0.1', 23457))\n    s.listen()\n"
         "    dist.barrier()\n"

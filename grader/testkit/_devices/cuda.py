@@ -1,7 +1,7 @@
-"""What of torch's modules answers otherwise while devices are simulated: `torch.cuda`, `torch.accelerator` and theirs.
+"""What is replaced in torch's modules while devices are simulated: in `torch.cuda`, `torch.accelerator` and others.
 
-Names are replaced for as long as a call runs, the lowest ones that do, so that a function that was imported by name
-before answers, too. Must never leave a replacement behind.
+Names are replaced while a call runs. Low-level names are enough: then functions that were imported by name before
+are simulated too. Must never leave a replacement behind.
 """
 
 from __future__ import annotations
@@ -43,24 +43,27 @@ def replacements(machine: Machine) -> list[Replacement]:
 
 def _accelerated(machine: Machine, what: Callable[[], Any]) -> Any:
     if machine.accelerator is None:
-        machine.need_cuda()
+        machine.require_cuda()
     return what()
 
 
 def _core(machine: Machine) -> dict[str, Any]:
+    def set_device(index: int) -> None:
+        machine.select(index)
+
     def set_index(index: int) -> None:
         _accelerated(machine, lambda: machine.select(index) if machine.gpus else None)
 
     def synchronize(index: int = -1) -> None:
-        _accelerated(machine, lambda: machine.synchronised("synchronize", machine.device(max(index, 0))))
+        _accelerated(machine, lambda: machine.record_sync("synchronize", machine.device(max(index, 0))))
 
     return {
         "_cuda_getDeviceCount": lambda: machine.gpus,
         "_cuda_getDevice": lambda: machine.cuda(-1).index,
-        "_cuda_setDevice": lambda index: machine.select(index) and None,
+        "_cuda_setDevice": set_device,
         "_cuda_exchangeDevice": lambda index: machine.select(index),
         "_cuda_maybeExchangeDevice": lambda index: machine.select(index),
-        "_cuda_synchronize": lambda: machine.synchronised("synchronize", machine.cuda(-1)),
+        "_cuda_synchronize": lambda: machine.record_sync("synchronize", machine.cuda(-1)),
         "_cuda_emptyCache": lambda *_: None,
         "_cuda_memoryStats": lambda device: {},
         "_cuda_ipc_collect": lambda: None,
@@ -79,7 +82,7 @@ def _core(machine: Machine) -> dict[str, Any]:
 
 def _cuda(machine: Machine) -> dict[str, Any]:
     def ready() -> None:
-        machine.need_cuda()
+        machine.require_cuda()
 
     def properties(device: Any = None) -> Any:
         ready()
@@ -204,7 +207,7 @@ def _accelerator(machine: Machine) -> dict[str, Any]:
 
 def _mps(machine: Machine) -> dict[str, Any]:
     def synchronize() -> None:
-        machine.synchronised("synchronize", machine.device("mps"))
+        machine.record_sync("synchronize", machine.device("mps"))
 
     return {
         "is_available": lambda: machine.mps,
@@ -224,7 +227,7 @@ def _grouped(machine: Machine, plain: Callable[..., Any]) -> Callable[..., Any]:
         found: dict[Any, tuple[list[list[Any]], list[int]]] = {}
         for index, first in enumerate(lists[0]):
             assert first is not None
-            key = (machine.where(first) or first.device, first.dtype)
+            key = (machine.device_of(first) or first.device, first.dtype)
             rows, indices = found.setdefault(key, ([[] for _ in lists], []))
             for row, column in zip(rows, lists, strict=True):
                 if column:

@@ -16,12 +16,15 @@ from torch.utils import _device as default_devices
 
 from grader.testkit._devices import tables
 from grader.testkit._devices.autocast import Autocast
-from grader.testkit._devices.state import CPU, PINNED, Machine, NotSimulated, put, settle
+from grader.testkit._devices.state import CPU, PINNED, Machine, NotSimulated, label_result, set_label
 
-Rule = Callable[[Machine, Any, tuple[Any, ...], dict[str, Any]], Any]
+Args = tuple[Any, ...]
+Kwargs = dict[str, Any]
+Rule = Callable[[Machine, Any, Args, Kwargs], Any]
+"""Runs one torch function with these arguments as the simulated machine would, and returns its result."""
 
 
-def mismatch(one: torch.device | None, other: torch.device | None) -> RuntimeError:
+def device_mismatch(one: torch.device | None, other: torch.device | None) -> RuntimeError:
     """Torch's own words for tensors of two devices."""
     return RuntimeError(
         "Expected all tensors to be on the same device, "
@@ -30,7 +33,7 @@ def mismatch(one: torch.device | None, other: torch.device | None) -> RuntimeErr
 
 
 def common_device(machine: Machine, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.device | None:
-    """The one device of all tensors of a call; None for the CPU, or where nothing says.
+    """The one device of all tensors of a call; None for the CPU, and when no tensor has a device.
 
     A 0-dim CPU tensor may meet a GPU tensor, but neither be changed in place nor written to.
 
@@ -64,7 +67,7 @@ def common_device(machine: Machine, name: str, args: tuple[Any, ...], kwargs: di
             if first:
                 home, first = label, False
             elif label is not home and label != home:
-                raise _worded(name, home, label, args)
+                raise _mismatch_of(name, home, label, args)
     if home is not None and (scalar_first or "out" in kwargs):
         _check_written(machine, name, home, args, kwargs)
     return home
@@ -78,11 +81,13 @@ def _check_written(
     out = kwargs.get("out")
     written += out if isinstance(out, (tuple, list)) else [out]
     for tensor in written:
-        if isinstance(tensor, Tensor) and machine.where(tensor) is None:
-            raise mismatch(home, None)
+        if isinstance(tensor, Tensor) and machine.device_of(tensor) is None:
+            raise device_mismatch(home, None)
 
 
-def _worded(name: str, one: torch.device | None, other: torch.device | None, args: tuple[Any, ...]) -> RuntimeError:
+def _mismatch_of(
+    name: str, one: torch.device | None, other: torch.device | None, args: tuple[Any, ...]
+) -> RuntimeError:
     if name in tables.CONVOLUTIONS and len(args) > 1 and isinstance(args[0], Tensor):
         kinds = [f"torch.{'' if d is None else d.type + '.'}FloatTensor" for d in (one, other)]
         if kinds[0] != kinds[1]:
@@ -92,7 +97,7 @@ def _worded(name: str, one: torch.device | None, other: torch.device | None, arg
             "Input and parameter tensors are not at the same device, "
             f"found input tensor at {one or CPU} and parameter tensor at {other or CPU}"
         )
-    return mismatch(one, other)
+    return device_mismatch(one, other)
 
 
 class DeviceMode(TorchFunctionMode):
@@ -145,7 +150,7 @@ def ordinary(machine: Machine, func: Any, args: tuple[Any, ...], kwargs: dict[st
     home = machine.computing = common_device(machine, func.__name__, args, kwargs)
     if home is None:
         return func(*args, **kwargs)
-    return settle(compute(func, args, kwargs, home), home)
+    return label_result(compute(func, args, kwargs, home), home)
 
 
 def compute(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], home: torch.device) -> Any:
@@ -173,12 +178,12 @@ def wait(machine: Machine, func: Any, args: tuple[Any, ...], kwargs: dict[str, A
     result = func(*args, **kwargs)
     if home is None:
         return result
-    machine.synchronised(func.__name__.strip("_"), home)
-    return settle(result, home)
+    machine.record_sync(func.__name__.strip("_"), home)
+    return label_result(result, home)
 
 
 def make(machine: Machine, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A constructor: on the device that it is told, else on the default device."""
+    """A constructor: on the device of its ``device`` argument, else on the default device."""
     kwargs = dict(kwargs)
     wanted = kwargs.pop("device", None)
     pin = kwargs.pop("pin_memory", False)
@@ -200,7 +205,7 @@ def make_like(machine: Machine, func: Any, args: tuple[Any, ...], kwargs: dict[s
     wanted = kwargs.pop("device", None)
     pin = kwargs.pop("pin_memory", False)
     model = args[0] if args else kwargs["input"]
-    home = machine.where(model) if wanted is None else machine.device(wanted)
+    home = machine.device_of(model) if wanted is None else machine.device(wanted)
     if home is not None and home.type == "meta":
         return func(*args, **kwargs, device=home)
     if wanted is not None:
@@ -210,10 +215,10 @@ def make_like(machine: Machine, func: Any, args: tuple[Any, ...], kwargs: dict[s
 
 def _made(machine: Machine, result: Tensor, home: torch.device | None, pin: bool) -> Tensor:
     if home is not None or machine.assumed is not None:
-        put(result, home)
+        set_label(result, home)
     if pin:
         if machine.accelerator is None:
-            machine.need_cuda()
+            machine.require_cuda()
         if home is not None:
             raise RuntimeError("Only dense CPU tensors can be pinned")
         setattr(result.untyped_storage(), PINNED, True)
@@ -228,7 +233,7 @@ def _check_generator(generator: Any, home: torch.device | None) -> None:
 
 
 def for_each(machine: Machine, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Functions over lists of tensors: each place has a device of its own."""
+    """Functions over lists of tensors: the tensors at each position have a device of their own."""
     lists = [value for value in (*args, *kwargs.values()) if isinstance(value, (list, tuple))]
     lists = [value for value in lists if value and isinstance(value[0], Tensor)]
     homes = [common_device(machine, func.__name__, place, {}) for place in zip(*lists, strict=False)]
@@ -236,5 +241,5 @@ def for_each(machine: Machine, func: Any, args: tuple[Any, ...], kwargs: dict[st
     if isinstance(result, (list, tuple)):
         for item, home in zip(result, homes, strict=False):
             if home is not None:
-                settle(item, home)
+                label_result(item, home)
     return result

@@ -11,11 +11,8 @@ import torch
 from torch import Tensor
 from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
 
-from grader.testkit._devices.mode import make
-from grader.testkit._devices.state import CPU, PINNED, Machine, NotSimulated, pinned, put, settle
-
-Args = tuple[Any, ...]
-Kwargs = dict[str, Any]
+from grader.testkit._devices.mode import Args, Kwargs, make
+from grader.testkit._devices.state import CPU, PINNED, Machine, NotSimulated, label_result, pinned, set_label
 
 
 class ToCopy(torch.autograd.Function):
@@ -24,13 +21,13 @@ class ToCopy(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, machine: Machine, tensor: Tensor, target: torch.device | None) -> Tensor:
         """The copy, labelled."""
-        ctx.machine, ctx.source, ctx.target = machine, machine.where(tensor), target
-        return put(tensor.clone(), target)
+        ctx.machine, ctx.source, ctx.target = machine, machine.device_of(tensor), target
+        return set_label(tensor.clone(), target)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, None]:
         """The gradient, on the source's device."""
-        ctx.machine.transferred(grad, ctx.target, ctx.source, True, "backward")
+        ctx.machine.record_transfer(grad, ctx.target, ctx.source, True, "backward")
         return None, _copied(ctx.machine, grad, ctx.source), None
 
 
@@ -49,16 +46,16 @@ def move(
     memory_format: torch.memory_format = torch.preserve_format,
 ) -> Tensor:
     """The tensor on a device; itself when it is there already and nothing else is asked for."""
-    here = machine.where(tensor)
+    here = machine.device_of(tensor)
     dtype = dtype or tensor.dtype
     if isinstance(tensor, (UninitializedBuffer, UninitializedParameter)):
         with torch._C.DisableTorchFunctionSubclass():
-            return tensor if here == target else put(tensor.detach().clone(), target).as_subclass(type(tensor))
+            return tensor if here == target else set_label(tensor.detach().clone(), target).as_subclass(type(tensor))
     if target is not None and target.type == "meta":
         return tensor.to(target, dtype)
     if here == target:
         result = tensor.to(dtype=dtype, copy=copy, memory_format=memory_format)
-        return result if here is None else settle(result, here)
+        return result if here is None else label_result(result, here)
     if tensor.layout is not torch.strided:
         raise NotSimulated(f"a {tensor.layout} tensor on {target}")
     if target is not None and target.type == "mps" and dtype in (torch.float64, torch.complex128):
@@ -66,13 +63,13 @@ def move(
             "Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support float64. "
             "Please use float32 instead."
         )
-    machine.transferred(tensor, here, target, non_blocking, what)
+    machine.record_transfer(tensor, here, target, non_blocking, what)
     if tensor.requires_grad and torch.is_grad_enabled():
         result = _copied(machine, tensor, target)
     else:
-        result = put(tensor.clone(memory_format=torch.preserve_format), target)
+        result = set_label(tensor.clone(memory_format=torch.preserve_format), target)
     if dtype is not result.dtype or memory_format is not torch.preserve_format:
-        result = put(result.to(dtype=dtype, memory_format=memory_format), target)
+        result = set_label(result.to(dtype=dtype, memory_format=memory_format), target)
     return result
 
 
@@ -80,13 +77,13 @@ def to(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Tensor:
     """``Tensor.to`` in all its forms."""
     tensor, *rest = args
     kwargs = dict(kwargs)
-    target, dtype = machine.where(tensor), kwargs.pop("dtype", None)
+    target, dtype = machine.device_of(tensor), kwargs.pop("dtype", None)
     wanted = kwargs.pop("device", None)
     if "other" in kwargs:
         rest.insert(0, kwargs.pop("other"))
     if rest and isinstance(rest[0], Tensor):
         other = rest.pop(0)
-        target, dtype = machine.where(other), other.dtype
+        target, dtype = machine.device_of(other), other.dtype
         if other.is_meta:
             target = other.device
     elif rest and isinstance(rest[0], torch.dtype):
@@ -119,7 +116,7 @@ def _cuda(
     non_blocking: bool = False,
     memory_format: torch.memory_format = torch.preserve_format,
 ) -> Tensor:
-    machine.need_cuda()
+    machine.require_cuda()
     target = machine.cuda(device if isinstance(device, int) else -1)
     if device is not None and not isinstance(device, int):
         target = machine.device(device) or CPU
@@ -136,7 +133,7 @@ def cpu(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Tensor:
 def of_type(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
     """``Tensor.type``: names the type, or converts to it."""
     tensor = args[0]
-    here = machine.where(tensor)
+    here = machine.device_of(tensor)
     wanted = args[1] if len(args) > 1 else kwargs.get("dtype")
     if wanted is None:
         name = func(tensor)
@@ -152,26 +149,26 @@ def of_type(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
 def type_as(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Tensor:
     """``Tensor.type_as``."""
     tensor, other = args
-    return move(machine, tensor, machine.where(other), "type_as", dtype=other.dtype)
+    return move(machine, tensor, machine.device_of(other), "type_as", dtype=other.dtype)
 
 
 def copy_(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Tensor:
     """``Tensor.copy_``: the one in-place function that crosses devices."""
     target, source = args[0], args[1] if len(args) > 1 else kwargs["src"]
     if isinstance(source, Tensor):
-        here, there = machine.where(source), machine.where(target)
+        here, there = machine.device_of(source), machine.device_of(target)
         if here != there:
             non_blocking = args[2] if len(args) > 2 else kwargs.get("non_blocking", False)
-            machine.transferred(source, here, there, non_blocking, "copy_")
+            machine.record_transfer(source, here, there, non_blocking, "copy_")
     return func(*args, **kwargs)  # type: ignore[no-any-return]
 
 
 def for_each_copy(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
     """``torch._foreach_copy_``."""
     for target, source in zip(args[0], args[1], strict=True):
-        here, there = machine.where(source), machine.where(target)
+        here, there = machine.device_of(source), machine.device_of(target)
         if here != there:
-            machine.transferred(source, here, there, bool(kwargs.get("non_blocking")), "copy_")
+            machine.record_transfer(source, here, there, bool(kwargs.get("non_blocking")), "copy_")
     return func(*args, **kwargs)
 
 
@@ -181,25 +178,25 @@ def from_data(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
     if not isinstance(data, Tensor):
         for item in data if isinstance(data, (list, tuple)) else ():
             if isinstance(item, Tensor):
-                machine.synchronised("item", machine.where(item))
+                machine.record_sync("item", machine.device_of(item))
         return make(machine, func, args, kwargs)
-    here = machine.where(data)
+    here = machine.device_of(data)
     target = machine.device(kwargs["device"]) if kwargs.get("device") is not None else here
     plain = {key: value for key, value in kwargs.items() if key not in ("device", "pin_memory")}
     if target == here:
         result = func(*args, **plain, device=CPU)
-        return result if here is None else settle(result, here)
+        return result if here is None else label_result(result, here)
     moved = move(machine, data if func.__name__ != "tensor" else data.detach(), target, func.__name__)
     result = func(moved, *args[1:], **{k: v for k, v in plain.items() if k not in ("data", "obj")}, device=CPU)
-    return settle(result, target) if target is not None else result
+    return label_result(result, target) if target is not None else result
 
 
 def pin_memory(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Tensor:
     """``Tensor.pin_memory``."""
     tensor: Tensor = args[0]
     if machine.accelerator is None:
-        machine.need_cuda()
-    if machine.where(tensor) is not None:
+        machine.require_cuda()
+    if machine.device_of(tensor) is not None:
         kind = of_type(machine, Tensor.type, (tensor,), {})
         raise RuntimeError(f"cannot pin '{kind}' only dense CPU tensors can be pinned")
     if pinned(tensor):

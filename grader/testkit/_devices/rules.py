@@ -9,54 +9,50 @@ import torch
 from torch import Tensor
 
 from grader.testkit._devices import indexing, moves
-from grader.testkit._devices.mode import Rule, common_device, compute, make, ordinary
-from grader.testkit._devices.state import CPU, Machine, NotSimulated, put, settle
-
-Args = tuple[Any, ...]
-Kwargs = dict[str, Any]
-
+from grader.testkit._devices.mode import Args, Kwargs, Rule, common_device, compute, make, ordinary
+from grader.testkit._devices.state import CPU, Machine, NotSimulated, label_result, set_label
 
 # ---------------------------------------------------------------- what a tensor says of itself
 
 
 def _device(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
-    return machine.where(args[0]) or func(*args)
+    return machine.device_of(args[0]) or func(*args)
 
 
 def _is_kind(kind: str) -> Rule:
     def rule(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
-        label = machine.where(args[0])
+        label = machine.device_of(args[0])
         return func(*args) if label is None else label.type == kind
 
     return rule
 
 
 def _get_device(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
-    label = machine.where(args[0])
+    label = machine.device_of(args[0])
     return func(*args) if label is None else label.index
 
 
 def _shown(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> str:
     text = str(func(*args, **kwargs))
-    here = machine.where(args[0])
+    here = machine.device_of(args[0])
     if here is None:
         return text
-    machine.synchronised("print", here)
+    machine.record_sync("print", here)
     end = re.search(r",\s+(size|dtype|layout|grad_fn|requires_grad)=|\)$", text)
     at = end.start() if end else len(text)
     return f"{text[:at]}, device='{here}'{text[at:]}"
 
 
 def _formatted(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> str:
-    here = machine.where(args[0])
+    here = machine.device_of(args[0])
     if here is not None and args[0].dim():
         return _shown(machine, Tensor.__repr__, args[:1], {})
-    machine.synchronised("print", here)
+    machine.record_sync("print", here)
     return str(func(*args, **kwargs))
 
 
 def _numpy(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
-    here = machine.where(args[0])
+    here = machine.device_of(args[0])
     if here is not None:
         raise TypeError(
             f"can't convert {here} device type tensor to numpy. "
@@ -71,15 +67,15 @@ def _numpy(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
 def _get_grad(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
     grad = func(*args)
     if grad is not None:
-        here = machine.where(args[0])
+        here = machine.device_of(args[0])
         if machine.label(grad) != here and (here is not None or machine.label(grad) is not CPU):
-            put(grad, here)
+            set_label(grad, here)
     return grad
 
 
 def _set_grad(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
     tensor, grad = args
-    if isinstance(grad, Tensor) and (here := machine.where(tensor)) != (there := machine.where(grad)):
+    if isinstance(grad, Tensor) and (here := machine.device_of(tensor)) != (there := machine.device_of(grad)):
         one, other = (here or CPU), (there or CPU)
         if one.type == other.type:
             raise RuntimeError("assigned grad has data located on a different device")
@@ -95,18 +91,18 @@ def _autograd_grad(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> A
     inputs = args[1] if len(args) > 1 else kwargs.get("inputs")
     places = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs or ())
     for grad, place in zip(result, places, strict=False):
-        if isinstance(grad, Tensor) and isinstance(place, Tensor) and (here := machine.where(place)) is not None:
-            settle(grad, here)
+        if isinstance(grad, Tensor) and isinstance(place, Tensor) and (here := machine.device_of(place)) is not None:
+            label_result(grad, here)
     return result
 
 
 def _hook(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
     tensor, hook = args[0], args[1] if len(args) > 1 else kwargs["hook"]
-    here = machine.where(tensor)
+    here = machine.device_of(tensor)
 
     def labelled(grad: Tensor) -> Any:
         if machine.label(grad) is None and here is not None:
-            put(grad, here)
+            set_label(grad, here)
         return hook(grad)
 
     return func(tensor, labelled)
@@ -114,8 +110,8 @@ def _hook(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
 
 def _deep_copy(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
     result = func(*args, **kwargs)
-    here = machine.where(args[0])
-    return result if here is None else settle(result, here)
+    here = machine.device_of(args[0])
+    return result if here is None else label_result(result, here)
 
 
 # ---------------------------------------------------------------- devices that may meet
@@ -123,31 +119,31 @@ def _deep_copy(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
 
 def _pack(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
     data, lengths, *_ = args
-    there = machine.where(lengths)
+    there = machine.device_of(lengths)
     if there is not None:
         raise RuntimeError(
             f"'lengths' argument should be a 1D CPU int64 tensor, but got {lengths.dim()}D {there} Long tensor"
         )
     packed, sizes = func(*args, **kwargs)
-    here = machine.where(data)
-    return (packed if here is None else settle(packed, here)), sizes
+    here = machine.device_of(data)
+    return (packed if here is None else label_result(packed, here)), sizes
 
 
 def _pad(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
     padded, lengths = func(*args, **kwargs)
-    here = machine.where(args[0])
-    return (padded if here is None else settle(padded, here)), lengths
+    here = machine.device_of(args[0])
+    return (padded if here is None else label_result(padded, here)), lengths
 
 
 def _recurrent(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
     packed = len(args) > 1 and isinstance(args[1], Tensor) and args[1].dtype is torch.int64
     home = common_device(machine, func.__name__, args[:1] + args[2:] if packed else args, kwargs)
-    return func(*args, **kwargs) if home is None else settle(compute(func, args, kwargs, home), home)
+    return func(*args, **kwargs) if home is None else label_result(compute(func, args, kwargs, home), home)
 
 
 def _ctc_loss(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
-    home = machine.where(args[0])
-    return func(*args, **kwargs) if home is None else settle(compute(func, args, kwargs, home), home)
+    home = machine.device_of(args[0])
+    return func(*args, **kwargs) if home is None else label_result(compute(func, args, kwargs, home), home)
 
 
 def _follows_first(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
@@ -156,14 +152,14 @@ def _follows_first(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> A
 
 def _where(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
     if len(args) + len(kwargs) == 1:
-        machine.synchronised("nonzero", machine.where(args[0]))
+        machine.record_sync("nonzero", machine.device_of(args[0]))
     return ordinary(machine, func, args, kwargs)
 
 
 def _numbers_repeated(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
     repeats = args[1] if len(args) > 1 else kwargs.get("repeats", args[0] if args else None)
     if isinstance(repeats, Tensor) and kwargs.get("output_size") is None:
-        machine.synchronised("repeat_interleave", machine.where(repeats))
+        machine.record_sync("repeat_interleave", machine.device_of(repeats))
     return ordinary(machine, func, args, kwargs)
 
 
@@ -175,7 +171,7 @@ def _normal(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
 
 def _not_simulated(what: str) -> Rule:
     def rule(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
-        if machine.where(args[0]) is not None:
+        if machine.device_of(args[0]) is not None:
             raise NotSimulated(what)
         return func(*args, **kwargs)
 

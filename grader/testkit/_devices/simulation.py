@@ -16,7 +16,7 @@ import torch
 from torch import autograd, overrides, serialization
 from torch.utils import _device as default_devices
 
-from grader.border.labels import KEY
+from grader.border.labels import LABEL_ATTRIBUTE
 from grader.testkit._devices.cuda import Replacement, replacements
 from grader.testkit._devices.mode import DeviceMode
 from grader.testkit._devices.parallel import parallel
@@ -31,7 +31,7 @@ _BUILD: Final = re.compile(
     r"|has no attribute '_(cuda|mps|accelerator)_|not linked with support for|dummy base class|ATen_cuda"
     r"|from the '(CUDA|MPS)' backend"
 )
-"""What this build of torch says of devices that it was built without: no answer of a machine that has them."""
+"""Errors of this build of torch that a build with such devices would not raise."""
 
 
 class Simulation:
@@ -154,7 +154,7 @@ class Simulation:
             return None
         if location.startswith("cuda"):
             _check_loaded(self.machine, location)
-        setattr(storage, KEY, self.machine.device(location))
+        setattr(storage, LABEL_ATTRIBUTE, self.machine.device(location))
         return storage
 
 
@@ -178,12 +178,12 @@ def _check_loaded(machine: Machine, location: str) -> None:
 
 
 def _tag(storage: Any) -> str | None:
-    label = getattr(storage, KEY, None)
+    label = getattr(storage, LABEL_ATTRIBUTE, None)
     return None if label is None or label is CPU else str(label)
 
 
 def translated(error: BaseException) -> BaseException:
-    """`NotSimulated` for an error that only tells that this build of torch has no GPUs; else the error itself."""
+    """`NotSimulated` for an error that only means that this build of torch has no GPUs; else the error itself."""
     if isinstance(error, (RuntimeError, AssertionError, AttributeError, TypeError)) and _BUILD.search(str(error)):
         missing = NotSimulated(f"this use of a device ({str(error).splitlines()[0][:200]})")
         missing.__traceback__ = error.__traceback__

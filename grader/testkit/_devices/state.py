@@ -10,7 +10,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from grader.border.labels import KEY
+from grader.border.labels import LABEL_ATTRIBUTE
 
 MAX_EVENTS: Final = 50_000
 PINNED: Final = "_simulated_pinned"
@@ -47,7 +47,7 @@ class Machine:
         mps: whether it has an Apple GPU.
         current: index of the current CUDA device.
         events: transfers and synchronisations as plain data, in order.
-        computing: where the call runs that torch is busy with.
+        computing: the device of the torch call that is running; None for the CPU.
         assumed: where a tensor without a label is taken to be while autograd's engine runs; None means on the CPU.
     """
 
@@ -96,7 +96,7 @@ class Machine:
 
     def cuda(self, index: int) -> torch.device:
         """CUDA device ``index``; the current one for -1."""
-        self.need_cuda()
+        self.require_cuda()
         if index < 0:
             index = self.current
         if index >= self.gpus:
@@ -104,30 +104,30 @@ class Machine:
         return self._cuda[index]
 
     def select(self, index: int) -> int:
-        """Makes a CUDA device the current one (none for -1); gives the one before."""
+        """Makes a CUDA device the current one (none for -1); returns the one before."""
         before = self.current
         if index >= 0:
             self.current = self.cuda(index).index or 0
         return before
 
-    def need_cuda(self) -> None:
-        """Raises what torch does when it first needs a GPU and there is none."""
+    def require_cuda(self) -> None:
+        """Raises what torch raises when it first needs a GPU and the machine has none."""
         if not self.gpus:
             raise RuntimeError(NO_DRIVER)
 
     def label(self, tensor: Tensor) -> torch.device | None:
-        """What a tensor's storage is labelled: nothing, the CPU (while autograd's engine runs), or a device."""
+        """The label of a tensor's storage: None, the CPU (while autograd's engine runs), or a device."""
         try:
-            return tensor.untyped_storage().__dict__.get(KEY)
+            return tensor.untyped_storage().__dict__.get(LABEL_ATTRIBUTE)
         except ValueError:  # a parameter of a lazy module, which has no shape yet
             with torch._C.DisableTorchFunctionSubclass():
-                return tensor.untyped_storage().__dict__.get(KEY)
+                return tensor.untyped_storage().__dict__.get(LABEL_ATTRIBUTE)
         except (NotImplementedError, RuntimeError):
             if tensor.layout is torch.strided:
                 raise NotSimulated("a torch.func transform") from None
             return CPU
 
-    def where(self, tensor: Tensor) -> torch.device | None:
+    def device_of(self, tensor: Tensor) -> torch.device | None:
         """The device that a tensor is on; None for the CPU."""
         label = self.label(tensor)
         if label is None:
@@ -136,7 +136,7 @@ class Machine:
 
     # ------------------------------------------------------------ what happened
 
-    def transferred(
+    def record_transfer(
         self, tensor: Tensor, source: torch.device | None, target: torch.device | None, non_blocking: bool, what: str
     ) -> None:
         """Records a copy between devices, and the wait for it that a copy to the CPU brings."""
@@ -154,9 +154,9 @@ class Machine:
                 }
             )
         if source is not None and target is None and not non_blocking:
-            self.synchronised(what, source)
+            self.record_sync(what, source)
 
-    def synchronised(self, what: str, device: torch.device | None) -> None:
+    def record_sync(self, what: str, device: torch.device | None) -> None:
         """Records that the CPU waited for a device."""
         if device is not None and len(self.events) < MAX_EVENTS:
             self.events.append({"kind": "sync", "what": what, "device": str(device)})
@@ -170,16 +170,16 @@ def pinned(tensor: Tensor) -> bool:
         return False
 
 
-def put(tensor: Tensor, device: torch.device | None) -> Tensor:
+def set_label(tensor: Tensor, device: torch.device | None) -> Tensor:
     """The same tensor, its storage labelled."""
     try:
-        setattr(tensor.untyped_storage(), KEY, CPU if device is None else device)
+        setattr(tensor.untyped_storage(), LABEL_ATTRIBUTE, CPU if device is None else device)
     except (NotImplementedError, RuntimeError):
         raise NotSimulated(f"a {tensor.layout} tensor on {device}") from None
     return tensor
 
 
-def settle(result: Any, device: torch.device) -> Any:
+def label_result(result: Any, device: torch.device) -> Any:
     """The same result, with every tensor in it that has no label yet labelled."""
     if isinstance(result, Tensor):
         try:
@@ -188,10 +188,10 @@ def settle(result: Any, device: torch.device) -> Any:
             if result.layout is torch.strided:
                 raise NotSimulated("a torch.func transform of a GPU tensor") from None
             raise NotSimulated(f"a {result.layout} tensor on {device}") from None
-        if KEY not in found and result.device.type == "cpu":
-            found[KEY] = device
+        if LABEL_ATTRIBUTE not in found and result.device.type == "cpu":
+            found[LABEL_ATTRIBUTE] = device
     elif isinstance(result, (tuple, list)):
         for item in result:
             if isinstance(item, (Tensor, tuple, list)):
-                settle(item, device)
+                label_result(item, device)
     return result

@@ -22,7 +22,7 @@ class Stream:
 
     def synchronize(self) -> None:
         """Waits, for the record."""
-        self._machine.synchronised("Stream.synchronize", self.device)
+        self._machine.record_sync("Stream.synchronize", self.device)
 
     def query(self) -> bool:
         """Always done."""
@@ -71,7 +71,7 @@ class Event:
 
     def synchronize(self) -> None:
         """Waits, for the record."""
-        self._machine.synchronised("Event.synchronize", self._machine.accelerator)
+        self._machine.record_sync("Event.synchronize", self._machine.accelerator)
 
     def wait(self, stream: Any = None) -> None:
         """Nothing to wait for."""

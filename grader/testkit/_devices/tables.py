@@ -41,7 +41,7 @@ LIKE: Final = _names(
     new_empty_strided new_tensor
     """
 )
-"""Constructors that are on the device of their first argument when not told otherwise."""
+"""Constructors that are on the device of their first argument unless they get a ``device``."""
 
 RECURRENT: Final = _names("lstm gru rnn_tanh rnn_relu")
 CONVOLUTIONS: Final = frozenset(f"conv{kind}{n}d" for kind in ("", "_transpose") for n in (1, 2, 3))

@@ -41,14 +41,16 @@ def _exception_of(trouble: states.Trouble, channel: Channel) -> BaseException:
 
 
 def crash(channel: Channel, reason: str) -> BaseException:
+    """The crash to raise, with what crossed the border up to there; ``reason`` completes "your code …"."""
     from grader.border.failures import SubmissionCrashed
 
-    crash = SubmissionCrashed(reason)
-    crash.examples = (tuple(channel.record),)
-    return crash
+    crashed = SubmissionCrashed(reason)
+    crashed.examples = (tuple(channel.record),)
+    return crashed
 
 
 def give_time(channel: Channel, seconds: float) -> None:
+    """Lets the running check take this long from now, where it has a deadline."""
     allow = getattr(channel.transport, "allow", None)
     if allow is not None:
         allow(seconds)

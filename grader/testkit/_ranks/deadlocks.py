@@ -1,4 +1,4 @@
-"""Keeps alive what torch cannot take apart: destroying a process group or a DDP module can wait for ever.
+"""Keeps alive what torch cannot take apart: destroying a process group or a DDP module can deadlock.
 
 Its thread wants the interpreter's lock to drop a reference while the destructor holds that lock. A process that made
 one keeps it until it ends by ``os._exit``.
@@ -12,7 +12,7 @@ _groups: list[object] = []
 
 
 def keep_what_deadlocks() -> list[Any]:
-    """Holds on to every process group and DDP module made from here on; gives the list that fills with the modules."""
+    """Keeps every process group and DDP module made from now on; returns the list to which each module is added."""
     from torch.distributed import distributed_c10d
     from torch.nn.parallel import DistributedDataParallel
 

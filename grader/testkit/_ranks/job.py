@@ -32,10 +32,20 @@ class Job(msgspec.Struct, frozen=True):
     scratch: str = ""
 
 
-class Ends(msgspec.Struct, frozen=True):
-    """The descriptors that a rank keeps: its report, what it prints and its stack dumps, and the bell that rings when
-    any rank has finished; ``hold`` gives end of file when the parent has gone. In a group it says ``ready`` before its
-    function and starts when ``gate`` gives end of file; its function finds neither."""
+class RankDescriptors(msgspec.Struct, frozen=True):
+    """The descriptors that a rank keeps.
+
+    Attributes:
+        ready: to write a byte when the rank has joined its group; closed before its function runs.
+        gate: its end of file lets the function start; closed before that, too.
+        report: to send a `RankReturned` or `RankRaised`.
+        prints: standard output.
+        errors: standard error.
+        dumps: to write stack dumps.
+        hold: its end of file means that the parent has ended.
+        bell_in: can be read once any rank has finished.
+        bell_out: to write a byte when this rank has finished.
+    """
 
     ready: int
     gate: int

@@ -27,7 +27,7 @@ from grader.testkit._ranks.handle import own_lines
 
 SHOWN_BYTES: Final = 4_000
 """How much of what each worker printed is passed on."""
-MOST_LINES: Final = 1_000
+MAX_COUNTED_LINES: Final = 1_000
 _RUNNER: Final = "from grader.testkit._ranks.script import run_script\n\nrun_script()\n"
 """What torchrun's workers run: the module is loaded already where they are forked."""
 
@@ -62,7 +62,7 @@ def launch(function: Callable[..., Any], folder: str, script: str, workers: int,
         for worker in range(workers):
             out, err = (_read(logs, worker, f"{name}.log") for name in ("stdout", "stderr"))
             own = [line for line in own_lines(out).splitlines() if line.strip()]
-            lines.append(len(own[:MOST_LINES]))
+            lines.append(len(own[:MAX_COUNTED_LINES]))
             _show(worker, "\n".join(own), own_lines(err) if code else "")
     return {"exit": code, "lines": lines}
 

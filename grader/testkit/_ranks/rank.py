@@ -27,8 +27,8 @@ from grader.border.output import flush_output, use_output
 from grader.border.service import Service
 from grader.sandbox import kernel
 from grader.testkit._ranks.deadlocks import keep_what_deadlocks
-from grader.testkit._ranks.job import DUMP_SIGNAL, Ends, Job, Spec
-from grader.testkit._ranks.states import RankRaised, RankReturned, Stage
+from grader.testkit._ranks.job import DUMP_SIGNAL, Job, RankDescriptors, Spec
+from grader.testkit._ranks.states import RankRaised, RankReturned, RankStage
 
 
 class Here(msgspec.Struct):
@@ -37,14 +37,12 @@ class Here(msgspec.Struct):
     Attributes:
         bell: readable once any rank has finished.
         wrapped: the DDP modules that were made here.
-        trained_on: for models of `grader.testkit.distributed` that note what they are given.
     """
 
     rank: int
     size: int
     bell: int
     wrapped: list[Any]
-    trained_on: list[list[int]]
 
 
 HEAD_START: Final = 0.015
@@ -63,7 +61,7 @@ def here() -> Here:
     """The rank that this process is.
 
     Raises:
-        RuntimeError: in a process that is none.
+        RuntimeError: in a process that is not a rank.
     """
     if not _here:
         raise RuntimeError("this can be used on a rank only")
@@ -83,30 +81,38 @@ def preload() -> None:
     import torch.optim  # noqa: F401
 
 
-def live(rank: int, job: Job, ends: Ends) -> NoReturn:
+def live(rank: int, job: Job, descriptors: RankDescriptors) -> NoReturn:
     """The whole life of a rank."""
     try:
-        _settle(rank, job, ends)
-        report = _work(rank, job, ends)
+        _settle(rank, job, descriptors)
+        report = _work(rank, job, descriptors)
         flush_output()
-        with open(ends.report, "wb", closefd=False) as pipe:
+        with open(descriptors.report, "wb", closefd=False) as pipe:
             frames.write(pipe, wire.pack(report))
         with contextlib.suppress(OSError):
-            os.write(ends.bell_out, b"!")
-        while os.read(ends.hold, 1):
+            os.write(descriptors.bell_out, b"!")
+        while os.read(descriptors.hold, 1):
             pass
     finally:
         os._exit(70)
 
 
-def _settle(rank: int, job: Job, ends: Ends) -> None:
+def _settle(rank: int, job: Job, descriptors: RankDescriptors) -> None:
     with contextlib.suppress(OSError):
         os.setpgid(0, 0)
     kernel.die_with_parent()
-    use_output(ends.prints, ends.errors)
-    own = {ends.ready, ends.gate, ends.report, ends.dumps, ends.hold, ends.bell_in, ends.bell_out}
+    use_output(descriptors.prints, descriptors.errors)
+    own = {
+        descriptors.ready,
+        descriptors.gate,
+        descriptors.report,
+        descriptors.dumps,
+        descriptors.hold,
+        descriptors.bell_in,
+        descriptors.bell_out,
+    }
     kernel.close_all_but({0, 1, 2} | own)
-    faulthandler.register(DUMP_SIGNAL, file=ends.dumps, all_threads=False)
+    faulthandler.register(DUMP_SIGNAL, file=descriptors.dumps, all_threads=False)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [DUMP_SIGNAL])
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
     for name, value in job.env.items():
@@ -118,20 +124,20 @@ def _settle(rank: int, job: Job, ends: Ends) -> None:
     torch.set_num_threads(1)
     torch.default_generator.manual_seed(0)
     random.seed(0)
-    _here.append(Here(rank, job.size, ends.bell_in, keep_what_deadlocks(), []))
+    _here.append(Here(rank, job.size, descriptors.bell_in, keep_what_deadlocks()))
 
 
-def _work(rank: int, job: Job, ends: Ends) -> RankReturned | RankRaised:
-    stage: Stage = "make"
+def _work(rank: int, job: Job, descriptors: RankDescriptors) -> RankReturned | RankRaised:
+    stage: RankStage = "make"
     scene: dict[Any, Any] = {"rank": rank, "world_size": job.size}
     try:
         if job.group:
             _join(rank, job)
-            _wait_for_start(ends)
+            _wait_for_start(descriptors)
         elif rank:
             time.sleep(HEAD_START)
-        os.close(ends.ready)
-        os.close(ends.gate)
+        os.close(descriptors.ready)
+        os.close(descriptors.gate)
         if job.before is not None:
             _made(job.before, scene)
         args = [_made(spec, scene) for spec in job.args]
@@ -153,10 +159,10 @@ def _work(rank: int, job: Job, ends: Ends) -> RankReturned | RankRaised:
         return RankRaised(stage, Service(ModuleType("ranks"), files).describe(error))
 
 
-def _wait_for_start(ends: Ends) -> None:
+def _wait_for_start(descriptors: RankDescriptors) -> None:
     """Waits for the others: a rank whose function dies at once must not meet one that has yet to join the group."""
-    os.write(ends.ready, b"!")
-    os.read(ends.gate, 1)
+    os.write(descriptors.ready, b"!")
+    os.read(descriptors.gate, 1)
 
 
 def _call(job: Job, args: list[Any], kwargs: dict[str, Any]) -> object:

@@ -12,7 +12,7 @@ import msgspec
 
 from grader.border.messages import Raised, Report
 
-Stage = Literal["make", "call", "look"]
+RankStage = Literal["make", "call", "look"]
 """What raised on a rank: what the check makes before the call, the student's function, or the check's look after it."""
 
 
@@ -32,7 +32,7 @@ class RankReturned(msgspec.Struct, frozen=True, tag=True):
 class RankRaised(msgspec.Struct, frozen=True, tag=True):
     """A rank's report to its parent: an exception."""
 
-    stage: Stage
+    stage: RankStage
     raised: Raised
 
 
@@ -40,7 +40,7 @@ class State(msgspec.Struct, frozen=True, array_like=True):
     """Where one rank was at the end.
 
     Attributes:
-        what: how it stands.
+        what: whether it returned, waits in a collective, runs, ended or raised.
         name: the collective that it waits in, the exception's type, or how the process ended.
         file: the innermost of the student's lines that was running, "" when unknown.
     """
@@ -56,7 +56,7 @@ class RaisedOnRank(msgspec.Struct, frozen=True, array_like=True):
     """An exception on a rank."""
 
     rank: int
-    stage: Stage
+    stage: RankStage
     raised: Raised
 
 

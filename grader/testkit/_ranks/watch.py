@@ -21,9 +21,14 @@ from grader.testkit._ranks.where import is_joining, state_of
 TURN_SECONDS: Final = 0.02
 """How long one wait for news takes at most."""
 QUIET_SECONDS: Final = 0.4
-"""Ranks of which none did anything for so long are looked at: if all wait in a collective, they wait for ever."""
+"""When no rank has done anything for this long (s), each is asked where it is.
+
+If all wait in a collective, it is a deadlock."""
 LOCATE_SECONDS: Final = 0.3
 """How long the ranks may take to write where they are."""
+
+_OUTERMOST: Final = b" in live\n"
+"""How the last line of interest of a stack dump ends: `rank.live` is a rank's outermost function."""
 
 
 class Watch:
@@ -106,7 +111,7 @@ def locate(ranks: Sequence[Rank], job: Job) -> list[State]:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(rank.process, DUMP_SIGNAL)
     until = time.monotonic() + LOCATE_SECONDS
-    while time.monotonic() < until and any(b" in live\n" not in rank.dump for rank in asked):
+    while time.monotonic() < until and any(_OUTERMOST not in rank.dump for rank in asked):
         dumps = {rank.fds["dumps"]: rank for rank in asked if "dumps" in rank.fds}
         for fd in select.select(list(dumps), [], [], TURN_SECONDS)[0]:
             dumps[fd].read("dumps")

@@ -1,4 +1,4 @@
-"""Tells from a stack dump where a rank is: in which collective it waits, and in which of the student's lines.
+"""Reads from a stack dump where a rank is: in which collective it waits, and in which of the student's lines.
 
 Reads text that ``faulthandler`` wrote in a process of the student's: it may say anything, so nothing here trusts it.
 """

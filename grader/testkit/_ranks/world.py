@@ -21,7 +21,7 @@ from grader.border.bounds import WireError
 from grader.border.messages import Raised, SentLine
 from grader.testkit._ranks import rank as rank_process
 from grader.testkit._ranks.handle import Rank, own_lines
-from grader.testkit._ranks.job import Ends, Job
+from grader.testkit._ranks.job import Job, RankDescriptors
 from grader.testkit._ranks.states import RaisedOnRank, RankRaised, RankReturned, State, Trouble
 from grader.testkit._ranks.watch import Watch, place_of
 
@@ -104,7 +104,7 @@ class Pipe:
 
 
 class Shared(NamedTuple):
-    """The pipes that all ranks share; `Ends` says what for."""
+    """The pipes that all ranks share; see the fields of `RankDescriptors`."""
 
     bell: Pipe
     hold: Pipe
@@ -122,7 +122,7 @@ def _fork(number: int, job: Job, shared: Shared) -> Rank:
         own = {name: writer for name, (_, writer) in pipes.items()}
         bell = {"bell_in": shared.bell.reader.fileno(), "bell_out": shared.bell.writer.fileno()}
         start = {"ready": shared.ready.writer.fileno(), "gate": shared.gate.reader.fileno()}
-        rank_process.live(number, job, Ends(**own, **bell, **start, hold=shared.hold.reader.fileno()))
+        rank_process.live(number, job, RankDescriptors(**own, **bell, **start, hold=shared.hold.reader.fileno()))
     with contextlib.suppress(OSError):
         os.setpgid(process, process)
     for reader, writer in pipes.values():
