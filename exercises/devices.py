@@ -1,8 +1,8 @@
-"""Devices: where tensors live, and how data and models get there together.
+"""Devices: where tensors are, and how to bring data and models to the same one.
 
-Every tensor is on a device. Torch computes only with tensors that are on the same one, and it never moves them by
-itself: each move is a line of your code. A good program works on any machine, moves things once, and does not make
-the GPU wait for Python.
+Every tensor is on a device. Torch computes only with tensors that are on the same device, and it never moves them by
+itself: your code makes each move. A good program works on any machine, moves things once, and does not make the GPU
+wait for Python.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def to_device(batch: Any, device: torch.device, non_blocking: bool = False) -> A
     Args:
         batch: a tensor; or a dict, list, tuple or named tuple of batches; or anything else.
         device: where to move the tensors.
-        non_blocking: passed on to each move. From pinned memory, the CPU need not wait for it then.
+        non_blocking: passed on to each move. If True, the CPU does not wait for moves from pinned memory.
 
     Returns:
         The same structure with each tensor on ``device``: a dict for a dict (same keys), a list for a list, a tuple for
@@ -161,7 +161,7 @@ class ScaledAttentionMask(nn.Module):
         raise NotImplementedError("write `ScaledAttentionMask.__init__` here")
 
     def forward(self, scores: Tensor) -> Tensor:
-        """``scores`` of shape ``(..., t, t)`` with ``t <= size``: divided by the square root of ``t``, and minus
+        """``scores`` of shape ``(..., t, t)`` with ``t <= size``: divided by the square root of ``t``, with minus
         infinity above the diagonal. The result is on the same device as ``scores`` (where the module is, too)."""
         # take the part of the mask that is needed
         raise NotImplementedError("write `ScaledAttentionMask.forward` here")
@@ -172,12 +172,12 @@ def prepare(model: nn.Module, device: torch.device, lr: float) -> tuple[nn.Modul
 
     Args:
         model: a model on any device.
-        device: where it shall be.
+        device: where it must be.
         lr: the learning rate.
 
     Returns:
-        ``(model, optimizer)``: the moved model, and a plain ``torch.optim.SGD`` over the very parameters of that model,
-        all of them.
+        ``(model, optimizer)``: the moved model, and a plain ``torch.optim.SGD`` over exactly the parameters of that
+        model.
 
     Read: PyTorch docs, `torch.optim` ("Constructing it") and `nn.Module.to`.
     """
@@ -185,7 +185,7 @@ def prepare(model: nn.Module, device: torch.device, lr: float) -> tuple[nn.Modul
 
 
 def train_on(model: nn.Module, loader: Iterable[tuple[Tensor, Tensor]], device: torch.device, lr: float) -> list[float]:
-    """One epoch of training on a device, without making it wait.
+    """One epoch of training on a device, without making the device wait.
 
     Plain SGD on the cross-entropy (mean over each batch). A GPU works through a queue that Python fills. Reading a
     value (``.item()``, ``.cpu()``, ``print``) makes Python wait until the queue is empty: a *synchronisation*. So:
@@ -231,7 +231,7 @@ class DeviceTrainer:
     """
 
     def __init__(self, device: torch.device) -> None:
-        """Keeps the device."""
+        """Stores the device."""
         raise NotImplementedError("write `DeviceTrainer.__init__` here")
 
     def prepare_model(self, model: nn.Module) -> nn.Module:
@@ -264,7 +264,7 @@ class DeviceTrainer:
 def loader_for(dataset: Dataset[Any], batch_size: int, device: torch.device) -> DataLoader[Any]:
     """A loader for training on a device.
 
-    From pinned (page-locked) memory, batches travel faster to a CUDA device. For other devices pinning is a waste.
+    From pinned (page-locked) memory, batches reach a CUDA device faster. For other devices pinning only costs time.
 
     Args:
         dataset: the rows. All of them come, in batches of `batch_size`; in which order is up to you.
@@ -287,9 +287,9 @@ def loader_for(dataset: Dataset[Any], batch_size: int, device: torch.device) -> 
 def time_matmul(n: int, device: torch.device, repeats: int = 3) -> float:
     """How long a matrix product takes on a device.
 
-    Honest timing has three rules. The first product pays for what happens once (loading kernels, growing memory), so
-    make one before you begin: a warm-up. Other programs disturb, so repeat and take the *best* time. And a GPU works
-    while Python runs ahead: read the clock only after ``torch.cuda.synchronize``, before and after each product.
+    Correct timing has three rules. The first product takes longer (kernels are loaded, memory is allocated), so make
+    one before you begin: a warm-up. Other programs slow the computer down, so repeat and take the *best* time. And a
+    GPU works while Python goes on: read the clock only after ``torch.cuda.synchronize``, before and after each product.
 
     Args:
         n: both matrices are n × n, made on the device before the clock starts.

@@ -1,11 +1,11 @@
 """DistributedDataParallel: many processes train one model.
 
 Every process, a *rank*, runs the same program with a copy of the model and its own share of the rows. After each
-backward the ranks average their gradients, so that all copies take the same step and stay equal. What they say to
-each other are *collectives* (all_reduce, broadcast, barrier ...): a collective ends only when every rank has called it.
-A rank that does not call it leaves all others waiting for ever.
+backward the ranks average their gradients, so that all copies take the same step and stay equal. They communicate by
+*collectives* (all_reduce, broadcast, barrier ...): a collective returns only when every rank has called it. If one rank
+does not call it, all others wait for ever.
 
-``torchrun --nproc-per-node=2 ddp.py`` starts two ranks and tells each, by environment variables, which one it is.
+``torchrun --nproc-per-node=2 ddp.py`` starts two ranks; environment variables say which one each is.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from torch.utils.data import DataLoader, Dataset, DistributedSampler, TensorData
 
 
 def read_env(environ: Mapping[str, str]) -> tuple[int, int, int]:
-    """Who this process is, from the variables that torchrun sets.
+    """The rank of this process, from the variables that torchrun sets.
 
     Args:
         environ: the environment, ``os.environ`` or a dict like it. It is only read.
 
     Returns:
         ``(rank, local_rank, world_size)`` as ints: the number of this process among all (``RANK``), its number among
-        those on the same machine (``LOCAL_RANK``), and how many there are in all (``WORLD_SIZE``). A process that
-        nobody started by torchrun finds none of them: it is alone, ``(0, 0, 1)``.
+        those on the same machine (``LOCAL_RANK``), and how many there are in all (``WORLD_SIZE``). A process that was
+        not started by torchrun finds none of them: it is on its own, ``(0, 0, 1)``.
 
     Example:
         >>> read_env({"RANK": "5", "LOCAL_RANK": "1", "WORLD_SIZE": "8"})
@@ -49,14 +49,14 @@ def read_env(environ: Mapping[str, str]) -> tuple[int, int, int]:
 
 
 def choose_backend(device_type: str, system: str) -> str:
-    """The library by which the ranks talk.
+    """The library that the ranks communicate with.
 
     Args:
         device_type: ``"cuda"``, ``"cpu"``, ``"mps"`` ...: the ``type`` of a ``torch.device``.
-        system: the operating system as ``platform.system()`` says it: ``"Linux"``, ``"Windows"``, ``"Darwin"``.
+        system: the operating system as ``platform.system()`` returns it: ``"Linux"``, ``"Windows"``, ``"Darwin"``.
 
     Returns:
-        ``"nccl"`` for CUDA, but not on Windows, where there is none; ``"gloo"`` for everything else.
+        ``"nccl"`` for CUDA, except on Windows, which has no NCCL; ``"gloo"`` for everything else.
 
     Example:
         >>> choose_backend("cuda", "Linux"), choose_backend("cuda", "Windows"), choose_backend("cpu", "Linux")
@@ -71,12 +71,12 @@ def choose_backend(device_type: str, system: str) -> str:
 
 
 def ddp_setup(rank: int, world_size: int) -> None:
-    """Joins the process group; every rank calls it once, and it returns when all are there.
+    """Joins the process group; every rank calls it once, and it returns when all ranks have joined.
 
-    The ranks meet at ``MASTER_ADDR``:``MASTER_PORT``. torchrun has set both; then they must stay as they are. Where
-    one is not set, this function sets it in ``os.environ``: one machine, any free port that all ranks agree on.
-    The backend follows the rule of `choose_backend`. If there is CUDA, the current device becomes the one with the
-    number ``LOCAL_RANK``, or, where that is not set, the rank modulo the number of devices.
+    The ranks meet at ``MASTER_ADDR``:``MASTER_PORT``. If they are set already (torchrun does this), they must not
+    change. Where one is not set, this function sets it in ``os.environ``: one machine, any free port that all ranks
+    agree on. The backend follows the rule of `choose_backend`. If there is CUDA, the current device becomes the one
+    with the number ``LOCAL_RANK``, or, where that is not set, the rank modulo the number of devices.
 
     Args:
         rank: the number of this process, from 0. (It need not be in the environment.)
@@ -121,9 +121,9 @@ def ddp_cleanup() -> None:
 def sharded_loader(dataset: Dataset, batch_size: int, rank: int, world_size: int, seed: int) -> DataLoader:
     """This rank's share of a dataset, in batches.
 
-    In every epoch the rows are shuffled and dealt out: no row goes to two ranks. All ranks get equally many; the rows
-    that are left over when ``world_size`` does not divide the dataset are dropped for that epoch. Every rank has
-    the same number of batches: a rank with one more would wait for the others for ever.
+    In every epoch the rows are shuffled and divided among the ranks: no row goes to two ranks. All ranks get equally
+    many; the rows that are left over when ``world_size`` does not divide the dataset are dropped for that epoch. Every
+    rank has the same number of batches: a rank with one more batch would wait for the others for ever.
 
     Args:
         dataset: has a length, the same on all ranks.
@@ -145,20 +145,20 @@ def sharded_loader(dataset: Dataset, batch_size: int, rank: int, world_size: int
 
     Read: PyTorch docs, `torch.utils.data.distributed.DistributedSampler` (mind ``drop_last``); Raschka, appendix A.9.3.
     """
-    # solution: the sampler shuffles and deals; drop_last is its own, or rows come twice to make the shares equal
+    # solution: the sampler shuffles and divides; with drop_last of its own, or it repeats rows to make the shares equal
     sampler = DistributedSampler(dataset, num_replicas=world_size, rank=rank, shuffle=True, seed=seed, drop_last=True)
     return DataLoader(dataset, batch_size=batch_size, sampler=sampler)
     # end
 
 
 def average_gradients(model: nn.Module) -> None:
-    """Makes the gradients of all ranks equal: each becomes their mean. This is what DDP does behind your back.
+    """Makes the gradients of all ranks equal: each becomes their mean. DDP does the same automatically.
 
-    Every rank calls it after its own ``backward()``. Afterwards ``p.grad`` of every parameter is the mean over all
-    ranks of what it was there. A parameter without a gradient (then it has none on any rank) stays without.
+    Every rank calls it after its own ``backward()``. Afterwards ``p.grad`` of every parameter is the mean of its
+    gradients on all ranks. A parameter without a gradient (then it has none on any rank) still has none.
 
     Args:
-        model: a plain module, the same on every rank, but for its gradients.
+        model: a plain module, the same on every rank, except for its gradients.
 
     Example:
         ::
@@ -181,12 +181,12 @@ def average_gradients(model: nn.Module) -> None:
 def wrap(model: nn.Module, device: torch.device) -> DDP:
     """The model on its device, inside DistributedDataParallel.
 
-    DDP looks at the parameters when it is made: where they are then is where they must stay. On a CUDA device it is
-    told so with ``device_ids=[that device]``; for any other device ``device_ids`` is left out.
+    DDP uses the parameters that it finds when it is made: they must not move after that. For a CUDA device pass
+    ``device_ids=[that device]``; for any other device ``device_ids`` is left out.
 
     Args:
         model: a plain module.
-        device: where it shall be; of type ``"cuda"``, with an index, or ``"cpu"``.
+        device: where it must be; of type ``"cuda"``, with an index, or ``"cpu"``.
 
     Returns:
         The DDP module. Calling it and then ``backward()`` averages the gradients over the ranks.
@@ -218,13 +218,14 @@ def train(
 ) -> dict[str, Tensor]:
     """Trains one model on all ranks together: plain SGD on the cross-entropy of logits.
 
-    The group is set up already, and stays so. Each epoch goes over the rows that `sharded_loader` deals to this rank,
-    with a new shuffle. Each step uses the mean gradient over all ranks: where ``world_size * batch_size`` divides
-    the rows, the result is that of one process which takes the ranks' batches joined together.
+    The process group is set up already, and still is afterwards. Each epoch goes over the rows that `sharded_loader`
+    gives to this rank, with a new shuffle. Each step uses the mean gradient over all ranks: where ``world_size *
+    batch_size`` divides the rows, the result is the same as that of one process that trains on the ranks' batches
+    joined together.
 
     Args:
         rank, world_size: which rank this is, of how many.
-        model: on every rank of the same shape, but perhaps with other numbers: rank 0's count.
+        model: of the same architecture on every rank, but perhaps with different weights: rank 0's weights are used.
         dataset: pairs ``(features, label)``, the same on all ranks.
         epochs: how often to go over the rows.
         lr: the learning rate.
@@ -245,7 +246,7 @@ def train(
     Read: Raschka, appendix A.9.3 "Training with multiple GPUs"; "Deep Learning with GPU", DistributedDataParallel;
     PyTorch tutorial "Getting Started with Distributed Data Parallel".
     """
-    # solution: one training loop as ever, with a wrapped model, a dealt loader, and set_epoch
+    # solution: the usual training loop, with a wrapped model, a sharded loader, and set_epoch
     device = torch.device("cuda", torch.cuda.current_device()) if torch.cuda.is_available() else torch.device("cpu")
     loader = sharded_loader(dataset, batch_size, rank, world_size, seed)
     net = wrap(model, device)
@@ -262,7 +263,7 @@ def train(
 
 
 def global_accuracy(model: nn.Module, loader: DataLoader) -> float:
-    """How many of all ranks' rows the model gets right: one number, the same on every rank.
+    """The fraction of all ranks' rows that the model gets right: one number, the same on every rank.
 
     Every rank calls it with a loader of its own rows. The loaders may have different numbers of rows, and of batches;
     a rank may even have none.
@@ -298,8 +299,8 @@ def global_accuracy(model: nn.Module, loader: DataLoader) -> float:
 def save_on_rank0(model: nn.Module, path: str | Path) -> None:
     """Saves the weights once, for all ranks.
 
-    All ranks call it. Rank 0 alone writes; the others wait, so that when it returns, on any rank, the file is there
-    and complete.
+    All ranks call it. Only rank 0 writes; the others wait, so that when the function returns, on any rank, the file
+    exists and is complete.
 
     Args:
         model: inside DistributedDataParallel, or a plain module.
@@ -326,11 +327,11 @@ def save_on_rank0(model: nn.Module, path: str | Path) -> None:
 
 
 def main() -> None:
-    """A whole program: sets up, trains a small model on toy data, says how it went, and cleans up.
+    """A whole program: sets up, trains a small model on toy data, prints the result, and cleans up.
 
-    It runs under ``torchrun --nproc-per-node=2 ddp.py``, where each worker finds its number in the environment, and
-    alone, by ``python ddp.py``, where there is nothing in the environment. It takes no arguments, prints one line, on
-    rank 0 only, and ends with exit code 0, out of the process group.
+    It runs under ``torchrun --nproc-per-node=2 ddp.py``, where each worker finds its rank in the environment, and
+    alone, by ``python ddp.py``, where the environment has none of these variables. It takes no arguments, prints one
+    line, on rank 0 only, and ends with exit code 0, after it has left the process group.
 
     Example:
         .. code-block:: text
@@ -340,7 +341,7 @@ def main() -> None:
 
     Read: PyTorch docs, "torchrun (Elastic Launch)"; Raschka, appendix A.9.3 "Training with multiple GPUs".
     """
-    # solution: everything is there already
+    # solution: you have written all the parts already
     rank, _, world_size = read_env(os.environ)
     ddp_setup(rank, world_size)
     try:

@@ -1,7 +1,7 @@
-"""The training loop: forward, loss, backward, step; and measuring how well it went without disturbing it.
+"""The training loop: forward, loss, backward, step; and evaluating a model without changing it.
 
-The loop is five lines that everybody knows, and each can be wrong in a way that still trains, a little worse.
-What helps: know in which mode the model is, what is in ``.grad``, and over how many examples a mean is taken.
+The loop has five lines, and a mistake in any of them may still let the model train, only a little worse. So always know
+in which mode the model is, what is in ``.grad``, and over how many examples a mean is taken.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from torch.utils.data import DataLoader
 def train_step(model: nn.Module, features: Tensor, labels: Tensor, optimizer: Optimizer) -> float:
     """One step of training on one batch.
 
-    The loss is the cross-entropy of the model's output (logits, no probabilities), mean over the batch.
+    The loss is the cross-entropy of the model's output (logits, not probabilities), mean over the batch.
 
     Args:
         model: in training mode; gives logits of shape ``(n, C)``.
@@ -53,10 +53,10 @@ def train_step(model: nn.Module, features: Tensor, labels: Tensor, optimizer: Op
 
 
 def train_epoch(model: nn.Module, loader: DataLoader, optimizer: Optimizer) -> float:
-    """One pass through the training data: a step per batch, in the loader's order.
+    """One pass over the training data: one step per batch, in the loader's order.
 
     Args:
-        model: in any mode. The whole model is in training mode while it learns, and when this function returns.
+        model: in any mode. The whole model is in training mode while it is trained, and when this function returns.
         loader: gives ``(features, labels)``; at least one batch. The last batch may be shorter than the others, or
             the loader may leave it out (so ``len(loader.dataset)`` need not be the number of examples seen).
         optimizer: holds the model's parameters.
@@ -90,7 +90,7 @@ def fit(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[fl
 
     Args:
         model: in training mode; gives logits.
-        loader: gives ``(features, labels)``. Go through it once per epoch, from beginning to end.
+        loader: gives ``(features, labels)``. Iterate over it once per epoch, from beginning to end.
         epochs: how many times, 0 or more.
         lr: the learning rate.
 
@@ -119,7 +119,7 @@ def fit(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[fl
 
 
 def evaluate(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
-    """Measure a model without leaving a trace.
+    """Evaluate a model without changing it.
 
     Args:
         model: in any mode; some of its submodules may be in training mode and others not. It runs in eval
@@ -141,7 +141,7 @@ def evaluate(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
 
     Read: Raschka, appendix A.7 "A typical training loop"; PyTorch docs, `nn.Module.eval`, `torch.no_grad`.
     """
-    # solution: note the flags; add up; put the flags back whatever happens
+    # solution: save the flags; add up; restore the flags whatever happens
     flags = {module: module.training for module in model.modules()}
     model.eval()
     loss, right, count = 0.0, 0, 0
@@ -225,15 +225,15 @@ def fit_best(model: nn.Module, train_loader: DataLoader, val_loader: DataLoader,
     Args:
         model: gives logits.
         train_loader: gives ``(features, labels)``.
-        val_loader: the same; its last batch may be short. Nothing is learnt from it: it moves neither
-            parameters nor buffers.
+        val_loader: the same; its last batch may be short. It is not trained on: it changes neither parameters nor
+            buffers.
         epochs: at least 1.
         lr: the learning rate.
 
     Returns:
         The lowest validation loss that was measured after an epoch, a Python float. The model has the parameters
-        **and buffers** that it had then; if two epochs have the same loss, those of the first. The
-        model as it was before the first epoch does not take part.
+        **and buffers** that it had then; if two epochs have the same loss, those of the first. The model as it was
+        before the first epoch is not a candidate.
 
     Example:
         >>> data = [(torch.tensor([1.0]), 0), (torch.tensor([-1.0]), 1)]
@@ -242,7 +242,7 @@ def fit_best(model: nn.Module, train_loader: DataLoader, val_loader: DataLoader,
         >>> best == evaluate(model, loader)[0]
         True
 
-    Read: PyTorch docs, `nn.Module.state_dict` (what does it hand out: copies, or the tensors themselves?) and
+    Read: PyTorch docs, `nn.Module.state_dict` (what does it return: copies, or the tensors themselves?) and
     `copy.deepcopy`; *Deep Learning with GPU*, training checklist.
     """
     # solution: a copy at each new best, and load it in the end
@@ -259,12 +259,12 @@ def fit_best(model: nn.Module, train_loader: DataLoader, val_loader: DataLoader,
 
 
 def clip_and_step(model: nn.Module, loss: Tensor, optimizer: Optimizer, max_norm: float) -> float:
-    """One step with a bound on its length: gradients that are too large as a whole are scaled down.
+    """One step with clipped gradients: if they are too large, all of them are scaled down together.
 
     Args:
         model: its parameters get their gradients here; a parameter may be frozen.
         loss: a scalar with a graph, from the model. There are no gradients left over from before:
-            clearing them is the caller's business.
+            the caller clears them.
         optimizer: holds the model's parameters.
         max_norm: if the norm of **all** gradients together, as one long vector, is larger than this, then all are
             multiplied by the one factor that makes it this large; otherwise they stay.

@@ -1,4 +1,4 @@
-"""Checks of autograd: gradients by torch and by hand, where they are kept, and the modes of a model.
+"""Checks of autograd: gradients by autograd and by differences, where they are stored, and the modes of a model.
 
 Never decide what the contract leaves open: whether `predict_logits` detaches or never records, whether gradients are
 found by `torch.autograd.grad` or by `backward`, what the functions that return nothing return.
@@ -111,7 +111,7 @@ def test_a_second_call_on_the_same_graph(submission: Submission) -> None:
 @exercise("autograd.gradients")
 @pytest.mark.parametrize("stale", [False, True])
 def test_no_grad_is_touched(submission: Submission, stale: bool) -> None:
-    """Every .grad is what it was, None or an old gradient: of the parameters and of all other leaves."""
+    """Every .grad is unchanged, None or an old gradient: for the parameters and for all other leaves."""
     problem = submission.there(autograd.problem, 5, unused=True, stale=stale)
     (found,) = submission.there(autograd.differentiate, submission.gradients, problem)
     after = submission.there(autograd.problem_grads, problem)
@@ -134,7 +134,8 @@ def test_agrees_with_the_true_gradient(submission: Submission, x: Tensor) -> Non
 @exercise("autograd.numerical_gradient")
 @given(x=tensors(((1, 3), (1, 3)), dtype=torch.float64), eps=st.sampled_from([0.5, 0.1, 1e-3]))
 def test_error_of_central_differences(submission: Submission, x: Tensor, eps: float) -> None:
-    """With a large step, cubes show which differences were taken: central ones are off by eps squared exactly."""
+    """With a large eps, the gradient of a cube shows that central differences were taken: their error is exactly eps
+    squared."""
     weights = torch.arange(1, x.numel() + 1, dtype=x.dtype).reshape(x.shape)
     found = submission.numerical_gradient(autograd.sum_of_cubes, x, eps)
     assert_close(found, weights * (3 * x**2 + eps**2))
@@ -143,7 +144,7 @@ def test_error_of_central_differences(submission: Submission, x: Tensor, eps: fl
 @exercise("autograd.numerical_gradient")
 @given(x=tensors(((1, 3), (1, 3)), dtype=torch.float64))
 def test_one_element_moves_at_a_time(submission: Submission, x: Tensor) -> None:
-    """Where all elements are coupled, each is moved alone while the others stay."""
+    """Where all elements depend on each other, each one is changed alone while the others stay the same."""
     found = submission.numerical_gradient(autograd.square_of_sum, x, eps=0.25)
     assert_close(found, (2 * x.sum()).expand(x.shape))
 
@@ -190,7 +191,7 @@ def test_without_a_gradient_nothing_moves(submission: Submission, grads: list[bo
 
 @exercise("autograd.sgd_step")
 def test_in_the_memory_of_the_parameter(submission: Submission) -> None:
-    """The same tensors with the same memory hold the new numbers: whoever shares that memory sees the step."""
+    """The same tensors with the same memory hold the new numbers: other tensors that share this memory see the step."""
     found, moved, _ = step(submission, 0.5)
     assert_equal([facts["kept"] for facts in found], [True] * 4, what="whether the list still holds the same tensors")
     assert_close([facts["memory"] for facts in found], moved, what="the memory that the parameters had at first")
@@ -198,7 +199,7 @@ def test_in_the_memory_of_the_parameter(submission: Submission) -> None:
 
 @exercise("autograd.sgd_step")
 def test_leaves_stay_leaves_with_their_gradients(submission: Submission) -> None:
-    """Parameters stay leaves that require grad, their gradients are what they were, and nothing is recorded."""
+    """Parameters stay leaves that require grad, their gradients are unchanged, and nothing is recorded."""
     found, moved, grads = step(submission, 0.5, grads=[True, False, True, True])
     assert_close([facts["value"] for facts in found], moved, what="the parameters")
     assert_equal([facts["is_leaf"] for facts in found], [True] * 4, what="is_leaf of the parameters")
@@ -244,7 +245,7 @@ MODES: list[dict[str, bool]] = [
 @exercise("autograd.predict_logits")
 @pytest.mark.parametrize("kind", ["mlp", "norm", "dropout", "functional", "tied", "hooked"])
 def test_output_in_eval_mode(submission: Submission, kind: str) -> None:
-    """The result is what calling the model in eval mode gives: no dropout, running statistics, hooks and all."""
+    """The result is the output of the model in eval mode: no dropout, running statistics, and hooks are run."""
     x = recipes.normal((5, 4), 1)
     submission.there(probes.start_global, 0)
     model = submission.there(recipes.model, kind, 2)
@@ -265,7 +266,7 @@ def test_result_has_no_graph(submission: Submission, x_requires_grad: bool) -> N
 @exercise("autograd.predict_logits")
 @pytest.mark.parametrize("flags", MODES, ids=["train", "one_eval", "outermost_eval", "several_eval", "eval"])
 def test_every_training_flag_is_as_before(submission: Submission, flags: dict[str, bool]) -> None:
-    """The model and each submodule have the training flag that they had, and buffers do not move."""
+    """The model and each submodule have the training flag that they had before, and buffers do not change."""
     x = recipes.normal((4, 4), 1)
     submission.there(probes.start_global, 0)
     model = submission.there(recipes.model, "dropout", 4, flags)
@@ -283,10 +284,10 @@ def test_every_training_flag_is_as_before(submission: Submission, flags: dict[st
 @exercise("autograd.Cube")
 @given(x=tensors(EDGE_SHAPES, dtype=torch.float64), seed=SEEDS)
 def test_cube_and_its_gradient(submission: Submission, x: Tensor, seed: int) -> None:
-    """apply gives x³; the gradient at x is 3x² times whatever gradient arrives; x itself is not changed."""
+    """apply gives x³; the gradient with respect to x is 3x² times grad_output; x itself is not changed."""
     weight = recipes.normal(x.shape, seed, torch.float64)
     found = submission.there(autograd.apply_once, submission.Cube, x, weight)
-    assert_close(found, (x**3, 3 * x**2 * weight, x), what="apply(x), the gradient at x, and x afterwards")
+    assert_close(found, (x**3, 3 * x**2 * weight, x), what="apply(x), the gradient with respect to x, and x afterwards")
 
 
 @exercise("autograd.Cube")
@@ -331,7 +332,7 @@ def check_accumulated(submission: Submission, kind: str, sizes: list[int], loss:
 @exercise("autograd.accumulate_gradients")
 @pytest.mark.parametrize("sizes", [[4, 4, 1], [1, 6], [2, 5, 3], [3, 3], [5]], ids=str)
 def test_as_one_big_batch(submission: Submission, sizes: list[int]) -> None:
-    """The gradient is that of the mean over all examples, whether batches are equal or the last one is short."""
+    """The gradient is that of the mean loss over all examples, whether batches are equally large or not."""
     check_accumulated(submission, "mlp", sizes, autograd.cross_entropy, 1, stale=False)
 
 
@@ -345,5 +346,5 @@ def test_old_gradients_do_not_leak_in(submission: Submission, sizes: list[int]) 
 @exercise("autograd.accumulate_gradients")
 @pytest.mark.parametrize("kind", ["linear", "tied", "frozen"])
 def test_tied_and_frozen_parameters(submission: Submission, kind: str) -> None:
-    """Shared weights get their gradient once, and frozen ones do no harm; any loss function will do."""
+    """It works with shared and with frozen weights, and with any loss function."""
     check_accumulated(submission, kind, [3, 2], autograd.squared_error, 3, stale=True)

@@ -1,4 +1,4 @@
-"""Checks of checkpoints: what is in the files, what is left after a crash, and how training goes on.
+"""Checks of checkpoints: what is in the files, what is left after a crash, and how training continues.
 
 Never decide what the contract leaves open: how the file of a checkpoint is laid out, whether a temporary file is left
 over, whether a crash leaves the old file or none, which exception reports weights that do not fit, whether values are
@@ -45,7 +45,9 @@ def assert_file_holds(found: tuple[str, Any], expected: dict[str, Tensor], what:
     kind, content = found
     assert_that(kind != "nothing", f"{what}: no file at `path`")
     assert_that(kind != "broken", f"{what}: it is not a file that torch.save wrote")
-    assert_that(kind != "objects", f"{what}: more than weights: torch.load(path, weights_only=True) refuses it")
+    assert_that(
+        kind != "objects", f"{what}: more than weights are in it: torch.load(path, weights_only=True) refuses it"
+    )
     assert_close(content, expected, what=what)
 
 
@@ -70,8 +72,8 @@ def assert_old_file_untouched(submission: Submission, path: Remote) -> None:
     """Fails if what was saved last was written into the file that `files.link` gave a second name."""
     assert_that(
         submission.there(files.link_untouched, path),
-        "what is new was written into the old file, and a crash half-way would have left neither. "
-        "Write another file, and let it take the place of the old one in one step",
+        "the new weights were written into the old file: a crash half-way would destroy the old ones. "
+        "Write another file, and replace the old one with it in one step",
     )
 
 
@@ -99,8 +101,8 @@ def test_a_model_on_a_gpu(submission: Submission) -> None:
 
 @exercise("checkpoints.save_weights")
 def test_a_second_save_replaces_the_first(submission: Submission) -> None:
-    """Saving to a path where there is a file already puts the new weights there, by replacing the file: whoever
-    has the old file open still sees a whole file."""
+    """Saving to a path where there is a file already replaces that file by a new one: a program that has the old file
+    open still sees a whole file."""
     path = submission.there(files.new_path)
     submission.save_weights(submission.there(recipes.model, "mlp", 1), path)
     submission.there(files.link, path)
@@ -121,7 +123,7 @@ def test_a_crash_leaves_no_broken_file(submission: Submission, room: int, before
     kind, content = submission.there(files.contents, path)
     assert_that(
         kind in ("nothing", "weights"),
-        f"the process was killed when it had written {room} bytes, and left a broken file at `path`",
+        f"the process was killed when it had written {room} bytes, and a broken file was left at `path`",
     )
     if kind == "weights" and before:
         assert_close(content, weights_of("mlp", 1), what="the file after a crash in a second save")
@@ -135,13 +137,13 @@ def test_a_crash_leaves_no_broken_file(submission: Submission, room: int, before
 @exercise("checkpoints.load_weights")
 @pytest.mark.parametrize("kind", ["mlp", "norm", "tied", "frozen", "buffers"])
 def test_the_weights_of_the_file(submission: Submission, kind: str) -> None:
-    """Afterwards the model has the weights and buffers of the file, and it is this very model that is returned."""
+    """Afterwards the model has the weights and buffers of the file, and this same model is returned."""
     path = submission.there(files.weights_file, kind, 1)
     model = submission.there(recipes.model, kind, 2)
     seen = observe(submission.load_weights, model, path, CPU)
     assert_close(submission.there(probes.state, model), weights_of(kind, 1), what="the model's state_dict afterwards")
     assert_equal(submission.there(probes.trainable, model), probes.trainable(recipes.model(kind, 2)))
-    assert_that(seen.returned == "0", "the model that was given is not what is returned")
+    assert_that(seen.returned == "0", "the function does not return the model that was given")
 
 
 @exercise("checkpoints.load_weights")
@@ -160,7 +162,7 @@ def test_saved_on_a_gpu_that_is_not_here(submission: Submission, location: str) 
 @pytest.mark.parametrize("location", ["cpu", "cuda:0", "cuda:5"])
 @pytest.mark.parametrize("device", ["cuda:0", "cuda:1", "cpu"])
 def test_the_model_ends_on_the_device(submission: Submission, device: str, location: str, before: str) -> None:
-    """The model ends on the device that was asked for, wherever it was, and wherever the weights were saved."""
+    """The model ends on the device that was passed, wherever it was before, and wherever the weights were saved."""
     path = submission.there(files.weights_file, "norm", 1, location=location)
     submission.there(devices.start, gpus=2)
     model = submission.there(files.placed, "norm", 2, before)
@@ -175,13 +177,19 @@ def test_the_model_ends_on_the_device(submission: Submission, device: str, locat
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"leave_out": "2.bias"}, "the file has no 2.bias, and no error is raised: the model keeps old numbers there"),
-        ({"extra": "4.weight"}, "the file has a 4.weight that the model has not, and no error is raised"),
+        (
+            {"leave_out": "2.bias"},
+            "the file has no 2.bias, and no error is raised: the model keeps its old numbers there",
+        ),
+        (
+            {"extra": "4.weight"},
+            "the file has 4.weight, which the model does not have, and no error is raised",
+        ),
     ],
     ids=["an entry too few", "an entry too many"],
 )
 def test_a_file_that_does_not_fit(submission: Submission, change: dict[str, str], sentence: str) -> None:
-    """A file with an entry too few, or one too many, raises an error."""
+    """A file with a missing entry, or with an extra entry, raises an error."""
     path = submission.there(files.weights_file, "mlp", 1, **change)
     assert_refused(submission.load_weights, submission.there(recipes.model, "mlp", 2), path, CPU, sentence=sentence)
 
@@ -247,7 +255,7 @@ def test_training_goes_on_as_if_it_had_not_stopped(submission: Submission, kind:
 @exercise("checkpoints.save_checkpoint")
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 def test_training_on_a_gpu_goes_on(submission: Submission, optimizer: str) -> None:
-    """It is the same with a model on a GPU: the random numbers of the CPU stay with the CPU."""
+    """It also works with a model on a GPU: the state of the CPU's random numbers stays on the CPU."""
     submission.there(devices.start, gpus=1)
     path = submission.there(files.new_path, "checkpoint.pt")
     model, made = start(submission.there, "norm", optimizer, device="cuda:0")
@@ -263,7 +271,7 @@ def test_training_on_a_gpu_goes_on(submission: Submission, optimizer: str) -> No
 @exercise("checkpoints.save_checkpoint")
 @pytest.mark.parametrize("epoch", [0, 1, 6, 29])
 def test_the_next_epoch(submission: Submission, epoch: int) -> None:
-    """resume returns the number of the epoch to go on with: the one after the epoch that was saved."""
+    """resume returns the number of the next epoch: the saved epoch plus one."""
     path = submission.there(files.new_path, "checkpoint.pt")
     model = submission.there(recipes.model, "linear", 1)
     made = submission.there(files.optimizer, model)
@@ -305,7 +313,7 @@ def test_saving_changes_nothing(submission: Submission, kind: str, optimizer: st
 
 @exercise("checkpoints.save_checkpoint")
 def test_the_latest_checkpoint_counts(submission: Submission) -> None:
-    """A second save to the same path replaces the first one, as a whole and in one step."""
+    """A second save to the same path replaces the first one, completely and in one step."""
     path = submission.there(files.new_path, "checkpoint.pt")
     model, made = start(submission.there, "linear", "sgd")
     submission.save_checkpoint(model, made, 3, path)
@@ -321,15 +329,16 @@ def test_the_latest_checkpoint_counts(submission: Submission) -> None:
 @exercise("checkpoints.save_checkpoint")
 @pytest.mark.parametrize("room", ROOMS)
 def test_a_crash_leaves_no_broken_checkpoint(submission: Submission, room: int) -> None:
-    """When the process is killed while it writes a checkpoint, the path has the one from before, or none: never a
-    broken one."""
+    """When the process is killed while it writes a checkpoint, the path has the checkpoint from before, or none: never
+    a broken one."""
     path = submission.there(files.new_path, "checkpoint.pt")
     model, made = start(submission.there, "norm", "adam")
     submission.save_checkpoint(model, made, 3, path)
     crash(submission, room, path, submission.save_checkpoint, model, made, 4)
     kind = submission.there(files.standing, path)
     assert_that(
-        kind != "broken", f"the process was killed when it had written {room} bytes, and left a broken file at `path`"
+        kind != "broken",
+        f"the process was killed when it had written {room} bytes, and a broken file was left at `path`",
     )
     if kind != "nothing":
         assert_equal(submission.resume(model, made, path), 4, what="the next epoch, resumed from after the crash")
@@ -350,7 +359,7 @@ def states(draw: st.DrawFn) -> dict[str, Tensor]:
 @exercise("checkpoints.strip_prefix")
 @given(state=states(), prefix=st.sampled_from(["module.", "module", "head.", "0.", "", "model.", "modul"]))
 def test_only_at_the_front(submission: Submission, state: dict[str, Tensor], prefix: str) -> None:
-    """The prefix goes where a name begins with it, exactly as it is written and once; all other names stay."""
+    """The prefix is removed where a name begins with it, exactly as it is written and once; all other names stay."""
     stripped = {name[len(prefix) :] if name.startswith(prefix) else name: value for name, value in state.items()}
     if len(stripped) == len(state):
         found = submission.there(files.as_dict, submission.strip_prefix, state, prefix)
@@ -359,7 +368,7 @@ def test_only_at_the_front(submission: Submission, state: dict[str, Tensor], pre
 
 @exercise("checkpoints.strip_prefix")
 def test_the_prefix_of_a_wrapper(submission: Submission) -> None:
-    """A model takes the weights that were saved from inside a wrapper, once the prefix is off."""
+    """A model can load weights that were saved from inside a wrapper when the prefix is removed."""
     state = {f"module.{name}": value for name, value in weights_of("norm", 1).items()}
     found = submission.there(files.as_dict, submission.strip_prefix, state, "module.")
     assert_close(found, weights_of("norm", 1))
@@ -369,7 +378,7 @@ def test_the_prefix_of_a_wrapper(submission: Submission) -> None:
 @exercise("checkpoints.strip_prefix")
 @pytest.mark.parametrize("names", [["module.weight", "module.bias"], ["weight"], []], ids=["prefixed", "not", "empty"])
 def test_a_new_dict(submission: Submission, names: list[str]) -> None:
-    """The dict that was given is not changed, and it is another one that is returned."""
+    """The dict that was given is not changed, and a new dict is returned."""
     state = {name: torch.ones(1) for name in names}
     after, same = submission.there(files.dict_afterwards, submission.strip_prefix, state, "module.")
     assert_equal(list(after), names, what="the names in the dict that was given, afterwards")
@@ -391,7 +400,7 @@ def test_names_and_values_of_the_state_dict(submission: Submission, kind: str) -
 @exercise("checkpoints.snapshot")
 @pytest.mark.parametrize("kind", ["mlp", "norm", "tied", "frozen"])
 def test_training_does_not_change_it(submission: Submission, kind: str) -> None:
-    """After more training the snapshot is what it was, and the model goes back to it by load_state_dict."""
+    """After more training the snapshot is unchanged, and load_state_dict restores the model from it."""
     model, made = start(submission.there, kind, "sgd")
     kept = submission.there(files.keep, submission.snapshot, model)
     before = submission.there(probes.state, model)

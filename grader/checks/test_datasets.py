@@ -1,4 +1,4 @@
-"""Checks of datasets: what a dataset answers, how loaders cut and shuffle, and what goes into a batch.
+"""Checks of datasets: what a dataset returns, how loaders shuffle and make batches, and what goes into a batch.
 
 Never decide what the contract leaves open: whether a pair is a tuple or a list and a label a tensor or a number,
 which order a seed gives, by which class loaders and parts of a split are made, negative indices of a WindowDataset.
@@ -71,7 +71,7 @@ def test_one_pair_per_index(submission: Submission, n: int, seed: int, shape: tu
 @exercise("datasets.ToyDataset")
 @pytest.mark.parametrize("dtype", [torch.int32, torch.float32], ids=str)
 def test_dtypes_and_memory_layouts(submission: Submission, dtype: torch.dtype) -> None:
-    """Labels of any dtype and features in any memory layout come out as they are."""
+    """Labels of any dtype and features in any memory layout are returned unchanged."""
     x, y = toy_data(4, 1, dtype=dtype)
     dataset = submission.ToyDataset(x.T.contiguous().T, y)
     found = submission.there(probes.items, dataset)
@@ -139,7 +139,7 @@ def order_of(epoch: list[Any]) -> list[int]:
 @given(whole=st.integers(1, 8), batch_size=st.integers(2, 5), seed=SEEDS)
 @FEW
 def test_train_batches_are_full(submission: Submission, whole: int, batch_size: int, seed: int) -> None:
-    """The train loader gives full batches of different rows, features with their labels, and no short last one."""
+    """The train loader gives full batches of different rows, each with its own label, and no short last batch."""
     n = whole * batch_size + batch_size // 2
     train, _ = loaders(submission, n, batch_size, seed)
     (found,) = submission.there(probes.epochs, train)
@@ -179,7 +179,7 @@ def test_another_seed_gives_another_order(submission: Submission) -> None:
 @exercise("datasets.make_loaders")
 @pytest.mark.parametrize("times", [0, 2])
 def test_global_random_numbers_are_not_touched(submission: Submission, times: int) -> None:
-    """Making the train loader and going through it leaves torch's global random numbers as they were."""
+    """Making the train loader and iterating over it does not change torch's global random numbers."""
     train, _ = loaders(submission, 12, 4, seed=5, start=1)
     submission.there(probes.epochs, train, times)
     with reference.global_stream(1):
@@ -191,7 +191,7 @@ def test_global_random_numbers_are_not_touched(submission: Submission, times: in
 @given(n_test=st.integers(0, 12), batch_size=st.integers(1, 5))
 @FEW
 def test_test_keeps_order_and_every_row(submission: Submission, n_test: int, batch_size: int) -> None:
-    """The test loader gives every row in the order of the dataset, in batches of which the last may be short."""
+    """The test loader gives every row in the order of the dataset, in batches; the last one may be short."""
     _, test = loaders(submission, 8, batch_size, 0, n_test=n_test)
     (found,) = submission.there(probes.epochs, test)
     rows = [recipes.numbered(n_test)[i] for i in range(n_test)]
@@ -216,7 +216,7 @@ def test_any_kind_of_row(submission: Submission) -> None:
 
 @exercise("datasets.num_batches")
 def test_the_example(submission: Submission) -> None:
-    """10 rows in batches of 4 are 3 batches, or 2 without the short one; 8 rows are 2."""
+    """10 rows in batches of 4 make 3 batches, or 2 without the short one; 8 rows make 2."""
     assert_equal(submission.num_batches(10, 4, False), 3)
     assert_equal(submission.num_batches(10, 4, True), 2)
     assert_equal(submission.num_batches(8, 4, False), 2)
@@ -235,7 +235,7 @@ def test_as_many_as_a_loader_has(
 
 @exercise("datasets.num_batches")
 def test_bad_sizes_are_refused(submission: Submission) -> None:
-    """A negative number of rows, or a batch size below 1, is a ValueError."""
+    """A negative number of rows, or a batch size below 1, raises a ValueError."""
     for n, batch_size in ((-1, 4), (-8, 4), (10, 0), (10, -2), (0, 0)):
         for drop_last in (False, True):
             with raises(ValueError):
@@ -277,7 +277,7 @@ def test_how_many_go_to_validation(submission: Submission) -> None:
 
 @exercise("datasets.split")
 def test_nothing_or_all_for_validation(submission: Submission) -> None:
-    """0 and 1 are fractions too: one part is empty then."""
+    """0 and 1 are valid fractions: one part is empty then."""
     for fraction, sizes in ((0.0, (5, 0)), (1.0, (0, 5))):
         train, val = parts_of(submission, 5, fraction, 1)
         assert_equal((len(train), len(val)), sizes, what="sizes of the parts of 5 rows")
@@ -293,7 +293,7 @@ def test_the_same_seed_gives_the_same_split(submission: Submission, seed: int) -
 
 @exercise("datasets.split")
 def test_rows_are_drawn_by_the_seed(submission: Submission) -> None:
-    """The validation rows are drawn at random: other seeds give other rows, neither the first nor the last ones."""
+    """The validation rows are drawn at random: other seeds give other rows."""
     drawn = [sorted(parts_of(submission, 60, 0.25, seed)[1], key=repr) for seed in (0, 1, 2)]
     assert_that(drawn[0] != drawn[1] and drawn[1] != drawn[2], "the split does not depend on the seed")
 
@@ -311,7 +311,7 @@ def test_rows_of_any_kind(submission: Submission) -> None:
 
 @exercise("datasets.split")
 def test_fractions_outside_are_refused(submission: Submission) -> None:
-    """A fraction below 0 or above 1 is a ValueError."""
+    """A fraction below 0 or above 1 raises a ValueError."""
     dataset = submission.there(recipes.numbered, 10)
     for fraction in (-0.1, -1.0, 1.01, 20.0):
         with raises(ValueError):
@@ -326,7 +326,8 @@ INTEGERS = [torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8]
 @exercise("datasets.check_labels")
 @given(n=st.integers(0, 8), classes=st.integers(1, 5), dtype=st.sampled_from(INTEGERS), seed=SEEDS)
 def test_right_labels_pass(submission: Submission, n: int, classes: int, dtype: torch.dtype, seed: int) -> None:
-    """Labels from 0 to num_classes - 1, of any integer dtype, none at all included, raise nothing and do not change."""
+    """Labels from 0 to num_classes - 1, of any integer dtype, raise no error and are not changed; an empty tensor
+    too."""
     seen = observe(submission.check_labels, recipes.labels(n, classes, seed).to(dtype), classes)
     assert_equal(seen.changed, (), what="arguments that were changed")
 
@@ -334,7 +335,7 @@ def test_right_labels_pass(submission: Submission, n: int, classes: int, dtype: 
 @exercise("datasets.check_labels")
 @pytest.mark.parametrize("values", [[0, 1, 57, 2, 98], [2, 98, 57, -46], [1, 2, 0, -46, 57], [0, -81, -46]], ids=str)
 def test_the_first_wrong_value_is_named(submission: Submission, values: list[int]) -> None:
-    """The ValueError's message has the first value in it that is no class."""
+    """The message of the ValueError contains the first value that is not a class."""
     first = next(value for value in values if not 0 <= value < 3)
     with raises(ValueError, match=str(first)):
         submission.check_labels(torch.tensor(values), 3)
@@ -350,7 +351,7 @@ def test_the_number_of_classes_is_no_class(submission: Submission, classes: int,
 
 @exercise("datasets.check_labels")
 def test_floats_are_refused(submission: Submission) -> None:
-    """Labels of a floating dtype are a ValueError, even if they are whole numbers, or none at all."""
+    """Labels of a floating dtype raise a ValueError, even if their values are integers, or if there are none."""
     for values, dtype in (([0.0, 1.0], torch.float32), ([0.5], torch.float64), ([], torch.float16)):
         with raises(ValueError):
             submission.check_labels(torch.tensor(values, dtype=dtype), 3)
@@ -388,7 +389,8 @@ def check_padded(submission: Submission, batch: list[tuple[Tensor, Tensor]]) -> 
 
 @exercise("datasets.pad_collate")
 def test_the_example_of_two(submission: Submission) -> None:
-    """[5, 0, 7] and [8] become rows [5, 0, 7] and [8, 0, 0], and the mask shows the three tokens and the one."""
+    """[5, 0, 7] and [8] become rows [5, 0, 7] and [8, 0, 0], and the mask is True on the three tokens and on the
+    one."""
     tokens = torch.tensor([5, 0, 7]), torch.tensor([8])
     check_padded(submission, [(tokens[0], torch.tensor(1)), (tokens[1], torch.tensor(0))])
 
@@ -409,7 +411,7 @@ def test_empty_and_long_sequences(submission: Submission) -> None:
 
 @exercise("datasets.pad_collate")
 def test_dtype_of_the_sequences(submission: Submission) -> None:
-    """Floats stay floats, whole numbers stay whole numbers."""
+    """Floats stay floats, integers stay integers."""
     for dtype in (torch.float32, torch.int64):
         check_padded(submission, batch_of([2, 5, 1], 6, dtype))
 
@@ -426,7 +428,7 @@ def windows(tokens: Tensor, context: int, stride: int) -> list[object]:
 @exercise("datasets.WindowDataset")
 @given(n=st.integers(0, 20), context=st.integers(1, 5), stride=st.integers(1, 6), seed=SEEDS)
 def test_every_whole_window(submission: Submission, n: int, context: int, stride: int, seed: int) -> None:
-    """len is the number of whole windows; each is followed by its target, the same window one token further on."""
+    """len is the number of whole windows; each comes with its target, the same window shifted by one token."""
     tokens = torch.arange(n) * 3 + seed % 11
     dataset = submission.WindowDataset(tokens, context, stride)
     expected = windows(tokens, context, stride)
@@ -436,7 +438,7 @@ def test_every_whole_window(submission: Submission, n: int, context: int, stride
 
 @exercise("datasets.WindowDataset")
 def test_first_and_last_window(submission: Submission) -> None:
-    """Windows of 3 over 9 to 12 tokens: the last one is there if its target is whole, and only then."""
+    """Windows of 3 tokens from 9 to 12 tokens: the last window exists only if its target is whole."""
     for n, stride in ((9, 3), (10, 3), (11, 3), (12, 1)):
         tokens = torch.arange(100, 100 + n)
         expected = windows(tokens, 3, stride)
@@ -447,7 +449,7 @@ def test_first_and_last_window(submission: Submission) -> None:
 
 @exercise("datasets.WindowDataset")
 def test_hardly_enough_tokens(submission: Submission) -> None:
-    """With a context of 4, five tokens make one window, and fewer make none: a length of 0, never less."""
+    """With a context of 4, five tokens make one window, and fewer make none: the length is 0, not negative."""
     for n in (5, 4, 1, 0):
         dataset = submission.WindowDataset(torch.arange(n), 4, 2)
         assert_equal(len(dataset), 1 if n == 5 else 0, what=f"len for {n} tokens")
@@ -481,7 +483,7 @@ def test_a_plain_for_over_windows_ends(submission: Submission) -> None:
 @exercise("datasets.suggest_num_workers")
 @given(cpus=st.integers(0, 300), gpus=st.integers(1, 16))
 def test_cores_are_shared_out(submission: Submission, cpus: int, gpus: int) -> None:
-    """Each GPU gets the whole number of cores that there are per GPU, perhaps 0."""
+    """Each GPU gets the number of cores per GPU, rounded down, perhaps 0."""
     assert_equal(submission.suggest_num_workers(cpus, gpus), cpus // gpus)
 
 
@@ -494,7 +496,7 @@ def test_without_a_gpu(submission: Submission) -> None:
 
 @exercise("datasets.suggest_num_workers")
 def test_negative_numbers_are_refused(submission: Submission) -> None:
-    """A negative number of cores or of GPUs is a ValueError."""
+    """A negative number of cores or of GPUs raises a ValueError."""
     for cpus, gpus in ((-1, 2), (8, -1), (-8, -2), (0, -1)):
         with raises(ValueError):
             submission.suggest_num_workers(cpus, gpus)
@@ -502,6 +504,6 @@ def test_negative_numbers_are_refused(submission: Submission) -> None:
 
 @exercise("datasets.suggest_num_workers")
 def test_negative_cores_without_a_gpu(submission: Submission) -> None:
-    """A negative number of cores is a ValueError even where there is no GPU."""
+    """A negative number of cores raises a ValueError even if there is no GPU."""
     with raises(ValueError):
         submission.suggest_num_workers(-4, 0)

@@ -1,4 +1,4 @@
-"""Checks of ddp: real ranks that talk gloo, and what is left on each of them when they have finished.
+"""Checks of ddp: real ranks that communicate over gloo, and the state of each of them at the end.
 
 Never decide what the contract leaves open: how rows are shuffled, which port is chosen, how the ranks are kept
 together, what the functions that return nothing return.
@@ -31,7 +31,7 @@ def test_what_torchrun_says(submission: Submission, numbers: tuple[int, int, int
 
 @exercise("ddp.read_env")
 def test_a_process_on_its_own(submission: Submission) -> None:
-    """Without these variables a process is rank 0, local rank 0, of 1."""
+    """Without these variables the result is rank 0, local rank 0, world size 1."""
     assert_equal(submission.read_env({"HOME": "/home/me"}), (0, 0, 1))
 
 
@@ -59,14 +59,14 @@ def joined(rank: int, size: int, backend: str = "gloo") -> dict[str, object]:
 @exercise("ddp.ddp_setup")
 @pytest.mark.parametrize("size", [2, 3, 1])
 def test_joins_the_group(submission: Submission, size: int) -> None:
-    """Afterwards each process is in a gloo group, with its rank and the right size, and the ranks can talk."""
+    """Afterwards each process is in a gloo group, with its rank and the right size, and the ranks can communicate."""
     world = r.run(submission.ddp_setup, r.RANK, r.WORLD_SIZE, world_size=size, group=False, look=r.call(d.group_facts))
     assert_equal(world.looks, [joined(rank, size) for rank in range(size)], what="the groups")
 
 
 @exercise("ddp.ddp_setup")
 def test_arguments_count(submission: Submission) -> None:
-    """Rank and world size are the arguments', also where the environment has none."""
+    """Rank and world size are taken from the arguments, also when the environment does not have them."""
     env = {"RANK": None, "LOCAL_RANK": None, "WORLD_SIZE": None}
     world = r.run(submission.ddp_setup, r.RANK, r.WORLD_SIZE, group=False, env=env, look=r.call(d.group_facts))
     assert_equal(world.looks, [joined(rank, 2) for rank in range(2)], what="the groups")
@@ -74,7 +74,7 @@ def test_arguments_count(submission: Submission) -> None:
 
 @exercise("ddp.ddp_setup")
 def test_an_address_that_is_set_stays(submission: Submission) -> None:
-    """Where torchrun has set MASTER_ADDR and MASTER_PORT, they are used and stay as they are."""
+    """Where torchrun has set MASTER_ADDR and MASTER_PORT, they are used and not changed."""
     look = r.call(d.address_kept)
     world = r.run(submission.ddp_setup, r.RANK, r.WORLD_SIZE, group=False, before=r.call(d.note_address), look=look)
     assert_equal(world.looks, [(True, True)] * 2, what="whether MASTER_ADDR and MASTER_PORT are as they were")
@@ -93,7 +93,8 @@ def test_an_address_that_is_not_set(submission: Submission, unset: tuple[str, ..
 @exercise("ddp.ddp_setup")
 @pytest.mark.parametrize("local", ["1", None], ids=["local_rank", "no_local_rank"])
 def test_picks_the_gpu(submission: Submission, local: str | None) -> None:
-    """With CUDA (two GPUs, pretended) it picks the device by LOCAL_RANK, else by rank modulo 2, and NCCL as backend."""
+    """With CUDA (two GPUs, simulated) it picks the device by LOCAL_RANK, else by rank modulo 2, and NCCL as the
+    backend."""
     world = r.run(
         submission.ddp_setup, r.RANK, r.WORLD_SIZE, world_size=3, group=False,
         env={"LOCAL_RANK": local}, before=r.call(d.pretend_gpus, 2), look=r.call(d.pretended),
@@ -122,7 +123,7 @@ def test_no_group_no_harm(submission: Submission) -> None:
 
 @exercise("ddp.ddp_cleanup")
 def test_twice(submission: Submission) -> None:
-    """A second call does no harm."""
+    """A second call does nothing and raises no error."""
     world = r.run(submission.ddp_cleanup, look=r.call(d.again, submission.ddp_cleanup))
     assert_equal(world.looks, [False, False], what="whether a group is left")
 
@@ -165,7 +166,7 @@ def test_disjoint_and_equal_shares(submission: Submission, count: int, batch: in
 
 @exercise("ddp.sharded_loader")
 def test_shuffles_anew(submission: Submission) -> None:
-    """set_epoch makes another shuffle for each epoch, and the same one again for the same epoch."""
+    """set_epoch gives another shuffle for each epoch, and the same shuffle again for the same epoch."""
     for epochs in shares(submission, 40, 5, 2, [0, 1, 0]):
         first, second, third = map(flat, epochs)
         assert_that(first != second, "the order is the same in epochs 0 and 1")
@@ -190,7 +191,7 @@ def test_seed_decides(submission: Submission) -> None:
 @exercise("ddp.average_gradients")
 @pytest.mark.parametrize(("kind", "size"), [("mlp", 2), ("tied", 2), ("mlp", 3)])
 def test_the_mean_over_ranks(submission: Submission, kind: str, size: int) -> None:
-    """Each gradient becomes the mean of that gradient over all ranks, on every rank, for two ranks and for three."""
+    """Each gradient becomes the mean of that gradient over all ranks, on every rank, with two ranks and with three."""
     model = r.call(d.with_grads, kind, r.RANK)
     world = r.run(submission.average_gradients, model, world_size=size, look=r.call(probes.model_grads, r.argument(0)))
     grads = [probes.model_grads(d.with_grads(kind, rank)) for rank in range(size)]
@@ -200,7 +201,7 @@ def test_the_mean_over_ranks(submission: Submission, kind: str, size: int) -> No
 
 @exercise("ddp.average_gradients")
 def test_without_a_gradient(submission: Submission) -> None:
-    """A parameter that has no gradient on any rank is passed over, and still has none."""
+    """A parameter that has no gradient on any rank is skipped, and still has none."""
     model = r.call(d.with_grads, "frozen", r.RANK)
     world = r.run(submission.average_gradients, model, look=r.call(probes.model_grads, r.argument(0)))
     grads = [probes.model_grads(d.with_grads("frozen", rank)) for rank in range(2)]
@@ -224,7 +225,7 @@ def test_averages_on_backward(submission: Submission) -> None:
 @exercise("ddp.wrap")
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_moved_before_it_is_wrapped(submission: Submission, device: str) -> None:
-    """The model is moved first and wrapped then; device_ids=[that device] on CUDA (pretended), and none on the CPU."""
+    """The model is moved first and then wrapped; device_ids=[that device] on CUDA (simulated), and None on the CPU."""
     cuda = device == "cuda"
     where = r.each(torch.device("cuda", 1), torch.device("cuda", 0)) if cuda else torch.device("cpu")
     world = r.run(
@@ -233,7 +234,7 @@ def test_moved_before_it_is_wrapped(submission: Submission, device: str) -> None
     )  # fmt: skip
     for rank, seen in enumerate(world.looks):
         assert_equal(seen["kind"], "DistributedDataParallel", what="the result")
-        assert_that(not seen["moved_inside"], "the model was moved when it was inside DDP already")
+        assert_that(not seen["moved_inside"], "the model was moved after it was wrapped in DDP")
         assert_equal(seen["device_ids"], [1 - rank] if cuda else [], what=f"device_ids on rank {rank}")
         if cuda:
             assert_equal(seen["moved_to"], f"cuda:{1 - rank}", what=f"where the model of rank {rank} was moved")
@@ -270,10 +271,10 @@ def one_process(count: int, batches: list[list[int]], lr: float) -> dict[str, Te
 @exercise("ddp.train")
 @pytest.mark.parametrize(("batch", "size"), [(4, 2), (2, 3)])
 def test_equals_one_process(submission: Submission, batch: int, size: int) -> None:
-    """The weights are those of one process that takes the batches of all ranks, joined, step by step."""
+    """The weights are those of one process that trains on the joined batches of all ranks, step by step."""
     count = 4 * batch * size
     states, batches = trained(submission, count, batch, size)
-    assert_that(len({len(one) for one in batches}) == 1, "the ranks have not made the same number of steps")
+    assert_that(len({len(one) for one in batches}) == 1, "the ranks did not make the same number of steps")
     joint = [flat(list(step)) for step in zip(*batches, strict=True)]
     for epoch in (joint[: len(joint) // 2], joint[len(joint) // 2 :]):
         assert_equal(sorted(flat(epoch)), list(range(count)), what="the rows that all ranks together took in an epoch")
@@ -283,10 +284,10 @@ def test_equals_one_process(submission: Submission, batch: int, size: int) -> No
 
 @exercise("ddp.train")
 def test_all_ranks_alike(submission: Submission) -> None:
-    """All ranks return the same weights, also with a remainder; CPU tensors under the plain model's names."""
+    """All ranks return the same weights, also with a remainder, as CPU tensors with the plain model's names."""
     states, _ = trained(submission, 19, 4)
     assert_equal(sorted(states[0]), sorted(probes.state(d.watched("mlp"))), what="the names")
-    assert_close(states[1], states[0], what="the weights of rank 1 against those of rank 0")
+    assert_close(states[1], states[0], what="the weights of rank 1, compared with those of rank 0")
 
 
 @exercise("ddp.train")
@@ -299,10 +300,10 @@ def test_a_new_shuffle_each_epoch(submission: Submission) -> None:
 
 @exercise("ddp.train")
 def test_rank_0_counts(submission: Submission) -> None:
-    """Where the models begin with different numbers, all ranks begin with those of rank 0."""
+    """If the models have different weights at the start, all ranks start with those of rank 0."""
     states, _ = trained(submission, 16, 4, epochs=1, lr=0.0)
     start = probes.state(d.watched("mlp", 0))
-    assert_close(states, [start] * 2, what="the weights after steps of length 0, rank by rank")
+    assert_close(states, [start] * 2, what="the weights after steps with lr = 0, rank by rank")
 
 
 # ---------------------------------------------------------------- global_accuracy
@@ -315,7 +316,7 @@ def test_rank_0_counts(submission: Submission) -> None:
     ids=["equal", "unequal", "none_on_one", "three"],
 )
 def test_right_rows_over_all_rows(submission: Submission, counts: tuple[int, ...], right: tuple[int, ...]) -> None:
-    """The same float on every rank: right rows of all ranks by rows of all ranks, however they are dealt."""
+    """The result is the same float on every rank: the right rows of all ranks divided by the rows of all ranks."""
     starts = [sum(counts[:rank]) for rank in range(len(counts))]
     loaders = [r.call(d.loader, n, 3, rank, start) for rank, (n, start) in enumerate(zip(counts, starts, strict=True))]
     labels = [int(y) for rank, n in enumerate(counts) for y in recipes.labels(n, recipes.CLASSES, rank + 1)]
@@ -330,19 +331,19 @@ def test_right_rows_over_all_rows(submission: Submission, counts: tuple[int, ...
 @exercise("ddp.save_on_rank0")
 @pytest.mark.parametrize("inside", [True, False], ids=["ddp", "plain"])
 def test_there_when_it_returns(submission: Submission, inside: bool) -> None:
-    """When it returns, on whichever rank, the file is there with rank 0's weights under the plain model's names."""
+    """When it returns, on any rank, the file exists and has rank 0's weights with the plain model's names."""
     model = r.call(d.late_to_save, "mlp", 3)
     model = r.call(d.in_ddp, model) if inside else model
     world = r.run(submission.save_on_rank0, model, "weights.pt", look=r.call(d.saved, "weights.pt"))
     for rank, found in enumerate(world.looks):
-        assert_that(found is not None, f"rank {rank} came back before the file was there")
+        assert_that(found is not None, f"rank {rank} returned before the file was there")
     expected = {f"net.{name}": value for name, value in probes.state(recipes.model("mlp", 3)).items()}
     assert_close(world.looks, [expected] * 2, what="what is in the file, seen from each rank")
 
 
 @exercise("ddp.save_on_rank0")
 def test_one_writer(submission: Submission) -> None:
-    """Only rank 0 writes. (Here the other rank cannot write to any file: trying to ends in an error.)"""
+    """Only rank 0 writes. (In this check the other rank cannot write to any file: if it tries, it gets an error.)"""
     model = r.call(d.in_ddp, r.call(recipes.model, "mlp", 3))
     world = r.run(submission.save_on_rank0, model, "weights.pt", read_only=[1], look=r.call(d.saved, "weights.pt"))
     assert_close(world.looks[0], probes.state(recipes.model("mlp", 3)), what="what is in the file")
@@ -354,7 +355,8 @@ def test_one_writer(submission: Submission) -> None:
 @exercise("ddp.main")
 @pytest.mark.parametrize("size", [2, 1], ids=["two_ranks", "alone"])
 def test_one_line_and_no_group_left(submission: Submission, size: int) -> None:
-    """On two ranks, or alone: one line on rank 0, none elsewhere, and out of the group at the end."""
+    """On two ranks, or alone, rank 0 prints one line, other ranks print none, and no process group is left at the
+    end."""
     env = r.ALONE if size == 1 else None
     world = r.run(
         submission.main, world_size=size, group=False, env=env, lines=True, may_exit=True, look=r.call(probes.has_group)

@@ -46,7 +46,7 @@ def on_machine(submission: Submission, gpus: int, mps: bool = False) -> None:
 @exercise("devices.cpu")
 @pytest.mark.parametrize("gpus", [0, 1])
 def test_always_the_cpu(submission: Submission, gpus: int) -> None:
-    """The CPU's torch.device, whether there are GPUs or not."""
+    """The result is the CPU's torch.device, whether there are GPUs or not."""
     on_machine(submission, gpus)
     assert_equal(submission.cpu(), CPU)
 
@@ -54,7 +54,7 @@ def test_always_the_cpu(submission: Submission, gpus: int) -> None:
 @exercise("devices.gpu")
 @pytest.mark.parametrize("gpus", [0, 1, 4])
 def test_the_name_of_any_gpu(submission: Submission, gpus: int) -> None:
-    """The torch.device of CUDA GPU number i, of number 0 without an argument; also where there is no such GPU."""
+    """The result is the torch.device of CUDA GPU i (i is 0 by default), even if the machine does not have that GPU."""
     on_machine(submission, gpus)
     assert_equal(submission.gpu(), torch.device("cuda", 0))
     assert_equal(
@@ -65,7 +65,7 @@ def test_the_name_of_any_gpu(submission: Submission, gpus: int) -> None:
 @exercise("devices.num_gpus")
 @pytest.mark.parametrize("gpus", [0, 1, 2, 5])
 def test_counts_gpus(submission: Submission, gpus: int) -> None:
-    """The number of CUDA devices of this machine, 0 where there are none."""
+    """The result is the number of CUDA devices of this machine, 0 if there are none."""
     on_machine(submission, gpus)
     assert_equal(submission.num_gpus(), gpus, what=f"num_gpus() with {counted(gpus, 'GPU')}")
 
@@ -76,7 +76,7 @@ def test_counts_gpus(submission: Submission, gpus: int) -> None:
 @exercise("devices.try_gpu")
 @pytest.mark.parametrize("gpus", [0, 1, 2, 4])
 def test_the_gpu_or_the_cpu(submission: Submission, gpus: int) -> None:
-    """GPU i where this machine has it, else the CPU; they are counted from 0, and number 0 is the default."""
+    """The result is GPU i if the machine has it, else the CPU; GPUs are counted from 0, and i is 0 by default."""
     on_machine(submission, gpus)
     expected = [torch.device("cuda", i) if i < gpus else CPU for i in range(6)]
     assert_equal(
@@ -88,7 +88,7 @@ def test_the_gpu_or_the_cpu(submission: Submission, gpus: int) -> None:
 @exercise("devices.try_all_gpus")
 @pytest.mark.parametrize("gpus", [0, 1, 3])
 def test_all_gpus_or_the_cpu(submission: Submission, gpus: int) -> None:
-    """A list of the devices of all GPUs in order, or of the CPU's alone where there is none."""
+    """The result is a list of the devices of all GPUs in order, or a list with the CPU's device if there are none."""
     on_machine(submission, gpus)
     expected = [torch.device("cuda", i) for i in range(gpus)] or [CPU]
     assert_equal(submission.try_all_gpus(), expected, what=f"try_all_gpus() with {counted(gpus, 'GPU')}")
@@ -101,7 +101,7 @@ def test_all_gpus_or_the_cpu(submission: Submission, gpus: int) -> None:
     ids=["neither", "a GPU", "two GPUs", "mps", "a GPU and mps"],
 )
 def test_the_best_that_is_there(submission: Submission, gpus: int, mps: bool, expected: str) -> None:
-    """A torch.device: cuda if it is available, else mps if that is, else the CPU."""
+    """The result is a torch.device: cuda if it is available, else mps if that is available, else the CPU."""
     on_machine(submission, gpus, mps)
     found = submission.pick_device()
     assert_that(isinstance(found, torch.device), f"{found!r} is not a torch.device")
@@ -129,7 +129,8 @@ def _placed(value: Any, device: str) -> Any:
 @pytest.mark.parametrize("target", ["cuda:0", "cuda:1"])
 @pytest.mark.parametrize("kind", moving.NESTS)
 def test_every_tensor_moves(submission: Submission, kind: str, target: str) -> None:
-    """Tensors in lists, tuples, dicts, named tuples, however deep, come out on the device; all else as it was."""
+    """Tensors in lists, tuples, dicts and named tuples, at any depth, are moved to the device; everything else is
+    unchanged."""
     on_machine(submission, 2)
     batch = submission.there(moving.held_nest, kind)
     found = submission.there(moving.moved, submission.to_device, batch, torch.device(target))
@@ -139,7 +140,7 @@ def test_every_tensor_moves(submission: Submission, kind: str, target: str) -> N
 @exercise("devices.to_device")
 @pytest.mark.parametrize("kind", ["tensor", "deep"])
 def test_back_to_the_cpu(submission: Submission, kind: str) -> None:
-    """Batches come back from a GPU to the CPU in the same way."""
+    """Batches are moved from a GPU to the CPU in the same way."""
     on_machine(submission, 2)
     batch = submission.there(moving.held_nest, kind, "cuda:1")
     assert_equal(submission.there(moving.moved, submission.to_device, batch, CPU), expected_nest(kind, "cpu"))
@@ -160,7 +161,7 @@ def test_no_copy_of_what_is_there(submission: Submission, kind: str, where: str)
 @pytest.mark.parametrize("non_blocking", [None, False, True], ids=["left out", "False", "True"])
 @pytest.mark.parametrize("kind", ["list", "deep"])
 def test_non_blocking_is_passed_on(submission: Submission, kind: str, non_blocking: bool | None) -> None:
-    """Each tensor moves once, with non_blocking as it was asked for; the default is False."""
+    """Each tensor moves once, with non_blocking as it was passed; the default is False."""
     submission.there(devices.start, gpus=1, recording=True)
     batch = submission.there(moving.held_nest, kind)
     options = {} if non_blocking is None else {"non_blocking": non_blocking}
@@ -177,7 +178,7 @@ def test_non_blocking_is_passed_on(submission: Submission, kind: str, non_blocki
 @pytest.mark.parametrize("other", PLACES)
 @pytest.mark.parametrize("place", PLACES)
 def test_the_sum_is_where_x_is(submission: Submission, place: str, other: str) -> None:
-    """The sum of both, on the device of x, wherever y is."""
+    """The result is x + y on the device of x, wherever y is."""
     on_machine(submission, 2)
     x, y = recipes.normal((2, 3), 1), recipes.normal((2, 3), 2)
     assert_close(submission.add_across(devices.on(x, place), devices.on(y, other)), devices.on(x + y, place))
@@ -232,7 +233,9 @@ def test_a_buffer_and_no_parameter(submission: Submission, size: int) -> None:
     """The mask is in state_dict() and not in parameters()."""
     kept = submission.there(moving.kept_tensors, submission.ScaledAttentionMask(size))
     assert_equal(kept["parameters"], 0, what="how many parameters it has")
-    assert_that(kept["entries"] > 0, "state_dict() is empty: the mask is no buffer, or one that is not kept")
+    assert_that(
+        kept["entries"] > 0, "state_dict() is empty: the mask is not a buffer, or it is one with persistent=False"
+    )
 
 
 # ---------------------------------------------------------------- prepare
@@ -242,18 +245,20 @@ def test_a_buffer_and_no_parameter(submission: Submission, size: int) -> None:
 @pytest.mark.parametrize("device", PLACES)
 @pytest.mark.parametrize("kind", ["norm", "tied", "frozen"])
 def test_model_and_optimizer(submission: Submission, kind: str, device: str) -> None:
-    """The model comes back on the device, and with it an SGD over all of its very parameters, with the learning rate
-    that was asked for."""
+    """The result is the model on the device, and an SGD optimizer over exactly its parameters, with the learning rate
+    that was passed."""
     on_machine(submission, 2)
     found = submission.prepare(submission.there(recipes.model, kind, 1), torch.device(device), 0.25)
-    assert_that(isinstance(found, tuple) and len(found) == 2, "it does not return a pair: model, optimizer")
+    assert_that(isinstance(found, tuple) and len(found) == 2, "prepare does not return a pair: (model, optimizer)")
     model, optimizer = found
     assert_that(submission.there(probes.is_a, model, "torch.nn.Module"), "the first of the pair is not a model")
     assert_equal(set(submission.there(devices.device_map, model).values()), {device}, what="where the model is")
-    assert_that(submission.there(probes.is_a, optimizer, "torch.optim.SGD"), "the second of the pair is not an SGD")
+    assert_that(
+        submission.there(probes.is_a, optimizer, "torch.optim.SGD"), "the second of the pair is not an SGD optimizer"
+    )
     assert_that(
         submission.there(moving.covers, optimizer, model),
-        "the optimizer does not hold the very parameters of the model that is returned",
+        "the optimizer does not hold exactly the parameters of the model that is returned",
     )
     assert_equal(submission.there(moving.learning_rates, optimizer), [0.25], what="the learning rate")
 
@@ -294,7 +299,7 @@ def trained_here(kind: str, loader: Any, epochs: int = 1, lr: float = 0.1) -> tu
 @pytest.mark.parametrize("device", PLACES)
 @pytest.mark.parametrize("kind", ["mlp", "norm", "tied"])
 def test_one_epoch_of_sgd(submission: Submission, kind: str, device: str) -> None:
-    """The loss of every batch and the weights at the end are those of plain SGD, and the model is on the device."""
+    """The loss of every batch and the weights at the end are those of plain SGD, and the model ends on the device."""
     on_machine(submission, 2)
     model = submission.there(recipes.with_stale_grads, submission.there(recipes.model, kind, 1))
     losses = submission.train_on(model, submission.there(recipes.loader, 11, 4, 5), torch.device(device), 0.1)
@@ -305,7 +310,7 @@ def test_one_epoch_of_sgd(submission: Submission, kind: str, device: str) -> Non
 @exercise("devices.train_on")
 @pytest.mark.parametrize(("count", "batch_size"), [(12, 4), (5, 1), (3, 4)])
 def test_everything_moves_once(submission: Submission, count: int, batch_size: int) -> None:
-    """The model's tensors and each tensor of a batch go to the device once, and nothing else moves there."""
+    """The model's tensors and each tensor of a batch move to the device once, and nothing else moves there."""
     submission.there(devices.start, gpus=2, recording=True)
     model = submission.there(recipes.model, "mlp", 1)
     loader = submission.there(recipes.loader, count, batch_size, 5)
@@ -325,7 +330,7 @@ def test_everything_moves_once(submission: Submission, count: int, batch_size: i
 @exercise("devices.train_on")
 @pytest.mark.parametrize("count", [4, 12])
 def test_one_synchronisation(submission: Submission, count: int) -> None:
-    """The GPU is waited for once in the whole epoch, however many batches there are."""
+    """Python waits for the GPU once in the whole epoch, for any number of batches."""
     submission.there(devices.start, gpus=1, recording=True)
     model = submission.there(recipes.model, "mlp", 1)
     losses = submission.train_on(model, submission.there(recipes.loader, count, 2, 5), torch.device("cuda", 0), 0.1)
@@ -370,7 +375,7 @@ def test_fits(submission: Submission, device: str, epochs: int) -> None:
 @exercise("devices.DeviceTrainer")
 @pytest.mark.parametrize("device", ["cpu", "cuda:0"])
 def test_a_subclass_prepares_batches_its_way(submission: Submission, device: str) -> None:
-    """A subclass whose prepare_batch takes other batches, and changes them, is trained with what that returns."""
+    """If a subclass overrides prepare_batch, fit trains on what that method returns."""
     on_machine(submission, 1)
     trainer = submission.there(moving.stretching, submission.DeviceTrainer, torch.device(device))
     model = submission.there(recipes.model, "mlp", 1)
@@ -381,7 +386,7 @@ def test_a_subclass_prepares_batches_its_way(submission: Submission, device: str
 
 @exercise("devices.DeviceTrainer")
 def test_a_subclass_prepares_models_its_way(submission: Submission) -> None:
-    """A subclass whose prepare_model returns another model is trained with that one."""
+    """If a subclass overrides prepare_model, fit trains the model that that method returns."""
     on_machine(submission, 1)
     trainer = submission.there(moving.rescaling, submission.DeviceTrainer, torch.device("cuda", 0))
     batches = recipes.batches([4, 3], seed=6)
@@ -410,7 +415,7 @@ def test_pinned_for_cuda_only(submission: Submission, device: str, gpus: int) ->
 @exercise("devices.loader_for")
 @pytest.mark.parametrize("batch_size", [1, 3, 6])
 def test_loads_every_row(submission: Submission, batch_size: int) -> None:
-    """Batches of the size that was asked for, with every row of the dataset once."""
+    """The batches have the size that was passed, and contain every row of the dataset once."""
     loader = submission.loader_for(submission.there(recipes.numbered, 12), batch_size, CPU)
     (batches,) = submission.there(probes.epochs, loader)
     assert_equal([len(labels) for _, labels in batches], [batch_size] * (12 // batch_size), what="sizes of batches")
@@ -427,7 +432,7 @@ def check_timing(found: dict[str, Any], repeats: int, device: str) -> None:
     assert_that(len(products) > 0, "no product of n x n matrices was made")
     assert_equal(found["places"], [device], what="where the products were made")
     if not found["reads"]:  # a clock that nobody foresaw: all that can be said is that time passed
-        assert_that(0 < seconds < math.inf, f"{seconds} is no time that a product can take")
+        assert_that(0 < seconds < math.inf, f"{seconds} is not a time that a product can take")
         return
     assert_that(
         len(products) > repeats,
@@ -442,8 +447,8 @@ def check_timing(found: dict[str, Any], repeats: int, device: str) -> None:
 @exercise("devices.time_matmul")
 @pytest.mark.parametrize("repeats", [None, 1, 2, 4, 6], ids=str)
 def test_the_best_after_a_warm_up(submission: Submission, repeats: int | None) -> None:
-    """With a clock whose products are slow at first and vary after that, the result is the shortest time of the
-    repeated products; making the matrices is not timed."""
+    """With a simulated clock, where the first product is slow and the others differ, the result is the shortest time of
+    the repeated products; making the matrices is not timed."""
     args = () if repeats is None else (repeats,)
     found = submission.there(moving.timed, submission.time_matmul, 7, CPU, *args)
     check_timing(found, repeats or 3, "cpu")
@@ -452,7 +457,7 @@ def test_the_best_after_a_warm_up(submission: Submission, repeats: int | None) -
 @exercise("devices.time_matmul")
 @pytest.mark.parametrize("repeats", [1, 3])
 def test_waits_for_the_gpu(submission: Submission, repeats: int) -> None:
-    """On a GPU, which works on while Python runs ahead, the clock is read when the product is really done."""
+    """On a GPU, which works while Python goes on, the clock is read only when the product is finished."""
     submission.there(devices.start, gpus=2, recording=True)
     found = submission.there(moving.timed, submission.time_matmul, 7, torch.device("cuda", 1), repeats)
     check_timing(found, repeats, "cuda:1")
@@ -467,7 +472,7 @@ def test_on_the_cpu_by_the_real_clock(submission: Submission) -> None:
 
 @exercise("devices.time_matmul")
 def test_on_a_real_gpu(submission: Submission) -> None:
-    """On a real GPU the time is one that the product can take: launching alone is a hundred times faster."""
+    """On a real GPU the time is one that the product can take: only launching it is a hundred times faster."""
     if not devices.real(1):
         pytest.skip("needs a CUDA device")
     n = 8192

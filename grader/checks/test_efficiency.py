@@ -1,4 +1,4 @@
-"""Checks of efficiency: mixed precision, accumulated gradients, loaders, and other lines of the training checklist.
+"""Checks of efficiency: mixed precision, accumulated gradients, loaders, and other items of the training checklist.
 
 Never decide what the contract leaves open: how the loader orders its rows, where a wrapped model lies, what the
 functions that return nothing return.
@@ -71,8 +71,8 @@ def amp(submission: Submission, steps: int, *, stale: bool = True, bad: int = -1
 
 @exercise("efficiency.amp_step")
 def test_one_step(submission: Submission) -> None:
-    """One step gives the loss, weights and scaler that torch's recipe for mixed precision gives, to the last
-    digit in which 16 bits differ from 32."""
+    """One step gives the same loss, weights and scaler as torch's recipe for mixed precision, compared closely
+    enough to tell 16-bit results from 32-bit ones."""
     amp(submission, 1, stale=False)
 
 
@@ -90,13 +90,13 @@ def test_the_scale_grows(submission: Submission) -> None:
 
 @exercise("efficiency.amp_step")
 def test_a_step_with_infinite_gradients_is_left_out(submission: Submission) -> None:
-    """A batch whose gradients are not finite changes no weight: the scaler leaves the step out and halves its scale."""
+    """A batch whose gradients are not finite changes no weight: the scaler skips the step and halves its scale."""
     amp(submission, 3, bad=1, interval=5)
 
 
 @exercise("efficiency.amp_step")
 def test_a_scaler_that_is_switched_off(submission: Submission) -> None:
-    """With a disabled scaler it is the same step, without scaling."""
+    """With a disabled scaler the step is the same, without scaling."""
     amp(submission, 2, enabled=False)
 
 
@@ -152,14 +152,14 @@ def test_as_one_whole_batch(submission: Submission, sizes: list[int]) -> None:
 
 @exercise("efficiency.accumulate_step")
 def test_one_step_of_the_optimizer(submission: Submission) -> None:
-    """The optimizer makes one step per call, at the end: with momentum, several calls show it."""
+    """The optimizer makes one step per call, at the end, also over several calls with momentum."""
     accumulate(submission, "mlp", [[2, 2, 2], [3, 1], [5]], momentum=0.9)
 
 
 @exercise("efficiency.accumulate_step")
 @pytest.mark.parametrize("kind", ["tied", "frozen"])
 def test_shared_and_frozen_parameters(submission: Submission, kind: str) -> None:
-    """Shared weights and frozen ones do no harm."""
+    """It works with shared and with frozen weights."""
     accumulate(submission, kind, [[3, 2], [1, 4]])
 
 
@@ -184,7 +184,7 @@ def test_settings_fit_the_device(submission: Submission, device: str, gpus: int,
 @exercise("efficiency.fast_loader")
 @pytest.mark.parametrize("batch_size", [1, 4, 6])
 def test_every_row_comes(submission: Submission, batch_size: int) -> None:
-    """Batches of the size that was asked for, with every row of the dataset once."""
+    """The batches have the size that was passed, and contain every row of the dataset once."""
     loader = submission.fast_loader(submission.there(recipes.numbered, 12), batch_size, CPU, 0)
     (batches,) = submission.there(probes.epochs, loader)
     assert_equal([len(labels) for _, labels in batches], [batch_size] * (12 // batch_size), what="sizes of batches")
@@ -211,14 +211,14 @@ def test_eight_unless_told(submission: Submission, n: int, expected: int) -> Non
 @exercise("efficiency.align_up")
 @pytest.mark.parametrize(("n", "multiple"), [(2**60 + 1, 8), (10**17 + 1, 3), (2**53 + 1, 2)])
 def test_exact_for_large_numbers(submission: Submission, n: int, multiple: int) -> None:
-    """Large numbers lose no digit on the way."""
+    """The result is exact for large numbers."""
     assert_equal(submission.align_up(n, multiple), n + (-n) % multiple)
 
 
 @exercise("efficiency.align_up")
 @pytest.mark.parametrize(("n", "multiple"), [(-1, 8), (-8, 8), (5, 0), (5, -8), (0, 0)])
 def test_sizes_that_make_no_sense(submission: Submission, n: int, multiple: int) -> None:
-    """A negative n, or a multiple below 1, is a ValueError."""
+    """A negative n, or a multiple below 1, raises a ValueError."""
     with raises(ValueError):
         submission.align_up(n, multiple)
 
@@ -230,7 +230,7 @@ def test_sizes_that_make_no_sense(submission: Submission, n: int, multiple: int)
 @pytest.mark.parametrize("before", [False, True])
 @pytest.mark.parametrize("fixed_shapes", [False, True])
 def test_on_and_off(submission: Submission, fixed_shapes: bool, before: bool) -> None:
-    """Whatever the switch was before: for fixed shapes it is on afterwards, for others off."""
+    """Whatever its value was before, the switch is on afterwards for fixed shapes, and off otherwise."""
     found = submission.there(checklist.benchmark_after, submission.configure_cudnn, fixed_shapes, before)
     assert_equal(found, fixed_shapes, what="torch.backends.cudnn.benchmark")
 
@@ -241,7 +241,7 @@ def test_on_and_off(submission: Submission, fixed_shapes: bool, before: bool) ->
 @exercise("efficiency.wrap_data_parallel")
 @pytest.mark.parametrize("gpus", [0, 1, 2, 4])
 def test_only_with_more_than_one_gpu(submission: Submission, gpus: int) -> None:
-    """With two GPUs or more the model comes back inside a DataParallel, else it comes back itself."""
+    """With two GPUs or more the result is the model inside a DataParallel, else the model itself."""
     submission.there(devices.start, gpus=gpus)
     model = submission.there(recipes.model, "mlp", 1)
     wrapped = submission.wrap_data_parallel(model)
@@ -257,7 +257,7 @@ def test_only_with_more_than_one_gpu(submission: Submission, gpus: int) -> None:
 @exercise("efficiency.clear_grads")
 @pytest.mark.parametrize("kind", ["mlp", "tied", "frozen"])
 def test_every_gradient_is_none(submission: Submission, kind: str) -> None:
-    """Afterwards .grad is None for every parameter of every group; the parameters are what they were."""
+    """Afterwards .grad is None for every parameter of every group; the parameters themselves do not change."""
     model = submission.there(recipes.with_stale_grads, submission.there(recipes.model, kind, 1))
     submission.clear_grads(submission.there(checklist.grouped_sgd, model))
     names = [name for name, _ in recipes.model(kind, 1).named_parameters()]
@@ -278,7 +278,7 @@ def test_other_parameters_keep_theirs(submission: Submission) -> None:
 
 @exercise("efficiency.clear_grads")
 def test_momentum_stays(submission: Submission) -> None:
-    """What the optimizer remembers of earlier steps stays: training goes on as it would have."""
+    """The optimizer keeps its state (momentum): training goes on as before."""
     model, here = submission.there(recipes.model, "linear", 1), recipes.model("linear", 1)
     optimizer, reference = submission.there(checklist.grouped_sgd, model), checklist.grouped_sgd(here)
     for seed in (2, 3):
@@ -329,7 +329,7 @@ FLAGS = [{"": False}, {"1": False}, {"": False, "0": False, "2": False}, {}]
 @exercise("efficiency.inference")
 @pytest.mark.parametrize("flags", FLAGS, ids=["top off", "one off", "some off", "all on"])
 def test_every_flag_is_as_before(submission: Submission, flags: dict[str, bool]) -> None:
-    """The training flag of the model, and of each submodule on its own, is what it was; parameters and buffers too."""
+    """The training flag of the model and of each submodule is the same as before; so are parameters and buffers."""
     model = submission.there(recipes.model, "dropout", 1, flags=flags)
     submission.inference(model, recipes.normal((3, recipes.FEATURES)))
     here = recipes.model("dropout", 1, flags=flags)

@@ -46,7 +46,7 @@ def test_number_of_parameters(submission: Submission, num_inputs: int, num_outpu
 @exercise("parameters.NeuralNetwork")
 @pytest.mark.parametrize(("num_inputs", "num_outputs"), [(50, 3), (7, 1)])
 def test_the_five_layers(submission: Submission, num_inputs: int, num_outputs: int) -> None:
-    """.layers is an nn.Sequential of Linear, ReLU, Linear, ReLU, Linear with 30 and 20 units between."""
+    """.layers is an nn.Sequential of Linear, ReLU, Linear, ReLU, Linear, with 30 and 20 hidden units."""
     layers = submission.NeuralNetwork(num_inputs, num_outputs).layers
     kinds = submission.there(parameters.layer_kinds, layers)
     expected = [f"Linear({num_inputs}, 30)", "ReLU", "Linear(30, 20)", "ReLU", f"Linear(20, {num_outputs})"]
@@ -58,7 +58,8 @@ def test_the_five_layers(submission: Submission, num_inputs: int, num_outputs: i
 @exercise("parameters.NeuralNetwork")
 @given(n=st.integers(1, 5), num_inputs=st.integers(1, 6), num_outputs=st.integers(1, 4), seed=SEEDS)
 def test_forward_gives_raw_logits(submission: Submission, n: int, num_inputs: int, num_outputs: int, seed: int) -> None:
-    """The model's output is what its own weights give, with ReLU between the layers and nothing after the last."""
+    """The output is computed from the model's own weights, with ReLU between the layers and nothing after the last
+    one."""
     x = 2 * recipes.normal((n, num_inputs), seed)
     submission.there(probes.start_global, seed)
     model = submission.NeuralNetwork(num_inputs, num_outputs)
@@ -81,7 +82,7 @@ def numbers_in(kind: str, trainable_only: bool) -> int:
 @exercise("parameters.count_parameters")
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_number_once(submission: Submission, kind: str) -> None:
-    """Every parameter counts once, shared ones too, however deep in the model; buffers never count."""
+    """Every parameter counts once, shared ones too, at any depth of the model; buffers never count."""
     model = submission.there(recipes.model, kind)
     assert_equal(submission.count_parameters(model, trainable_only=False), numbers_in(kind, False))
 
@@ -99,7 +100,7 @@ def test_frozen_only_when_asked_for(submission: Submission, kind: str) -> None:
 @exercise("parameters.count_parameters")
 @pytest.mark.parametrize("kind", ["mlp", "tied", "names"])
 def test_on_the_meta_device(submission: Submission, kind: str) -> None:
-    """A model on the meta device has the same number of parameters, though it has no numbers."""
+    """A model on the meta device has the same number of parameters, although its tensors have no memory."""
     model = submission.there(parameters.on_meta, kind)
     assert_equal(submission.count_parameters(model), numbers_in(kind, True))
 
@@ -107,7 +108,7 @@ def test_on_the_meta_device(submission: Submission, kind: str) -> None:
 @exercise("parameters.count_parameters")
 @given(sizes=st.lists(st.integers(1, 2_000_000), min_size=2, max_size=4), bias=st.booleans())
 def test_larger_than_any_memory(submission: Submission, sizes: list[int], bias: bool) -> None:
-    """Counting allocates nothing: it works for models that would fit in no computer."""
+    """Counting allocates no memory: it works for models that are too large for any computer."""
     model = submission.there(recipes.mlp, sizes, bias=bias, device="meta")
     expected = sum(a * b + b * bias for a, b in pairwise(sizes))
     assert_equal(submission.count_parameters(model), expected)
@@ -133,7 +134,7 @@ def test_any_sizes(submission: Submission, sizes: list[int], bias: bool) -> None
 
 @exercise("parameters.mlp_parameter_count")
 def test_sizes_that_no_memory_holds(submission: Submission) -> None:
-    """It is arithmetic: layers with a billion units are no trouble."""
+    """The count is computed without making layers: it works for layers with a billion units."""
     assert_equal(submission.mlp_parameter_count([10**9, 10**9, 5]), 10**18 + 10**9 + 5 * 10**9 + 5)
 
 
@@ -168,7 +169,8 @@ def test_rows_in_order_of_registration(submission: Submission, kind: str) -> Non
 @exercise("parameters.parameter_table")
 @given(sizes=st.lists(st.integers(1, 9), min_size=2, max_size=8), bias=st.booleans())
 def test_table_of_any_net(submission: Submission, sizes: list[int], bias: bool) -> None:
-    """Linear layer number i of a net with ReLUs between is called 2i: its weight, then its bias."""
+    """In a net of Linear layers with ReLUs between them, Linear layer i is called 2i: its weight comes first, then its
+    bias."""
     model = submission.there(recipes.mlp, sizes, bias=bias)
     expected: list[tuple[str, tuple[int, ...], int]] = []
     for i, (a, b) in enumerate(pairwise(sizes)):
@@ -193,7 +195,7 @@ def test_bytes_of_parameters_and_buffers(submission: Submission, kind: str) -> N
     ("dtype", "size"), [(torch.float64, 8), (torch.float32, 4), (torch.bfloat16, 2), (torch.float16, 2)]
 )
 def test_each_dtype_has_its_size(submission: Submission, dtype: torch.dtype, size: int) -> None:
-    """A number takes 8, 4 or 2 bytes by its dtype."""
+    """A number takes 8, 4 or 2 bytes, depending on its dtype."""
     model = submission.there(recipes.mlp, (10, 5, 3), dtype=dtype)
     assert_equal(submission.memory_bytes(model), 73 * size)
 
@@ -204,7 +206,8 @@ def test_each_dtype_has_its_size(submission: Submission, dtype: torch.dtype, siz
 @exercise("parameters.freeze")
 @pytest.mark.parametrize("prefix", ["head", "layers", "layers.1", "block", "block.head", "out"])
 def test_a_part_of_the_model(submission: Submission, prefix: str) -> None:
-    """All parameters below that name are frozen, and no others: not those of a name that merely begins alike."""
+    """All parameters below that name are frozen, and no others: not those whose name only begins with the same
+    letters."""
     freeze_and_look(submission, prefix)
 
 
@@ -218,7 +221,7 @@ def test_a_single_parameter(submission: Submission, prefix: str) -> None:
 @exercise("parameters.freeze")
 @pytest.mark.parametrize("prefix", ["layer", "norm", "ead", "weight", "layers.1.w", "head.weight.data"])
 def test_no_such_name(submission: Submission, prefix: str) -> None:
-    """A piece of a name, or a name that is not there, freezes nothing and gives 0."""
+    """A part of a name, or a name that the model does not have, freezes nothing and returns 0."""
     freeze_and_look(submission, prefix)
 
 
@@ -252,7 +255,7 @@ def test_weights_of_that_seed(submission: Submission, seed: int, deep: bool) -> 
 @exercise("parameters.seeded")
 @given(seed=st.integers(0, 1 << 31), started=SEEDS)
 def test_global_stream_goes_on(submission: Submission, seed: int, started: int) -> None:
-    """Numbers drawn afterwards are those that would have come without the call."""
+    """Random numbers drawn afterwards are the same as without the call."""
     here = torch.Generator().manual_seed(started)
     torch.rand(7, generator=here)
     submission.there(probes.start_global, started)
@@ -264,9 +267,9 @@ def test_global_stream_goes_on(submission: Submission, seed: int, started: int) 
 
 @exercise("parameters.seeded")
 def test_state_of_the_generator(submission: Submission) -> None:
-    """torch's global generator is exactly where it was, also when the seed is the one that it was started with."""
+    """The state of torch's global generator does not change, even if the seed is the one that it was started with."""
     for seed in (5, 6):
         submission.there(probes.start_global, 5)
         seen = observe(submission.seeded, parameters.draw_numbers, seed)
-        assert_that(not seen.rng_used, "torch's global generator moved")
+        assert_that(not seen.rng_used, "the state of torch's global generator changed")
         assert_equal(seen.result, torch.randn(5, generator=torch.Generator().manual_seed(seed)))

@@ -28,7 +28,7 @@ def ranks(low: int, high: int, largest: int = 4) -> st.SearchStrategy[tuple[int,
 @exercise("tensor_ops.make_tensor")
 @pytest.mark.parametrize("values", [[[1, 2, 3], [4, 5, 6.5]], [[[7]], [[8]]], [0.1, -0.2]])
 def test_values_and_shape(submission: Submission, values: Any) -> None:
-    """Numbers and nesting are kept; ints and floats may be mixed."""
+    """Numbers and shape are kept; ints and floats may be mixed."""
     assert_equal(submission.make_tensor(values), torch.tensor(values, dtype=torch.float32))
 
 
@@ -102,7 +102,7 @@ def test_each_example_is_one_row(submission: Submission, x: Tensor) -> None:
 @exercise("tensor_ops.flatten_rows")
 @given(x=tensors(((2, 4), (2, 4), (2, 3)), kind=("counting", "normal"), contiguous=False))
 def test_any_memory_layout(submission: Submission, x: Tensor) -> None:
-    """It works as well for a tensor whose memory is not in reading order (non-contiguous)."""
+    """It also works for a tensor whose memory is not in reading order (non-contiguous)."""
     assert_equal(submission.flatten_rows(x), x.reshape(x.shape[0], math.prod(x.shape[1:])))
 
 
@@ -116,14 +116,14 @@ def test_vector_becomes_a_column(submission: Submission, x: Tensor) -> None:
 @exercise("tensor_ops.flatten_rows")
 @pytest.mark.parametrize(("shape", "width"), [((0, 4), 4), ((0, 2, 3), 6), ((0,), 1)])
 def test_no_rows(submission: Submission, shape: tuple[int, ...], width: int) -> None:
-    """With n = 0 the result has no rows, and the width that it would have with some."""
+    """With n = 0 the result has no rows, and the same width that it would have with rows."""
     assert_equal(submission.flatten_rows(torch.zeros(shape)), torch.zeros(0, width))
 
 
 @exercise("tensor_ops.swap_last_axes")
 @given(x=tensors(ranks(2, 4), dtype=(torch.float32, torch.int64)))
 def test_last_two_indices_change_places(submission: Submission, x: Tensor) -> None:
-    """Element [..., i, j] becomes [..., j, i], whatever dims come before the last two."""
+    """Element [..., i, j] becomes [..., j, i], with any dims before the last two."""
     assert_equal(submission.swap_last_axes(x), x.transpose(-2, -1))
 
 
@@ -180,7 +180,7 @@ def test_each_column_by_its_own_mean_and_std(submission: Submission, x: Tensor, 
 @exercise("tensor_ops.standardize")
 @given(steps=tensors((3, (1, 3)), kind="counting"))
 def test_default_eps(submission: Submission, steps: Tensor) -> None:
-    """Without eps it is 1e-5, which shows where a column hardly varies."""
+    """The default eps is 1e-5, which makes a difference where a column hardly varies."""
     x = steps * 1e-5
     assert_close(submission.standardize(x), standardized(x, 1e-5), rtol=1e-3, atol=1e-3)
 
@@ -189,7 +189,7 @@ def test_default_eps(submission: Submission, steps: Tensor) -> None:
 @exercise("tensor_ops.standardize")
 @given(rows=st.integers(2, 5), constant=st.sampled_from([0.0, 1.0, -0.5, 0.75]))
 def test_constant_column_gives_zeros(submission: Submission, rows: int, constant: float) -> None:
-    """A column of equal numbers gives zeros, not nan, and does not disturb the column beside it."""
+    """A column of equal numbers gives zeros, not nan, and does not change the result of the column beside it."""
     x = torch.stack([torch.full((rows,), constant), torch.arange(rows).float()], dim=1)
     expected = standardized(x, 1e-5)
     expected[:, 0] = 0.0
@@ -199,7 +199,7 @@ def test_constant_column_gives_zeros(submission: Submission, rows: int, constant
 @exercise("tensor_ops.standardize")
 @given(x=tensors(((2, 4), (1, 3)), kind=("counting", "normal")))
 def test_input_is_untouched(submission: Submission, x: Tensor) -> None:
-    """The tensor that was passed in holds the same numbers afterwards."""
+    """The tensor that was passed holds the same numbers afterwards."""
     seen = observe(submission.standardize, x, eps=0.1)
     assert_that(seen.changed == (), "the input was changed")
     assert_close(seen.result, standardized(x, 0.1), atol=1e-3)
@@ -257,7 +257,7 @@ def test_as_many_torch_calls_for_many_rows(submission: Submission, n: int, m: in
 @exercise("tensor_ops.softmax")
 @given(x=tensors(ranks(1, 3)), pick=st.integers(0, 5))
 def test_probabilities_along_dim(submission: Submission, x: Tensor, pick: int) -> None:
-    """exp(x) over its sum along dim, for any shape and any dim, negative ones too."""
+    """exp(x) divided by its sum along dim, for any shape and any dim, negative ones too."""
     dim = pick % (2 * x.dim()) - x.dim()
     assert_close(submission.softmax(x, dim), torch.softmax(x, dim), atol=1e-5)
 
@@ -274,7 +274,7 @@ def test_large_scores(submission: Submission, x: Tensor, dim: int) -> None:
 @exercise("tensor_ops.softmax")
 @pytest.mark.parametrize(("dim", "probability"), [(1, [[0.5, 0.5], [0.5, 0.5]]), (0, [[1.0, 1.0], [0.0, 0.0]])])
 def test_high_and_low_rows_together(submission: Submission, dim: int, probability: list[list[float]]) -> None:
-    """A row of 1e4 and a row of -1e4 in one tensor: each slice is computed by itself."""
+    """A row of 1e4 and a row of -1e4 in one tensor: each slice is computed separately."""
     x = torch.tensor([[1e4, 1e4], [-1e4, -1e4]])
     assert_close(submission.softmax(x, dim), torch.tensor(probability), atol=5e-3)
 
@@ -304,7 +304,7 @@ def fraction_right(logits: Tensor, labels: Tensor) -> float:
 
 @exercise("tensor_ops.accuracy")
 def test_three_of_four(submission: Submission) -> None:
-    """Three right of four is 0.75, as a plain Python float."""
+    """Three right answers of four give 0.75, as a plain Python float."""
     logits = torch.tensor([[2.0, 1.0, 0.0], [0.0, 3.0, 1.0], [5.0, 4.0, 6.0], [1.0, 0.0, -1.0]])
     assert_close(submission.accuracy(logits, torch.tensor([0, 1, 1, 0])), 0.75, atol=1e-6)
 
@@ -320,7 +320,7 @@ def test_fraction_of_right_classes(submission: Submission, n: int, classes: int,
 @exercise("tensor_ops.accuracy")
 @pytest.mark.parametrize("shift", [0, 1])
 def test_all_right_and_none_right(submission: Submission, shift: int) -> None:
-    """All right is 1.0 and none right is 0.0."""
+    """If all are right the result is 1.0, if none is right 0.0."""
     logits, _ = scores_and_labels(6, 3, seed=1)
     labels = (logits.argmax(dim=1) + shift) % 3
     assert_close(submission.accuracy(logits, labels), 0.0 if shift else 1.0, atol=1e-6)

@@ -1,4 +1,5 @@
-"""Checks of training: losses and weights against a trajectory that the judge runs itself, and what is left behind.
+"""Checks of training: losses and weights compared with a training run of the check itself, and what has changed
+afterwards.
 
 Never decide what the contract leaves open: how gradients are cleared and whether any are left after a step, in which
 mode `fit` and `fit_best` leave the model, how a loss is summed up, what happens to a model that comes to `fit` in
@@ -110,20 +111,21 @@ def check_steps(
 @given(size=st.integers(1, 6), seed=SEEDS)
 @settings(max_examples=10)
 def test_one_step(submission: Submission, size: int, seed: int) -> None:
-    """The result is the loss before the step, a number; the weights moved by the gradient of that loss alone."""
+    """The result is the loss before the step, a number; the weights change by the gradient of that loss only."""
     check_steps(submission, "mlp", [size], seed)
 
 
 @exercise("training.train_step")
 def test_steps_of_all_kinds_of_models(submission: Submission) -> None:
-    """Three steps with BatchNorm, Dropout, shared and frozen weights or a hook: losses, weights and buffers."""
+    """Three steps with BatchNorm, Dropout, shared weights, frozen weights or a hook give the right losses, weights and
+    buffers."""
     for kind in ("norm", "dropout", "functional", "tied", "frozen", "hooked"):
         check_steps(submission, kind, [5, 4, 6], 2)
 
 
 @exercise("training.train_step")
 def test_the_optimizer_that_was_given(submission: Submission) -> None:
-    """Each step is taken by the given optimizer, which may remember earlier steps; batches may differ in size."""
+    """Each step is taken by the given optimizer, which may have momentum; batches may differ in size."""
     for momentum in (0.0, 0.9):
         check_steps(submission, "mlp", [5, 2, 1, 3], 3, momentum=momentum)
 
@@ -175,13 +177,14 @@ def check_epochs(
 @exercise("training.train_epoch")
 @pytest.mark.parametrize("cut", ["ragged", "drop_last"])
 def test_mean_over_the_examples_seen(submission: Submission, cut: str) -> None:
-    """The result is the mean loss per example, a number, with a short last batch and with one that is left out."""
+    """The result is the mean loss per example, a number, also when the last batch is short or left out."""
     check_epochs(submission, "mlp", LOADERS[cut], 1)
 
 
 @exercise("training.train_epoch")
 def test_even_batches_and_single_ones(submission: Submission) -> None:
-    """Batches that are all equal, a single batch, a single row: the mean loss per example, a step for each batch."""
+    """It works for equally large batches, a single batch and a single row: the mean loss per example, one step per
+    batch."""
     for cut in ("even", "single_batch", "one_row"):
         check_epochs(submission, "mlp", LOADERS[cut], 1)
 
@@ -196,7 +199,8 @@ def test_epochs_of_any_size(submission: Submission, n: int, batch_size: int, see
 
 @exercise("training.train_epoch")
 def test_epochs_of_all_kinds_of_models(submission: Submission) -> None:
-    """BatchNorm, Dropout, shared and frozen weights, hooks: the same weights and buffers as step by step."""
+    """With BatchNorm, Dropout, shared weights, frozen weights or hooks, an epoch gives the right loss, weights and
+    buffers."""
     for kind in ("norm", "counted", "tied", "frozen", "hooked"):
         check_epochs(submission, kind, {"count": 14, "batch_size": 5}, 2)
 
@@ -204,13 +208,13 @@ def test_epochs_of_all_kinds_of_models(submission: Submission) -> None:
 @exercise("training.train_epoch")
 @pytest.mark.parametrize("flags", ["eval", "outermost_eval", "one_eval"])
 def test_trains_in_training_mode(submission: Submission, flags: str) -> None:
-    """A model that comes in eval mode, whole or in part, learns in training mode, and ends in training mode."""
+    """A model that is in eval mode, whole or in part, is trained in training mode, and ends in training mode."""
     check_epochs(submission, "counted", {"count": 12, "batch_size": 6}, 3, flags=MODES[flags])
 
 
 @exercise("training.train_epoch")
 def test_an_optimizer_with_a_memory(submission: Submission) -> None:
-    """The given optimizer takes every step: its momentum carries over from batch to batch and epoch to epoch."""
+    """The given optimizer takes every step: its momentum is kept from batch to batch and epoch to epoch."""
     check_epochs(submission, "mlp", {"count": 9, "batch_size": 3}, 4, momentum=0.9)
 
 
@@ -241,20 +245,20 @@ def test_the_six_losses_of_the_book(submission: Submission) -> None:
 @given(n=st.integers(1, 9), batch_size=st.integers(1, 4), epochs=st.integers(0, 3), seed=SEEDS)
 @settings(max_examples=8)
 def test_every_batch_of_every_epoch(submission: Submission, n: int, batch_size: int, epochs: int, seed: int) -> None:
-    """One loss per batch and epoch, in order, as numbers; no epochs give no losses."""
+    """There is one loss per batch and epoch, in order, as numbers; 0 epochs give an empty list."""
     check_fit(submission, "mlp", {"count": n, "batch_size": batch_size}, epochs, 0.1, seed)
 
 
 @exercise("training.fit")
 def test_plain_sgd_with_this_rate(submission: Submission) -> None:
-    """The weights move by lr times the gradient of each batch, nothing more."""
+    """The weights change by lr times the gradient of each batch, and by nothing else."""
     for lr in (0.5, 0.1, 0.003):
         check_fit(submission, "mlp", {"count": 7, "batch_size": 3}, 3, lr, 2)
 
 
 @exercise("training.fit")
 def test_fit_of_all_kinds_of_models(submission: Submission) -> None:
-    """BatchNorm, Dropout, shared and frozen weights, hooks: losses, weights and buffers."""
+    """With BatchNorm, Dropout, shared weights, frozen weights or hooks, the losses, weights and buffers are right."""
     for kind in ("norm", "counted", "tied", "frozen", "hooked"):
         check_fit(submission, kind, {"count": 14, "batch_size": 5}, 2, 0.1, 3)
 
@@ -277,7 +281,7 @@ def test_loss_and_accuracy_per_example(submission: Submission, cuts: tuple[str, 
 @given(n=st.integers(1, 12), batch_size=st.integers(1, 5), seed=SEEDS)
 @settings(max_examples=10)
 def test_any_number_of_rows(submission: Submission, n: int, batch_size: int, seed: int) -> None:
-    """However the rows are cut into batches, the two numbers are the same."""
+    """The two numbers are right for any number of rows and any batch size."""
     model = submission.there(recipes.model, "norm", seed)
     found = submission.evaluate(model, submission.there(recipes.loader, n, batch_size, seed))
     expected = reference.measure(recipes.model("norm", seed), recipes.loader(n, batch_size, seed))
@@ -286,7 +290,7 @@ def test_any_number_of_rows(submission: Submission, n: int, batch_size: int, see
 
 @exercise("training.evaluate")
 def test_measured_in_eval_mode(submission: Submission) -> None:
-    """The model runs in eval mode, hooks and all: no dropout, BatchNorm by its running statistics."""
+    """The model runs in eval mode, with its hooks: no dropout, and BatchNorm uses its running statistics."""
     for kind in ("norm", "dropout", "functional", "tied", "hooked"):
         submission.there(probes.start_global, 0)
         model = submission.there(recipes.model, kind, 2)
@@ -298,7 +302,7 @@ def test_measured_in_eval_mode(submission: Submission) -> None:
 @exercise("training.evaluate")
 @pytest.mark.parametrize("flags", MODES)
 def test_model_is_as_before(submission: Submission, flags: str) -> None:
-    """Parameters, buffers, gradients and every training flag are what they were."""
+    """Parameters, buffers, gradients and every training flag are the same as before."""
     submission.there(probes.start_global, 0)
     model = submission.there(recipes.model, "dropout", 3, MODES[flags])
     found = submission.evaluate(model, submission.there(recipes.loader, 8, 4, 8))
@@ -312,7 +316,7 @@ def test_model_is_as_before(submission: Submission, flags: str) -> None:
 
 @exercise("training.evaluate")
 def test_no_gradients_are_recorded(submission: Submission) -> None:
-    """While the model runs, no gradients are recorded; afterwards they are again."""
+    """While the model runs, no gradients are recorded; afterwards the recording is on again."""
     model, loader = submission.there(recipes.model, "norm", 4), submission.there(recipes.loader, 6, 3, 9)
     modes = submission.there(probes.forward_modes, submission.evaluate, model, loader)
     check_modes(submission, modes)
@@ -325,7 +329,7 @@ def check_modes(submission: Submission, modes: dict[str, list[bool]]) -> None:
     )
     assert_that(not any(modes["grad"]), "gradients were recorded while the model ran")
     assert_that(not any(modes["training"]), "the model, or a part of it, ran in training mode")
-    assert_that(submission.there(training.grad_enabled), "recording of gradients is switched off afterwards")
+    assert_that(submission.there(training.grad_enabled), "the recording of gradients is still switched off afterwards")
 
 
 # ---------------------------------------------------------------- predict_proba, predict_labels
@@ -359,7 +363,7 @@ def test_the_largest_logit(submission: Submission, n: int, seed: int) -> None:
 
 @exercise("training.predict_proba")
 def test_probabilities_in_eval_mode(submission: Submission) -> None:
-    """The model runs in eval mode, hooks and all; x may lie in memory in any way."""
+    """The model runs in eval mode, with its hooks; x may have any memory layout."""
     x = recipes.normal((4, 7), 1).T
     for kind in ("norm", "dropout", "functional", "tied", "hooked"):
         submission.there(probes.start_global, 0)
@@ -369,7 +373,7 @@ def test_probabilities_in_eval_mode(submission: Submission) -> None:
 
 @exercise("training.predict_labels")
 def test_labels_in_eval_mode(submission: Submission) -> None:
-    """The model runs in eval mode, hooks and all; x may lie in memory in any way."""
+    """The model runs in eval mode, with its hooks; x may have any memory layout."""
     x = 3 * recipes.normal((4, 25), 1).T
     for kind in ("norm", "dropout", "functional", "tied", "hooked"):
         submission.there(probes.start_global, 0)
@@ -391,14 +395,14 @@ def check_left_alone(submission: Submission, name: str, flags: str) -> None:
 @exercise("training.predict_proba")
 @pytest.mark.parametrize("flags", MODES)
 def test_model_is_as_before_probabilities(submission: Submission, flags: str) -> None:
-    """The training flag of the model and of each submodule is what it was, and buffers do not move."""
+    """The training flag of the model and of each submodule is the same as before, and buffers do not change."""
     check_left_alone(submission, "predict_proba", flags)
 
 
 @exercise("training.predict_labels")
 @pytest.mark.parametrize("flags", MODES)
 def test_model_is_as_before_labels(submission: Submission, flags: str) -> None:
-    """The training flag of the model and of each submodule is what it was, and buffers do not move."""
+    """The training flag of the model and of each submodule is the same as before, and buffers do not change."""
     check_left_alone(submission, "predict_labels", flags)
 
 
@@ -483,7 +487,7 @@ def clear_run(kind: str, seed: int, lr: float, want: str) -> tuple[int, int]:
 @exercise("training.fit_best")
 @pytest.mark.parametrize("want", ["first", "middle", "last", "dip"])
 def test_the_best_epoch_is_kept(submission: Submission, want: str) -> None:
-    """The model has the weights and buffers of the epoch with the lowest validation loss, first, last or between."""
+    """The model has the weights and buffers of the epoch with the lowest validation loss, whichever epoch that is."""
     for kind in ("mlp", "norm"):
         seed, best = clear_run(kind, 21 if kind == "mlp" and want in ("last", "dip") else 0, 1.0, want)
         Run(kind, seed, 1.0).check(submission, best)
@@ -500,7 +504,7 @@ def test_the_best_epoch_of_any_run(submission: Submission, seed: int) -> None:
 
 @exercise("training.fit_best")
 def test_best_of_all_kinds_of_models(submission: Submission) -> None:
-    """Dropout is on while it trains and off while it is measured; shared and frozen weights, hooks."""
+    """Dropout is on in training and off in validation; it also works with shared weights, frozen weights and hooks."""
     for kind in ("counted", "tied", "frozen", "hooked"):
         seed, best = clear_run(kind, 99 if kind == "frozen" else 0, 1.0, "middle")
         Run(kind, seed, 1.0).check(submission, best)
@@ -514,7 +518,7 @@ def test_the_first_of_equal_epochs(submission: Submission) -> None:
 
 @exercise("training.fit_best")
 def test_the_model_before_training_takes_no_part(submission: Submission) -> None:
-    """Even if no epoch is better than the model that came, the best epoch is kept, not that model."""
+    """Even if no epoch is better than the model before training, the best epoch is kept, not that model."""
     run, best = worsening_run()
     run.check(submission, best)
 
@@ -533,7 +537,7 @@ def worsening_run() -> tuple[Run, int]:
 
 @exercise("training.fit_best")
 def test_a_single_epoch(submission: Submission) -> None:
-    """One epoch is the best one, and its loss a number."""
+    """With one epoch, that epoch is the best one, and its loss is returned as a number."""
     Run("norm", 5, 0.1, epochs=1).check(submission, 0)
 
 
@@ -561,25 +565,25 @@ def check_clipped(
 @given(max_norm=st.sampled_from([0.01, 0.1, 0.5, 1.0, 100.0]), seed=SEEDS)
 @settings(max_examples=10)
 def test_norm_and_step(submission: Submission, max_norm: float, seed: int) -> None:
-    """The result is the norm of all gradients before clipping, a number; the step is taken with clipped ones."""
+    """The result is the norm of all gradients before clipping, a number; the step uses the clipped gradients."""
     check_clipped(submission, "mlp", max_norm, seed)
 
 
 @exercise("training.clip_and_step")
 @pytest.mark.parametrize("scale", [50.0, 0.1], ids=["large", "small"])
 def test_only_large_gradients_are_scaled(submission: Submission, scale: float) -> None:
-    """Gradients above the bound are scaled down together; those below it are used as they are."""
+    """Gradients with a norm above max_norm are scaled down together; otherwise they are used unchanged."""
     check_clipped(submission, "mlp", 1.0, 2, scale=scale)
 
 
 @exercise("training.clip_and_step")
 def test_clipping_of_all_kinds_of_models(submission: Submission) -> None:
-    """A shared weight counts once, a frozen one not at all."""
+    """A shared weight counts once in the norm, a frozen one does not count."""
     for kind in ("norm", "tied", "frozen", "hooked"):
         check_clipped(submission, kind, 0.3, 3, scale=4.0)
 
 
 @exercise("training.clip_and_step")
 def test_clipped_steps_of_an_optimizer_with_a_memory(submission: Submission) -> None:
-    """The given optimizer takes the steps: its momentum is made of the clipped gradients."""
+    """The given optimizer takes the steps: its momentum is computed from the clipped gradients."""
     check_clipped(submission, "mlp", 0.2, 4, scale=3.0, momentum=0.9)

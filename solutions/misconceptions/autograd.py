@@ -1,4 +1,4 @@
-"""Classic wrong answers of autograd, each with what to tell the student who gave it.
+"""Classic wrong answers of autograd, each with the message for the student who gave it.
 
 Never make one of them right: every one here must be caught by a check.
 """
@@ -18,8 +18,8 @@ from grader.testkit import misconception
 
 @misconception(
     "logistic_loss",
-    tell="The number is right, but the loss has no graph: .item(), .detach(), .data or torch.tensor(...) cut it off "
-    "from w and b. Keep the loss a tensor that torch itself computed.",
+    tell="The number is right, but the loss has no graph: .item(), .detach(), .data or torch.tensor(...) cuts it off "
+    "from w and b. The loss must be a tensor that torch operations computed from w and b.",
 )
 def cuts_the_graph(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
     return torch.tensor(F.binary_cross_entropy_with_logits(x * w + b, y).item())
@@ -72,8 +72,8 @@ def squared_error(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
 
 @misconception(
     "gradients",
-    tell="Your gradients are right the first time, but computing them freed the graph, so a second call fails. "
-    "Ask torch to retain it.",
+    tell="Your gradients are right the first time, but computing them freed the graph, so a second call fails. Tell "
+    "torch to retain the graph.",
 )
 def frees_the_graph(loss: Tensor, params: Sequence[Tensor]) -> list[Tensor]:
     found = torch.autograd.grad(loss, params, allow_unused=True)
@@ -82,7 +82,7 @@ def frees_the_graph(loss: Tensor, params: Sequence[Tensor]) -> list[Tensor]:
 
 @misconception(
     "gradients",
-    tell="backward() adds into .grad, so what you return has old gradients in it, and .grad stays populated. "
+    tell="backward() adds into .grad, so what you return has old gradients in it, and .grad is not empty afterwards. "
     "There is a torch function that returns gradients without storing them.",
 )
 def leaves_grad_populated(loss: Tensor, params: Sequence[Tensor]) -> list[Tensor]:
@@ -92,7 +92,7 @@ def leaves_grad_populated(loss: Tensor, params: Sequence[Tensor]) -> list[Tensor
 
 @misconception(
     "gradients",
-    tell="The result is right, but you overwrote .grad of the parameters: gradients that somebody else collected there "
+    tell="The result is right, but you overwrote .grad of the parameters: gradients that other code collected there "
     "are lost. torch.autograd.grad leaves .grad alone.",
 )
 def overwrites_grad(loss: Tensor, params: Sequence[Tensor]) -> list[Tensor]:
@@ -104,8 +104,8 @@ def overwrites_grad(loss: Tensor, params: Sequence[Tensor]) -> list[Tensor]:
 
 @misconception(
     "gradients",
-    tell="You put .grad of the parameters back, but backward() also wrote into the other leaves of the graph. "
-    "Differentiate by params only.",
+    tell="You restored .grad of the parameters, but backward() also wrote into the other leaves of the graph. "
+    "Differentiate with respect to params only.",
 )
 def forgets_the_other_leaves(loss: Tensor, params: Sequence[Tensor]) -> list[Tensor]:
     before = [p.grad for p in params]
@@ -129,7 +129,8 @@ def none_for_unused(loss: Tensor, params: Sequence[Tensor]) -> list[Tensor | Non
 
 @misconception(
     "gradients",
-    tell="torch.autograd.grad refuses parameters that the loss does not depend on, unless you allow unused ones.",
+    tell="torch.autograd.grad raises an error for parameters that the loss does not depend on, unless you allow "
+    "unused ones.",
 )
 def refuses_unused(loss: Tensor, params: Sequence[Tensor]) -> list[Tensor]:
     return list(torch.autograd.grad(loss, params, retain_graph=True))
@@ -140,8 +141,8 @@ def refuses_unused(loss: Tensor, params: Sequence[Tensor]) -> list[Tensor]:
 
 @misconception(
     "numerical_gradient",
-    tell="You step forward only. A difference taken on both sides of x cancels the error of first order: "
-    "f(x + eps) - f(x - eps), over 2 * eps.",
+    tell="You take a forward difference. A difference taken on both sides of x cancels the first-order error: f(x + "
+    "eps) - f(x - eps), over 2 * eps.",
 )
 def forward_differences(f: Callable[[Tensor], Tensor], x: Tensor, eps: float = 1e-4) -> Tensor:
     flat, here = x.detach().flatten(), f(x)
@@ -155,7 +156,7 @@ def forward_differences(f: Callable[[Tensor], Tensor], x: Tensor, eps: float = 1
 
 @misconception(
     "numerical_gradient",
-    tell="Your gradient is twice too large: from x - eps to x + eps it is 2 * eps.",
+    tell="Your gradient is twice too large: the distance from x - eps to x + eps is 2 * eps.",
 )
 def divides_by_one_step(f: Callable[[Tensor], Tensor], x: Tensor, eps: float = 1e-4) -> Tensor:
     flat = x.detach().flatten()
@@ -171,7 +172,7 @@ def divides_by_one_step(f: Callable[[Tensor], Tensor], x: Tensor, eps: float = 1
 @misconception(
     "numerical_gradient",
     tell="You move all elements at once, so every entry is the sum of the whole gradient. Move one element, keep the "
-    "others, and start again from x for the next.",
+    "others, and start again from x for the next element.",
 )
 def moves_all_elements(f: Callable[[Tensor], Tensor], x: Tensor, eps: float = 1e-4) -> Tensor:
     return (f(x + eps) - f(x - eps)) / (2 * eps) * torch.ones_like(x)
@@ -179,8 +180,8 @@ def moves_all_elements(f: Callable[[Tensor], Tensor], x: Tensor, eps: float = 1e
 
 @misconception(
     "numerical_gradient",
-    tell="x is not what it was: adding eps and taking it away again leaves a rounding error behind. Work on a copy, or "
-    "put the number itself back.",
+    tell="x has changed: adding eps and subtracting it again leaves a rounding error. Work on a copy, or restore the "
+    "saved number.",
 )
 def leaves_rounding_errors(f: Callable[[Tensor], Tensor], x: Tensor, eps: float = 1e-4) -> Tensor:
     result = torch.zeros_like(x)
@@ -197,8 +198,8 @@ def leaves_rounding_errors(f: Callable[[Tensor], Tensor], x: Tensor, eps: float 
 
 @misconception(
     "numerical_gradient",
-    tell="Your steps pile up in x: you never took them back, or worked on a view of x. Each element starts from the "
-    "x that was given, and x must come out unchanged.",
+    tell="Your steps add up in x: you never undid them, or you worked on a view of x. Each element starts from the x "
+    "that was given, and x must come out unchanged.",
 )
 def steps_pile_up(f: Callable[[Tensor], Tensor], x: Tensor, eps: float = 1e-4) -> Tensor:
     result = torch.zeros_like(x)
@@ -212,8 +213,8 @@ def steps_pile_up(f: Callable[[Tensor], Tensor], x: Tensor, eps: float = 1e-4) -
 
 @misconception(
     "numerical_gradient",
-    tell="You collect the result in float32, which is what torch.zeros gives: the digits that float64 bought you "
-    "are gone. zeros_like keeps the dtype.",
+    tell="You collect the result in float32, which is what torch.zeros gives: the extra digits of float64 are lost. "
+    "zeros_like keeps the dtype.",
 )
 def result_in_float32(f: Callable[[Tensor], Tensor], x: Tensor, eps: float = 1e-4) -> Tensor:
     flat = x.detach().flatten()
@@ -252,8 +253,8 @@ def replaces_in_the_list(params: list[Tensor], lr: float) -> None:
 
 @misconception(
     "sgd_step",
-    tell="The parameters got new memory (`p.data = ...`). Whoever shares the old memory does not see the step; "
-    "an in-place operation writes where the numbers are.",
+    tell="The parameters got new memory (`p.data = ...`). Other tensors that share the old memory do not see the "
+    "step; an in-place operation writes into the existing memory.",
 )
 def swaps_the_memory(params: Sequence[Tensor], lr: float) -> None:
     for p in params:
@@ -264,7 +265,7 @@ def swaps_the_memory(params: Sequence[Tensor], lr: float) -> None:
 @misconception(
     "sgd_step",
     tell="Torch refuses an in-place change of a leaf that requires grad, as the step would become part of a graph. "
-    "Switch recording off around it.",
+    "Switch recording off for the step.",
 )
 def updates_outside_no_grad(params: Sequence[Tensor], lr: float) -> None:
     for p in params:
@@ -274,7 +275,7 @@ def updates_outside_no_grad(params: Sequence[Tensor], lr: float) -> None:
 
 @misconception(
     "sgd_step",
-    tell="You went uphill: the gradient points to where the loss grows. Subtract it.",
+    tell="You added the gradient, which points in the direction where the loss grows. Subtract it.",
 )
 def climbs(params: Sequence[Tensor], lr: float) -> None:
     with torch.no_grad():
@@ -285,7 +286,7 @@ def climbs(params: Sequence[Tensor], lr: float) -> None:
 
 @misconception(
     "sgd_step",
-    tell="A parameter that took no part in the loss has .grad None. Skip it.",
+    tell="A parameter that was not used in the loss has .grad None. Skip it.",
 )
 def expects_every_grad(params: Sequence[Tensor], lr: float) -> None:
     with torch.no_grad():
@@ -295,7 +296,7 @@ def expects_every_grad(params: Sequence[Tensor], lr: float) -> None:
 
 @misconception(
     "sgd_step",
-    tell="Your step also clears the gradients. Stepping and clearing are two jobs; here the gradients must stay.",
+    tell="Your step also clears the gradients. Stepping and clearing are separate tasks; here the gradients must stay.",
 )
 def clears_after_the_step(params: Sequence[Tensor], lr: float) -> None:
     with torch.no_grad():
@@ -333,7 +334,7 @@ def fills_with_zeros(params: Sequence[Tensor]) -> None:
 
 @misconception(
     "clear_gradients",
-    tell="Nothing was cleared: you gave a name of your own another value. Assign to the attribute p.grad.",
+    tell="Nothing was cleared: you assigned to a variable of your own. Assign to the attribute p.grad.",
 )
 def clears_a_local_name(params: Sequence[Tensor]) -> None:
     for p in params:
@@ -377,7 +378,7 @@ def no_grad_without_eval(model: nn.Module, x: Tensor) -> Tensor:
 
 @misconception(
     "predict_logits",
-    tell="eval() does not stop the recording: your result still has a graph. That is what no_grad is for.",
+    tell="eval() does not stop the recording: your result still has a graph. Use no_grad as well.",
 )
 def eval_without_no_grad(model: nn.Module, x: Tensor) -> Tensor:
     flags = [(module, module.training) for module in model.modules()]
@@ -391,7 +392,7 @@ def eval_without_no_grad(model: nn.Module, x: Tensor) -> Tensor:
 @misconception(
     "predict_logits",
     tell="The model is left in eval mode, so the training that goes on after your prediction runs without Dropout. "
-    "Put every flag back.",
+    "Restore every flag.",
 )
 def leaves_in_eval(model: nn.Module, x: Tensor) -> Tensor:
     model.eval()
@@ -473,8 +474,8 @@ def gives_probabilities(model: nn.Module, x: Tensor) -> Tensor:
 @misconception(
     "Cube",
     name="ignores_grad_output",
-    tell="Your backward ignores grad_output: it is right only when Cube is the last step. The chain rule multiplies "
-    "the local derivative by the gradient that arrives.",
+    tell="Your backward ignores grad_output: it is right only when Cube is the last operation. The chain rule "
+    "multiplies the local derivative by grad_output.",
 )
 class IgnoresGradOutput(torch.autograd.Function):
     @staticmethod
@@ -491,7 +492,8 @@ class IgnoresGradOutput(torch.autograd.Function):
 @misconception(
     "Cube",
     name="saves_the_output",
-    tell="You saved the result x³ and put it where x belongs. Backward needs the input (or must work back to it).",
+    tell="You saved the result x³ and used it in place of x. Backward needs the input (or must compute it from the "
+    "result).",
 )
 class SavesTheOutput(torch.autograd.Function):
     @staticmethod
@@ -526,7 +528,7 @@ class WrongDerivative(torch.autograd.Function):
 @misconception(
     "Cube",
     name="passes_the_gradient_through",
-    tell="Your backward hands grad_output on as it came. It must be multiplied by the derivative at x.",
+    tell="Your backward returns grad_output unchanged. It must be multiplied by the derivative at x.",
 )
 class PassesTheGradientThrough(torch.autograd.Function):
     @staticmethod
@@ -560,8 +562,8 @@ class CubesInPlace(torch.autograd.Function):
 
 @misconception(
     "accumulate_gradients",
-    tell="You average the batches' means: an example in a short batch weighs more than one in a full batch. "
-    "Weigh each batch by how many examples it has.",
+    tell="You average the batches' means: an example in a short batch counts more than one in a full batch. Weight "
+    "each batch by its number of examples.",
 )
 def mean_of_batch_means(model: nn.Module, loss_fn: Callable[[Tensor, Tensor], Tensor], batches: Sequence) -> None:
     model.zero_grad()
@@ -613,7 +615,7 @@ def clears_before_every_batch(model: nn.Module, loss_fn: Callable[[Tensor, Tenso
 
 @misconception(
     "accumulate_gradients",
-    tell="You take every batch to be as large as the first. The last one is often shorter: count the examples.",
+    tell="You assume that every batch is as large as the first. The last one is often shorter: count the examples.",
 )
 def all_batches_like_the_first(
     model: nn.Module, loss_fn: Callable[[Tensor, Tensor], Tensor], batches: Sequence

@@ -1,4 +1,4 @@
-"""Classic wrong answers of checkpoints, each with what to tell the student who gave it.
+"""Classic wrong answers of checkpoints, each with the message for the student who gave it.
 
 Never make one of them right: every one here must be caught by a check.
 """
@@ -62,7 +62,7 @@ def copies_the_finished_file(model: nn.Module, path: str) -> None:
 
 @misconception(
     "save_weights",
-    tell="The file that you write never comes to stand at the path: the step that gives it its name is missing.",
+    tell="The file that you write is never renamed to the path: call os.replace at the end.",
 )
 def never_takes_its_place(model: nn.Module, path: str) -> None:
     torch.save(model.state_dict(), f"{path}.tmp")
@@ -92,8 +92,8 @@ def wraps_the_state_dict(model: nn.Module, path: str) -> None:
 
 @misconception(
     "load_weights",
-    tell="Tensors that were saved from a GPU go back to that GPU, and there may be none. Tell torch.load by "
-    "map_location where to put them.",
+    tell="Tensors that were saved from a GPU go back to that GPU, and there may be none. Pass map_location to "
+    "torch.load.",
 )
 def no_map_location(model: nn.Module, path: str, device: torch.device) -> nn.Module:
     model.load_state_dict(torch.load(path))
@@ -102,8 +102,8 @@ def no_map_location(model: nn.Module, path: str, device: torch.device) -> nn.Mod
 
 @misconception(
     "load_weights",
-    tell="strict=False hides a mismatch: entries that the file lacks keep their old numbers, and nobody notices. "
-    "Let load_state_dict be strict, as it is by itself.",
+    tell="strict=False hides a mismatch: entries that the file lacks keep their old numbers, and there is no error. "
+    "Let load_state_dict be strict, as it is by default.",
 )
 def not_strict(model: nn.Module, path: str, device: torch.device) -> nn.Module:
     model.load_state_dict(torch.load(path, map_location=device), strict=False)
@@ -112,8 +112,8 @@ def not_strict(model: nn.Module, path: str, device: torch.device) -> nn.Module:
 
 @misconception(
     "load_weights",
-    tell="You keep only the entries that happen to fit. A file that does not fit is the wrong file; loading half of "
-    "it in silence is worse than an error.",
+    tell="You keep only the entries that happen to fit. A file that does not fit is the wrong file; raise an error "
+    "instead of loading a part of it.",
 )
 def keeps_what_fits(model: nn.Module, path: str, device: torch.device) -> nn.Module:
     own = model.state_dict()
@@ -149,7 +149,7 @@ def returns_the_report(model: nn.Module, path: str, device: torch.device) -> obj
 
 @misconception(
     "load_weights",
-    tell="You loaded the weights into a copy. Whoever holds the model that was given sees none of them.",
+    tell="You loaded the weights into a copy. The model that was given does not change.",
 )
 def loads_into_a_copy(model: nn.Module, path: str, device: torch.device) -> nn.Module:
     model = copy.deepcopy(model)
@@ -226,7 +226,8 @@ def repeats_the_epoch(model: nn.Module, optimizer: Optimizer, path: str) -> int:
 @misconception(
     "save_checkpoint",
     part="resume",
-    tell="The optimizer starts anew: its momentum and its learning rate are lost. Save and load its state_dict too.",
+    tell="The optimizer starts from nothing: its momentum and its learning rate are lost. Save and load its "
+    "state_dict too.",
 )
 def optimizer_state_lost(model: nn.Module, optimizer: Optimizer, path: str) -> int:
     checkpoint = torch.load(path, map_location="cpu")
@@ -238,8 +239,8 @@ def optimizer_state_lost(model: nn.Module, optimizer: Optimizer, path: str) -> i
 @misconception(
     "save_checkpoint",
     part="resume",
-    tell="The optimizer's memory is back, but not its settings: a learning rate that a schedule had changed is lost. "
-    "optimizer.load_state_dict restores both.",
+    tell="The optimizer's state is restored, but not its settings: a learning rate that a schedule had changed is "
+    "lost. optimizer.load_state_dict restores both.",
 )
 def optimizer_settings_lost(model: nn.Module, optimizer: Optimizer, path: str) -> int:
     checkpoint = torch.load(path, map_location="cpu")
@@ -255,8 +256,8 @@ def optimizer_settings_lost(model: nn.Module, optimizer: Optimizer, path: str) -
 @misconception(
     "save_checkpoint",
     part="resume",
-    tell="The random numbers do not go on where they were, so shuffling and dropout differ from a run without a stop. "
-    "Save and restore the state of torch's generator.",
+    tell="The random numbers do not continue where they were, so shuffling and dropout differ from a run without a "
+    "stop. Save and restore the state of torch's generator.",
 )
 def random_numbers_lost(model: nn.Module, optimizer: Optimizer, path: str) -> int:
     checkpoint = torch.load(path, map_location="cpu")
@@ -295,7 +296,7 @@ def rebinds_the_names(model: nn.Module, optimizer: Optimizer, path: str) -> int:
 @misconception(
     "save_checkpoint",
     part="resume",
-    tell="The parameters are back, but not the buffers, like the running statistics of BatchNorm. The model's "
+    tell="The parameters are restored, but not the buffers, like the running statistics of BatchNorm. The model's "
     "state_dict has both.",
 )
 def buffers_lost(model: nn.Module, optimizer: Optimizer, path: str) -> int:
@@ -310,8 +311,8 @@ def buffers_lost(model: nn.Module, optimizer: Optimizer, path: str) -> int:
 @misconception(
     "save_checkpoint",
     part="resume",
-    tell="map_location moved the state of the random numbers to the GPU with all the rest, and torch's CPU generator "
-    "refuses it. Load to the CPU: load_state_dict moves what belongs on the GPU by itself.",
+    tell="map_location moved the state of the random numbers to the GPU too, and torch's CPU generator does not "
+    "accept it there. Load to the CPU: load_state_dict moves the weights to the GPU by itself.",
 )
 def random_numbers_on_the_gpu(model: nn.Module, optimizer: Optimizer, path: str) -> int:
     checkpoint = torch.load(path, map_location=next(model.parameters()).device)
@@ -326,7 +327,7 @@ def random_numbers_on_the_gpu(model: nn.Module, optimizer: Optimizer, path: str)
 
 @misconception(
     "strip_prefix",
-    tell="You replace the prefix wherever it stands in a name. Take it off only where the name begins with it.",
+    tell="You replace the prefix anywhere in a name. Remove it only where the name begins with it.",
 )
 def replaces_anywhere(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.replace(prefix, ""): value for name, value in state.items()}
@@ -335,7 +336,7 @@ def replaces_anywhere(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor
 @misconception(
     "strip_prefix",
     tell="lstrip takes a set of characters and strips any of them: 'module.embed' loses the e and m of embed too. "
-    "removeprefix takes off a text.",
+    "removeprefix removes exactly a prefix.",
 )
 def strips_characters(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.lstrip(prefix): value for name, value in state.items()}
@@ -343,8 +344,8 @@ def strips_characters(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor
 
 @misconception(
     "strip_prefix",
-    tell="You take the prefix off as often as it is there. A model inside a wrapper may have a part of that name "
-    "itself: take it off once.",
+    tell="You remove the prefix as often as it occurs. A model inside a wrapper may itself have a part with that "
+    "name: remove it once.",
 )
 def strips_again_and_again(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     stripped = {}
@@ -367,7 +368,7 @@ def changes_the_dict(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]
 
 @misconception(
     "strip_prefix",
-    tell="Names without the prefix are gone. They stay, as they are.",
+    tell="You drop names without the prefix. Keep them as they are.",
 )
 def drops_the_others(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name[len(prefix) :]: value for name, value in state.items() if name.startswith(prefix)}
@@ -375,7 +376,8 @@ def drops_the_others(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]
 
 @misconception(
     "strip_prefix",
-    tell="You cut the first characters off every name, whether they are the prefix or not. Look first.",
+    tell="You cut the first characters off every name, whether they are the prefix or not. Check that the name begins "
+    "with the prefix.",
 )
 def cuts_blindly(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name[len(prefix) :]: value for name, value in state.items()}
@@ -392,7 +394,7 @@ def takes_it_for_a_pattern(state: dict[str, Tensor], prefix: str) -> dict[str, T
 
 @misconception(
     "strip_prefix",
-    tell="You add a dot to the prefix. It is given as it is to be taken off, its dot included.",
+    tell="You add a dot to the prefix. Remove it exactly as it is given, which includes its dot.",
 )
 def adds_a_dot(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.removeprefix(prefix + "."): value for name, value in state.items()}
@@ -403,8 +405,8 @@ def adds_a_dot(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
 
 @misconception(
     "snapshot",
-    tell="What you keep are the model's own tensors, and training changes them in place; a new dict round them does "
-    "not help, nor does detach. Clone each tensor.",
+    tell="What you keep are the model's own tensors, and training changes them in place; a new dict with the same "
+    "tensors does not help, nor does detach. Clone each tensor.",
 )
 def live_references(model: nn.Module) -> dict[str, Tensor]:
     return dict(model.state_dict())
@@ -431,8 +433,7 @@ def buffers_still_live(model: nn.Module) -> dict[str, Tensor]:
 
 @misconception(
     "snapshot",
-    tell="You return a copy of the model. A snapshot is the state_dict: names and tensors, which load_state_dict "
-    "accepts.",
+    tell="You return a copy of the model. A snapshot is a dict of names and tensors that load_state_dict accepts.",
 )
 def copies_the_model(model: nn.Module) -> nn.Module:
     return copy.deepcopy(model)

@@ -1,4 +1,4 @@
-"""Classic wrong answers of datasets, each with what to tell the student who gave it.
+"""Classic wrong answers of datasets, each with the message for the student who gave it.
 
 Never make one of them right: every one here must be caught by a check.
 """
@@ -57,8 +57,8 @@ class CountsColumns(_Toy):
 
 @misconception(
     "ToyDataset",
-    tell="Your index wraps around (modulo), or is clamped to the last row: no IndexError ever comes, and a plain for "
-    "over the dataset runs for ever.",
+    tell="Your index wraps around (modulo), or is clamped to the last row: no IndexError is ever raised, and a plain "
+    "for loop over the dataset never ends.",
     name="wraps_around",
 )
 class WrapsAround(_Toy):
@@ -69,8 +69,8 @@ class WrapsAround(_Toy):
 
 @misconception(
     "ToyDataset",
-    tell="You return slices (index : index + 1): each example has a batch dimension of 1 that does not belong to "
-    "it, and past the end an empty slice comes instead of an IndexError.",
+    tell="You return slices (index : index + 1): each example has an extra batch dimension of 1, and past the end you "
+    "return an empty slice instead of raising an IndexError.",
     name="slices_a_row",
 )
 class SlicesARow(_Toy):
@@ -102,8 +102,7 @@ class LabelFirst(_Toy):
 
 @misconception(
     "ToyDataset",
-    tell="You accept features and labels of different lengths. That is a mistake in the data, and here is the place "
-    "to say so: a ValueError.",
+    tell="You accept features and labels of different lengths. That is a mistake in the data: raise a ValueError here.",
     name="no_length_check",
 )
 class NoLengthCheck(_Toy):
@@ -114,8 +113,8 @@ class NoLengthCheck(_Toy):
 
 @misconception(
     "ToyDataset",
-    tell="You check the lengths with assert. Asserts are for the programmer (python -O drops them); "
-    "a caller's mistake is a ValueError.",
+    tell="You check the lengths with assert. Asserts are for checking your own code (python -O removes them); for a "
+    "caller's mistake raise a ValueError.",
     name="asserts_the_lengths",
 )
 class AssertsTheLengths(_Toy):
@@ -134,8 +133,8 @@ def _own(seed: int) -> torch.Generator:
 
 @misconception(
     "make_loaders",
-    tell="You shuffle the test set too. Its order changes no result, and without shuffling the predictions line up "
-    "with the rows.",
+    tell="You shuffle the test set too. Its order changes no result, and without shuffling the predictions are in the "
+    "order of the rows.",
 )
 def shuffles_the_test_set(train_ds: Dataset, test_ds: Dataset, batch_size: int, seed: int):
     return tuple(
@@ -164,8 +163,8 @@ def keeps_the_short_batch(train_ds: Dataset, test_ds: Dataset, batch_size: int, 
 
 @misconception(
     "make_loaders",
-    tell="Your training order is shuffled once and then the same in every epoch. The loader must shuffle anew "
-    "each time that it is gone through.",
+    tell="Your training order is shuffled once and then the same in every epoch. The loader must shuffle again for "
+    "each epoch.",
 )
 def same_order_every_epoch(train_ds: Dataset, test_ds: Dataset, batch_size: int, seed: int):
     order = torch.randperm(len(train_ds), generator=_own(seed)).tolist()
@@ -183,8 +182,9 @@ def never_shuffles(train_ds: Dataset, test_ds: Dataset, batch_size: int, seed: i
 
 @misconception(
     "make_loaders",
-    tell="torch.manual_seed seeds everybody's random numbers, not only the loader's: whatever draws some before the "
-    "epoch changes the order, and dropout or first weights get other numbers. Give the loader a generator of its own.",
+    tell="torch.manual_seed seeds all of torch's random numbers, not only the loader's: any code that draws some "
+    "before the epoch changes the order, and dropout or initial weights get other numbers. Give the loader its "
+    "own generator.",
 )
 def seeds_the_global_rng(train_ds: Dataset, test_ds: Dataset, batch_size: int, seed: int):
     torch.manual_seed(seed)
@@ -194,7 +194,7 @@ def seeds_the_global_rng(train_ds: Dataset, test_ds: Dataset, batch_size: int, s
 @misconception(
     "make_loaders",
     tell="Your training order does not follow from the seed: the loader shuffles with torch's global random numbers. "
-    "Give it a generator of its own, seeded.",
+    "Give it its own generator, seeded with `seed`.",
 )
 def ignores_the_seed(train_ds: Dataset, test_ds: Dataset, batch_size: int, seed: int):
     return DataLoader(train_ds, batch_size, shuffle=True, drop_last=True), DataLoader(test_ds, batch_size)
@@ -202,7 +202,7 @@ def ignores_the_seed(train_ds: Dataset, test_ds: Dataset, batch_size: int, seed:
 
 @misconception(
     "make_loaders",
-    tell="You seed with a number of your own. The order must follow from the argument `seed`.",
+    tell="You seed with a fixed number. The order must follow from the argument `seed`.",
 )
 def always_the_same_seed(train_ds: Dataset, test_ds: Dataset, batch_size: int, seed: int):
     train = DataLoader(train_ds, batch_size, shuffle=True, drop_last=True, generator=_own(123))
@@ -255,7 +255,7 @@ def drop_last_inverted(n: int, batch_size: int, drop_last: bool) -> int:
 
 @misconception(
     "num_batches",
-    tell="That is a float. A number of batches is a whole number: use //.",
+    tell="That is a float. A number of batches is an integer: use //.",
 )
 def true_division(n: int, batch_size: int, drop_last: bool) -> float:
     _refuse(n, batch_size)
@@ -361,8 +361,8 @@ def loses_a_row(dataset: Dataset, val_fraction: float, seed: int):
 
 @misconception(
     "split",
-    tell="You cut without shuffling. Files are often sorted, by class or by date: the last rows are no fair sample. "
-    "The seed decides which rows go.",
+    tell="You cut without shuffling. Files are often sorted, by class or by date: the last rows are not a fair "
+    "sample. The seed decides which rows go.",
 )
 def cuts_without_shuffling(dataset: Dataset, val_fraction: float, seed: int):
     _check(val_fraction)
@@ -383,7 +383,7 @@ def no_check_of_the_fraction(dataset: Dataset, val_fraction: float, seed: int):
 
 @misconception(
     "split",
-    tell="0 and 1 are fractions too: one part is empty then, which is fine.",
+    tell="0 and 1 are valid fractions too: one part is empty then.",
 )
 def refuses_nothing_and_all(dataset: Dataset, val_fraction: float, seed: int):
     if not 0 < val_fraction < 1:
@@ -403,7 +403,7 @@ def _refuse_floats(labels: Tensor) -> None:
 
 @misconception(
     "check_labels",
-    tell="You look for labels that are too large, but not for negative ones: -1 is no class either.",
+    tell="You check for labels that are too large, but not for negative ones: -1 is not a class either.",
 )
 def only_the_upper_bound(labels: Tensor, num_classes: int) -> None:
     _refuse_floats(labels)
@@ -414,7 +414,7 @@ def only_the_upper_bound(labels: Tensor, num_classes: int) -> None:
 
 @misconception(
     "check_labels",
-    tell="You let num_classes itself through. Classes count from 0, so the largest label is num_classes - 1.",
+    tell="You accept the label num_classes itself. Classes count from 0, so the largest label is num_classes - 1.",
 )
 def lets_num_classes_through(labels: Tensor, num_classes: int) -> None:
     _refuse_floats(labels)
@@ -436,7 +436,7 @@ def counts_from_one(labels: Tensor, num_classes: int) -> None:
 
 @misconception(
     "check_labels",
-    tell="You name the largest (or smallest) label. The first one that is wrong tells where to look.",
+    tell="You name the largest (or smallest) label. Name the first wrong one.",
 )
 def names_the_extreme(labels: Tensor, num_classes: int) -> None:
     _refuse_floats(labels)
@@ -448,7 +448,7 @@ def names_the_extreme(labels: Tensor, num_classes: int) -> None:
 
 @misconception(
     "check_labels",
-    tell="Your message does not have the offending value in it. 'Which label?' is the first thing its reader asks.",
+    tell="Your message does not contain the wrong value. Put the first wrong label into it.",
 )
 def names_nothing(labels: Tensor, num_classes: int) -> None:
     _refuse_floats(labels)
@@ -458,7 +458,7 @@ def names_nothing(labels: Tensor, num_classes: int) -> None:
 
 @misconception(
     "check_labels",
-    tell="You return whether the labels are right. A caller can overlook that; raise a ValueError.",
+    tell="You return whether the labels are right. A caller can ignore that; raise a ValueError.",
 )
 def returns_a_bool(labels: Tensor, num_classes: int) -> bool:
     return not labels.is_floating_point() and all(0 <= label < num_classes for label in labels.tolist())
@@ -476,8 +476,8 @@ def asserts(labels: Tensor, num_classes: int) -> None:
 
 @misconception(
     "check_labels",
-    tell="You accept floats that happen to be whole numbers. cross_entropy takes a float target for something else: "
-    "refuse the dtype, whatever the values are.",
+    tell="You accept floats whose values are integers. cross_entropy takes a float target for something else: refuse "
+    "the dtype, whatever the values are.",
 )
 def accepts_whole_floats(labels: Tensor, num_classes: int) -> None:
     for label in labels.tolist():
@@ -487,8 +487,8 @@ def accepts_whole_floats(labels: Tensor, num_classes: int) -> None:
 
 @misconception(
     "check_labels",
-    tell="No labels at all is an error in your version: max() and min() of nothing do not exist. There is nothing "
-    "wrong with an empty tensor.",
+    tell="An empty tensor raises an error in your version: max() and min() of no elements fail. An empty tensor has "
+    "no wrong labels.",
 )
 def fails_on_no_labels(labels: Tensor, num_classes: int) -> None:
     _refuse_floats(labels)
@@ -533,7 +533,7 @@ def mask_inverted(batch: Batch):
 
 @misconception(
     "pad_collate",
-    tell="You made the mask from the values (padded != 0), but 0 may be a real token. Only the lengths know.",
+    tell="You made the mask from the values (padded != 0), but 0 may be a real token. Make the mask from the lengths.",
 )
 def mask_from_the_values(batch: Batch):
     padded, _, labels = _padded(batch)
@@ -569,7 +569,7 @@ def pads_on_the_left(batch: Batch):
 
 @misconception(
     "pad_collate",
-    tell="Your batch is (max L, B): pad_sequence puts the time first unless it is told batch_first.",
+    tell="Your batch is (max L, B): pad_sequence puts the sequence dimension first unless you pass batch_first=True.",
 )
 def time_first(batch: Batch):
     padded, mask, labels = _padded(batch)
@@ -588,7 +588,7 @@ def cuts_to_the_shortest(batch: Batch):
 
 @misconception(
     "pad_collate",
-    tell="Your mask holds numbers. A mask is of dtype bool: numbers do not mask when they are used as an index.",
+    tell="Your mask holds numbers. A mask has dtype bool: as an index, numbers select positions instead of masking.",
 )
 def mask_of_numbers(batch: Batch):
     padded, mask, labels = _padded(batch)
@@ -597,7 +597,7 @@ def mask_of_numbers(batch: Batch):
 
 @misconception(
     "pad_collate",
-    tell="You pad with something else than 0.",
+    tell="You do not pad with 0.",
 )
 def pads_with_minus_one(batch: Batch):
     padded, mask, labels = _padded(batch)
@@ -606,8 +606,8 @@ def pads_with_minus_one(batch: Batch):
 
 @misconception(
     "pad_collate",
-    tell="The padded tensor is always float (torch.zeros is, unless told otherwise). Token ids must stay whole "
-    "numbers: keep the sequences' dtype.",
+    tell="The padded tensor is always float (torch.zeros makes floats by default). Token ids must stay integers: keep "
+    "the sequences' dtype.",
 )
 def always_float(batch: Batch):
     padded, mask, labels = _padded(batch)
@@ -703,8 +703,8 @@ class RaggedWindows(_Windows):
 
 @misconception(
     "WindowDataset",
-    tell="No IndexError comes past the end: a slice beyond it is just empty. A plain for loop over your dataset never "
-    "ends; compare the index with len(self).",
+    tell="No IndexError is raised past the end: a slice beyond it is just empty. A plain for loop over your dataset "
+    "never ends; compare the index with len(self).",
     name="endless_iteration",
 )
 class EndlessIteration(_Windows):
@@ -754,7 +754,7 @@ class NegativeLength(_Windows):
 
 @misconception(
     "suggest_num_workers",
-    tell="Without a GPU you divide by zero. 0 workers is the answer then.",
+    tell="Without a GPU you divide by zero. Return 0 workers then.",
 )
 def divides_by_zero(cpu_count: int, gpu_count: int) -> int:
     if cpu_count < 0 or gpu_count < 0:
@@ -764,7 +764,7 @@ def divides_by_zero(cpu_count: int, gpu_count: int) -> int:
 
 @misconception(
     "suggest_num_workers",
-    tell="That is a float. There are no half processes: use //.",
+    tell="That is a float. The number of processes must be an integer: use //.",
 )
 def half_workers(cpu_count: int, gpu_count: int) -> float:
     if cpu_count < 0 or gpu_count < 0:
@@ -774,7 +774,7 @@ def half_workers(cpu_count: int, gpu_count: int) -> float:
 
 @misconception(
     "suggest_num_workers",
-    tell="Without a GPU you hand out all cores. The answer is 0 there: the training process needs the cores itself.",
+    tell="Without a GPU you return all cores. The result should be 0: the training process needs the cores itself.",
 )
 def all_cores_without_a_gpu(cpu_count: int, gpu_count: int) -> int:
     if cpu_count < 0 or gpu_count < 0:
@@ -784,7 +784,7 @@ def all_cores_without_a_gpu(cpu_count: int, gpu_count: int) -> int:
 
 @misconception(
     "suggest_num_workers",
-    tell="You give at least one worker. With more GPUs than cores, 0 per GPU is what there is.",
+    tell="You return at least one worker. With more GPUs than cores, the result is 0 per GPU.",
 )
 def at_least_one(cpu_count: int, gpu_count: int) -> int:
     if cpu_count < 0 or gpu_count < 0:
@@ -804,7 +804,7 @@ def rounds_up(cpu_count: int, gpu_count: int) -> int:
 
 @misconception(
     "suggest_num_workers",
-    tell="Negative numbers go through, or become 0. A machine cannot have -1 GPUs: say so with a ValueError.",
+    tell="Negative numbers are accepted, or become 0. A machine cannot have -1 GPUs: raise a ValueError.",
 )
 def accepts_negative_numbers(cpu_count: int, gpu_count: int) -> int:
     return max(0, cpu_count // gpu_count) if gpu_count > 0 else 0
@@ -812,8 +812,8 @@ def accepts_negative_numbers(cpu_count: int, gpu_count: int) -> int:
 
 @misconception(
     "suggest_num_workers",
-    tell="You look for a missing GPU before you look for negative numbers, so -4 cores and 0 GPUs go through. Check "
-    "first.",
+    tell="You look for a missing GPU before you look for negative numbers, so -4 cores and 0 GPUs are accepted. Check "
+    "for negative numbers first.",
 )
 def checks_too_late(cpu_count: int, gpu_count: int) -> int:
     if gpu_count == 0:

@@ -1,4 +1,4 @@
-"""Classic wrong answers of ddp, each with what to tell the student who gave it.
+"""Classic wrong answers of ddp, each with the message for the student who gave it.
 
 Never make one of them right: every one here must be caught by a check. Some hang on purpose; the ranks are ended soon.
 """
@@ -38,16 +38,14 @@ def needs_torchrun_to_start(environ: Mapping[str, str]) -> tuple[int, int, int]:
     return int(environ["RANK"]), int(environ["LOCAL_RANK"]), int(environ["WORLD_SIZE"])
 
 
-@misconception(
-    "read_env", tell="A process on its own is a world of one. You say that there are 0 processes: a loop over none."
-)
+@misconception("read_env", tell="A process on its own has world size 1, not 0.")
 def world_of_none(environ: Mapping[str, str]) -> tuple[int, int, int]:
     return int(environ.get("RANK", 0)), int(environ.get("LOCAL_RANK", 0)), int(environ.get("WORLD_SIZE", 0))
 
 
 @misconception(
     "read_env",
-    tell="Local rank and rank are not the same: on the second machine of two, ranks go on counting and local ranks "
+    tell="Local rank and rank are not the same: on the second of two machines the ranks go on, but the local ranks "
     "begin at 0 again.",
 )
 def rank_as_local_rank(environ: Mapping[str, str]) -> tuple[int, int, int]:
@@ -55,9 +53,7 @@ def rank_as_local_rank(environ: Mapping[str, str]) -> tuple[int, int, int]:
     return rank, rank, int(environ.get("WORLD_SIZE", 1))
 
 
-@misconception(
-    "read_env", tell="You look into this process's own os.environ. Look into the mapping that you are given."
-)
+@misconception("read_env", tell="You read os.environ. Read the mapping that you are given.")
 def reads_os_environ(environ: Mapping[str, str]) -> tuple[int, int, int]:
     return int(os.environ.get("RANK", 0)), int(os.environ.get("LOCAL_RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
 
@@ -65,23 +61,26 @@ def reads_os_environ(environ: Mapping[str, str]) -> tuple[int, int, int]:
 # ---------------------------------------------------------------- choose_backend
 
 
-@misconception("choose_backend", tell="NCCL works between CUDA GPUs only. Without them it must be gloo.")
+@misconception("choose_backend", tell="NCCL works between CUDA GPUs only. Without them use gloo.")
 def always_nccl(device_type: str, system: str) -> str:
     return "nccl"
 
 
-@misconception("choose_backend", tell="There is no NCCL on Windows: there it is gloo, also with CUDA.")
+@misconception("choose_backend", tell="There is no NCCL on Windows: use gloo there, also with CUDA.")
 def nccl_on_windows(device_type: str, system: str) -> str:
     return "nccl" if device_type == "cuda" else "gloo"
 
 
-@misconception("choose_backend", tell="gloo works everywhere, but GPUs talk much faster over nccl: use it where it is.")
+@misconception(
+    "choose_backend",
+    tell="gloo works everywhere, but GPUs communicate much faster over nccl: use nccl for CUDA, except on Windows.",
+)
 def always_gloo(device_type: str, system: str) -> str:
     return "gloo"
 
 
 @misconception(
-    "choose_backend", tell="Any GPU is not enough: mps and xpu devices do not know NCCL. It is for CUDA alone."
+    "choose_backend", tell="NCCL does not support every kind of GPU, such as mps and xpu devices. Use it for CUDA only."
 )
 def nccl_for_all_gpus(device_type: str, system: str) -> str:
     return "nccl" if device_type != "cpu" and system != "Windows" else "gloo"
@@ -101,9 +100,8 @@ def _pick(rank: int) -> None:
 
 @misconception(
     "ddp_setup",
-    tell="You overwrite MASTER_ADDR and MASTER_PORT. torchrun has agreed on an address with all ranks, on all "
-    "machines: "
-    "set only what is not set (os.environ.setdefault).",
+    tell="You overwrite MASTER_ADDR and MASTER_PORT. torchrun has set the same address for all ranks on all machines: "
+    "set a variable only where it is not set (os.environ.setdefault).",
 )
 def overwrites_the_address(rank: int, world_size: int) -> None:
     os.environ["MASTER_ADDR"] = "localhost"
@@ -125,16 +123,15 @@ def overwrites_the_port(rank: int, world_size: int) -> None:
 
 @misconception(
     "ddp_setup",
-    tell="You count on MASTER_ADDR and MASTER_PORT being there. Without torchrun nobody has set them.",
+    tell="You expect MASTER_ADDR and MASTER_PORT to be set. Without torchrun they are not: set them where they are "
+    "missing.",
 )
 def never_sets_the_address(rank: int, world_size: int) -> None:
     _pick(rank)
     dist.init_process_group(_backend(), rank=rank, world_size=world_size)
 
 
-@misconception(
-    "ddp_setup", tell="The backend is nccl whatever there is. Without CUDA, and on Windows, it must be gloo."
-)
+@misconception("ddp_setup", tell="Your backend is always nccl. Without CUDA, and on Windows, it must be gloo.")
 def hard_coded_nccl(rank: int, world_size: int) -> None:
     os.environ.setdefault("MASTER_ADDR", "localhost")
     os.environ.setdefault("MASTER_PORT", "12355")
@@ -142,9 +139,7 @@ def hard_coded_nccl(rank: int, world_size: int) -> None:
     dist.init_process_group("nccl", rank=rank, world_size=world_size)
 
 
-@misconception(
-    "ddp_setup", tell="The backend is gloo, also where there is CUDA: there it should be nccl (but on Windows)."
-)
+@misconception("ddp_setup", tell="Your backend is gloo even with CUDA. With CUDA it should be nccl, except on Windows.")
 def hard_coded_gloo(rank: int, world_size: int) -> None:
     os.environ.setdefault("MASTER_ADDR", "localhost")
     os.environ.setdefault("MASTER_PORT", "12355")
@@ -154,8 +149,8 @@ def hard_coded_gloo(rank: int, world_size: int) -> None:
 
 @misconception(
     "ddp_setup",
-    tell="You take the global rank as the number of the GPU. Rank 5 may be the second process of the second machine: "
-    "LOCAL_RANK says which GPU of its machine it has.",
+    tell="You use the global rank as the index of the GPU. Rank 5 may be the second process of the second machine: "
+    "LOCAL_RANK says which GPU of its machine it uses.",
 )
 def global_rank_as_device(rank: int, world_size: int) -> None:
     os.environ.setdefault("MASTER_ADDR", "localhost")
@@ -180,7 +175,7 @@ def local_rank_or_nothing(rank: int, world_size: int) -> None:
 
 @misconception(
     "ddp_setup",
-    tell="You never choose the CUDA device: then all ranks of a machine use GPU 0. torch.cuda.set_device does it.",
+    tell="You never choose the CUDA device, so all ranks of a machine use GPU 0. Call torch.cuda.set_device.",
 )
 def never_picks_a_device(rank: int, world_size: int) -> None:
     os.environ.setdefault("MASTER_ADDR", "localhost")
@@ -190,8 +185,7 @@ def never_picks_a_device(rank: int, world_size: int) -> None:
 
 @misconception(
     "ddp_setup",
-    tell="You leave rank and world_size to the environment. They are your arguments; without torchrun they are "
-    "nowhere else.",
+    tell="You read rank and world_size from the environment, which has them only under torchrun. Use the arguments.",
 )
 def ignores_its_arguments(rank: int, world_size: int) -> None:
     os.environ.setdefault("MASTER_ADDR", "localhost")
@@ -202,7 +196,8 @@ def ignores_its_arguments(rank: int, world_size: int) -> None:
 
 @misconception(
     "ddp_setup",
-    tell="Only rank 0 joins. init_process_group is for every rank, and returns when all have called it: rank 0 waits.",
+    tell="Only rank 0 joins. Every rank must call init_process_group, which returns when all have called it: rank 0 "
+    "waits for the others.",
 )
 def only_rank_0_joins(rank: int, world_size: int) -> None:
     os.environ.setdefault("MASTER_ADDR", "localhost")
@@ -214,20 +209,20 @@ def only_rank_0_joins(rank: int, world_size: int) -> None:
 # ---------------------------------------------------------------- ddp_cleanup
 
 
-@misconception("ddp_cleanup", tell="Nothing is cleaned up: the group is still there. destroy_process_group leaves it.")
+@misconception("ddp_cleanup", tell="The process group still exists afterwards. Call destroy_process_group.")
 def never_destroys_the_group() -> None:
     return None
 
 
 @misconception(
     "ddp_cleanup",
-    tell="Where there is no group, destroy_process_group fails. Ask first: dist.is_initialized().",
+    tell="Where there is no group, destroy_process_group fails. Check dist.is_initialized() first.",
 )
 def destroys_what_is_not_there() -> None:
     dist.destroy_process_group()
 
 
-@misconception("ddp_cleanup", tell="Only rank 0 leaves the group. Every process has to leave it for itself.")
+@misconception("ddp_cleanup", tell="Only rank 0 leaves the group. Every process has to leave it.")
 def only_rank_0_leaves() -> None:
     if dist.is_initialized() and dist.get_rank() == 0:
         dist.destroy_process_group()
@@ -235,7 +230,7 @@ def only_rank_0_leaves() -> None:
 
 @misconception(
     "ddp_cleanup",
-    tell="You call a barrier before you ask whether there is a group. Without a group there is nothing to wait for.",
+    tell="You call a barrier before you check whether there is a group. Without a group a barrier fails.",
 )
 def barrier_without_a_group() -> None:
     dist.barrier()
@@ -252,7 +247,7 @@ def _sampler(dataset: Dataset, rank: int, world_size: int, seed: int, **options:
 
 @misconception(
     "sharded_loader",
-    tell="Every rank gets all rows: nobody deals them out, so all ranks do the same work. A DistributedSampler does.",
+    tell="Every rank gets all rows, so all ranks do the same work. A DistributedSampler gives each rank its share.",
 )
 def everybody_gets_everything(dataset: Dataset, batch_size: int, rank: int, world_size: int, seed: int) -> DataLoader:
     sampler = RandomSampler(dataset, generator=torch.Generator().manual_seed(seed))
@@ -263,7 +258,7 @@ def everybody_gets_everything(dataset: Dataset, batch_size: int, rank: int, worl
 @misconception(
     "sharded_loader",
     tell="Your loader shuffles by itself (shuffle=True): its sampler has no set_epoch, and every rank gets all rows. "
-    "A DistributedSampler shuffles and deals.",
+    "A DistributedSampler shuffles the rows and gives each rank its share.",
 )
 def plain_shuffle(dataset: Dataset, batch_size: int, rank: int, world_size: int, seed: int) -> DataLoader:
     return DataLoader(dataset, batch_size=batch_size, shuffle=True, generator=torch.Generator().manual_seed(seed))
@@ -271,7 +266,8 @@ def plain_shuffle(dataset: Dataset, batch_size: int, rank: int, world_size: int,
 
 @misconception(
     "sharded_loader",
-    tell="The rows are dealt but not shuffled: every epoch is the same. shuffle=True is the sampler's own argument.",
+    tell="The rows are divided among the ranks but not shuffled: every epoch is the same. Pass shuffle=True to the "
+    "sampler.",
 )
 def never_shuffles(dataset: Dataset, batch_size: int, rank: int, world_size: int, seed: int) -> DataLoader:
     return DataLoader(
@@ -290,9 +286,8 @@ def repeats_rows(dataset: Dataset, batch_size: int, rank: int, world_size: int, 
 
 @misconception(
     "sharded_loader",
-    tell="drop_last stands at the loader: there it drops a short last batch, with rows that are nobody's remainder. "
-    "It "
-    "belongs to the sampler.",
+    tell="You pass drop_last to the loader, where it drops a short last batch. Pass it to the sampler, where it drops "
+    "the remainder that does not divide among the ranks.",
 )
 def drops_at_the_loader(dataset: Dataset, batch_size: int, rank: int, world_size: int, seed: int) -> DataLoader:
     return DataLoader(dataset, batch_size, sampler=_sampler(dataset, rank, world_size, seed), drop_last=True)
@@ -308,7 +303,10 @@ def another_seed_on_each_rank(dataset: Dataset, batch_size: int, rank: int, worl
     return DataLoader(dataset, batch_size, sampler=_sampler(dataset, rank, world_size, seed + rank, drop_last=True))
 
 
-@misconception("sharded_loader", tell="The seed is not handed to the sampler: whatever it is, the shuffle is the same.")
+@misconception(
+    "sharded_loader",
+    tell="You do not pass the seed to the sampler: the shuffle is the same for every seed.",
+)
 def forgets_the_seed(dataset: Dataset, batch_size: int, rank: int, world_size: int, seed: int) -> DataLoader:
     return DataLoader(dataset, batch_size, sampler=_sampler(dataset, rank, world_size, 0, drop_last=True))
 
@@ -327,7 +325,7 @@ def divides_the_batch_size(dataset: Dataset, batch_size: int, rank: int, world_s
 
 @misconception(
     "average_gradients",
-    tell="That is the sum over the ranks: the more ranks, the longer the step. Divide by the world size.",
+    tell="Your result is the sum over the ranks, so more ranks make larger steps. Divide by the world size.",
 )
 def sums_without_dividing(model: nn.Module) -> None:
     for p in model.parameters():
@@ -347,7 +345,10 @@ def divides_twice(model: nn.Module) -> None:
             p.grad /= dist.get_world_size()
 
 
-@misconception("average_gradients", tell="You divide by 2. There may be any number of ranks: dist.get_world_size().")
+@misconception(
+    "average_gradients",
+    tell="You divide by 2. There may be any number of ranks: divide by dist.get_world_size().",
+)
 def always_two_ranks(model: nn.Module) -> None:
     for p in model.parameters():
         if p.grad is not None:
@@ -380,9 +381,8 @@ def reduces_to_rank_0(model: nn.Module) -> None:
 
 @misconception(
     "average_gradients",
-    tell="The gradients are what they were. It is .grad itself that must change, in place: not a copy of it, and not "
-    "the "
-    "weights, which are equal on all ranks already.",
+    tell="The gradients have not changed. Change .grad itself, in place: not a copy of it, and not the weights, which "
+    "are equal on all ranks already.",
 )
 def averages_something_else(model: nn.Module) -> None:
     for p in model.parameters():
@@ -402,7 +402,7 @@ def broadcasts_rank_0(model: nn.Module) -> None:
 
 @misconception(
     "average_gradients",
-    tell="A parameter without a gradient has .grad None, and None cannot be summed. Pass over it.",
+    tell="A parameter without a gradient has .grad None, and None cannot be summed. Skip it.",
 )
 def no_gradient_forgotten(model: nn.Module) -> None:
     for p in model.parameters():
@@ -412,8 +412,8 @@ def no_gradient_forgotten(model: nn.Module) -> None:
 
 @misconception(
     "average_gradients",
-    tell="You give zeros to a parameter that has no gradient. None and zeros differ: an optimizer passes over None "
-    "only.",
+    tell="You give zeros to a parameter that has no gradient. None and zeros differ: an optimizer skips only "
+    "parameters whose gradient is None.",
 )
 def zeros_for_none(model: nn.Module) -> None:
     for p in model.parameters():
@@ -428,7 +428,8 @@ def zeros_for_none(model: nn.Module) -> None:
 
 @misconception(
     "wrap",
-    tell="The model is wrapped first and moved then. DDP takes hold of the parameters where they are: move, then wrap.",
+    tell="You wrap the model first and move it afterwards. DDP uses the parameters that it finds when it is made: "
+    "move first, then wrap.",
 )
 def wraps_before_moving(model: nn.Module, device: torch.device) -> nn.Module:
     return DDP(model, device_ids=[device] if device.type == "cuda" else None).to(device)
@@ -436,9 +437,8 @@ def wraps_before_moving(model: nn.Module, device: torch.device) -> nn.Module:
 
 @misconception(
     "wrap",
-    tell="device_ids holds the global rank. It is the device that you are given: on another machine, or when devices "
-    "are "
-    "dealt otherwise, the rank is the number of another GPU, or of none.",
+    tell="You put the global rank into device_ids. Put the device there that you are given: on another machine, the "
+    "rank may be the index of another GPU, or of none.",
 )
 def global_rank_as_device_id(model: nn.Module, device: torch.device) -> nn.Module:
     return DDP(model.to(device), device_ids=[dist.get_rank()] if device.type == "cuda" else None)
@@ -452,7 +452,7 @@ def device_ids_on_the_cpu(model: nn.Module, device: torch.device) -> nn.Module:
     return DDP(model.to(device), device_ids=[device.index or 0])
 
 
-@misconception("wrap", tell="On CUDA, tell DDP which device this process has: device_ids=[device].")
+@misconception("wrap", tell="On CUDA, pass device_ids=[device] to DDP: the device of this process.")
 def no_device_ids(model: nn.Module, device: torch.device) -> nn.Module:
     return DDP(model.to(device))
 
@@ -464,7 +464,7 @@ def never_moves(model: nn.Module, device: torch.device) -> nn.Module:
 
 @misconception(
     "wrap",
-    tell="nn.DataParallel is one process with many GPUs; it knows nothing of ranks. DistributedDataParallel is wanted.",
+    tell="nn.DataParallel uses several GPUs from one process, without ranks. Use DistributedDataParallel.",
 )
 def data_parallel(model: nn.Module, device: torch.device) -> nn.Module:
     return nn.DataParallel(model.to(device))
@@ -472,7 +472,7 @@ def data_parallel(model: nn.Module, device: torch.device) -> nn.Module:
 
 @misconception(
     "wrap",
-    tell="You return the model itself, not the DDP round it: the gradients of the ranks are never averaged.",
+    tell="You return the model itself, not the DDP module around it: the gradients of the ranks are never averaged.",
 )
 def returns_the_bare_model(model: nn.Module, device: torch.device) -> nn.Module:
     return DDP(model.to(device), device_ids=[device] if device.type == "cuda" else None).module
@@ -507,7 +507,7 @@ def _dealt(dataset: Dataset, batch_size: int, rank: int, world_size: int, seed: 
 
 @misconception(
     "train",
-    tell="Every rank trains on all rows: the ranks do the same work, and nothing is won. Use sharded_loader's rows.",
+    tell="Every rank trains on all rows: the ranks all do the same work. Use sharded_loader's rows.",
 )
 def no_distributed_sampler(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
     loader = everybody_gets_everything(dataset, batch_size, rank, world_size, seed)
@@ -525,8 +525,8 @@ def no_set_epoch(rank, world_size, model, dataset, epochs, lr, batch_size, seed=
 
 @misconception(
     "train",
-    tell="You call net.module(x): the model inside knows nothing of the other ranks, so their gradients are never "
-    "averaged, and the copies drift apart. Call the DDP module itself.",
+    tell="You call net.module(x), the model inside DDP: its gradients are never averaged over the ranks, and the "
+    "copies become different. Call the DDP module itself.",
 )
 def calls_the_inner_module(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
     loader = _dealt(dataset, batch_size, rank, world_size, seed)
@@ -543,7 +543,7 @@ def never_wraps(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0
 
 @misconception(
     "train",
-    tell="The names begin with `module.`: that is the state_dict of the DDP. Take that of net.module.",
+    tell="The names begin with `module.`: that is the state_dict of the DDP module. Return that of net.module.",
 )
 def module_in_the_names(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
     net = DDP(model)
@@ -553,7 +553,7 @@ def module_in_the_names(rank, world_size, model, dataset, epochs, lr, batch_size
 
 @misconception(
     "train",
-    tell="You divide the averaged gradients by the world size once more. DDP's backward has taken the mean already.",
+    tell="You divide the averaged gradients by the world size once more. DDP's backward has computed the mean already.",
 )
 def divides_the_mean_again(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
     loader = _dealt(dataset, batch_size, rank, world_size, seed)
@@ -562,7 +562,7 @@ def divides_the_mean_again(rank, world_size, model, dataset, epochs, lr, batch_s
 
 @misconception(
     "train",
-    tell="You sum the ranks' gradients and do not divide: the step is as many times too long as there are ranks.",
+    tell="You sum the ranks' gradients and do not divide: with n ranks each step is n times too large.",
 )
 def steps_with_the_sum(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
     loader = _dealt(dataset, batch_size, rank, world_size, seed)
@@ -571,8 +571,8 @@ def steps_with_the_sum(rank, world_size, model, dataset, epochs, lr, batch_size,
 
 @misconception(
     "train",
-    tell="You average gradients by hand, but never make the models equal at the start: ranks that begin with other "
-    "weights stay apart. DDP sends rank 0's weights to all.",
+    tell="You average gradients by hand, but never make the models equal at the start: ranks that begin with "
+    "different weights stay different. DDP sends rank 0's weights to all ranks.",
 )
 def other_weights_on_each_rank(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
     def average(inner: nn.Module) -> None:
@@ -586,8 +586,7 @@ def other_weights_on_each_rank(rank, world_size, model, dataset, epochs, lr, bat
 
 @misconception(
     "train",
-    tell="Only rank 0 goes on after training to a barrier, and waits there for ever: every rank must reach a "
-    "collective.",
+    tell="After training only rank 0 calls a barrier, and waits there for ever: every rank must call a collective.",
 )
 def a_barrier_on_rank_0_only(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
     inner = _loop(DDP(model), _dealt(dataset, batch_size, rank, world_size, seed), epochs, lr)
@@ -607,7 +606,7 @@ def only_rank_0_returns(rank, world_size, model, dataset, epochs, lr, batch_size
 
 @misconception(
     "train",
-    tell="You leave the process group at the end. The caller has set it up, and may need it: leave it as it was.",
+    tell="You leave the process group at the end. The caller has set it up and may still need it: do not destroy it.",
 )
 def destroys_the_callers_group(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
     inner = _loop(DDP(model), _dealt(dataset, batch_size, rank, world_size, seed), epochs, lr)
@@ -618,8 +617,7 @@ def destroys_the_callers_group(rank, world_size, model, dataset, epochs, lr, bat
 
 @misconception(
     "train",
-    tell="Gradients are never cleared, so each step adds all earlier ones. optimizer.zero_grad() belongs into the "
-    "loop.",
+    tell="Gradients are never cleared, so each step adds all earlier ones. Call optimizer.zero_grad() in the loop.",
 )
 def never_clears_gradients(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
     net, loader = DDP(model), _dealt(dataset, batch_size, rank, world_size, seed)
@@ -634,8 +632,8 @@ def never_clears_gradients(rank, world_size, model, dataset, epochs, lr, batch_s
 
 @misconception(
     "train",
-    tell="The optimizer steps before backward has averaged anything: with zero_grad between backward and step, the "
-    "gradients are gone, and nothing is learned.",
+    tell="You call zero_grad between backward and step: the gradients are gone before the step, and nothing is "
+    "learned.",
 )
 def clears_before_the_step(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
     loader = _dealt(dataset, batch_size, rank, world_size, seed)
@@ -656,8 +654,8 @@ def _counts(model: nn.Module, loader: DataLoader) -> tuple[int, int]:
 
 @misconception(
     "global_accuracy",
-    tell="That is the accuracy on this rank's rows alone: each rank says another number. Add the counts up over the "
-    "ranks.",
+    tell="Your result is the accuracy on this rank's rows only, so the ranks return different numbers. Add the counts "
+    "up over the ranks.",
 )
 def this_rank_only(model: nn.Module, loader: DataLoader) -> float:
     right, rows = _counts(model, loader)
@@ -666,7 +664,7 @@ def this_rank_only(model: nn.Module, loader: DataLoader) -> float:
 
 @misconception(
     "global_accuracy",
-    tell="You average the ranks' accuracies: a rank with few rows weighs as much as one with many. Add up right rows "
+    tell="You average the ranks' accuracies: a rank with few rows counts as much as one with many. Add up right rows "
     "and all rows, then divide once.",
 )
 def averages_the_ranks(model: nn.Module, loader: DataLoader) -> float:
@@ -678,7 +676,7 @@ def averages_the_ranks(model: nn.Module, loader: DataLoader) -> float:
 
 @misconception(
     "global_accuracy",
-    tell="You average the accuracies of batches: a short batch weighs as much as a full one. Count rows.",
+    tell="You average the accuracies of batches: a short batch counts as much as a full one. Count rows.",
 )
 def averages_the_batches(model: nn.Module, loader: DataLoader) -> float:
     sums = torch.zeros(2, dtype=torch.float64)
@@ -707,7 +705,8 @@ def a_collective_per_batch(model: nn.Module, loader: DataLoader) -> float:
 
 @misconception(
     "global_accuracy",
-    tell="Only rank 0 knows the answer: reduce sums for one rank. Every rank returns the same number: all_reduce.",
+    tell="Only rank 0 gets the right number: reduce gives the sum to one rank. Use all_reduce, so that every rank "
+    "returns the same number.",
 )
 def only_rank_0_knows(model: nn.Module, loader: DataLoader) -> float:
     counts = torch.tensor(_counts(model, loader))
@@ -728,7 +727,7 @@ def divides_by_its_own_rows(model: nn.Module, loader: DataLoader) -> float:
 
 @misconception(
     "global_accuracy",
-    tell="The collective stands in an `if rank == 0`: rank 0 waits there, and the others never come.",
+    tell="The collective is inside an `if rank == 0`: rank 0 waits there, and the others never call it.",
 )
 def asks_on_rank_0_only(model: nn.Module, loader: DataLoader) -> float:
     counts = torch.tensor(_counts(model, loader))
@@ -737,7 +736,7 @@ def asks_on_rank_0_only(model: nn.Module, loader: DataLoader) -> float:
     return counts[0].item() / max(counts[1].item(), 1)
 
 
-@misconception("global_accuracy", tell="You return a tensor. A plain Python float is asked for: .item().")
+@misconception("global_accuracy", tell="You return a tensor. Return a plain Python float: use .item().")
 def a_tensor_for_a_float(model: nn.Module, loader: DataLoader) -> Tensor:
     counts = torch.tensor(_counts(model, loader))
     dist.all_reduce(counts)
@@ -753,7 +752,7 @@ def _plain(model: nn.Module) -> nn.Module:
 
 @misconception(
     "save_on_rank0",
-    tell="Every rank writes the same file at the same time: who is last wins, or nobody. Rank 0 alone writes.",
+    tell="Every rank writes the same file at the same time: the file may end up broken. Only rank 0 should write.",
 )
 def every_rank_saves(model: nn.Module, path: str) -> None:
     torch.save(_plain(model).state_dict(), path)
@@ -762,9 +761,8 @@ def every_rank_saves(model: nn.Module, path: str) -> None:
 
 @misconception(
     "save_on_rank0",
-    tell="The other ranks come back before the file is there. They must wait at a barrier that rank 0 reaches when "
-    "it "
-    "has written; one before the saving does not help.",
+    tell="The other ranks return before the file exists. They must wait at a barrier that rank 0 reaches after it has "
+    "written; a barrier before the saving does not help.",
 )
 def nobody_waits(model: nn.Module, path: str) -> None:
     if dist.get_rank() == 0:
@@ -773,7 +771,8 @@ def nobody_waits(model: nn.Module, path: str) -> None:
 
 @misconception(
     "save_on_rank0",
-    tell="The barrier stands inside `if rank == 0`: rank 0 waits there for ranks that never come. It belongs after it.",
+    tell="The barrier stands inside `if rank == 0`: rank 0 waits there for ranks that never call it. Move it after "
+    "the `if`.",
 )
 def the_barrier_on_rank_0_only(model: nn.Module, path: str) -> None:
     if dist.get_rank() == 0:
@@ -783,7 +782,8 @@ def the_barrier_on_rank_0_only(model: nn.Module, path: str) -> None:
 
 @misconception(
     "save_on_rank0",
-    tell="The names in the file begin with `module.`: a program without DDP cannot load it. Save model.module's.",
+    tell="The names in the file begin with `module.`: a program without DDP cannot load it. Save the state_dict of "
+    "model.module.",
 )
 def module_in_the_file(model: nn.Module, path: str) -> None:
     if dist.get_rank() == 0:
@@ -793,7 +793,7 @@ def module_in_the_file(model: nn.Module, path: str) -> None:
 
 @misconception(
     "save_on_rank0",
-    tell="You always take model.module, which only a DDP has. A plain model may come as well.",
+    tell="You always take model.module, which only a DDP has. The model may also be a plain one.",
 )
 def always_unwraps(model: nn.Module, path: str) -> None:
     if dist.get_rank() == 0:
@@ -803,7 +803,8 @@ def always_unwraps(model: nn.Module, path: str) -> None:
 
 @misconception(
     "save_on_rank0",
-    tell="You pickle the whole module. It loads only where its code is, and not with weights_only: save a state_dict.",
+    tell="You pickle the whole module. It can be loaded only with its code, and not with weights_only: save a "
+    "state_dict.",
 )
 def saves_the_whole_model(model: nn.Module, path: str) -> None:
     if dist.get_rank() == 0:
@@ -837,7 +838,7 @@ def _learn(rank: int, world_size: int) -> float:
     return float(F.cross_entropy(model(features), dataset.tensors[1]).detach())
 
 
-@misconception("main", tell="Every rank prints. One rank speaks for all: `if rank == 0:` round the print.")
+@misconception("main", tell="Every rank prints. Only rank 0 should: put the print under `if rank == 0:`.")
 def every_rank_prints() -> None:
     rank, world_size = _who()
     _join(rank, world_size)
@@ -847,8 +848,8 @@ def every_rank_prints() -> None:
 
 @misconception(
     "main",
-    tell="Your program needs torchrun: alone, RANK is not in the environment, and os.environ[...] raises KeyError. "
-    "Begin with read_env's defaults.",
+    tell="Your program needs torchrun: without it, RANK is not in the environment, and os.environ[...] raises "
+    "KeyError. Use read_env, which has defaults.",
 )
 def cannot_run_alone() -> None:
     rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
@@ -859,7 +860,7 @@ def cannot_run_alone() -> None:
     _leave()
 
 
-@misconception("main", tell="The process group is still there at the end. Leave it: ddp_cleanup().")
+@misconception("main", tell="The process group still exists at the end. Call ddp_cleanup().")
 def never_cleans_up() -> None:
     rank, world_size = _who()
     _join(rank, world_size)
@@ -881,7 +882,7 @@ def only_rank_0_cleans_up() -> None:
         _leave()
 
 
-@misconception("main", tell="Nothing is printed. Rank 0 says in one line how it went.")
+@misconception("main", tell="Nothing is printed. Rank 0 must print one line.")
 def says_nothing() -> None:
     rank, world_size = _who()
     _join(rank, world_size)
@@ -889,7 +890,7 @@ def says_nothing() -> None:
     _leave()
 
 
-@misconception("main", tell="More than one line is printed. One line, at the end, on rank 0.")
+@misconception("main", tell="More than one line is printed. Print one line, at the end, on rank 0.")
 def prints_as_it_goes() -> None:
     rank, world_size = _who()
     _join(rank, world_size)
@@ -902,8 +903,8 @@ def prints_as_it_goes() -> None:
 
 @misconception(
     "main",
-    tell="Only rank 0 trains: its collectives wait for the other ranks, which have gone. All ranks run the same "
-    "program.",
+    tell="Only rank 0 trains: its collectives wait for the other ranks, which have ended. All ranks must run the same "
+    "code.",
 )
 def only_rank_0_trains() -> None:
     rank, world_size = _who()

@@ -1,4 +1,4 @@
-"""Classic wrong answers of devices, each with what to tell the student who gave it.
+"""Classic wrong answers of devices, each with the message for the student who gave it.
 
 Never make one of them right: every one here must be caught by a check.
 """
@@ -22,7 +22,7 @@ from grader.testkit import misconception
 # ---------------------------------------------------------------- cpu, gpu, num_gpus
 
 
-@misconception("cpu", tell="You return the name of the device. A torch.device is an object of its own.")
+@misconception("cpu", tell="You return the name of the device as a string. Return a torch.device.")
 def cpu_as_a_string() -> str:
     return "cpu"
 
@@ -32,12 +32,12 @@ def cpu_or_better() -> torch.device:
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
-@misconception("cpu", tell="The CPU has no number: torch.device('cpu', 0) is another device name than 'cpu'.")
+@misconception("cpu", tell="The CPU has no index: torch.device('cpu', 0) is not equal to torch.device('cpu').")
 def cpu_with_a_number() -> torch.device:
     return torch.device("cpu", 0)
 
 
-@misconception("gpu", tell="You return the name of the device. A torch.device is an object of its own.")
+@misconception("gpu", tell="You return the name of the device as a string. Return a torch.device.")
 def gpu_as_a_string(i: int = 0) -> str:
     return f"cuda:{i}"
 
@@ -47,7 +47,7 @@ def always_the_first_gpu(i: int = 0) -> torch.device:
     return torch.device("cuda", 0)
 
 
-@misconception("gpu", tell="'cuda' without a number is whichever GPU is current. Put the index into the device.")
+@misconception("gpu", tell="'cuda' without an index means the current GPU. Put the index into the device.")
 def cuda_without_a_number(i: int = 0) -> torch.device:
     return torch.device("cuda")
 
@@ -67,7 +67,7 @@ def counts_from_one(i: int = 0) -> torch.device:
 
 @misconception(
     "num_gpus",
-    tell="is_available says whether there is a GPU at all. How many there are is device_count.",
+    tell="is_available says whether there is a GPU at all. device_count says how many there are.",
 )
 def yes_or_no() -> bool:
     return torch.cuda.is_available()
@@ -85,7 +85,7 @@ def one_at_least() -> int:
 
 @misconception(
     "num_gpus",
-    tell="current_device is the number of the GPU that is in use, and fails where there is none. Count the devices.",
+    tell="current_device is the index of the GPU that is in use, and fails where there is none. Count the devices.",
 )
 def from_the_current_device() -> int:
     return torch.cuda.current_device() + 1
@@ -114,7 +114,8 @@ def any_gpu_will_do(i: int = 0) -> torch.device:
 
 @misconception(
     "try_gpu",
-    tell="The GPU is hard-coded: a torch.device is only a name, and making one fails nowhere. Ask how many there are.",
+    tell="You always return the GPU: a torch.device is only a name, and making one never fails. Check how many GPUs "
+    "there are.",
 )
 def never_the_cpu(i: int = 0) -> torch.device:
     try:
@@ -128,13 +129,13 @@ def the_first_for_all(i: int = 0) -> torch.device:
     return torch.device("cuda", 0) if i < torch.cuda.device_count() else torch.device("cpu")
 
 
-@misconception("try_gpu", tell="Where GPU i is missing you return another GPU. The CPU was asked for.")
+@misconception("try_gpu", tell="Where GPU i does not exist you return another GPU. Return the CPU there.")
 def another_gpu_instead(i: int = 0) -> torch.device:
     count = torch.cuda.device_count()
     return torch.device("cuda", min(i, count - 1)) if count else torch.device("cpu")
 
 
-@misconception("try_all_gpus", tell="Without a GPU the list is empty. It should have the CPU in it then.")
+@misconception("try_all_gpus", tell="Without a GPU your list is empty. It should contain the CPU then.")
 def an_empty_list() -> list[torch.device]:
     return [torch.device("cuda", i) for i in range(torch.cuda.device_count())]
 
@@ -144,12 +145,15 @@ def all_from_one() -> list[torch.device]:
     return [torch.device("cuda", i) for i in range(1, torch.cuda.device_count() + 1)] or [torch.device("cpu")]
 
 
-@misconception("try_all_gpus", tell="The CPU is in the list also when there are GPUs. It is only for want of any.")
+@misconception(
+    "try_all_gpus",
+    tell="The CPU is in your list also when there are GPUs. It belongs there only when there are none.",
+)
 def the_cpu_as_well() -> list[torch.device]:
     return [torch.device("cpu"), *(torch.device("cuda", i) for i in range(torch.cuda.device_count()))]
 
 
-@misconception("try_all_gpus", tell="Without a GPU you return the device of the CPU. A list with it was asked for.")
+@misconception("try_all_gpus", tell="Without a GPU you return the device of the CPU. Return a list that contains it.")
 def the_cpu_without_a_list() -> Any:
     return [torch.device("cuda", i) for i in range(torch.cuda.device_count())] or torch.device("cpu")
 
@@ -159,7 +163,7 @@ def only_one_gpu() -> list[torch.device]:
     return [torch.device("cuda", 0)] if torch.cuda.is_available() else [torch.device("cpu")]
 
 
-@misconception("try_all_gpus", tell="The list has names in it. Make a torch.device of each.")
+@misconception("try_all_gpus", tell="The list contains names. Make a torch.device from each.")
 def a_list_of_names() -> list[str]:
     return [f"cuda:{i}" for i in range(torch.cuda.device_count())] or ["cpu"]
 
@@ -176,7 +180,7 @@ def always_cuda() -> torch.device:
     return torch.device("cuda")
 
 
-@misconception("pick_device", tell="You never look for mps, the GPU of Apple computers.")
+@misconception("pick_device", tell="You never check for mps, the GPU of Apple computers.")
 def forgets_mps() -> torch.device:
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
@@ -190,7 +194,7 @@ def mps_first() -> torch.device:
 
 @misconception(
     "pick_device",
-    tell="You look for CUDA and for mps, but without CUDA you return mps in any case. Ask whether it is available.",
+    tell="Without CUDA you always return mps. Check whether mps is available.",
 )
 def cuda_or_mps() -> torch.device:
     return torch.device("cuda" if torch.cuda.is_available() else "mps")
@@ -205,7 +209,7 @@ def _rebuilt(batch: Any, items: list[Any]) -> Any:
 
 @misconception(
     "to_device",
-    tell="x.to(device) does not move x, it returns the moved tensor, and you drop that. Only modules move in place.",
+    tell="x.to(device) does not move x, it returns the moved tensor, which you do not use. Only modules move in place.",
 )
 def drops_the_moved_tensor(batch: Any, device: torch.device, non_blocking: bool = False) -> Any:
     if isinstance(batch, Tensor):
@@ -220,7 +224,7 @@ def drops_the_moved_tensor(batch: Any, device: torch.device, non_blocking: bool 
 
 @misconception(
     "to_device",
-    tell="You look at one level only: tensors deeper inside stay where they are. Let the function call itself.",
+    tell="You handle one level only: tensors deeper inside stay where they are. Let the function call itself.",
 )
 def one_level_only(batch: Any, device: torch.device, non_blocking: bool = False) -> Any:
     def move(item: Any) -> Any:
@@ -263,7 +267,8 @@ def loses_the_names(batch: Any, device: torch.device, non_blocking: bool = False
 
 @misconception(
     "to_device",
-    tell="type(batch)(items) works for lists and tuples, but the class of a named tuple wants its fields one by one.",
+    tell="type(batch)(items) works for lists and tuples, but the class of a named tuple takes its fields as separate "
+    "arguments.",
 )
 def breaks_named_tuples(batch: Any, device: torch.device, non_blocking: bool = False) -> Any:
     if isinstance(batch, Tensor):
@@ -352,7 +357,7 @@ def they_never_meet(x: Tensor, y: Tensor) -> Tensor:
     return x + y
 
 
-@misconception("add_across", tell="You move x to y. The sum should be where x is.")
+@misconception("add_across", tell="You move x to the device of y. The sum should be where x is.")
 def meets_at_y(x: Tensor, y: Tensor) -> Tensor:
     return x.to(y.device) + y
 
@@ -377,7 +382,7 @@ def always_meets_on_cuda(x: Tensor, y: Tensor) -> Tensor:
 
 @misconception(
     "add_across",
-    tell="x.device.type has no index: from cuda:1 it leads to the current GPU. Use the whole device.",
+    tell='x.device.type has no index: for cuda:1 it gives "cuda", the current GPU. Use x.device.',
 )
 def forgets_the_index(x: Tensor, y: Tensor) -> Tensor:
     return x + y.to(x.device.type)
@@ -409,7 +414,7 @@ class APlainAttribute(nn.Module):
 @misconception(
     "ScaledAttentionMask",
     name="a_parameter",
-    tell="The mask is a Parameter, so an optimizer would train it. What is not trained is a buffer.",
+    tell="The mask is a Parameter, so an optimizer would train it. Make it a buffer.",
 )
 class AParameter(nn.Module):
     def __init__(self, size: int) -> None:
@@ -424,7 +429,7 @@ class AParameter(nn.Module):
 @misconception(
     "ScaledAttentionMask",
     name="makes_it_in_forward",
-    tell="forward makes a new mask on the CPU each time, and it does not meet scores on a GPU. Keep it as a buffer.",
+    tell="forward makes a new mask on the CPU each time, which fails with scores on a GPU. Keep the mask as a buffer.",
 )
 class MakesItInForward(nn.Module):
     def __init__(self, size: int) -> None:
@@ -460,7 +465,7 @@ class _Masked(nn.Module):
 @misconception(
     "ScaledAttentionMask",
     name="always_the_full_mask",
-    tell="The mask is as large as it was made, but there may be fewer tokens. Take its first t rows and columns.",
+    tell="The mask always has its full size, but there may be fewer tokens. Take its first t rows and columns.",
 )
 class AlwaysTheFullMask(_Masked):
     def forward(self, scores: Tensor) -> Tensor:
@@ -470,7 +475,7 @@ class AlwaysTheFullMask(_Masked):
 @misconception(
     "ScaledAttentionMask",
     name="scales_by_the_full_size",
-    tell="You divide by the square root of the largest size. It is the number of tokens at hand, t, that counts.",
+    tell="You divide by the square root of the largest size. Use the number of tokens in the scores, t.",
 )
 class ScalesByTheFullSize(_Masked):
     def forward(self, scores: Tensor) -> Tensor:
@@ -485,7 +490,7 @@ class NeverScales(_Masked):
         return scores.masked_fill(self.mask[:t, :t], -math.inf)
 
 
-@misconception("ScaledAttentionMask", name="scales_by_t", tell="You divide by t. It is the square root of t.")
+@misconception("ScaledAttentionMask", name="scales_by_t", tell="You divide by t. Divide by the square root of t.")
 class ScalesByT(_Masked):
     def forward(self, scores: Tensor) -> Tensor:
         t = scores.shape[-1]
@@ -507,7 +512,7 @@ class HidesThePresent(_Masked):
 @misconception(
     "ScaledAttentionMask",
     name="hides_the_past",
-    tell="You hide what is below the diagonal: that is the past. The future stands above it.",
+    tell="You hide the scores below the diagonal, which belong to earlier tokens. Hide those above it.",
 )
 class HidesThePast(_Masked):
     def forward(self, scores: Tensor) -> Tensor:
@@ -551,7 +556,7 @@ def optimizer_for_a_copy(model: nn.Module, device: torch.device, lr: float) -> t
 
 @misconception(
     "prepare",
-    tell="The optimizer has moved copies of the parameters. Give it model.parameters() themselves.",
+    tell="The optimizer holds moved copies of the parameters. Give it model.parameters().",
 )
 def optimizer_for_moved_copies(model: nn.Module, device: torch.device, lr: float) -> tuple[nn.Module, Optimizer]:
     copies = [nn.Parameter(param.detach().clone().to(device)) for param in model.parameters()]
@@ -575,7 +580,7 @@ def a_learning_rate_of_its_own(model: nn.Module, device: torch.device, lr: float
     return model, torch.optim.SGD(model.parameters(), lr=0.01)
 
 
-@misconception("prepare", tell="You made another kind of optimizer. Plain SGD was asked for.")
+@misconception("prepare", tell="You made another kind of optimizer. Use plain SGD.")
 def adam_for_sgd(model: nn.Module, device: torch.device, lr: float) -> tuple[nn.Module, Optimizer]:
     model = model.to(device)
     return model, torch.optim.Adam(model.parameters(), lr=lr)
@@ -617,7 +622,7 @@ def item_every_step(model: nn.Module, loader: Iterable[Any], device: torch.devic
 
 @misconception(
     "train_on",
-    tell="You wait for the GPU in every step by torch.cuda.synchronize (only timing needs that).",
+    tell="torch.cuda.synchronize makes Python wait for the GPU in every step. Only timing needs that.",
 )
 def synchronizes_every_step(model: nn.Module, loader: Iterable[Any], device: torch.device, lr: float) -> list[float]:
     model = model.to(device)
@@ -638,7 +643,7 @@ def labels_left_behind(model: nn.Module, loader: Iterable[Any], device: torch.de
 
 @misconception(
     "train_on",
-    tell="x.to(device) does not move x, it returns the moved tensor, and you drop that. Only modules move in place.",
+    tell="x.to(device) does not move x, it returns the moved tensor, which you do not use. Only modules move in place.",
 )
 def batches_left_behind(model: nn.Module, loader: Iterable[Any], device: torch.device, lr: float) -> list[float]:
     model = model.to(device)
@@ -703,7 +708,7 @@ def trains_a_copy(model: nn.Module, loader: Iterable[Any], device: torch.device,
     return torch.stack([_step(model, x.to(device), y.to(device), optimizer) for x, y in loader]).tolist()
 
 
-@misconception("train_on", tell="Old gradients pile up: clear them in every step, before backward.")
+@misconception("train_on", tell="Old gradients add up: clear them in every step, before backward.")
 def never_clears(model: nn.Module, loader: Iterable[Any], device: torch.device, lr: float) -> list[float]:
     model = model.to(device)
     optimizer, losses = _sgd(model, lr), []
@@ -758,7 +763,7 @@ class _Trainer:
 @misconception(
     "DeviceTrainer",
     name="fit_moves_by_itself",
-    tell="fit moves batches by itself, so a subclass that overrides prepare_batch changes nothing. Call "
+    tell="fit moves batches itself, so a subclass that overrides prepare_batch changes nothing. Call "
     "self.prepare_batch(batch).",
 )
 class FitMovesByItself(_Trainer):
@@ -774,8 +779,8 @@ class FitMovesByItself(_Trainer):
 @misconception(
     "DeviceTrainer",
     name="fit_takes_batches_apart",
-    tell="fit takes a batch apart before it asks prepare_batch. What a batch looks like is prepare_batch's business: "
-    "give it the batch as the loader gave it.",
+    tell="fit takes a batch apart before it asks prepare_batch. Only prepare_batch knows what a batch looks like: "
+    "pass it the batch as the loader gave it.",
 )
 class FitTakesBatchesApart(_Trainer):
     def fit(self, model: nn.Module, loader: Iterable[Any], epochs: int, lr: float) -> list[float]:
@@ -791,8 +796,8 @@ class FitTakesBatchesApart(_Trainer):
 @misconception(
     "DeviceTrainer",
     name="ignores_the_prepared_model",
-    tell="fit calls prepare_model, but trains the model that it was given. What prepare_model returns may be "
-    "another one.",
+    tell="fit calls prepare_model, but trains the model that it was given. prepare_model may return a different "
+    "model: train that one.",
 )
 class IgnoresThePreparedModel(_Trainer):
     def fit(self, model: nn.Module, loader: Iterable[Any], epochs: int, lr: float) -> list[float]:
@@ -841,7 +846,7 @@ class MovesButReturnsNothing(_Trainer):
         model.to(self.device)
 
 
-@misconception("DeviceTrainer", name="one_epoch_only", tell="fit makes one epoch, however many were asked for.")
+@misconception("DeviceTrainer", name="one_epoch_only", tell="fit trains for one epoch, whatever `epochs` is.")
 class OneEpochOnly(_Trainer):
     def fit(self, model: nn.Module, loader: Iterable[Any], epochs: int, lr: float) -> list[float]:
         return super().fit(model, loader, 1, lr)
@@ -850,7 +855,7 @@ class OneEpochOnly(_Trainer):
 @misconception(
     "DeviceTrainer",
     name="one_loss_per_epoch",
-    tell="You return one loss for each epoch. The loss of every batch was asked for, in order.",
+    tell="You return one loss for each epoch. Return the loss of every batch, in order.",
 )
 class OneLossPerEpoch(_Trainer):
     def fit(self, model: nn.Module, loader: Iterable[Any], epochs: int, lr: float) -> list[float]:
@@ -872,7 +877,7 @@ class AlwaysTrainsOnCuda(_Trainer):
 @misconception(
     "DeviceTrainer",
     name="gradients_pile_up",
-    tell="Old gradients pile up: clear them in every step, before backward.",
+    tell="Old gradients add up: clear them in every step, before backward.",
 )
 class GradientsPileUp(_Trainer):
     def fit(self, model: nn.Module, loader: Iterable[Any], epochs: int, lr: float) -> list[float]:
@@ -891,7 +896,7 @@ class GradientsPileUp(_Trainer):
 # ---------------------------------------------------------------- loader_for
 
 
-@misconception("loader_for", tell="You pin memory for every device. It helps the way to a CUDA device only.")
+@misconception("loader_for", tell="You pin memory for every device. It helps only with moves to a CUDA device.")
 def pins_for_all(dataset: Dataset[Any], batch_size: int, device: torch.device) -> DataLoader[Any]:
     return DataLoader(dataset, batch_size=batch_size, pin_memory=True)
 
@@ -903,7 +908,7 @@ def pins_for_none(dataset: Dataset[Any], batch_size: int, device: torch.device) 
 
 @misconception(
     "loader_for",
-    tell="You pin memory whenever this machine has a GPU. What counts is the device that was asked for.",
+    tell="You pin memory whenever this machine has a GPU. Look at the device that was passed.",
 )
 def pins_where_cuda_is(dataset: Dataset[Any], batch_size: int, device: torch.device) -> DataLoader[Any]:
     return DataLoader(dataset, batch_size=batch_size, pin_memory=torch.cuda.is_available())
@@ -920,13 +925,13 @@ def pins_for_all_but_the_cpu(dataset: Dataset[Any], batch_size: int, device: tor
 @misconception(
     "loader_for",
     tell="torch.device('cuda', 1) and torch.device('cuda') are not equal, so the second GPU gets no pinned memory. "
-    "Ask for device.type.",
+    "Compare device.type.",
 )
 def pins_for_one_name(dataset: Dataset[Any], batch_size: int, device: torch.device) -> DataLoader[Any]:
     return DataLoader(dataset, batch_size=batch_size, pin_memory=device == torch.device("cuda"))
 
 
-@misconception("loader_for", tell="The batch size is not passed on: DataLoader makes batches of 1 by itself.")
+@misconception("loader_for", tell="The batch size is not passed on: DataLoader makes batches of 1 by default.")
 def batches_of_one(dataset: Dataset[Any], batch_size: int, device: torch.device) -> DataLoader[Any]:
     return DataLoader(dataset, pin_memory=device.type == "cuda")
 
@@ -946,7 +951,7 @@ def _now(device: torch.device) -> float:
 
 @misconception(
     "time_matmul",
-    tell="You read the clock while the GPU is still at work: what you measure is how fast Python asks. Call "
+    tell="You read the clock while the GPU is still working: you measure only how fast Python starts the work. Call "
     "torch.cuda.synchronize before each reading.",
 )
 def never_synchronizes(n: int, device: torch.device, repeats: int = 3) -> float:
@@ -962,7 +967,7 @@ def never_synchronizes(n: int, device: torch.device, repeats: int = 3) -> float:
 
 @misconception(
     "time_matmul",
-    tell="You synchronise before the product, but not after it: the clock is read while the GPU is still at work.",
+    tell="You synchronise before the product, but not after it: the clock is read while the GPU is still working.",
 )
 def synchronizes_before_only(n: int, device: torch.device, repeats: int = 3) -> float:
     a, b = _matrices(n, device)
@@ -977,8 +982,7 @@ def synchronizes_before_only(n: int, device: torch.device, repeats: int = 3) -> 
 
 @misconception(
     "time_matmul",
-    tell="You synchronise after the product, but not before the clock starts: what the GPU still had to do is timed "
-    "too.",
+    tell="You synchronise after the product, but not before the clock starts: earlier work of the GPU is timed too.",
 )
 def synchronizes_after_only(n: int, device: torch.device, repeats: int = 3) -> float:
     a, b = _matrices(n, device)
@@ -993,7 +997,8 @@ def synchronizes_after_only(n: int, device: torch.device, repeats: int = 3) -> f
 
 @misconception(
     "time_matmul",
-    tell="There is no warm-up: the first product, which pays for what happens once, is timed with the others.",
+    tell="There is no warm-up: the first product, which takes longer because of one-time work, is timed with the "
+    "others.",
 )
 def no_warm_up(n: int, device: torch.device, repeats: int = 3) -> float:
     a, b = _matrices(n, device)
@@ -1005,7 +1010,10 @@ def no_warm_up(n: int, device: torch.device, repeats: int = 3) -> float:
     return min(times)
 
 
-@misconception("time_matmul", tell="You return the mean. The best time is the shortest one: what disturbs only adds.")
+@misconception(
+    "time_matmul",
+    tell="You return the mean. Return the shortest time: disturbances only make a time longer.",
+)
 def takes_the_mean(n: int, device: torch.device, repeats: int = 3) -> float:
     a, b = _matrices(n, device)
     a @ b
@@ -1061,7 +1069,7 @@ def times_the_making(n: int, device: torch.device, repeats: int = 3) -> float:
     return min(times)
 
 
-@misconception("time_matmul", tell="The number of repeats is fixed. Make as many as were asked for.")
+@misconception("time_matmul", tell="The number of repeats is fixed. Make `repeats` of them.")
 def always_three(n: int, device: torch.device, repeats: int = 3) -> float:
     a, b = _matrices(n, device)
     a @ b

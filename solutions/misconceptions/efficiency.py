@@ -1,4 +1,4 @@
-"""Classic wrong answers of efficiency, each with what to tell the student who gave it.
+"""Classic wrong answers of efficiency, each with the message for the student who gave it.
 
 Never make one of them right: every one here must be caught by a check.
 """
@@ -23,8 +23,8 @@ from grader.testkit import misconception
 
 @misconception(
     "amp_step",
-    tell="backward runs inside the autocast block. It already knows the types of the forward; inside, parts of it get "
-    "coarser for nothing. Close the block before backward.",
+    tell="backward runs inside the autocast block. It already uses the types of the forward; inside the block, parts "
+    "of it lose precision without need. End the block before backward.",
 )
 def backward_inside_autocast(
     model: nn.Module, x: Tensor, y: Tensor, optimizer: Optimizer, scaler: GradScaler, device_type: str
@@ -40,8 +40,8 @@ def backward_inside_autocast(
 
 @misconception(
     "amp_step",
-    tell="optimizer.step() goes past the scaler: it steps with gradients that are still multiplied by the scale. "
-    "scaler.step(optimizer) divides first.",
+    tell="You call optimizer.step() instead of scaler.step(optimizer): it uses gradients that are still multiplied by "
+    "the scale. scaler.step divides them first.",
 )
 def past_the_scaler(
     model: nn.Module, x: Tensor, y: Tensor, optimizer: Optimizer, scaler: GradScaler, device_type: str
@@ -57,8 +57,8 @@ def past_the_scaler(
 
 @misconception(
     "amp_step",
-    tell="You unscale the gradients and then step by yourself, so a step with infinite gradients is made like any "
-    "other, and the weights are lost. scaler.step leaves such a step out.",
+    tell="You unscale the gradients and then step by yourself, so a step with infinite gradients is made too, and "
+    "ruins the weights. scaler.step skips such a step.",
 )
 def steps_with_infinite_gradients(
     model: nn.Module, x: Tensor, y: Tensor, optimizer: Optimizer, scaler: GradScaler, device_type: str
@@ -139,7 +139,7 @@ def autocast_for_the_cpu_only(
 
 @misconception(
     "amp_step",
-    tell="The loss is computed outside autocast, from logits in 16 bits, and so it is coarse itself. Inside the block "
+    tell="The loss is computed outside autocast, from logits in 16 bits, so it is not precise. Inside the block "
     "autocast computes it in 32 bits.",
 )
 def loss_outside_autocast(
@@ -157,7 +157,7 @@ def loss_outside_autocast(
 
 @misconception(
     "amp_step",
-    tell="You return the loss times the scale. The scale is a trick of the backward pass; return the loss itself.",
+    tell="You return the loss times the scale. The scale is for the backward pass only; return the loss itself.",
 )
 def returns_the_scaled_loss(
     model: nn.Module, x: Tensor, y: Tensor, optimizer: Optimizer, scaler: GradScaler, device_type: str
@@ -174,7 +174,7 @@ def returns_the_scaled_loss(
 
 @misconception(
     "amp_step",
-    tell="The numbers are right, but you return a tensor. .item() gives the Python float, and lets go of the graph.",
+    tell="The numbers are right, but you return a tensor. .item() gives a Python float, without the graph.",
 )
 def returns_a_tensor(
     model: nn.Module, x: Tensor, y: Tensor, optimizer: Optimizer, scaler: GradScaler, device_type: str
@@ -205,8 +205,8 @@ def keeps_stale_gradients(
 
 @misconception(
     "amp_step",
-    tell="backward starts from the loss as it is, but the scaler divides the gradients by its scale all the same: "
-    "the step is far too small. Start from scaler.scale(loss).",
+    tell="You call backward on the unscaled loss, but the scaler still divides the gradients by its scale: the step "
+    "is far too small. Call backward on scaler.scale(loss).",
 )
 def never_scales(
     model: nn.Module, x: Tensor, y: Tensor, optimizer: Optimizer, scaler: GradScaler, device_type: str
@@ -227,7 +227,7 @@ def never_scales(
 @misconception(
     "accumulate_step",
     tell="The micro-batches' mean losses are added up without dividing, so the gradient grows with their number. "
-    "Each must count by its share of the examples.",
+    "Weight each by its share of the examples.",
 )
 def never_divides(model: nn.Module, micro_batches: Sequence[tuple[Tensor, Tensor]], optimizer: Optimizer) -> float:
     optimizer.zero_grad()
@@ -258,7 +258,7 @@ def mean_of_means(model: nn.Module, micro_batches: Sequence[tuple[Tensor, Tensor
 
 @misconception(
     "accumulate_step",
-    tell="The step is right, but the loss that you return is the mean of the micro-batches' means. Weigh each by its "
+    tell="The step is right, but the loss that you return is the mean of the micro-batches' means. Weight each by its "
     "number of examples.",
 )
 def reports_the_mean_of_means(
@@ -293,7 +293,7 @@ def divides_by_the_first_size(
 
 @misconception(
     "accumulate_step",
-    tell="The optimizer steps after every micro-batch, so the next one meets other weights. Step once, at the end.",
+    tell="The optimizer steps after every micro-batch, so the next one uses other weights. Step once, at the end.",
 )
 def steps_every_micro_batch(
     model: nn.Module, micro_batches: Sequence[tuple[Tensor, Tensor]], optimizer: Optimizer
@@ -357,7 +357,7 @@ def returns_the_last_loss(
 
 @misconception(
     "accumulate_step",
-    tell="You return the sum over the examples. Divide it by how many there are.",
+    tell="You return the sum over the examples. Divide by the number of examples.",
 )
 def returns_the_sum(model: nn.Module, micro_batches: Sequence[tuple[Tensor, Tensor]], optimizer: Optimizer) -> float:
     optimizer.zero_grad()
@@ -391,7 +391,7 @@ def adds_up_tensors(model: nn.Module, micro_batches: Sequence[tuple[Tensor, Tens
 
 @misconception(
     "fast_loader",
-    tell="You pin memory for every device. It helps the way to a CUDA device only.",
+    tell="You pin memory for every device. It helps only with moves to a CUDA device.",
 )
 def always_pins(dataset: Dataset[Any], batch_size: int, device: torch.device, num_workers: int) -> DataLoader[Any]:
     return DataLoader(dataset, batch_size, num_workers=num_workers, pin_memory=True, persistent_workers=num_workers > 0)
@@ -404,7 +404,7 @@ def never_pins(dataset: Dataset[Any], batch_size: int, device: torch.device, num
 
 @misconception(
     "fast_loader",
-    tell="You pin memory whenever this machine has a GPU. What counts is the device that was asked for.",
+    tell="You pin memory whenever this machine has a GPU. Look at the device that was passed.",
 )
 def pins_when_cuda_is_there(
     dataset: Dataset[Any], batch_size: int, device: torch.device, num_workers: int
@@ -435,7 +435,7 @@ def pins_for_any_gpu(dataset: Dataset[Any], batch_size: int, device: torch.devic
 @misconception(
     "fast_loader",
     tell="torch.device('cuda', 1) and torch.device('cuda') are not equal, so the second GPU gets no pinned memory. "
-    "Ask for device.type.",
+    "Compare device.type.",
 )
 def compares_whole_devices(
     dataset: Dataset[Any], batch_size: int, device: torch.device, num_workers: int
@@ -451,7 +451,8 @@ def compares_whole_devices(
 
 @misconception(
     "fast_loader",
-    tell="A loader without workers refuses persistent_workers=True. Switch it on only when num_workers is above 0.",
+    tell="A loader without workers raises an error for persistent_workers=True. Switch it on only when num_workers is "
+    "above 0.",
 )
 def persistent_without_workers(
     dataset: Dataset[Any], batch_size: int, device: torch.device, num_workers: int
@@ -463,7 +464,7 @@ def persistent_without_workers(
 
 @misconception(
     "fast_loader",
-    tell="Your workers are started anew for every epoch. Make them persistent when there are any.",
+    tell="Your workers are started again for every epoch. Make them persistent when there are any.",
 )
 def never_persistent(dataset: Dataset[Any], batch_size: int, device: torch.device, num_workers: int) -> DataLoader[Any]:
     return DataLoader(dataset, batch_size, num_workers=num_workers, pin_memory=device.type == "cuda")
@@ -479,7 +480,7 @@ def forgets_the_workers(
 # ---------------------------------------------------------------- align_up
 
 
-@misconception("align_up", tell="A size that is a multiple already gets another one on top. It should stay.")
+@misconception("align_up", tell="You change a size that is a multiple already. It should stay the same.")
 def one_too_many(n: int, multiple: int = 8) -> int:
     if n < 0 or multiple < 1:
         raise ValueError("negative")
@@ -502,7 +503,8 @@ def rounds_to_the_nearest(n: int, multiple: int = 8) -> int:
 
 @misconception(
     "align_up",
-    tell="n / multiple is a float, which keeps 15 digits or so: large numbers lose their end. // stays whole.",
+    tell="n / multiple is a float, which keeps 15 digits or so: large numbers lose their last digits. // is exact for "
+    "ints.",
 )
 def divides_in_floats(n: int, multiple: int = 8) -> int:
     if n < 0 or multiple < 1:
@@ -510,7 +512,7 @@ def divides_in_floats(n: int, multiple: int = 8) -> int:
     return math.ceil(n / multiple) * multiple
 
 
-@misconception("align_up", tell="You always round to a multiple of 8. It is the second argument that counts.")
+@misconception("align_up", tell="You always round to a multiple of 8. Use the second argument.")
 def always_eight(n: int, multiple: int = 8) -> int:
     if n < 0 or multiple < 1:
         raise ValueError("negative")
@@ -531,14 +533,14 @@ def never_zero(n: int, multiple: int = 8) -> int:
     return max(1, -(-n // multiple)) * multiple
 
 
-@misconception("align_up", tell="A negative n, or a multiple below 1, goes unnoticed. Raise a ValueError.")
+@misconception("align_up", tell="You accept a negative n, or a multiple below 1. Raise a ValueError.")
 def accepts_anything(n: int, multiple: int = 8) -> int:
     return -(-n // multiple) * multiple
 
 
 @misconception(
     "align_up",
-    tell="assert raises an AssertionError, and nothing at all under python -O. Raise a ValueError.",
+    tell="assert raises an AssertionError, and under python -O it does nothing. Raise a ValueError.",
 )
 def asserts(n: int, multiple: int = 8) -> int:
     assert n >= 0 and multiple >= 1
@@ -550,21 +552,24 @@ def asserts(n: int, multiple: int = 8) -> int:
 
 @misconception(
     "configure_cudnn",
-    tell="You turn the benchmark on for fixed shapes, but never off. Set it to what was asked, both ways.",
+    tell="You turn the benchmark on for fixed shapes, but never off. Set it to the argument, True or False.",
 )
 def only_turns_on(fixed_shapes: bool) -> None:
     if fixed_shapes:
         torch.backends.cudnn.benchmark = True
 
 
-@misconception("configure_cudnn", tell="It is on whatever the shapes are. For changing shapes it should be off.")
+@misconception(
+    "configure_cudnn",
+    tell="You turn the benchmark on whatever the shapes are. For changing shapes it should be off.",
+)
 def always_on(fixed_shapes: bool) -> None:
     torch.backends.cudnn.benchmark = True
 
 
 @misconception(
     "configure_cudnn",
-    tell="It is the other way round: trying out algorithms pays when shapes are fixed.",
+    tell="You have it the wrong way round: trying out algorithms is worth the time when shapes are fixed.",
 )
 def the_other_way_round(fixed_shapes: bool) -> None:
     torch.backends.cudnn.benchmark = not fixed_shapes
@@ -572,7 +577,7 @@ def the_other_way_round(fixed_shapes: bool) -> None:
 
 @misconception(
     "configure_cudnn",
-    tell="torch.backends.cudnn.benchmark did not move. cudnn.enabled and cudnn.deterministic are other switches.",
+    tell="torch.backends.cudnn.benchmark did not change. cudnn.enabled and cudnn.deterministic are other switches.",
 )
 def another_switch(fixed_shapes: bool) -> None:
     torch.backends.cudnn.deterministic = not fixed_shapes
@@ -583,7 +588,7 @@ def another_switch(fixed_shapes: bool) -> None:
 
 @misconception(
     "wrap_data_parallel",
-    tell="You wrap the model on every machine. With one GPU or none there is nothing to spread: return the model.",
+    tell="You wrap the model on every machine. With one GPU or none return the model itself.",
 )
 def always_wraps(model: nn.Module) -> nn.Module:
     return nn.DataParallel(model)
@@ -625,7 +630,7 @@ def returns_nothing(model: nn.Module) -> nn.Module | None:
 
 @misconception(
     "clear_grads",
-    tell="The gradients are zeros now, and take as much memory as before. set_to_none=True lets go of them.",
+    tell="The gradients are zeros now, and take as much memory as before. set_to_none=True removes them.",
 )
 def fills_with_zeros(optimizer: Optimizer) -> None:
     optimizer.zero_grad(set_to_none=False)
@@ -653,7 +658,7 @@ def clears_a_variable(optimizer: Optimizer) -> None:
 
 @misconception(
     "clear_grads",
-    tell="You also cleared what the optimizer remembers (its momentum). Only gradients should go.",
+    tell="You also cleared the optimizer's state (its momentum). Clear only the gradients.",
 )
 def forgets_the_momentum(optimizer: Optimizer) -> None:
     optimizer.zero_grad(set_to_none=True)
@@ -665,8 +670,8 @@ def forgets_the_momentum(optimizer: Optimizer) -> None:
 
 @misconception(
     "inference",
-    tell="The model computes in training mode: Dropout throws numbers away and BatchNorm uses this batch. Call "
-    "model.eval().",
+    tell="The model computes in training mode: Dropout sets numbers to 0 and BatchNorm uses this batch's statistics. "
+    "Call model.eval().",
 )
 def never_evals(model: nn.Module, x: Tensor) -> Tensor:
     with torch.inference_mode():
@@ -688,8 +693,7 @@ def eval_only(model: nn.Module, x: Tensor) -> Tensor:
 
 @misconception(
     "inference",
-    tell="no_grad records no graph either, but still does bookkeeping for every tensor. Here inference_mode was asked "
-    "for.",
+    tell="no_grad records no graph either, but still does bookkeeping for every tensor. Use inference_mode here.",
 )
 def no_grad_instead(model: nn.Module, x: Tensor) -> Tensor:
     flags = [(module, module.training) for module in model.modules()]
@@ -703,7 +707,7 @@ def no_grad_instead(model: nn.Module, x: Tensor) -> Tensor:
 
 @misconception(
     "inference",
-    tell="The model stays in eval mode afterwards. Put every training flag back.",
+    tell="The model stays in eval mode afterwards. Restore every training flag.",
 )
 def leaves_it_in_eval(model: nn.Module, x: Tensor) -> Tensor:
     model.eval()
@@ -713,7 +717,8 @@ def leaves_it_in_eval(model: nn.Module, x: Tensor) -> Tensor:
 
 @misconception(
     "inference",
-    tell="Afterwards everything is in training mode, also what was not before. Put back what was there.",
+    tell="Afterwards every submodule is in training mode, even if it was not before. Restore the flags that were "
+    "there.",
 )
 def always_back_to_train(model: nn.Module, x: Tensor) -> Tensor:
     model.eval()
@@ -725,8 +730,8 @@ def always_back_to_train(model: nn.Module, x: Tensor) -> Tensor:
 
 @misconception(
     "inference",
-    tell="You put back one flag for all modules: model.train(flag) sets every submodule. One that was frozen in eval "
-    "mode trains now. Note each module's own flag.",
+    tell="You restore one flag for all modules: model.train(flag) sets every submodule. A submodule that was in eval "
+    "mode on purpose is now in training mode. Save each module's own flag.",
 )
 def one_flag_for_all(model: nn.Module, x: Tensor) -> Tensor:
     flag = model.training
@@ -739,7 +744,7 @@ def one_flag_for_all(model: nn.Module, x: Tensor) -> Tensor:
 
 @misconception(
     "inference",
-    tell="model.forward(x) goes past the hooks of the model. Call the model itself: model(x).",
+    tell="model.forward(x) skips the model's hooks. Call the model itself: model(x).",
 )
 def calls_forward(model: nn.Module, x: Tensor) -> Tensor:
     flags = [(module, module.training) for module in model.modules()]

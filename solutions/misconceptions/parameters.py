@@ -1,4 +1,4 @@
-"""Classic wrong answers of parameters, each with what to tell the student who gave it.
+"""Classic wrong answers of parameters, each with the message for the student who gave it.
 
 Never make one of them right: every one here must be caught by a check.
 """
@@ -19,8 +19,8 @@ from grader.testkit import misconception
 @misconception(
     "NeuralNetwork",
     name="layers_in_a_plain_list",
-    tell="A plain Python list hides its layers: the module does not register them, so it has no parameters to train, "
-    "move or save. nn.Sequential registers what it is given.",
+    tell="The module does not register layers in a plain Python list, so it has no parameters to train, move or save. "
+    "nn.Sequential registers what it is given.",
 )
 class LayersInAPlainList(nn.Module):
     def __init__(self, num_inputs: int, num_outputs: int) -> None:
@@ -42,8 +42,8 @@ class LayersInAPlainList(nn.Module):
 @misconception(
     "NeuralNetwork",
     name="no_activation",
-    tell="There is nothing between your Linear layers. Three linear maps in a row are one linear map; the ReLUs "
-    "make it a network.",
+    tell="There is no activation between your Linear layers. Three linear maps in a row are one linear map; put ReLUs "
+    "between them.",
 )
 class NoActivation(nn.Module):
     def __init__(self, num_inputs: int, num_outputs: int) -> None:
@@ -182,8 +182,8 @@ def tied_weights_twice(model: nn.Module, trainable_only: bool = True) -> int:
 
 @misconception(
     "count_parameters",
-    tell="You tell tensors apart by their address. On the meta device there is no memory, and every address is 0; "
-    "model.parameters() already gives each parameter once.",
+    tell="You distinguish tensors by their memory address. On the meta device there is no memory, and every address "
+    "is 0; model.parameters() already gives each parameter once.",
 )
 def tells_apart_by_address(model: nn.Module, trainable_only: bool = True) -> int:
     seen = {p.data_ptr(): p for p in model.parameters() if p.requires_grad or not trainable_only}
@@ -228,7 +228,7 @@ def biases_always(sizes: Sequence[int], bias: bool = True) -> int:
 
 @misconception(
     "mlp_parameter_count",
-    tell="You count a bias per input. A layer adds its bias to what it gives: one per output.",
+    tell="You count a bias per input. A layer adds its bias to its output: one number per output.",
 )
 def bias_per_input(sizes: Sequence[int], bias: bool = True) -> int:
     if len(sizes) < 2:
@@ -248,7 +248,7 @@ def one_number_per_bias(sizes: Sequence[int], bias: bool = True) -> int:
 
 @misconception(
     "mlp_parameter_count",
-    tell="Fewer than two sizes make no layer: that is a ValueError, not a network with 0 parameters.",
+    tell="Fewer than two sizes make no layer: raise a ValueError, do not return 0.",
 )
 def accepts_too_few_sizes(sizes: Sequence[int], bias: bool = True) -> int:
     return sum(a * b + b * bias for a, b in zip(sizes, sizes[1:]))
@@ -257,7 +257,7 @@ def accepts_too_few_sizes(sizes: Sequence[int], bias: bool = True) -> int:
 @misconception(
     "mlp_parameter_count",
     tell="You make the layers in order to count them. The count follows from the sizes by arithmetic, and must work "
-    "for networks that fit in no memory.",
+    "for networks that are too large for any memory.",
 )
 def builds_the_network(sizes: Sequence[int], bias: bool = True) -> int:
     if len(sizes) < 2:
@@ -270,7 +270,7 @@ def builds_the_network(sizes: Sequence[int], bias: bool = True) -> int:
 
 @misconception(
     "parameter_table",
-    tell="Your table has buffers in it: state_dict() lists them beside the parameters. named_parameters() does not.",
+    tell="Your table contains buffers: state_dict() lists them with the parameters. named_parameters() does not.",
 )
 def buffers_in_the_table(model: nn.Module) -> list[tuple[str, tuple[int, ...], int]]:
     return [(name, tuple(t.shape), t.numel()) for name, t in model.state_dict().items()]
@@ -278,7 +278,7 @@ def buffers_in_the_table(model: nn.Module) -> list[tuple[str, tuple[int, ...], i
 
 @misconception(
     "parameter_table",
-    tell="Frozen parameters are missing. They are parameters all the same.",
+    tell="Frozen parameters are missing. They are parameters too.",
 )
 def leaves_out_frozen(model: nn.Module) -> list[tuple[str, tuple[int, ...], int]]:
     return [(name, tuple(p.shape), p.numel()) for name, p in model.named_parameters() if p.requires_grad]
@@ -343,7 +343,7 @@ def bytes_of_the_state_dict(model: nn.Module) -> int:
 
 @misconception(
     "memory_bytes",
-    tell="A tensor that is used in two places was counted twice. It lies in memory once.",
+    tell="A tensor that is used in two places was counted twice. It is in memory only once.",
 )
 def shared_tensors_twice(model: nn.Module) -> int:
     tensors = [t for _, t in model.named_parameters(remove_duplicate=False)]
@@ -373,8 +373,8 @@ def numbers_for_bytes(model: nn.Module) -> int:
 
 @misconception(
     "freeze",
-    tell="You froze every parameter whose name contains the prefix somewhere. It must stand at the front, and end "
-    "where a part of the dotted name ends.",
+    tell="You froze every parameter whose name contains the prefix somewhere. It must be at the front, and end where "
+    "a part of the dotted name ends.",
 )
 def prefix_anywhere(model: nn.Module, prefix: str) -> int:
     chosen = [p for name, p in model.named_parameters() if prefix in name]
@@ -385,7 +385,7 @@ def prefix_anywhere(model: nn.Module, prefix: str) -> int:
 
 @misconception(
     "freeze",
-    tell="startswith alone takes too many: 'layers.1' is also how 'layers.10.weight' begins. A dot must follow.",
+    tell="startswith alone matches too many names: 'layers.10.weight' also begins with 'layers.1'. A dot must follow.",
 )
 def prefix_without_a_dot(model: nn.Module, prefix: str) -> int:
     chosen = [p for name, p in model.named_parameters() if name.startswith(prefix)]
@@ -407,7 +407,7 @@ def never_a_single_parameter(model: nn.Module, prefix: str) -> int:
 
 @misconception(
     "freeze",
-    tell="You return how many numbers were frozen; asked for is how many tensors.",
+    tell="You return how many numbers were frozen. Return how many tensors were frozen.",
 )
 def returns_the_numbers(model: nn.Module, prefix: str) -> int:
     chosen = [p for name, p in model.named_parameters() if name == prefix or name.startswith(prefix + ".")]
@@ -418,8 +418,8 @@ def returns_the_numbers(model: nn.Module, prefix: str) -> int:
 
 @misconception(
     "freeze",
-    tell="Setting requires_grad on a module makes a new attribute that nobody looks at. It is the parameters that "
-    "have the switch; module.requires_grad_(False) with the underscore sets it for all of them.",
+    tell="Setting requires_grad on a module makes a new attribute that has no effect. Each parameter has its own "
+    "switch; module.requires_grad_(False) with the underscore sets it for all of them.",
 )
 def sets_it_on_the_module(model: nn.Module, prefix: str) -> int:
     chosen = [name for name, _ in model.named_parameters() if name == prefix or name.startswith(prefix + ".")]
@@ -446,8 +446,8 @@ def freezes_the_rest(model: nn.Module, prefix: str) -> int:
 
 @misconception(
     "seeded",
-    tell="Your seed leaks: after the call the global random numbers go on from it, so everybody who draws later gets "
-    "numbers decided by you. Put the generator's state back.",
+    tell="Your seed leaks: after the call the global random numbers go on from it, so all code that draws later gets "
+    "numbers that depend on your seed. Restore the generator's state.",
 )
 def leaks_the_seed(build: Callable[[], Any], seed: int) -> Any:
     torch.manual_seed(seed)
@@ -457,7 +457,7 @@ def leaks_the_seed(build: Callable[[], Any], seed: int) -> Any:
 @misconception(
     "seeded",
     tell="Seeding again with the old seed starts its stream from the beginning, so numbers that were drawn already "
-    "come once more. Save the generator's state, and put that back.",
+    "come again. Save the generator's state, and restore it.",
 )
 def seeds_again_afterwards(build: Callable[[], Any], seed: int) -> Any:
     before = torch.initial_seed()
@@ -479,7 +479,7 @@ def seeds_another_generator(build: Callable[[], Any], seed: int) -> Any:
 
 @misconception(
     "seeded",
-    tell="You saved the state after seeding, so what you put back is your own seed's beginning. Save it first.",
+    tell="You saved the state after seeding, so you restore the start of your own seed's stream. Save the state first.",
 )
 def saves_the_state_too_late(build: Callable[[], Any], seed: int) -> Any:
     torch.manual_seed(seed)

@@ -1,4 +1,4 @@
-"""Classic wrong answers of tensor_ops, each with what to tell the student who gave it.
+"""Classic wrong answers of tensor_ops, each with the message for the student who gave it.
 
 Never make one of them right: every one here must be caught by a check.
 """
@@ -18,8 +18,8 @@ from grader.testkit import misconception
 
 @misconception(
     "make_tensor",
-    tell="Your tensor has the dtype that torch guessed: int64 when all numbers are whole. Models compute in float32, "
-    "so name the dtype while you make the tensor.",
+    tell="Your tensor has the dtype that torch guessed: int64 when all numbers are integers. Models compute in "
+    "float32, so pass the dtype when you make the tensor.",
 )
 def keeps_int64(values: Any) -> Tensor:
     return torch.tensor(values)
@@ -36,8 +36,8 @@ def makes_float64(values: Any) -> Tensor:
 
 @misconception(
     "make_tensor",
-    tell="torch.Tensor and torch.FloatTensor take a bare number for a size, not for a value. torch.tensor, "
-    "in lower case, always takes values.",
+    tell="torch.Tensor and torch.FloatTensor take a bare number as a size, not as a value. torch.tensor, in lower "
+    "case, always takes values.",
 )
 def number_taken_for_a_size(values: Any) -> Tensor:
     return torch.Tensor(values)
@@ -57,8 +57,8 @@ def cut_to_whole_numbers(values: Any) -> Tensor:
 
 @misconception(
     "describe",
-    tell="The shape you return is a torch.Size. It prints and compares like a tuple, but it is a class of its own; "
-    "a plain tuple was asked for.",
+    tell="The shape you return is a torch.Size. It prints and compares like a tuple, but it is a different class. "
+    "Return a plain tuple.",
 )
 def shape_stays_torch_size(x: Tensor) -> tuple[Any, ...]:
     return x.dim(), x.shape, x.dtype
@@ -66,7 +66,7 @@ def shape_stays_torch_size(x: Tensor) -> tuple[Any, ...]:
 
 @misconception(
     "describe",
-    tell="You return the shape as a list. A shape is a fixed thing: make it a tuple.",
+    tell="You return the shape as a list. Return a tuple.",
 )
 def shape_as_list(x: Tensor) -> tuple[Any, ...]:
     return x.dim(), list(x.shape), x.dtype
@@ -102,7 +102,7 @@ def dtype_as_text(x: Tensor) -> tuple[Any, ...]:
 
 @misconception(
     "as_float32",
-    tell="You always make a copy. A tensor that is float32 already is to be returned itself; x.to(...) and x.float() "
+    tell="You always make a copy. A tensor that is float32 already must be returned itself; x.to(...) and x.float() "
     "copy only when something has to change.",
 )
 def always_copies(x: Tensor) -> Tensor:
@@ -111,7 +111,7 @@ def always_copies(x: Tensor) -> Tensor:
 
 @misconception(
     "as_float32",
-    tell="You converted, and dropped the result: x.float() does not change x, it returns another tensor.",
+    tell="You converted x but did not use the result: x.float() does not change x, it returns a new tensor.",
 )
 def result_dropped(x: Tensor) -> Tensor:
     x.float()
@@ -166,7 +166,7 @@ def minus_one_without_rows(x: Tensor) -> Tensor:
 
 @misconception(
     "flatten_rows",
-    tell="A vector has no dimension 1 to start flattening from; it should become a column (n, 1).",
+    tell="A vector has no dimension 1 where flattening could start; it should become a column (n, 1).",
 )
 def no_second_dimension(x: Tensor) -> Tensor:
     return x.flatten(start_dim=1)
@@ -194,8 +194,8 @@ def flattens_the_batch_too(x: Tensor) -> Tensor:
 
 @misconception(
     "swap_last_axes",
-    tell="reshape gives the right shape with the elements in the old reading order: [i, j] did not become [j, i]. "
-    "To exchange dimensions, transpose.",
+    tell="reshape gives the right shape but keeps the elements in the old order: [i, j] did not become [j, i]. To "
+    "exchange dimensions, transpose.",
 )
 def reshape_for_transpose(x: Tensor) -> Tensor:
     return x.reshape(*x.shape[:-2], x.shape[-1], x.shape[-2])
@@ -230,7 +230,7 @@ def copies_the_data(x: Tensor) -> Tensor:
 
 @misconception(
     "swap_last_axes",
-    tell="transpose_ (with the underscore) turns the caller's own tensor round. Return a new view and leave x alone.",
+    tell="transpose_ (with the underscore) transposes the caller's own tensor. Return a new view and leave x alone.",
 )
 def turns_the_input_round(x: Tensor) -> Tensor:
     return x.transpose_(-2, -1)
@@ -241,8 +241,8 @@ def turns_the_input_round(x: Tensor) -> Tensor:
 
 @misconception(
     "gram",
-    tell="You multiplied columns with columns: x.T @ x has shape (d, d). Rows with rows means that the rows stand on "
-    "the left and become the columns on the right.",
+    tell="x.T @ x multiplies columns by columns and has shape (d, d). For dot products of rows, the rows must be the "
+    "rows of the left matrix and the columns of the right one.",
 )
 def columns_with_columns(x: Tensor) -> Tensor:
     return x.T @ x
@@ -258,7 +258,8 @@ def elementwise_product(x: Tensor) -> Tensor:
 
 @misconception(
     "gram",
-    tell="x @ x pairs rows with columns, and works for square matrices only. Rows with rows needs a transpose.",
+    tell="x @ x multiplies rows by columns, and works for square matrices only. For dot products of rows, transpose "
+    "the right one.",
 )
 def forgets_the_transpose(x: Tensor) -> Tensor:
     return x @ x
@@ -266,7 +267,8 @@ def forgets_the_transpose(x: Tensor) -> Tensor:
 
 @misconception(
     "gram",
-    tell="You have the dot product of each row with itself, n numbers. All pairs are wanted: an (n, n) matrix.",
+    tell="You have the dot product of each row with itself, n numbers. The result should have all pairs: an (n, n) "
+    "matrix.",
 )
 def diagonal_only(x: Tensor) -> Tensor:
     return (x * x).sum(dim=1)
@@ -296,8 +298,8 @@ def biased_std(x: Tensor, eps: float = 1e-5) -> Tensor:
 
 @misconception(
     "standardize",
-    tell="You took one mean and one standard deviation for the whole table. Each column is a feature of its own: "
-    "reduce over the rows only.",
+    tell="You took one mean and one standard deviation for the whole table. Each column is a separate feature: reduce "
+    "over the rows only.",
 )
 def one_global_mean(x: Tensor, eps: float = 1e-5) -> Tensor:
     return (x - x.mean()) / (x.std() + eps)
@@ -314,8 +316,8 @@ def rows_for_columns(x: Tensor, eps: float = 1e-5) -> Tensor:
 
 @misconception(
     "standardize",
-    tell="You reduced along the wrong dimension and without keepdim, so the result has one number per row and cannot "
-    "line up with the columns.",
+    tell="You reduced along the wrong dimension and without keepdim, so the result has one number per row and does "
+    "not broadcast over the columns.",
 )
 def wrong_dim_without_keepdim(x: Tensor, eps: float = 1e-5) -> Tensor:
     return (x - x.mean(dim=1)) / (x.std(dim=1) + eps)
@@ -351,7 +353,7 @@ def divides_by_variance(x: Tensor, eps: float = 1e-5) -> Tensor:
 
 @misconception(
     "pairwise_sq_dists",
-    tell="You took the square root. Squared distances are wanted: stop before it.",
+    tell="You took the square root. The result should be the squared distances: leave the root out.",
 )
 def square_root_taken(a: Tensor, b: Tensor) -> Tensor:
     return (a[:, None] - b[None]).pow(2).sum(dim=-1).sqrt()
@@ -359,8 +361,8 @@ def square_root_taken(a: Tensor, b: Tensor) -> Tensor:
 
 @misconception(
     "pairwise_sq_dists",
-    tell="You compared row i of a with row i of b only, which needs n = m and gives n numbers. Every row of a meets "
-    "every row of b: an (n, m) matrix.",
+    tell="You compared row i of a with row i of b only, which needs n = m and gives n numbers. Every row of a must be "
+    "compared with every row of b: an (n, m) matrix.",
 )
 def zips_rows(a: Tensor, b: Tensor) -> Tensor:
     return (a - b).pow(2).sum(dim=-1)
@@ -377,8 +379,8 @@ def loops_over_rows(a: Tensor, b: Tensor) -> Tensor:
 
 @misconception(
     "pairwise_sq_dists",
-    tell="|a|^2 + |b|^2 - 2ab subtracts large numbers that are nearly equal, and where two rows are close the rounding "
-    "error is below zero. Clamp the result at 0, or square differences.",
+    tell="|a|^2 + |b|^2 - 2ab subtracts large numbers that are nearly equal, and where two rows are close the rounded "
+    "result can be below zero. Clamp the result at 0, or square differences.",
 )
 def expanded_without_clamp(a: Tensor, b: Tensor) -> Tensor:
     return a.pow(2).sum(dim=1, keepdim=True) + b.pow(2).sum(dim=1) - 2 * a @ b.T
@@ -443,8 +445,8 @@ def ignores_dim(x: Tensor, dim: int) -> Tensor:
 
 @misconception(
     "softmax",
-    tell="Without keepdim=True the reduced dimension is gone, and the maximum and the sum line up with the wrong "
-    "dimension, or with none.",
+    tell="Without keepdim=True the reduced dimension is gone, and the maximum and the sum broadcast over the wrong "
+    "dimension, or fail to broadcast.",
 )
 def forgets_keepdim(x: Tensor, dim: int) -> Tensor:
     weights = (x - x.amax(dim=dim)).exp()
@@ -453,7 +455,8 @@ def forgets_keepdim(x: Tensor, dim: int) -> Tensor:
 
 @misconception(
     "softmax",
-    tell="You called torch's softmax. The exercise is to write it: shift, exp, divide by the sum.",
+    tell="You called torch's softmax. The exercise is to write it yourself: subtract the maximum, exp, divide by the "
+    "sum.",
 )
 def calls_torch_softmax(x: Tensor, dim: int) -> Tensor:
     return torch.softmax(x, dim=dim)
@@ -464,7 +467,7 @@ def calls_torch_softmax(x: Tensor, dim: int) -> Tensor:
 
 @misconception(
     "accuracy",
-    tell="You return a 0-d tensor. It prints like a number, but a Python float was asked for: .item().",
+    tell="You return a 0-d tensor. It prints like a number, but the result should be a Python float: use .item().",
 )
 def returns_a_tensor(logits: Tensor, labels: Tensor) -> Any:
     if len(labels) == 0:
@@ -474,7 +477,7 @@ def returns_a_tensor(logits: Tensor, labels: Tensor) -> Any:
 
 @misconception(
     "accuracy",
-    tell="You return a percentage. A fraction in [0, 1] was asked for.",
+    tell="You return a percentage. Return a fraction in [0, 1].",
 )
 def percent_for_fraction(logits: Tensor, labels: Tensor) -> float:
     if len(labels) == 0:
@@ -495,7 +498,7 @@ def argmax_over_batch(logits: Tensor, labels: Tensor) -> float:
 
 @misconception(
     "accuracy",
-    tell="The mean of no examples is nan (and 0 / 0 is an error). Treat n == 0 before you divide.",
+    tell="The mean of no examples is nan (and 0 / 0 is an error). Handle n == 0 before you divide.",
 )
 def nan_for_no_examples(logits: Tensor, labels: Tensor) -> float:
     return (logits.argmax(dim=1) == labels).float().mean().item()

@@ -1,4 +1,4 @@
-"""Classic wrong answers of training, each with what to tell the student who gave it.
+"""Classic wrong answers of training, each with the message for the student who gave it.
 
 Never make one of them right: every one here must be caught by a check.
 """
@@ -92,8 +92,8 @@ def zero_grad_before_the_step(model: nn.Module, features: Tensor, labels: Tensor
 
 @misconception(
     "train_step",
-    tell="You clear the gradients after the step only. Whatever stood there before the first call is still part of "
-    "that step: clear before backward().",
+    tell="You clear the gradients after the step only. Gradients from before the first call are still part of that "
+    "step: clear before backward().",
 )
 def zero_grad_after_the_step_only(model: nn.Module, features: Tensor, labels: Tensor, optimizer: Optimizer) -> float:
     loss = F.cross_entropy(model(features), labels)
@@ -118,7 +118,7 @@ def softmax_before_cross_entropy(model: nn.Module, features: Tensor, labels: Ten
 
 @misconception(
     "train_step",
-    tell="You return the loss as a tensor. With it goes its graph: whoever keeps it keeps every intermediate value. "
+    tell="You return the loss as a tensor. A tensor keeps its whole graph, with every intermediate value, in memory. "
     ".item() gives the number.",
 )
 def returns_the_loss_tensor(model: nn.Module, features: Tensor, labels: Tensor, optimizer: Optimizer) -> Tensor:
@@ -131,8 +131,8 @@ def returns_the_loss_tensor(model: nn.Module, features: Tensor, labels: Tensor, 
 
 @misconception(
     "train_step",
-    tell="You return the loss after the step. That costs a second forward, which BatchNorm counts as well; the loss "
-    "that you went backward from is the one to return.",
+    tell="You return the loss after the step. That needs a second forward, which also changes BatchNorm's statistics. "
+    "Return the loss that you called backward on.",
 )
 def loss_after_the_step(model: nn.Module, features: Tensor, labels: Tensor, optimizer: Optimizer) -> float:
     _step(model, features, labels, optimizer)
@@ -141,7 +141,7 @@ def loss_after_the_step(model: nn.Module, features: Tensor, labels: Tensor, opti
 
 @misconception(
     "train_step",
-    tell="You step on the sum over the batch: steps grow with the batch. The loss is the mean.",
+    tell="Your loss is the sum over the batch, so larger batches make larger steps. The loss is the mean.",
 )
 def sum_over_the_batch(model: nn.Module, features: Tensor, labels: Tensor, optimizer: Optimizer) -> float:
     optimizer.zero_grad()
@@ -174,8 +174,8 @@ def calls_forward(model: nn.Module, features: Tensor, labels: Tensor, optimizer:
 
 @misconception(
     "train_step",
-    tell="You make a new optimizer for the step, so the memory of the one that was given (momentum) is never used. "
-    "Step with that one.",
+    tell="You make a new optimizer for the step, so the state of the optimizer that was given (its momentum) is never "
+    "used. Step with the given one.",
 )
 def own_optimizer(model: nn.Module, features: Tensor, labels: Tensor, optimizer: Optimizer) -> float:
     return _step(model, features, labels, SGD(model.parameters(), lr=optimizer.param_groups[0]["lr"]))
@@ -187,7 +187,7 @@ def own_optimizer(model: nn.Module, features: Tensor, labels: Tensor, optimizer:
 @misconception(
     "train_epoch",
     tell="You averaged the batches' mean losses. In a short last batch each example then counts more than the others: "
-    "weigh every batch by its number of examples.",
+    "weight every batch by its number of examples.",
 )
 def mean_of_batch_means(model: nn.Module, loader: DataLoader, optimizer: Optimizer) -> float:
     model.train()
@@ -197,8 +197,8 @@ def mean_of_batch_means(model: nn.Module, loader: DataLoader, optimizer: Optimiz
 
 @misconception(
     "train_epoch",
-    tell="You divide by len(loader.dataset). A loader that drops its last batch shows fewer examples than the dataset "
-    "has: count those that you see.",
+    tell="You divide by len(loader.dataset). A loader that drops its last batch gives fewer examples than the dataset "
+    "has: count the examples that you get.",
 )
 def divides_by_the_dataset(model: nn.Module, loader: DataLoader, optimizer: Optimizer) -> float:
     model.train()
@@ -208,7 +208,7 @@ def divides_by_the_dataset(model: nn.Module, loader: DataLoader, optimizer: Opti
 
 @misconception(
     "train_epoch",
-    tell="You weigh every batch by the loader's batch_size, but the last one may be shorter. Use len(labels).",
+    tell="You weight every batch by the loader's batch_size, but the last one may be shorter. Use len(labels).",
 )
 def last_batch_counted_as_full(model: nn.Module, loader: DataLoader, optimizer: Optimizer) -> float:
     model.train()
@@ -268,8 +268,8 @@ def only_the_outermost_flag(model: nn.Module, loader: DataLoader, optimizer: Opt
 
 @misconception(
     "train_epoch",
-    tell="You end with model.eval(): whoever goes on training does so in eval mode. An epoch of training ends in "
-    "training mode.",
+    tell="You end with model.eval(), so later training would run in eval mode. An epoch of training ends in training "
+    "mode.",
 )
 def ends_in_eval_mode(model: nn.Module, loader: DataLoader, optimizer: Optimizer) -> float:
     loss = _epoch(model, loader, optimizer)
@@ -292,8 +292,8 @@ def never_zero_grad(model: nn.Module, loader: DataLoader, optimizer: Optimizer) 
 
 @misconception(
     "train_epoch",
-    tell="You clear the gradients once per epoch. They must be cleared before every backward(), or the batches pile"
-    " up.",
+    tell="You clear the gradients once per epoch. They must be cleared before every backward(), or the gradients of "
+    "the batches add up.",
 )
 def zero_grad_once_per_epoch(model: nn.Module, loader: DataLoader, optimizer: Optimizer) -> float:
     optimizer.zero_grad()
@@ -319,7 +319,7 @@ def one_step_per_epoch(model: nn.Module, loader: DataLoader, optimizer: Optimize
 
 @misconception(
     "train_epoch",
-    tell="You make a new optimizer instead of using the one that was given: whatever it remembered (momentum) is lost.",
+    tell="You make a new optimizer instead of using the one that was given: its state (momentum) is lost.",
 )
 def new_optimizer_every_step(model: nn.Module, loader: DataLoader, optimizer: Optimizer) -> float:
     model.train()
@@ -332,7 +332,7 @@ def new_optimizer_every_step(model: nn.Module, loader: DataLoader, optimizer: Op
 
 @misconception(
     "train_epoch",
-    tell="You add up loss tensors, and return one. Each drags its graph along, so memory grows with every batch. "
+    tell="You add up loss tensors, and return one. Each keeps its graph in memory, so memory grows with every batch. "
     "loss.item() is a plain number.",
 )
 def keeps_loss_tensors(model: nn.Module, loader: DataLoader, optimizer: Optimizer) -> Tensor:
@@ -346,7 +346,7 @@ def keeps_loss_tensors(model: nn.Module, loader: DataLoader, optimizer: Optimize
 
 @misconception(
     "train_epoch",
-    tell="A softmax stands before the cross-entropy, which has one inside already.",
+    tell="You apply a softmax before the cross-entropy, which has one inside already.",
 )
 def softmax_in_the_epoch(model: nn.Module, loader: DataLoader, optimizer: Optimizer) -> float:
     model.train()
@@ -366,7 +366,7 @@ def _fit(step, model: nn.Module, loader: DataLoader, epochs: int, optimizer: Opt
 
 @misconception(
     "fit",
-    tell="You return one loss per epoch. Here every batch's own loss is wanted, in order.",
+    tell="You return one loss per epoch. Return the loss of every batch, in order.",
 )
 def one_loss_per_epoch(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
     optimizer = SGD(model.parameters(), lr=lr)
@@ -375,7 +375,7 @@ def one_loss_per_epoch(model: nn.Module, loader: DataLoader, epochs: int, lr: fl
 
 @misconception(
     "fit",
-    tell="Your list is made anew in every epoch, so only the last epoch's losses are left.",
+    tell="You make a new list in every epoch, so only the last epoch's losses are left.",
 )
 def only_the_last_epoch(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
     optimizer, losses = SGD(model.parameters(), lr=lr), []
@@ -402,8 +402,8 @@ def fit_clears_before_stepping(model: nn.Module, loader: DataLoader, epochs: int
 
 @misconception(
     "fit",
-    tell="A softmax stands before the cross-entropy, which has one inside already: the losses come out too large and "
-    "learning is slow.",
+    tell="You apply a softmax before the cross-entropy, which has one inside already: the losses come out too large "
+    "and learning is slow.",
 )
 def fit_with_softmax(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
     return _fit(softmax_before_cross_entropy, model, loader, epochs, SGD(model.parameters(), lr=lr))
@@ -420,7 +420,7 @@ def list_of_loss_tensors(model: nn.Module, loader: DataLoader, epochs: int, lr: 
 
 @misconception(
     "fit",
-    tell="You note each loss after its step. Note the one that you went backward from.",
+    tell="You record each loss after its step. Keep the loss that you called backward on.",
 )
 def fit_notes_losses_after_steps(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
     return _fit(loss_after_the_step, model, loader, epochs, SGD(model.parameters(), lr=lr))
@@ -428,7 +428,7 @@ def fit_notes_losses_after_steps(model: nn.Module, loader: DataLoader, epochs: i
 
 @misconception(
     "fit",
-    tell="You added momentum. Plain SGD is asked for: lr, and nothing else.",
+    tell="You added momentum. Use plain SGD: lr, and nothing else.",
 )
 def sgd_with_momentum(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
     return _fit(_step, model, loader, epochs, SGD(model.parameters(), lr=lr, momentum=0.9))
@@ -436,7 +436,7 @@ def sgd_with_momentum(model: nn.Module, loader: DataLoader, epochs: int, lr: flo
 
 @misconception(
     "fit",
-    tell="You used Adam. Its steps have another length than SGD's at the same learning rate; SGD is asked for.",
+    tell="You used Adam. Its steps differ from SGD's at the same learning rate. Use SGD.",
 )
 def adam_for_sgd(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
     return _fit(_step, model, loader, epochs, torch.optim.Adam(model.parameters(), lr=lr))
@@ -444,7 +444,7 @@ def adam_for_sgd(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -
 
 @misconception(
     "fit",
-    tell="You take next(iter(loader)) again and again: that is always a first batch, and the others are never seen.",
+    tell="You take next(iter(loader)) again and again: that is always a first batch, and the others are never used.",
 )
 def always_the_first_batch(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
     optimizer = SGD(model.parameters(), lr=lr)
@@ -482,7 +482,7 @@ def evaluates_in_training_mode(model: nn.Module, loader: DataLoader) -> tuple[fl
 
 @misconception(
     "evaluate",
-    tell="eval() does not stop the recording: every batch builds a graph for nothing. That is what no_grad is for.",
+    tell="eval() does not stop the recording: every batch builds a graph that is not needed. Use no_grad as well.",
 )
 def evaluates_without_no_grad(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
     with _eval_mode(model):
@@ -491,8 +491,8 @@ def evaluates_without_no_grad(model: nn.Module, loader: DataLoader) -> tuple[flo
 
 @misconception(
     "evaluate",
-    tell="The model is left in eval mode, so the training that goes on afterwards runs without dropout. "
-    "Put every flag back.",
+    tell="The model is left in eval mode, so the training that goes on afterwards runs without dropout. Restore every "
+    "flag.",
 )
 def evaluate_leaves_eval_mode(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
     model.eval()
@@ -544,7 +544,7 @@ def evaluate_mean_of_batch_means(model: nn.Module, loader: DataLoader) -> tuple[
 
 @misconception(
     "evaluate",
-    tell="Your accuracy is right, but the loss is a mean of batch means: weigh each batch by its number of examples.",
+    tell="Your accuracy is right, but the loss is a mean of batch means: weight each batch by its number of examples.",
 )
 def loss_is_a_mean_of_means(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
     found = _by_batch(model, loader)
@@ -563,7 +563,7 @@ def accuracy_is_a_mean_of_means(model: nn.Module, loader: DataLoader) -> tuple[f
 
 @misconception(
     "evaluate",
-    tell="You divide by len(loader.dataset), but a loader may leave rows out. Count the examples that you see.",
+    tell="You divide by len(loader.dataset), but a loader may leave rows out. Count the examples that you get.",
 )
 def evaluate_divides_by_the_dataset(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
     found = _by_batch(model, loader)
@@ -582,7 +582,7 @@ def accuracy_in_percent(model: nn.Module, loader: DataLoader) -> tuple[float, fl
 
 @misconception(
     "evaluate",
-    tell="That is how many are right. The accuracy is which part of all examples.",
+    tell="You return how many are right. The accuracy is that number divided by the number of examples.",
 )
 def accuracy_is_a_count(model: nn.Module, loader: DataLoader) -> tuple[float, int]:
     loss, _ = _evaluate(model, loader)
@@ -591,7 +591,7 @@ def accuracy_is_a_count(model: nn.Module, loader: DataLoader) -> tuple[float, in
 
 @misconception(
     "evaluate",
-    tell="You return tensors. .item() makes plain numbers of them.",
+    tell="You return tensors. .item() turns them into plain numbers.",
 )
 def evaluate_returns_tensors(model: nn.Module, loader: DataLoader) -> tuple[Tensor, Tensor]:
     loss, accuracy = _evaluate(model, loader)
@@ -600,7 +600,7 @@ def evaluate_returns_tensors(model: nn.Module, loader: DataLoader) -> tuple[Tens
 
 @misconception(
     "evaluate",
-    tell="A softmax stands before the cross-entropy, which has one inside already.",
+    tell="You apply a softmax before the cross-entropy, which has one inside already.",
 )
 def evaluate_with_softmax(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
     loss = count = 0
@@ -645,7 +645,7 @@ def recording_stays_off(model: nn.Module, loader: DataLoader) -> tuple[float, fl
 
 @misconception(
     "predict_proba",
-    tell="These are the logits. Softmax makes probabilities of them.",
+    tell="You return the logits. Softmax turns them into probabilities.",
 )
 def returns_logits(model: nn.Module, x: Tensor) -> Tensor:
     with _eval_mode(model), torch.no_grad():
@@ -664,7 +664,7 @@ def softmax_over_the_batch(model: nn.Module, x: Tensor) -> Tensor:
 
 @misconception(
     "predict_proba",
-    tell="sigmoid treats every class by itself, and a row does not sum to 1. Classes that exclude each other need "
+    tell="sigmoid treats every class separately, and a row does not sum to 1. For classes that exclude each other use "
     "softmax.",
 )
 def sigmoid_for_softmax(model: nn.Module, x: Tensor) -> Tensor:
@@ -674,7 +674,7 @@ def sigmoid_for_softmax(model: nn.Module, x: Tensor) -> Tensor:
 
 @misconception(
     "predict_proba",
-    tell="These are logarithms of probabilities: softmax, not log_softmax.",
+    tell="You return logarithms of probabilities: use softmax, not log_softmax.",
 )
 def returns_log_probabilities(model: nn.Module, x: Tensor) -> Tensor:
     with _eval_mode(model), torch.no_grad():
@@ -693,7 +693,7 @@ def probabilities_in_training_mode(model: nn.Module, x: Tensor) -> Tensor:
 
 @misconception(
     "predict_proba",
-    tell="Gradients are recorded while the model runs, for nothing. eval() does not stop that, no_grad does; and a "
+    tell="Gradients are recorded while the model runs, without need. eval() does not stop that, no_grad does; a "
     "detach() afterwards is too late.",
 )
 def probabilities_without_no_grad(model: nn.Module, x: Tensor) -> Tensor:
@@ -703,7 +703,7 @@ def probabilities_without_no_grad(model: nn.Module, x: Tensor) -> Tensor:
 
 @misconception(
     "predict_proba",
-    tell="The model is left in eval mode. Put the flag of every submodule back.",
+    tell="The model is left in eval mode. Restore the flag of every submodule.",
 )
 def probabilities_leave_eval_mode(model: nn.Module, x: Tensor) -> Tensor:
     model.eval()
@@ -713,7 +713,7 @@ def probabilities_leave_eval_mode(model: nn.Module, x: Tensor) -> Tensor:
 
 @misconception(
     "predict_proba",
-    tell="You end with model.train(), whatever the mode was before. Put back what was there.",
+    tell="You end with model.train(), whatever the mode was before. Restore the flags that were there.",
 )
 def probabilities_always_back_to_train(model: nn.Module, x: Tensor) -> Tensor:
     found = probabilities_leave_eval_mode(model, x)
@@ -745,7 +745,7 @@ def argmax_over_the_batch(model: nn.Module, x: Tensor) -> Tensor:
 
 @misconception(
     "predict_labels",
-    tell="These are the largest logits. The label is where the largest one stands: argmax, or max(...).indices.",
+    tell="You return the largest logits. The label is the position of the largest one: argmax, or max(...).indices.",
 )
 def largest_values(model: nn.Module, x: Tensor) -> Tensor:
     with _eval_mode(model), torch.no_grad():
@@ -754,7 +754,7 @@ def largest_values(model: nn.Module, x: Tensor) -> Tensor:
 
 @misconception(
     "predict_labels",
-    tell="argmax without a dim is one number for the whole batch. Say which dimension: the classes.",
+    tell="argmax without a dim gives one number for the whole batch. Pass the dimension of the classes.",
 )
 def argmax_of_everything(model: nn.Module, x: Tensor) -> Tensor:
     with _eval_mode(model), torch.no_grad():
@@ -801,8 +801,8 @@ def labels_in_training_mode(model: nn.Module, x: Tensor) -> Tensor:
 
 @misconception(
     "predict_labels",
-    tell="Gradients are recorded while the model runs, for nothing: argmax drops the graph only afterwards. "
-    "eval() does not stop the recording, no_grad does.",
+    tell="Gradients are recorded while the model runs, without need: argmax drops the graph only afterwards. eval() "
+    "does not stop the recording, no_grad does.",
 )
 def labels_without_no_grad(model: nn.Module, x: Tensor) -> Tensor:
     with _eval_mode(model):
@@ -811,7 +811,7 @@ def labels_without_no_grad(model: nn.Module, x: Tensor) -> Tensor:
 
 @misconception(
     "predict_labels",
-    tell="The model is left in eval mode. Put the flag of every submodule back.",
+    tell="The model is left in eval mode. Restore the flag of every submodule.",
 )
 def labels_leave_eval_mode(model: nn.Module, x: Tensor) -> Tensor:
     model.eval()
@@ -821,7 +821,7 @@ def labels_leave_eval_mode(model: nn.Module, x: Tensor) -> Tensor:
 
 @misconception(
     "predict_labels",
-    tell="You end with model.train(), whatever the mode was before. Put back what was there.",
+    tell="You end with model.train(), whatever the mode was before. Restore the flags that were there.",
 )
 def labels_always_back_to_train(model: nn.Module, x: Tensor) -> Tensor:
     found = labels_leave_eval_mode(model, x)
@@ -865,8 +865,8 @@ def _fit_best(
 
 @misconception(
     "fit_best",
-    tell="The loss is right, but the model is the one of the last epoch. state_dict() hands out the tensors "
-    "themselves, which later steps change: keep a copy (and load it back in the end).",
+    tell="The loss is right, but the model is the one of the last epoch. state_dict() returns the tensors themselves, "
+    "which later steps change: keep a copy (and load it at the end).",
 )
 def live_reference(model, train_loader, val_loader, epochs: int, lr: float) -> float:
     optimizer = SGD(model.parameters(), lr=lr)
@@ -882,8 +882,8 @@ def live_reference(model, train_loader, val_loader, epochs: int, lr: float) -> f
 
 @misconception(
     "fit_best",
-    tell="The weights are those of the best epoch, but the buffers (BatchNorm's running statistics) are those of "
-    "the last one. state_dict has both, parameters() has not.",
+    tell="The weights are those of the best epoch, but the buffers (BatchNorm's running statistics) are those of the "
+    "last one. state_dict has both, parameters() does not.",
 )
 def parameters_only(model, train_loader, val_loader, epochs: int, lr: float) -> float:
     optimizer = SGD(model.parameters(), lr=lr)
@@ -901,8 +901,8 @@ def parameters_only(model, train_loader, val_loader, epochs: int, lr: float) -> 
 
 @misconception(
     "fit_best",
-    tell="You return the validation loss of the last epoch. The lowest one is wanted, the one that belongs to the "
-    "model that you restored.",
+    tell="You return the validation loss of the last epoch. Return the lowest one, which belongs to the model that "
+    "you restored.",
 )
 def returns_the_last_loss(model, train_loader, val_loader, epochs: int, lr: float) -> float:
     losses = []
@@ -917,7 +917,8 @@ def returns_the_last_loss(model, train_loader, val_loader, epochs: int, lr: floa
 
 @misconception(
     "fit_best",
-    tell="Of two epochs with the same loss you keep the later one. Compare with <, not with <=: the first one stays.",
+    tell="Of two epochs with the same loss you keep the later one. Compare with <, not with <=, so that the first one "
+    "is kept.",
 )
 def last_of_equals(model, train_loader, val_loader, epochs: int, lr: float) -> float:
     return _fit_best(model, train_loader, val_loader, epochs, lr, better=lambda loss, best: loss <= best)
@@ -925,7 +926,7 @@ def last_of_equals(model, train_loader, val_loader, epochs: int, lr: float) -> f
 
 @misconception(
     "fit_best",
-    tell="You let the model as it was before training take part. Only what training made is to be compared.",
+    tell="You also compare the model as it was before training. Compare only the models after each epoch.",
 )
 def untrained_model_takes_part(model, train_loader, val_loader, epochs: int, lr: float) -> float:
     optimizer = SGD(model.parameters(), lr=lr)
@@ -958,8 +959,8 @@ def measures_before_training(model, train_loader, val_loader, epochs: int, lr: f
 
 @misconception(
     "fit_best",
-    tell="You choose by the training loss. It nearly always falls; the validation loss says when the model begins to "
-    "learn by heart.",
+    tell="You choose by the training loss. It nearly always falls; the validation loss shows when the model begins to "
+    "overfit.",
 )
 def chooses_by_training_loss(model, train_loader, val_loader, epochs: int, lr: float) -> float:
     optimizer = SGD(model.parameters(), lr=lr)
@@ -974,7 +975,7 @@ def chooses_by_training_loss(model, train_loader, val_loader, epochs: int, lr: f
 
 @misconception(
     "fit_best",
-    tell="You keep the epoch with the highest validation loss. Low is good.",
+    tell="You keep the epoch with the highest validation loss. Keep the one with the lowest.",
 )
 def keeps_the_worst(model, train_loader, val_loader, epochs: int, lr: float) -> float:
     return _fit_best(
@@ -989,8 +990,8 @@ def keeps_the_worst(model, train_loader, val_loader, epochs: int, lr: float) -> 
 
 @misconception(
     "fit_best",
-    tell="The validation loss is measured in training mode: dropout disturbs it, and BatchNorm learns from data "
-    "that must not be learnt from.",
+    tell="The validation loss is measured in training mode: dropout changes it, and BatchNorm updates its statistics "
+    "from validation data.",
 )
 def validates_in_training_mode(model, train_loader, val_loader, epochs: int, lr: float) -> float:
     def measure(model, loader):
@@ -1022,7 +1023,7 @@ def trains_on_in_eval_mode(model, train_loader, val_loader, epochs: int, lr: flo
 @misconception(
     "fit_best",
     tell="Your validation loss is a mean of batch means, in which the examples of the short last batch count more. "
-    "That can even change which epoch is best.",
+    "That can change which epoch is best.",
 )
 def validation_mean_of_means(model, train_loader, val_loader, epochs: int, lr: float) -> float:
     def measure(model, loader):
@@ -1035,7 +1036,7 @@ def validation_mean_of_means(model, train_loader, val_loader, epochs: int, lr: f
 @misconception(
     "fit_best",
     tell="You stop at the first epoch that is worse than the best one, or go back to the best one there. Train all "
-    "epochs straight through: a later one may be better still.",
+    "epochs: a later one may be better.",
 )
 def stops_too_early(model, train_loader, val_loader, epochs: int, lr: float) -> float:
     optimizer = SGD(model.parameters(), lr=lr)
@@ -1056,7 +1057,7 @@ def stops_too_early(model, train_loader, val_loader, epochs: int, lr: float) -> 
 
 @misconception(
     "clip_and_step",
-    tell="You clip before backward(): there are no gradients yet, and those that come are used unclipped.",
+    tell="You clip before backward(): there are no gradients yet, and those that backward() computes are not clipped.",
 )
 def clips_before_backward(model: nn.Module, loss: Tensor, optimizer: Optimizer, max_norm: float) -> float:
     norm = nn.utils.clip_grad_norm_(model.parameters(), max_norm)
@@ -1090,8 +1091,8 @@ def clears_before_the_step(model: nn.Module, loss: Tensor, optimizer: Optimizer,
 
 @misconception(
     "clip_and_step",
-    tell="clip_grad_value_ cuts each number by itself, which turns the direction of the step. Clip the norm of all "
-    "gradients together.",
+    tell="clip_grad_value_ clips each number separately, which changes the direction of the step. Clip the norm of "
+    "all gradients together.",
 )
 def clips_values(model: nn.Module, loss: Tensor, optimizer: Optimizer, max_norm: float) -> float:
     loss.backward()
@@ -1103,8 +1104,8 @@ def clips_values(model: nn.Module, loss: Tensor, optimizer: Optimizer, max_norm:
 
 @misconception(
     "clip_and_step",
-    tell="You clip each parameter by its own norm. It is the norm of all gradients together, and one factor for all, "
-    "so that the direction stays.",
+    tell="You clip each parameter by its own norm. Use the norm of all gradients together, and one factor for all, so "
+    "that the direction stays the same.",
 )
 def clips_each_parameter(model: nn.Module, loss: Tensor, optimizer: Optimizer, max_norm: float) -> float:
     loss.backward()
@@ -1115,8 +1116,8 @@ def clips_each_parameter(model: nn.Module, loss: Tensor, optimizer: Optimizer, m
 
 @misconception(
     "clip_and_step",
-    tell="You always scale to max_norm, also gradients that are smaller: small steps are made large. Clipping only "
-    "ever makes them smaller.",
+    tell="You always scale to max_norm, also gradients that are smaller: small steps become large. Clipping may only "
+    "make gradients smaller.",
 )
 def always_scales(model: nn.Module, loss: Tensor, optimizer: Optimizer, max_norm: float) -> float:
     loss.backward()
@@ -1130,8 +1131,7 @@ def always_scales(model: nn.Module, loss: Tensor, optimizer: Optimizer, max_norm
 
 @misconception(
     "clip_and_step",
-    tell="You return the norm after clipping. The one before says whether anything was clipped at all; "
-    "clip_grad_norm_ returns it.",
+    tell="You return the norm after clipping. Return the norm before clipping; clip_grad_norm_ returns it.",
 )
 def norm_after_clipping(model: nn.Module, loss: Tensor, optimizer: Optimizer, max_norm: float) -> float:
     loss.backward()
@@ -1153,7 +1153,7 @@ def norm_as_a_tensor(model: nn.Module, loss: Tensor, optimizer: Optimizer, max_n
 
 @misconception(
     "clip_and_step",
-    tell="You clip the loss. It is the gradients' norm that must be bounded.",
+    tell="You clip the loss. Clip the norm of the gradients.",
 )
 def clips_the_loss(model: nn.Module, loss: Tensor, optimizer: Optimizer, max_norm: float) -> float:
     loss.clamp(max=max_norm).backward()

@@ -1,8 +1,8 @@
-"""Gradients: how torch finds them, where it keeps them, and how not to trip over them.
+"""Gradients: how torch computes them, where it stores them, and which mistakes to avoid.
 
-A tensor that requires grad remembers how later tensors were made from it: that is the graph. Walking it
-backwards gives gradients. They are *added* into ``.grad`` of the leaves, the tensors that nobody computed,
-and they stay there until somebody clears them.
+Torch records how tensors are computed from a tensor that requires grad: that is the graph. Going through it backwards
+gives gradients. They are *added* to ``.grad`` of the leaves, the tensors that were not computed from others, and they
+stay there until you clear them.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ def logistic_loss(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
     Read: Raschka, "Build a Large Language Model (From Scratch)", appendix A.3 "Seeing models as computation
     graphs" and A.4 "Automatic differentiation made easy"; PyTorch docs, `F.binary_cross_entropy_with_logits`.
     """
-    # torch has this very loss
+    # torch has exactly this loss
     raise NotImplementedError("write `logistic_loss` here")
 
 
 def gradients(loss: Tensor, params: Sequence[Tensor]) -> list[Tensor]:
-    """The gradient of a loss by each parameter, as results and not as a side effect.
+    """The gradient of a loss with respect to each parameter, as a result and not as a side effect.
 
     ``loss.backward()`` writes into ``.grad`` of every leaf of the graph. This function must not: whatever any
     tensor's ``.grad`` was before (None, or a gradient left over), it is afterwards, also for leaves that are
-    not in ``params``. The graph must survive, so that the same call can be made a second time.
+    not in ``params``. The graph must be kept, so that the same call can be made a second time.
 
     Args:
         loss: a scalar with a graph.
@@ -70,12 +70,12 @@ def gradients(loss: Tensor, params: Sequence[Tensor]) -> list[Tensor]:
     Read: PyTorch docs, `torch.autograd.grad` (mind ``retain_graph`` and ``allow_unused``); Raschka, appendix A.4
     "Automatic differentiation made easy".
     """
-    # torch has a function that returns gradients; what it gives for unused ones needs a word
+    # torch has a function that returns gradients; mind what it gives for unused parameters
     raise NotImplementedError("write `gradients` here")
 
 
 def numerical_gradient(f: Callable[[Tensor], Tensor], x: Tensor, eps: float = 1e-4) -> Tensor:
-    """The gradient of a function by trying: central differences, with no autograd.
+    """The gradient of a function, approximated by central differences, without autograd.
 
     For each element ``i`` on its own: ``(f(x with x_i + eps) - f(x with x_i - eps)) / (2 * eps)``. The error
     shrinks with ``eps ** 2``; a one-sided difference is far worse.
@@ -126,7 +126,7 @@ def sgd_step(params: Sequence[Tensor], lr: float) -> None:
 
 
 def clear_gradients(params: Sequence[Tensor]) -> None:
-    """Forget all gradients, so that the next ``backward()`` starts afresh.
+    """Clear all gradients, so that the next ``backward()`` starts from nothing.
 
     Args:
         params: leaf tensors, with a gradient or without one. Afterwards every ``.grad`` is None: no zeros,
@@ -148,8 +148,8 @@ def clear_gradients(params: Sequence[Tensor]) -> None:
 def predict_logits(model: nn.Module, x: Tensor) -> Tensor:
     """The model's output for use, not for training.
 
-    Dropout and BatchNorm behave differently in training; a prediction wants their eval mode. And it needs no
-    graph, which would hold on to every intermediate value.
+    Dropout and BatchNorm behave differently in training; a prediction needs their eval mode. And it needs no
+    graph, which would keep every intermediate value in memory.
 
     Args:
         model: a module, in any mode: some of its submodules may be in training mode and others not. After the
@@ -168,15 +168,15 @@ def predict_logits(model: nn.Module, x: Tensor) -> Tensor:
     Read: PyTorch docs, `nn.Module.eval` and `torch.no_grad` ("Locally disabling gradient computation": they are
     two different things); Raschka, appendix A.5 "Implementing multilayer neural networks".
     """
-    # note every flag, switch, predict, put every flag back
+    # save every flag, switch, predict, restore every flag
     raise NotImplementedError("write `predict_logits` here")
 
 
 class Cube(torch.autograd.Function):
     """The function ``x ** 3`` with a backward written by hand.
 
-    ``Cube.apply(x)`` is differentiable like any torch operation: torch calls ``forward`` on the way there, and
-    on the way back ``backward``, with the gradient that arrives from the rest of the graph.
+    ``Cube.apply(x)`` is differentiable like any torch operation: torch calls ``forward`` to compute the result, and
+    later ``backward`` with the gradient that comes from the rest of the graph.
 
     Example:
         >>> x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
@@ -210,10 +210,10 @@ class Cube(torch.autograd.Function):
 
         Args:
             ctx: what ``forward`` was given; see ``ctx.saved_tensors``.
-            grad_output: the gradient of the final loss by this function's *output*, in its shape.
+            grad_output: the gradient of the final loss with respect to this function's *output*, in its shape.
 
         Returns:
-            The gradient of the final loss by this function's *input*, in its shape.
+            The gradient of the final loss with respect to this function's *input*, in its shape.
         """
         # two lines
         raise NotImplementedError("write `Cube.backward` here")
@@ -224,7 +224,7 @@ def accumulate_gradients(
     loss_fn: Callable[[Tensor, Tensor], Tensor],
     batches: Sequence[tuple[Tensor, Tensor]],
 ) -> None:
-    """The gradient of a big batch that does not fit in memory, from small ones.
+    """The gradient of a big batch that does not fit in memory, computed from small batches.
 
     Args:
         model: gets features, gives outputs. Afterwards ``.grad`` of its trainable parameters is the gradient of
@@ -246,5 +246,5 @@ def accumulate_gradients(
 
     Read: *Deep Learning with GPU*, training checklist (gradient accumulation); PyTorch docs, "Autograd mechanics".
     """
-    # backward adds; so make each batch's share of the mean, and let it add
+    # backward adds; so give it each batch's share of the mean
     raise NotImplementedError("write `accumulate_gradients` here")

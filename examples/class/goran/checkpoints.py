@@ -1,8 +1,8 @@
-"""Saving and loading: state dicts, files that are never half-written, and training that goes on where it stopped.
+"""Saving and loading: state dicts, files that are never half-written, and training that continues where it stopped.
 
-What is worth keeping of a model is its ``state_dict``: names and tensors, no code. To go on with training, the
-optimizer, the epoch and the random numbers belong to it too. And a computer may stop at any moment, also in the
-middle of a save.
+What is worth keeping of a model is its ``state_dict``: names and tensors, no code. To continue training, you also need
+the optimizer, the epoch and the state of the random numbers. And a computer may stop at any moment, also in the middle
+of a save.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from torch.optim import Optimizer
 
 
 def save_weights(model: nn.Module, path: str) -> None:
-    """Saves the weights of a model, so that a crash can do no harm.
+    """Saves the weights of a model, so that a crash cannot leave a broken file.
 
     The file holds the model's ``state_dict`` and nothing else, as ``torch.save`` writes it: not the model object,
-    whose pickle depends on the very code that made it and runs code when it is loaded.
+    whose pickle depends on the code that made it and runs code when it is loaded.
 
-    The save is *atomic*. If the process is killed in the middle, then afterwards there is at ``path`` what was there
-    before, or the whole new file: never a part of it. Writing straight to ``path`` cannot promise that. So write
-    to another name in the same folder, and when all is written, let the file take its place in one single step:
-    ``os.replace`` is such a step. (A leftover file with that other name does no harm.)
+    The save is *atomic*. If the process is killed in the middle, then ``path`` holds what it held before, or the
+    whole new file: never a part of it. Writing straight to ``path`` cannot promise that. So write to another name in
+    the same folder, and when the file is complete, rename it to ``path`` in one single step: ``os.replace`` is such a
+    step. (A leftover file with that other name is fine.)
 
     Args:
         model: any module.
-        path: where the file shall be; an older file there is replaced. The folder exists.
+        path: where to save; an older file there is replaced. The folder exists.
 
     Example:
         >>> import tempfile
@@ -46,14 +46,14 @@ def save_weights(model: nn.Module, path: str) -> None:
 def load_weights(model: nn.Module, path: str, device: torch.device) -> nn.Module:
     """Loads weights that `save_weights` saved, wherever they were saved.
 
-    - Nothing but weights is loaded: a file that holds other objects must be refused, and no code in it run.
-    - The weights may have been saved from a GPU that this computer does not have. They load all the same.
-    - The file must fit: an entry too few, one too many, or one of another shape raises an error.
+    - Nothing but weights is loaded: a file that holds other objects must be refused, without running any code in it.
+    - The weights may have been saved from a GPU that this computer does not have. They must load anyway.
+    - The file must fit the model: a missing entry, an extra entry, or an entry of another shape raises an error.
 
     Args:
         model: a model of the same architecture, with other weights, on any device.
         path: the file.
-        device: where the model shall be afterwards.
+        device: where the model must be afterwards.
 
     Returns:
         The same model object, with the weights of the file, on ``device``.
@@ -72,19 +72,19 @@ def load_weights(model: nn.Module, path: str, device: torch.device) -> nn.Module
 
 
 def save_checkpoint(model: nn.Module, optimizer: Optimizer, epoch: int, path: str) -> None:
-    """Saves all that `resume` needs to go on with training (this exercise is the pair of both functions).
+    """Saves everything that `resume` needs to continue training (this exercise is both functions together).
 
     That is: the model's ``state_dict``, the optimizer's ``state_dict`` (momentum, learning rates...), the number of
     the epoch, and the state of torch's CPU random number generator (it decides about shuffling and dropout).
 
-    The save is atomic, just as in `save_weights`. It changes nothing: training may go on after it as if it had
-    not been made.
+    The save is atomic, just as in `save_weights`. It changes nothing: training may go on afterwards as if nothing had
+    been saved.
 
     Args:
         model: any module.
         optimizer: an optimizer of its parameters.
         epoch: the number of the epoch that has just ended.
-        path: where the file shall be; an older file there is replaced.
+        path: where to save; an older file there is replaced.
 
     Example: see `resume`.
 
@@ -95,7 +95,7 @@ def save_checkpoint(model: nn.Module, optimizer: Optimizer, epoch: int, path: st
 
 
 def resume(model: nn.Module, optimizer: Optimizer, path: str) -> int:
-    """Puts everything back that `save_checkpoint` saved: the second half of the exercise `save_checkpoint`.
+    """Restores everything that `save_checkpoint` saved: the second half of the exercise `save_checkpoint`.
 
     Training that goes on from here gives exactly the numbers that it would have given without a stop.
 
@@ -124,15 +124,15 @@ def resume(model: nn.Module, optimizer: Optimizer, path: str) -> int:
 
 
 def strip_prefix(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """Takes a prefix off the names of a state dict.
+    """Removes a prefix from the names of a state dict.
 
     Wrappers put one there: the weights of a model inside ``DistributedDataParallel`` are all called
-    ``module.something``. The prefix comes off where a name *begins* with it, once, and nowhere else. Other names stay
+    ``module.something``. The prefix is removed where a name *begins* with it, once, and nowhere else. Other names stay
     as they are.
 
     Args:
         state: names and tensors. It is not changed.
-        prefix: the characters to take off, exactly these, with its dot if it has one: ``"module."``.
+        prefix: the exact characters to remove, with the dot if there is one: ``"module."``.
 
     Returns:
         A new dict with the same tensors in the same order.
@@ -150,7 +150,7 @@ def strip_prefix(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
 def snapshot(model: nn.Module) -> dict[str, Tensor]:
     """The weights of a model as they are now, kept in memory.
 
-    ``model.state_dict()`` gives the model's own tensors. An optimizer changes tensors in place, so a "best weights so
+    ``model.state_dict()`` gives the model's own tensors. An optimizer changes tensors in place, so "best weights so
     far" kept in that way would go on changing.
 
     Args:

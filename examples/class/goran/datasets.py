@@ -1,8 +1,8 @@
-"""Datasets and loaders: what a training loop eats, and how it gets cut into batches.
+"""Datasets and loaders: what a training loop reads, and how it is cut into batches.
 
-A dataset answers two questions: how many examples, and which one is number i. A loader asks them in some order and
-stacks the answers into batches. Most bugs of training start here, silently: a target that is off by one, a row in
-both training and validation, an order that nobody can reproduce.
+A dataset answers two questions: how many examples there are, and what example number i is. A loader asks for examples
+in some order and stacks them into batches. Many training bugs start here and raise no error: a target that is off by
+one, a row in both training and validation, an order that nobody can reproduce.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ToyDataset(Dataset):
     """
 
     def __init__(self, features: Tensor, labels: Tensor) -> None:
-        """Keep both.
+        """Store both.
 
         Args:
             features: shape ``(n, ...)``; ``n`` may be 0.
@@ -74,10 +74,10 @@ def make_loaders(train_ds: Dataset, test_ds: Dataset, batch_size: int, seed: int
         seed: decides the order of the training examples.
 
     Returns:
-        ``(train, test)``. **train** gives the examples in random order, a new order each time that it is gone
-        through (each epoch), and leaves out the last batch if that is short. Two fresh train loaders made with the
-        same seed give the same orders, epoch for epoch, whatever else draws random numbers meanwhile; another
-        seed gives others. Neither making the train loader nor going through it touches torch's global random numbers.
+        ``(train, test)``. **train** gives the examples in random order, a new order each time that you iterate over it
+        (each epoch), and leaves out the last batch if that is short. Two fresh train loaders made with the same seed
+        give the same orders, epoch for epoch, whatever other code draws random numbers meanwhile; another seed gives
+        other orders. Neither making the train loader nor iterating over it changes torch's global random numbers.
         **test** gives every example, in the order of the dataset; its last batch may be short.
 
     Example:
@@ -126,7 +126,8 @@ def split(dataset: Dataset, val_fraction: float, seed: int) -> tuple[Dataset, Da
     Args:
         dataset: of any kind: all that is known is ``len`` and ``[i]``.
         val_fraction: which part goes to validation, from 0 to 1.
-        seed: decides which examples, at random: files are often sorted, and the last tenth of one is no fair sample.
+        seed: decides which examples, at random: files are often sorted, and the last tenth of a file is not a fair
+            sample.
 
     Returns:
         ``(train, val)``, two datasets of examples of the given one. Every example is in exactly one of them;
@@ -148,7 +149,7 @@ def split(dataset: Dataset, val_fraction: float, seed: int) -> tuple[Dataset, Da
 
 
 def check_labels(labels: Tensor, num_classes: int) -> None:
-    """Refuse labels that would make the loss fail later, with a message that nobody understands.
+    """Refuse labels that would make the loss fail later, with an error that is hard to understand.
 
     Args:
         labels: shape ``(n,)``, of any integer dtype. ``n`` may be 0: then there is nothing to refuse. Not changed.
@@ -166,7 +167,7 @@ def check_labels(labels: Tensor, num_classes: int) -> None:
 
     Read: PyTorch docs, `nn.CrossEntropyLoss` (what may the target be?), `torch.Tensor.is_floating_point`.
     """
-    # a mask of what is wrong says it all
+    # make a mask of the wrong labels
     raise NotImplementedError("write `check_labels` here")
 
 
@@ -174,14 +175,14 @@ def pad_collate(batch: Sequence[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor,
     """Make one batch of sequences that differ in length; a loader takes this as its ``collate_fn``.
 
     Args:
-        batch: a list of ``(sequence, label)``, at least one: a sequence has shape ``(L_i,)``, each with an ``L_i``
-            of its own, all with one dtype (whole numbers or floats); a label is a tensor with no dimensions.
-            A sequence may hold zeros of its own, and may be empty. Not changed.
+        batch: a list of ``(sequence, label)``, at least one: a sequence has shape ``(L_i,)``, and the lengths ``L_i``
+            may differ; all have one dtype (integers or floats); a label is a tensor with no dimensions.
+            A sequence may contain zeros itself, and may be empty. Not changed.
 
     Returns:
         ``(padded, mask, labels)``. ``padded`` has shape ``(B, max L)`` and the sequences' dtype: row i is sequence i,
         then 0 up to the length of the longest sequence of this batch. ``mask`` has the same shape and dtype bool:
-        True where a token of the sequence stands, False where padding does. ``labels`` has shape ``(B,)``.
+        True where there is a token of the sequence, False where there is padding. ``labels`` has shape ``(B,)``.
 
     Example:
         >>> batch = [(torch.tensor([5, 0, 7]), torch.tensor(1)), (torch.tensor([8]), torch.tensor(0))]
@@ -202,7 +203,7 @@ def pad_collate(batch: Sequence[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor,
 
 
 class WindowDataset(Dataset):
-    """Training examples for a language model: a window of tokens, and the same window one token further on.
+    """Training examples for a language model: a window of tokens, and the same window shifted by one token.
 
     Item ``i`` begins at ``s = i * stride``: its input is ``tokens[s : s + context]``, its target
     ``tokens[s + 1 : s + context + 1]``, so that each position's target is the next token. There are only whole
@@ -221,7 +222,7 @@ class WindowDataset(Dataset):
     """
 
     def __init__(self, tokens: Tensor, context: int, stride: int) -> None:
-        """Keep what the windows are cut from.
+        """Store what the windows are cut from.
 
         Args:
             tokens: shape ``(n,)``, token ids; there may be too few for a single window.
@@ -246,7 +247,7 @@ class WindowDataset(Dataset):
             ``(inputs, targets)``, each of shape ``(context,)``.
 
         Raises:
-            IndexError: if ``index`` is ``len(self)`` or more. A slice never raises, so say it yourself:
+            IndexError: if ``index`` is ``len(self)`` or more. A slice never raises an IndexError, so raise it yourself:
                 otherwise a plain ``for window in dataset`` never ends.
         """
         # check, then cut twice

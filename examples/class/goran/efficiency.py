@@ -1,7 +1,7 @@
-"""The checklist of a training run on a GPU: half precision, big batches on small memory, and data that arrives in time.
+"""The GPU training checklist: half precision, large batches in little memory, and data that arrives in time.
 
-None of these tricks may change what is learned. Each has one line that people forget, and then it either costs speed
-or quietly spoils the training.
+None of these techniques may change what the model learns. Each has one line that is easy to forget; then it costs
+speed, or makes the training worse without an error.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ def amp_step(
 ) -> float:
     """One training step in mixed precision.
 
-    Under autocast, torch computes matrix products in 16 bits, which is fast, and delicate things (such as the loss)
-    in 32 bits. Gradients in 16 bits may be too small to be told from 0, so the loss is multiplied by a large number
-    before ``backward``, and the gradients are divided by it before the step. A `GradScaler` does both, leaves out a
-    step whose gradients are not finite, and adapts the number.
+    Under autocast, torch computes matrix products in 16 bits, which is fast, and operations that need precision (such
+    as the loss) in 32 bits. Gradients in 16 bits may be so small that they become 0, so the loss is multiplied by a
+    large number before ``backward``, and the gradients are divided by it before the step. A `GradScaler` does both,
+    skips a step whose gradients are not finite, and adapts the number.
 
-    - Gradients left over from before do no harm: clear them.
+    - Gradients left over from before must not matter: clear them.
     - Forward and loss run under autocast (with the default 16-bit type of the device), ``backward`` does not.
     - Scaling, stepping and updating all go through ``scaler``.
 
@@ -60,11 +60,10 @@ def accumulate_step(model: nn.Module, micro_batches: Sequence[tuple[Tensor, Tens
     """One training step on a batch that does not fit into memory at once.
 
     The batch comes in micro-batches. The step must be the one that the whole batch in one piece would give: with the
-    gradient of the mean cross-entropy over *all examples*, however unevenly they are spread over the micro-batches.
-    The memory of each graph must be free before the next one is made, so each micro-batch has a ``backward`` of its
-    own.
+    gradient of the mean cross-entropy over *all examples*, even if the micro-batches differ in size.
+    The memory of each graph must be freed before the next one is made, so call ``backward`` for each micro-batch.
 
-    Gradients left over from before the call do no harm: clear them.
+    Gradients left over from before the call must not matter: clear them.
 
     Args:
         model: gives logits ``(n, classes)``.
@@ -88,11 +87,12 @@ def accumulate_step(model: nn.Module, micro_batches: Sequence[tuple[Tensor, Tens
 
 
 def fast_loader(dataset: Dataset[Any], batch_size: int, device: torch.device, num_workers: int) -> DataLoader[Any]:
-    """A loader that keeps its device busy.
+    """A loader that keeps the device busy.
 
-    Batches in pinned (page-locked) memory travel faster to a CUDA device; for any other device pinning is a waste, so
-    it is on for CUDA only. Workers prepare batches in other processes while the device computes; starting them anew
-    for each epoch takes time, so they are persistent: if there are any, as a loader without workers refuses that.
+    Batches in pinned (page-locked) memory reach a CUDA device faster; for any other device pinning only costs time, so
+    it is on for CUDA only. Workers prepare batches in other processes while the device computes; starting them again
+    for each epoch takes time, so they are persistent (but only if there are any: a loader without workers refuses that
+    setting).
 
     Args:
         dataset: the rows. All of them come, in batches of `batch_size`; in which order is up to you.
@@ -112,12 +112,12 @@ def fast_loader(dataset: Dataset[Any], batch_size: int, device: torch.device, nu
 
 
 def align_up(n: int, multiple: int = 8) -> int:
-    """The least multiple of a number that is not below n.
+    """The smallest multiple of a number that is not below n.
 
-    Tensor cores like sizes that are multiples of 8: a vocabulary of 50257 runs faster as 50264.
+    Tensor cores are fastest with sizes that are multiples of 8: a vocabulary of 50257 runs faster as 50264.
 
     Args:
-        n: a size, any whole number from 0, however large.
+        n: a size, any integer from 0, however large.
         multiple: from 1.
 
     Raises:
@@ -130,7 +130,7 @@ def align_up(n: int, multiple: int = 8) -> int:
     Read: "Deep Learning with GPU" lecture notes, training checklist (shapes for tensor cores); PyTorch 'Performance
     Tuning Guide'.
     """
-    # whole numbers only, no division with a fraction
+    # integers only, no float division
     raise NotImplementedError("write `align_up` here")
 
 
@@ -140,8 +140,8 @@ def configure_cudnn(fixed_shapes: bool) -> None:
     Trying out algorithms for a shape pays if the same shapes come again and again, and costs time if they change.
 
     Args:
-        fixed_shapes: whether inputs always have the same shapes. ``torch.backends.cudnn.benchmark`` becomes just
-            that: on when True, off when False, whatever it was before.
+        fixed_shapes: whether inputs always have the same shapes. ``torch.backends.cudnn.benchmark`` becomes
+            this value: on when True, off when False, whatever it was before.
 
     Example:
         >>> configure_cudnn(True)
@@ -164,8 +164,8 @@ def wrap_data_parallel(model: nn.Module) -> nn.Module:
         model: any module, already where it should be.
 
     Returns:
-        ``nn.DataParallel`` round the model if this machine has more than one CUDA device. With one or none there is
-        nothing to spread: the model itself.
+        ``nn.DataParallel`` around the model if this machine has more than one CUDA device; with one or none, the model
+        itself.
 
     Example (on a machine with at most one GPU):
         >>> model = nn.Linear(2, 1)
@@ -179,10 +179,10 @@ def wrap_data_parallel(model: nn.Module) -> nn.Module:
 
 
 def clear_grads(optimizer: Optimizer) -> None:
-    """Clears the gradients of all parameters that an optimizer has, and gives their memory back.
+    """Clears the gradients of all parameters that an optimizer has, and frees their memory.
 
-    A gradient of zeros takes as much memory as the parameter. After this, ``.grad`` is None. Other parameters are no
-    business of this function, and what the optimizer remembers stays.
+    A gradient of zeros takes as much memory as the parameter. After this, ``.grad`` is None. Other parameters keep
+    their gradients, and the optimizer keeps its state (such as momentum).
 
     Args:
         optimizer: any optimizer, with any number of parameter groups.
@@ -201,10 +201,10 @@ def clear_grads(optimizer: Optimizer) -> None:
 
 
 def inference(model: nn.Module, x: Tensor) -> Tensor:
-    """What a model gives for a batch, computed the cheap way.
+    """The output of a model for a batch, computed at the lowest cost.
 
-    In eval mode, so that Dropout and BatchNorm do what they do after training; and under ``torch.inference_mode``,
-    which records no graph and leaves out even the bookkeeping that ``no_grad`` still does.
+    The model runs in eval mode, so that Dropout and BatchNorm behave as they do after training; and under
+    ``torch.inference_mode``, which records no graph and avoids even the bookkeeping that ``no_grad`` still does.
 
     Args:
         model: any module. Afterwards its training flag, and that of each submodule, are what they were.
@@ -222,5 +222,5 @@ def inference(model: nn.Module, x: Tensor) -> Tensor:
 
     Read: PyTorch docs, `torch.inference_mode` and 'Autograd mechanics', section 'Inference Mode'.
     """
-    # note each flag, and put each back
+    # save each flag, and restore each one
     raise NotImplementedError("write `inference` here")

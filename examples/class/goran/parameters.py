@@ -1,7 +1,7 @@
-"""Parameters: what a model consists of, how many numbers that is, and how to count without fooling yourself.
+"""Parameters: what a model consists of, how many numbers that is, and how to count them correctly.
 
 A module registers what is assigned to it: parameters, buffers, other modules. Everything here follows from that.
-Ask the module (``parameters()``, ``named_parameters()``, ``buffers()``); do not keep lists of your own.
+Ask the module (``parameters()``, ``named_parameters()``, ``buffers()``); do not keep your own lists.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class NeuralNetwork(nn.Module):
         """Make the layers, with biases, and keep them as ``self.layers``.
 
         ``self.layers`` is an ``nn.Sequential`` of five modules: Linear to 30, ReLU, Linear to 20, ReLU, Linear to
-        ``num_outputs``. The network has no parameters beside theirs.
+        ``num_outputs``. The network has no other parameters.
 
         Args:
             num_inputs: the number of features of one example.
@@ -63,8 +63,8 @@ def count_parameters(model: nn.Module, trainable_only: bool = True) -> int:
     """How many numbers the model's parameters hold.
 
     Args:
-        model: any module, nested at will; it may have no parameters at all. It may be on the ``meta`` device,
-            where tensors have shapes but no memory, and be far larger than this computer.
+        model: any module, nested in any way; it may have no parameters at all. It may be on the ``meta`` device,
+            where tensors have shapes but no memory, and be far larger than this computer's memory.
         trainable_only: count only what an optimizer could change (``requires_grad``); otherwise frozen parameters too.
 
     Returns:
@@ -183,11 +183,11 @@ def freeze(model: nn.Module, prefix: str) -> int:
 
 
 def seeded(build: Callable[[], T], seed: int) -> T:
-    """Make something random in a reproducible way, without disturbing anybody else's random numbers.
+    """Make something random in a reproducible way, without changing the random numbers that other code gets.
 
     Args:
-        build: makes and returns something, drawing from torch's global random numbers (every layer's first
-            weights come from there).
+        build: makes and returns something, drawing from torch's global random numbers (every layer's initial weights
+            come from there).
         seed: the seed.
 
     Returns:

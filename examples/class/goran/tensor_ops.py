@@ -1,8 +1,8 @@
 """Tensors and their operations: make them, look at them, reshape them, compute with whole ones.
 
 Nearly everything here is one to three lines of torch. A Python loop over rows is never needed; if you
-are about to write one, look for the tensor operation that does all rows at once. Never change a tensor
-that was handed to you.
+are about to write one, look for the tensor operation that does all rows at once. Never change a tensor that was passed
+to you.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from torch import Tensor
 def make_tensor(values: Any) -> Tensor:
     """A float32 tensor with these numbers in it.
 
-    Whole numbers become floats too: models compute in float32, whatever was typed.
+    Integers become floats too: models compute in float32.
 
     Args:
         values: a nested list of numbers of any depth, for example ``[1, 2]`` or ``[[1.5, 2], [3, 4]]``;
@@ -140,7 +140,7 @@ def swap_last_axes(x: Tensor) -> Tensor:
 def gram(x: Tensor) -> Tensor:
     """Dot product of every row with every row.
 
-    This is how attention scores are made: who looks like whom, all pairs at once.
+    This is how attention scores are made: how similar two rows are, for all pairs at once.
 
     Args:
         x: shape ``(n, d)``, ``n`` rows of ``d`` numbers.
@@ -168,7 +168,7 @@ def standardize(x: Tensor, eps: float = 1e-5) -> Tensor:
     ``eps`` is added after the square root, so that a constant column gives zeros and no division by 0.
 
     Args:
-        x: shape ``(n, d)``, floats, ``n >= 2``. It must come out of the call unchanged.
+        x: shape ``(n, d)``, floats, ``n >= 2``. It is not changed.
         eps: a small positive number.
 
     Returns:
@@ -190,7 +190,7 @@ def standardize(x: Tensor, eps: float = 1e-5) -> Tensor:
 def pairwise_sq_dists(a: Tensor, b: Tensor) -> Tensor:
     """Squared Euclidean distance between every row of ``a`` and every row of ``b``.
 
-    Let broadcasting do all pairs: the number of torch calls must be the same for 3 rows and for 3000.
+    Let broadcasting make all pairs: the number of torch calls must be the same for 3 rows and for 3000.
 
     Args:
         a: shape ``(n, d)``, floats.

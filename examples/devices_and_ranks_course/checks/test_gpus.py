@@ -12,7 +12,7 @@ MEAN = torch.tensor(2.0)
 @exercise("gpus.mean_on")
 @pytest.mark.parametrize("device", ["cuda:1", "cuda:0", "cpu"])
 def test_on_the_device(submission: Submission, device: str) -> None:
-    """The mean of the six numbers is on the device that was asked for."""
+    """The mean of the six numbers is on the device that was passed."""
     submission.there(devices.start, gpus=2)
     assert_close(submission.mean_on(BATCHES, torch.device(device)), devices.on(MEAN, device))
 

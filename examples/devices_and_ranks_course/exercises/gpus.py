@@ -1,4 +1,4 @@
-"""On a device: numbers come from the CPU, the work is done elsewhere."""
+"""On a device: numbers come from any device, and one device does the work."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ def mean_on(batches: Sequence[Tensor], device: torch.device) -> Tensor:
     Each batch moves to the device once, if it is not there. No value is read back: Python need not wait for the GPU.
 
     Args:
-        batches: at least one, of shapes ``(n,)`` with another n each, float32, on any devices.
+        batches: at least one, of shapes ``(n,)``, where n may differ, float32, on any devices.
         device: where to compute.
 
     Returns:
@@ -24,5 +24,5 @@ def mean_on(batches: Sequence[Tensor], device: torch.device) -> Tensor:
 
     Read: PyTorch docs, `Tensor.to`, and 'CUDA semantics', section 'Asynchronous execution'.
     """
-    # the total lives on the device, the count is known anyway
+    # keep the total on the device; the count is known on the CPU
     raise NotImplementedError("write `mean_on` here")

@@ -30,7 +30,7 @@ def test_zero_row_stays_zero(submission: Submission) -> None:
 
 @exercise("vectors.normalize")
 def test_input_is_not_changed(submission: Submission) -> None:
-    """The tensor that you were given is as it was."""
+    """The tensor that you were given is not changed."""
     seen = observe(submission.normalize, torch.tensor([[3.0, 4.0]]))
     assert_equal(seen.changed, ())
 

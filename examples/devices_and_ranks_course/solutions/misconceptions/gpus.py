@@ -29,6 +29,6 @@ def reads_every_batch(batches: Sequence[Tensor], device: torch.device) -> Tensor
     return torch.tensor(total / sum(len(batch) for batch in batches), device=device)
 
 
-@misconception("mean_on", tell="You average the batches' means: a number in a short batch weighs more than another.")
+@misconception("mean_on", tell="You average the batches' means: a number in a short batch counts more than others.")
 def mean_of_means(batches: Sequence[Tensor], device: torch.device) -> Tensor:
     return torch.stack([batch.to(device).mean() for batch in batches]).mean()

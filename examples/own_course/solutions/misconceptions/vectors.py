@@ -8,7 +8,7 @@ from grader.testkit import misconception
 
 @misconception(
     "normalize",
-    tell="You divided by the length of the whole matrix. Each row has a length of its own: reduce over dim 1 only.",
+    tell="You divided by the length of the whole matrix. Each row has its own length: reduce over dim 1 only.",
 )
 def one_global_length(x: Tensor) -> Tensor:
     length = torch.linalg.vector_norm(x)
