@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import builtins
 import dis
-import importlib
 import operator
 import os
 import traceback
@@ -36,11 +35,6 @@ from grader.border.messages import (
     TooLarge,
 )
 from grader.border.wire import Tree
-
-TESTKIT_MODULES: Final = tuple(
-    f"grader.testkit.{name}" for name in ("watching", "recipes", "probes", "devices", "ranks")
-)
-"""Modules of the grader whose functions a check may run here; those of the course's kit may run too."""
 
 _OPERATIONS: Final[dict[str, Callable[..., object]]] = {
     "call": lambda function, *args, **kwargs: function(*args, **kwargs),
@@ -74,7 +68,7 @@ class Service:
     Args:
         module: the submitted topic module.
         files: file names whose frames are the student's own.
-        kit: the modules of the course's kit by name, whose functions a check may run here.
+        modules: modules by name whose functions a check may run here: of the test kit and of the course's kit.
         overlay: objects that take the place of what the module has under the same name.
     """
 
@@ -83,11 +77,11 @@ class Service:
         module: ModuleType,
         files: frozenset[str],
         overlay: dict[str, object] | None = None,
-        kit: Mapping[str, ModuleType] | None = None,
+        modules: Mapping[str, ModuleType] | None = None,
     ) -> None:
         self._module = module
-        self._kit = kit or {}
-        self._trusted = (*_TRUSTED, *(file for module in self._kit.values() if (file := module.__file__)))
+        self._modules = modules or {}
+        self._trusted = (*_TRUSTED, *(file for module in self._modules.values() if (file := module.__file__)))
         self._files = files
         self._overlay = overlay or {}
         self._objects: dict[int, object] = {}
@@ -159,10 +153,8 @@ class Service:
                     return getattr(self._module, name)
                 except AttributeError:
                     raise MissingError(name) from None
-            case ["r", str(module), str(name)] if module in TESTKIT_MODULES:
-                return getattr(importlib.import_module(module), name)
-            case ["r", str(module), str(name)] if module in self._kit:
-                return getattr(self._kit[module], name)
+            case ["r", str(module), str(name)] if module in self._modules:
+                return getattr(self._modules[module], name)
         raise WireError(f"unknown tag {tree[0]!r}")
 
     def _is_raised_outside(self, error: BaseException) -> bool:

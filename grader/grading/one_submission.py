@@ -55,7 +55,11 @@ def _show(graded: Graded, course: Course) -> None:
 @contextlib.contextmanager
 def _importing_meanwhile() -> Iterator[None]:
     """Imports what printing needs while the worker is busy."""
-    thread = threading.Thread(target=lambda: __import__("grader.reports.terminal"), daemon=True)
+    thread = threading.Thread(target=_import_terminal, daemon=True)
     thread.start()
     yield
     thread.join()
+
+
+def _import_terminal() -> None:
+    from grader.reports import terminal  # noqa: F401

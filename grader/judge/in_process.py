@@ -24,6 +24,7 @@ from grader.judge.check import Check
 from grader.judge.desk import Desk
 from grader.judge.session import CollectedChecks, with_collected_checks
 from grader.results import NOT_ASSESSED
+from grader.testkit import in_student_process
 
 if TYPE_CHECKING:
     from grader.course import Course
@@ -69,7 +70,7 @@ class LocalDesk:
         path = (self._folder / f"{self._topic}.py").resolve()
         module = load_module(self._topic, path)
         files = frozenset(str(file) for file in path.parent.glob("*.py"))
-        service = Service(module, files, kit=load(self._kit))
+        service = Service(module, files, modules={**in_student_process.MODULES, **load(self._kit)})
         self._channel = Channel(LocalTransport(service), self._kit.name if self._kit else "")
         return self._channel
 

@@ -13,6 +13,7 @@ import os
 import select
 import signal
 import socket
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Final
@@ -21,7 +22,6 @@ import torch
 
 from grader import machine
 from grader.border import frames, wire
-from grader.border.service import TESTKIT_MODULES
 from grader.course.kit import Kit, load
 from grader.errors import CourseError
 from grader.sandbox import kernel, process_tree
@@ -33,9 +33,6 @@ from grader.student.process import DUMP_SIGNAL, serve_topic
 WATCH_SECONDS: Final = 0.05
 """How often the memory of student processes is measured (s)."""
 
-PRELOADED: Final = ("grader.testkit.marking", *TESTKIT_MODULES)
-"""Loaded before the first fork: inside the sandbox the grader's own folder cannot be read."""
-
 
 class Host:
     """Serves one judge over a socket until the judge closes it."""
@@ -46,6 +43,7 @@ class Host:
         self._over_memory: set[int] = set()
         self._limits = Limits()
         self._sandbox: Sandbox | None = None
+        self._testkit: Mapping[str, ModuleType] = {}
         self._kit: dict[str, ModuleType] = {}
         self._baseline = 0
         self._extra = 0
@@ -94,8 +92,9 @@ class Host:
     def _prepare(self, order: orders.Prepare) -> orders.Layers | orders.Refused:
         real = order.devices != "simulated"
         os.environ.update(machine.gpu_environment(order.devices))  # before anything asks for a GPU
-        for module in PRELOADED:
-            importlib.import_module(module)
+        from grader.testkit import devices, in_student_process
+
+        self._testkit = in_student_process.MODULES
         before = _threads()
         for module in order.preload:
             try:
@@ -112,7 +111,7 @@ class Host:
             return orders.Refused(str(error))
         if order.kit and _threads() > before:
             return orders.Refused(f"`kit = {order.kit[0]!r}` starts threads: a process with threads cannot be forked")
-        importlib.import_module("grader.testkit.devices").choose(order.devices)
+        devices.choose(order.devices)
         _warm_up(backward=not real)
         self._limits = order.limits
         self._extra = CUDA_BYTES if real else 0
@@ -127,7 +126,7 @@ class Host:
         sandbox = self._sandbox
 
         def child() -> None:
-            serve_topic(socket.socket(fileno=descriptor), self._kit)
+            serve_topic(socket.socket(fileno=descriptor), self._testkit, self._kit)
 
         try:
             self._topics[topic] = sandbox.fork(child, [descriptor])

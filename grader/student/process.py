@@ -30,10 +30,11 @@ DUMP_SIGNAL: Final = signal.SIGUSR1
 """Makes an exercise's process write where it is to its standard error."""
 
 
-def serve_topic(control: socket.socket, kit: Mapping[str, ModuleType]) -> None:
+def serve_topic(control: socket.socket, testkit: Mapping[str, ModuleType], kit: Mapping[str, ModuleType]) -> None:
     """Imports the topic that the judge sends, then serves exercises until the judge hangs up.
 
     Args:
+        testkit: the modules of the test kit whose functions a check may run, by name.
         kit: the modules of the course's kit by name.
     """
     payload, descriptors = frames.receive_with_descriptors(control)
@@ -45,7 +46,8 @@ def serve_topic(control: socket.socket, kit: Mapping[str, ModuleType]) -> None:
     folder = Path.cwd()
     files = _write(folder, setup)
     _uncover_own_files(kit, set(setup.files))
-    reporter = Service(ModuleType(setup.topic), files, kit=kit)
+    modules = {**testkit, **kit}
+    reporter = Service(ModuleType(setup.topic), files, modules=modules)
     try:
         module = _import(setup.topic, folder / f"{setup.topic}.py")
         wrong_file = f"{WRONG_ANSWERS}.py"
@@ -67,7 +69,7 @@ def serve_topic(control: socket.socket, kit: Mapping[str, ModuleType]) -> None:
             control.close()
             calls, output = descriptors
             overlay = {name: getattr(wrong, other) for name, other in start.bindings} if wrong else {}
-            _serve_exercise(socket.socket(fileno=calls), output, Service(module, files, overlay, kit))
+            _serve_exercise(socket.socket(fileno=calls), output, Service(module, files, overlay, modules))
         for descriptor in descriptors:
             os.close(descriptor)
         code = _wait_for(process)

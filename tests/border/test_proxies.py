@@ -18,6 +18,7 @@ from grader.border.proxies import Channel, Remote, SubmissionProxy
 from grader.border.service import Service
 from grader.judge.in_process import LocalTransport
 from grader.testkit import observe, recipes, value_and_grad
+from grader.testkit.in_student_process import MODULES
 
 SUBMITTED = Path(__file__).with_name("answers_of_every_kind.py").read_text(encoding="utf-8")
 
@@ -28,7 +29,7 @@ def submission(tmp_path: Any) -> SubmissionProxy:
     file = tmp_path / "work.py"
     file.write_text(SUBMITTED)
     exec(compile(SUBMITTED, str(file), "exec"), module.__dict__)
-    return SubmissionProxy(Channel(LocalTransport(Service(module, frozenset({str(file)})))))
+    return SubmissionProxy(Channel(LocalTransport(Service(module, frozenset({str(file)}), modules=MODULES))))
 
 
 def test_values_cross_both_ways_by_value(submission: SubmissionProxy) -> None:

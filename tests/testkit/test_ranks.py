@@ -23,6 +23,7 @@ from grader.testkit._ranks import rank as rank_process
 from grader.testkit._ranks.activity import AFTERMATH_SECONDS, LONGEST_AFTERMATH, Aftermath, activity
 from grader.testkit._ranks.handle import Rank, own_lines
 from grader.testkit._ranks.job import Job
+from grader.testkit.in_student_process import MODULES
 
 HEAD = """\
 import os, sys, time
@@ -43,7 +44,7 @@ def written(tmp_path: Path) -> Written:
     def write(source: str) -> SubmissionProxy:
         path = tmp_path / "work.py"
         path.write_text(HEAD + source, encoding="utf-8")
-        service = Service(load_module("work", path), frozenset({str(path)}))
+        service = Service(load_module("work", path), frozenset({str(path)}), modules=MODULES)
         return SubmissionProxy(Channel(LocalTransport(service)))
 
     return write

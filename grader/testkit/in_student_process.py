@@ -1,0 +1,18 @@
+"""The modules of the test kit whose functions a check may run in the student process.
+
+The warm host imports them before its first fork: inside the sandbox the grader's own folder cannot be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Final
+
+from grader.testkit import devices, marking, probes, ranks, recipes, watching
+
+MODULES: Final[Mapping[str, ModuleType]] = {
+    module.__name__: module for module in (devices, probes, ranks, recipes, watching)
+}
+NEEDED_BY_MISCONCEPTIONS: Final = marking
+"""A course's wrong answers run there too, and are marked by it."""
