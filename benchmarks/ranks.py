@@ -34,7 +34,7 @@ def main(runs: int) -> int:
     control, process = start_host()
     from grader.border.proxies import Channel
     from grader.course import Course
-    from grader.course.kit import load
+    from grader.kit import load
     from grader.testkit import ranks
 
     kit = Course.load().kit

@@ -22,7 +22,7 @@ from typing import Any
 from common import PYTHON, finish, make_class, peak_memory, pss
 
 from grader.course import Course
-from grader.course.kit import load
+from grader.kit import load
 
 JOBS = 2
 TOPICS = ["tensor_ops", "autograd", "parameters"]

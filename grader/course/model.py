@@ -12,11 +12,12 @@ from pathlib import Path
 import msgspec
 
 from grader.course.due import NOT_DUE, LatePolicy
-from grader.course.kit import Kit, find_kit
+from grader.course.kit import find_kit
 from grader.course.manifest import Manifest, without_due_dates
 from grader.course.source import CheckInfo, Misconception, read_checks, read_misconceptions
 from grader.course.topic import Exercise, Topic
 from grader.errors import CourseError, UnknownName, did_you_mean
+from grader.kit import Kit
 
 
 class Course(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from grader.course import Course, Exercise, checks_of
-from grader.course.kit import forbidden_imports
 from grader.course.stubs import stub_of
 from grader.errors import CourseError
 from grader.grading.evidence import GradedMisconception, TopicEvidence
+from grader.kit import forbidden_imports
 from grader.machine import Devices
 from grader.results import NOT_ASSESSED, CheckResult
 

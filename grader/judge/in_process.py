@@ -17,12 +17,12 @@ import pytest
 from grader.border.failures import import_raised
 from grader.border.proxies import Call, Channel
 from grader.border.service import Service
-from grader.course.kit import Kit, load
 from grader.judge import cause as causes
 from grader.judge import explain, run
 from grader.judge.check import Check
 from grader.judge.desk import Desk
 from grader.judge.session import CollectedChecks, with_collected_checks
+from grader.kit import Kit, load
 from grader.results import NOT_ASSESSED
 from grader.testkit import in_student_process
 

@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from grader.course import Course, Exercise, Topic, kit
+from grader import kit
+from grader.course import Course, Exercise, Topic
 from grader.errors import CourseError
 from grader.intake.submission import Submission
 from grader.judge import cause as causes

@@ -60,8 +60,8 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
     if named is None and module_path.parent != shipped:
         return
     from grader.course import Course
-    from grader.course.kit import load, require_imported_names
     from grader.errors import UserError
+    from grader.kit import load, require_imported_names
 
     try:
         course = Course.load(Path(named) if named else None)

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from grader.border import frames, wire
 from grader.border.bounds import WireError
 from grader.border.frames import BrokenFrame
-from grader.course.kit import Kit
 from grader.errors import UserError
+from grader.kit import Kit
 from grader.machine import Devices
 from grader.sandbox.limits import Limits
 from grader.student import orders

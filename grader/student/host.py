@@ -22,8 +22,8 @@ import torch
 
 from grader import machine
 from grader.border import frames, wire
-from grader.course.kit import Kit, load
 from grader.errors import CourseError
+from grader.kit import Kit, load
 from grader.sandbox import kernel, process_tree
 from grader.sandbox.limits import CUDA_BYTES, Limits
 from grader.sandbox.sandbox import Sandbox

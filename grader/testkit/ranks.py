@@ -35,6 +35,7 @@ SECONDS: Final = 4.0
 LAUNCH_SECONDS: Final = 25.0
 """How long a script may take under torchrun, whose workers import torch first."""
 MAX_RANKS: Final = 8
+"""The largest `world_size` of `run`."""
 
 TORCHRUN: Final[Mapping[str, str | None]] = {
     "RANK": "{rank}", "LOCAL_RANK": "{rank}", "WORLD_SIZE": "", "LOCAL_WORLD_SIZE": "", "GROUP_RANK": "0",

@@ -12,7 +12,7 @@ import pytest
 from shared import KIT_COURSE, REPO
 
 from grader.course import Course, CourseError, content_hash
-from grader.course.kit import Kit, forbidden_imports, load, require_imported_names
+from grader.kit import Kit, forbidden_imports, load, require_imported_names
 
 Edit = Callable[[Path, str, str], None]
 

@@ -13,7 +13,7 @@ import pytest
 from shared import REPO
 
 from grader import testkit
-from grader.course.kit import STUDENT_SIDE
+from grader.kit import STUDENT_SIDE
 
 SHIPPED = REPO / "grader" / "checks"
 CHECKS = [

@@ -27,6 +27,7 @@ def seek():
         "grader.checks",
         "grader.checks.test_tensor_ops",
         "grader.judge.judge",
+        "grader.course",
         "grader.course.model",
         "grader.shipped.solutions.tensor_ops",
         "grader.gradebook",
