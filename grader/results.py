@@ -14,6 +14,9 @@ from msgspec.structs import replace
 SCHEMA = 2
 """Schema 2 added `CheckResult.cause`; everything of schema 1 stayed as it was."""
 
+MAX_TEXT: Final = 6_000
+"""Characters of one text of a cause, and of a message without its prints; ordinary ones are much shorter."""
+
 VerdictKind = Literal["passed", "failed", "blocked", "skipped", "timeout", "crashed", "error"]
 NOT_ASSESSED: frozenset[str] = frozenset({"skipped", "error"})
 """Verdicts that take their check out of the total: they say nothing about the student."""

@@ -267,7 +267,8 @@ class SubmissionProxy:
         """Runs a recipe or a probe in the student process.
 
         Args:
-            function: a function of ``recipes``, ``probes`` or ``devices`` of `grader.testkit`, or of the course's kit.
+            function: a function of ``recipes``, ``probes``, ``devices`` or ``ranks`` of `grader.testkit`, or of the
+                course's kit.
             args: values, handles, or functions of the submission.
         """
         shown = next((Call(arg._name, (), {}) for arg in args if isinstance(arg, RemoteFunction)), None)

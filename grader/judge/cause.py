@@ -15,8 +15,7 @@ from grader.border.failures import BadReply, MissingName, SubmissionCrashed, Sub
 from grader.border.messages import MAX_MESSAGE, ImportBadReply, ImportCrashed, ImportFailure, ImportRaised, SourceLine
 from grader.border.proxies import Call, Remote
 from grader.judge.check import Check
-from grader.judge.explain import MAX_TEXT
-from grader.results import Cause, Frame
+from grader.results import MAX_TEXT, Cause, Frame
 from grader.testkit.compare import Mismatch
 from grader.testkit.show import show, show_call
 

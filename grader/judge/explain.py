@@ -6,12 +6,8 @@ Pure: looks at nothing but the cause, imports no torch, and decides nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
-from grader.results import VERDICT_OF, Cause, CheckResult, Frame
-
-MAX_TEXT: Final = 6_000
-"""Characters of a message without its prints; messages of ordinary submissions are much shorter."""
+from grader.results import MAX_TEXT, VERDICT_OF, Cause, CheckResult, Frame
 
 
 def result(name: str, cause: Cause) -> CheckResult:

@@ -61,6 +61,7 @@ class ExerciseProcess:
         self.deadline = 0.0
         self.alive = True
         self.stopped_at: tuple[SourceLine, ...] = ()
+        self._printed = ""
         sock.setblocking(False)
 
     def prime(self, plan: Sequence[bytes]) -> None:
@@ -186,8 +187,6 @@ class ExerciseProcess:
             ]
         )
         self._printed = before
-
-    _printed = ""
 
     def prints(self) -> str:
         """What was printed since last asked."""

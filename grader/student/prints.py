@@ -19,7 +19,7 @@ class Prints:
         reader: the end of the pipe that the judge reads.
         writer: the other end, for the student process; -1 once it is closed here.
         is_open: whether a process may still write.
-        is_cut: whether something was dropped.
+        is_cut: whether something was dropped since the last `take`.
     """
 
     def __init__(self, limit: int) -> None:
@@ -49,7 +49,8 @@ class Prints:
         self.drain()
         text = self._kept.decode("utf-8", "replace")
         self._kept.clear()
-        return text + ("\n(cut here: too much was printed)" if self.is_cut else "")
+        was_cut, self.is_cut = self.is_cut, False
+        return text + ("\n(cut here: too much was printed)" if was_cut else "")
 
     def close_writer(self) -> None:
         """Closes the writing end here, once the student process has it."""

@@ -18,7 +18,7 @@ from grader.border.messages import (
 from grader.judge import cause as causes
 from grader.judge import explain
 from grader.judge.pipelining import PlanState, RequestPlan
-from grader.results import VERDICT_OF
+from grader.results import MAX_TEXT, VERDICT_OF
 from grader.testkit.compare import Mismatch
 
 
@@ -57,7 +57,7 @@ def test_each_fact_has_its_own_field_and_is_bounded() -> None:
     assert [frame.line for frame in found.frames] == [3, 0, 0]
     assert (len(found.prints), found.printed) == (1_000, 5_000)
     assert explain.message(found).endswith("… (5000 characters printed)")
-    assert len(explain.message(causes.failed(check(), None, AssertionError("a" * 10**6), ""))) == explain.MAX_TEXT
+    assert len(explain.message(causes.failed(check(), None, AssertionError("a" * 10**6), ""))) == MAX_TEXT
 
 
 def test_a_missing_name_and_a_stub_have_different_kinds() -> None:
