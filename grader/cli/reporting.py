@@ -30,7 +30,7 @@ class Format(str, Enum):
     gitlab = "gitlab"
 
 
-class Host(str, Enum):
+class CiSystem(str, Enum):
     """CI systems that `grader ci` knows."""
 
     github = "github"
@@ -119,7 +119,7 @@ def package(
 
 
 def ci(
-    host: Annotated[Host, typer.Argument(metavar="HOST", help="github|gitlab")],
+    host: Annotated[CiSystem, typer.Argument(metavar="HOST", help="github|gitlab")],
     requirement: _Requirement = None,
     course_repository: Annotated[
         str | None,

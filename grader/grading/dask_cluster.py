@@ -21,7 +21,7 @@ import msgspec
 
 from grader.course import Course
 from grader.errors import UserError
-from grader.grading.dask_worker import Broken, Done, Refused, RunSettings, check, end, grade
+from grader.grading.dask_worker import Broken, RunSettings, WorkDone, WorkRefused, check, end, grade
 from grader.grading.graders import Graded, error_result
 from grader.grading.protocol import WorkerOptions
 from grader.intake.submission import Source, Submission, digest
@@ -187,7 +187,9 @@ class Cluster:
         from distributed.client import FutureCancelledError
 
         try:
-            reply = msgspec.msgpack.decode(future.result(timeout=_ROUND_TRIP_SECONDS), type=Broken | Done | Refused)
+            reply = msgspec.msgpack.decode(
+                future.result(timeout=_ROUND_TRIP_SECONDS), type=Broken | WorkDone | WorkRefused
+            )
         except KilledWorker:
             if not sent.suspect:
                 suspects.append(sent._replace(suspect=True))
@@ -201,9 +203,9 @@ class Cluster:
             future.release()
         if isinstance(reply, Broken):
             return self._fault(sent, reply.reason)
-        if isinstance(reply, Refused):
+        if isinstance(reply, WorkRefused):
             raise UserError(f"a Dask worker cannot grade this: {reply.reason}", fix=_KEPT)
-        assert isinstance(reply, Done)
+        assert isinstance(reply, WorkDone)
         return reply.graded
 
     def _lost(self) -> UserError:

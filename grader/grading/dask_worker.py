@@ -43,13 +43,13 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     versions: dict[str, str]
 
 
-class Refused(msgspec.Struct, frozen=True, tag=True):
+class WorkRefused(msgspec.Struct, frozen=True, tag=True):
     """The worker has other packages or another course than the client; one line says which."""
 
     reason: str
 
 
-class Done(msgspec.Struct, frozen=True, tag=True):
+class WorkDone(msgspec.Struct, frozen=True, tag=True):
     """A submission's result."""
 
     graded: Graded
@@ -102,7 +102,7 @@ _WORKERS = _WorkersByRun()  # Global: Dask's tasks have no other place that last
 
 
 def grade(work: bytes, settings: bytes) -> bytes:
-    """Grades one submission (msgpack) and gives back a `Refused`, `Broken` or `Done` (msgpack).
+    """Grades one submission (msgpack) and gives back a `WorkRefused`, `Broken` or `WorkDone` (msgpack).
 
     Never raises: Dask cannot send every exception back, and then the client would wait without end.
     """
@@ -112,11 +112,11 @@ def grade(work: bytes, settings: bytes) -> bytes:
         return msgspec.msgpack.encode(Broken(traceback.format_exc(limit=-5).rstrip()))
 
 
-def _graded(work: bytes, settings: RunSettings) -> Refused | Done:
+def _graded(work: bytes, settings: RunSettings) -> WorkRefused | WorkDone:
     reason = why_unfit(settings)
     if reason:
-        return Refused(reason)
-    return Done(_WORKERS.get(settings).grade(LoadedSource(msgspec.msgpack.decode(work, type=Submission))))
+        return WorkRefused(reason)
+    return WorkDone(_WORKERS.get(settings).grade(LoadedSource(msgspec.msgpack.decode(work, type=Submission))))
 
 
 async def check(settings: bytes) -> str:

@@ -76,7 +76,7 @@ def _with_message(cause: Cause, always: bool = False) -> str:
 
 def _where_it_was(frames: Sequence[Frame]) -> str:
     if not frames:
-        return "no answer in time; where it was cannot be told"
+        return "no answer in time; the line where it was is not known"
     own = frames[-1]
     place = f"it was in line {own.line} of {own.file}, in {own.function}" + (f": {own.text}" if own.text else "")
     return f"no answer in time; {place}"
