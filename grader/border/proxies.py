@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from grader.border import wire
 from grader.border.bounds import WireError
@@ -31,26 +31,9 @@ from grader.border.messages import (
     Returned,
     TooLarge,
 )
+from grader.border.transport import Transport
 from grader.border.wire import Tree
 from grader.text import with_article
-
-
-class PlanLeft(BaseException):
-    """A check made another call than its plan has next; it must be run again without a plan."""
-
-
-class Transport(Protocol):
-    """Carries one request to wherever submitted code runs, and its reply back."""
-
-    def call(self, request: bytes) -> bytes:
-        """Raises `SubmissionTimeout` or `SubmissionCrashed` when no reply can come."""
-
-    def take_ahead(self) -> list[bytes]:
-        """The replies to all requests that were sent ahead, or none when not all come; `call` gives them again."""
-
-    def drop_ahead(self) -> None:
-        """Counts the replies that were sent ahead as taken."""
-
 
 _SIMULATING: Final = b"grader.testkit.devices"
 """Part of every request that uses simulated devices."""
@@ -90,12 +73,14 @@ class Channel:
         kwargs: dict[str, object],
         shown: Call | None,
         report: type[Report] | None = None,
+        outside: bool = False,
     ) -> Any:
         """Performs one operation where the submitted code runs.
 
         Args:
             shown: the call as messages show it; its result is filled in.
             report: the kind of report that may come in place of a value; it is returned then.
+            outside: whether the operation is performed in the process that never imports the submission.
 
         Raises:
             SubmissionRaised: submitted code raised.
@@ -110,7 +95,7 @@ class Channel:
         request = wire.pack(call)
         if shown is not None:
             self.last = shown
-        reply = self.transport.call(request)
+        reply = self.transport.call_outside(request) if outside else self.transport.call(request)
         self.record.append(Exchange(request, reply if len(reply) <= MAX_KEPT_BYTES else hashlib.sha256(reply).digest()))
         self._received += len(reply)
         if self._received > MAX_RECEIVED_BYTES:
@@ -276,6 +261,17 @@ class SubmissionProxy:
             shown.args = tuple(arg for arg in args if not isinstance(arg, RemoteFunction))
             shown.kwargs = kwargs
         return self._channel.request("call", (function, *args), kwargs, shown)
+
+    def outside(self, function: Callable[..., Any], *args: object, **kwargs: object) -> Any:
+        """Runs a recipe or a probe beside the submission, in a process that never imports it.
+
+        It has the same work folder: what a call has left there can be read without trusting the submission's process.
+
+        Args:
+            function: as for `there`.
+            args: plain values only; no handle or function of the submission is known over there.
+        """
+        return self._channel.request("call", (function, *args), kwargs, None, outside=True)
 
 
 _FORGET: Final = wire.pack(FORGET)

@@ -35,8 +35,13 @@ class LocalTransport:
 
     def __init__(self, service: Service) -> None:
         self._service = service
+        self.kept: dict[str, object] = {}
 
     def call(self, request: bytes) -> bytes:
+        return self._service.answer(request)
+
+    def call_outside(self, request: bytes) -> bytes:
+        """There is no other process: the same one answers."""
         return self._service.answer(request)
 
     def take_ahead(self) -> list[bytes]:

@@ -16,7 +16,8 @@ from msgspec.structs import replace
 
 from grader.border.failures import MissingName, NotSimulatedHere, SubmissionCrashed, SubmissionRaised, SubmissionTimeout
 from grader.border.messages import Exchange
-from grader.border.proxies import Channel, PlanLeft, SubmissionProxy
+from grader.border.proxies import Channel, SubmissionProxy
+from grader.border.transport import PlanLeft
 from grader.judge import cause as causes
 from grader.judge import examples as generated
 from grader.judge import explain

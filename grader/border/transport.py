@@ -1,0 +1,86 @@
+"""How requests reach submitted code: the interfaces of a student process, as the judge's side sees it.
+
+Judge and plain pytest give different ones; nothing here runs anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+
+class PlanLeft(BaseException):
+    """A check made another call than its plan has next; it must be run again without a plan."""
+
+
+class Activity(NamedTuple):
+    """What a process has done: whether all its threads sleep, and their processor time (seconds)."""
+
+    at_rest: bool
+    worked: float
+
+
+class Process(Protocol):
+    """A further process of the submission, which has imported it: it answers requests one by one."""
+
+    def fileno(self) -> int:
+        """The descriptor that becomes readable when something has come."""
+
+    def post(self, request: bytes) -> None:
+        """Sends a request; its reply comes by `poll`."""
+
+    def poll(self) -> bytes | None:
+        """The reply if all of it has come, else None; never waits.
+
+        Raises:
+            SubmissionCrashed: the process ended, or sent what is no frame; the text says how.
+        """
+
+    def ask_where(self) -> None:
+        """Makes the process write where it is."""
+
+    def stacks(self) -> str:
+        """What it has written of that so far, as `faulthandler` writes it; never waits. Nothing to be trusted."""
+
+    def activity(self) -> Activity:
+        """What the process has done up to now, as the kernel counts it."""
+
+    def prints(self) -> tuple[str, str]:
+        """What it wrote to standard output and to standard error since last asked; never waits."""
+
+    def end(self) -> None:
+        """Ends the process and all that it started."""
+
+
+class Transport(Protocol):
+    """Carries one request to wherever submitted code runs, and its reply back.
+
+    Attributes:
+        kept: what lives as long as the processes behind this transport, by any name, e.g. a world of ranks that the
+            next check can use again.
+    """
+
+    kept: dict[str, object]
+
+    def call(self, request: bytes) -> bytes:
+        """Raises `SubmissionTimeout` or `SubmissionCrashed` when no reply can come."""
+
+    def take_ahead(self) -> list[bytes]:
+        """The replies to all requests that were sent ahead, or none when not all come; `call` gives them again."""
+
+    def drop_ahead(self) -> None:
+        """Counts the replies that were sent ahead as taken."""
+
+    def call_outside(self, request: bytes) -> bytes:
+        """Like `call`, in a process of the same sandbox and work folder that never imports the submission."""
+
+
+class Starter(Protocol):
+    """A transport that can start further processes beside its own."""
+
+    def processes(self, count: int, imports: bool = True) -> Sequence[Process]:
+        """Starts further processes, ended with this transport at the latest.
+
+        Args:
+            imports: whether they import the submission, or never do.
+        """
