@@ -13,7 +13,9 @@ from grader.text import counted
 def add_to(app: typer.Typer) -> None:
     """Adds the commands to a command line."""
     app.command(epilog="\b\nExamples:\n  grader release\n  grader release --check --course my-course")(release)
-    app.command(epilog="\b\nExamples:\n  grader verify\n  grader verify --course my-course")(verify)
+    app.command(
+        epilog="\b\nExamples:\n  grader verify\n  grader verify tensor_ops.gram\n  grader verify --course my-course"
+    )(verify)
 
 
 def release(
@@ -34,7 +36,11 @@ def release(
     return 1 if check and changed else 0
 
 
-def verify(course: CourseOption = None, devices: DevicesOption = "auto") -> int:
+def verify(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[TOPIC|EXERCISE]...", show_default=False)] = None,
+    course: CourseOption = None,
+    devices: DevicesOption = "auto",
+) -> int:
     """Prove a course: solutions earn everything, stubs nothing, every misconception is caught and named."""
     from grader.course import Course
     from grader.grading.verify import Defect, verify_course
@@ -52,6 +58,7 @@ def verify(course: CourseOption = None, devices: DevicesOption = "auto") -> int:
         report,
         progress=lambda text: typer.echo(text, err=True),
         devices=resolve_devices(devices),
+        only=names or (),
     )
     typer.echo(counted(found, "defect") if found else "the course is sound")
     return 1 if found else 0

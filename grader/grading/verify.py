@@ -6,7 +6,7 @@ Every defect is one line with its file. The course's own modules run as submissi
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -42,6 +42,7 @@ def verify_course(
     *,
     progress: Callable[[str], None] = lambda text: None,
     devices: Devices = "simulated",
+    only: Sequence[str] = (),
 ) -> None:
     """Looks for every defect of a course, topic by topic.
 
@@ -49,6 +50,7 @@ def verify_course(
         report: called with each defect as soon as it is found.
         progress: called with a line about what is being verified.
         devices: what checks that want GPUs get.
+        only: names of topics and exercises; empty means the whole course.
 
     Raises:
         UserError: the checks cannot be collected.
@@ -67,19 +69,25 @@ def verify_course(
         for defect in defects:
             report(defect)
         return
+    chosen = course.select(only)
+    topics = [
+        msgspec.structs.replace(topic, exercises=exercises)
+        for topic in course.topics
+        if (exercises := tuple(one for one in topic.exercises if one.full_name in chosen))
+    ]
     control, process = start_host()
     host = HostClient(control, process, Limits())
 
     def verify(judge: Judge) -> None:
         host.finish_preparing()
-        for topic in course.topics:
+        for topic in topics:
             for defect in _defects(TopicEvidence(course, topic, judge), progress):
                 report(defect)
 
     try:
-        host.prepare(hidden_paths(course), course.preload(topic.name for topic in course.topics), devices, course.kit)
+        host.prepare(hidden_paths(course), course.preload(topic.name for topic in topics), devices, course.kit)
         devices_kit.choose(devices)
-        with_judge(course, host, verify)
+        with_judge(course, host, verify, exercises=chosen)
     finally:
         host.close()
 

@@ -219,3 +219,11 @@ def test_a_kit_that_imports_answers_is_refused_line_by_line(tmp_path: Path) -> N
         file = course / "kit" / f"{name}.py"
         line = len(file.read_text().splitlines())
         assert defect.startswith(f"{file}:{line}: the kit imports `solutions.layers`: "), defect
+
+
+def test_only_what_is_named_is_looked_at() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "grader", "verify", "gram"], cwd=REPO, capture_output=True, text=True, check=True
+    )
+    assert {line.partition(":")[0] for line in done.stderr.splitlines()} == {"tensor_ops"}
+    assert done.stdout == "the course is sound\n"
