@@ -22,6 +22,7 @@ from grader.judge import explain, hooks, run
 from grader.judge.check import Check, Trace
 from grader.judge.desk import Desk
 from grader.judge.hooks import CheckHooks
+from grader.judge.needs import unmet
 from grader.results import CheckResult
 
 T = TypeVar("T")
@@ -78,6 +79,8 @@ class CollectedChecks:
 
     def run(self, check: Check, desk: Desk) -> tuple[CheckResult, Trace]:
         """Runs one check against a submission, with pytest's own set-up and tear-down of its fixtures."""
+        if reason := unmet(check.item, ()):
+            return _skipped(check, reason)
         if _needs_no_fixtures(check.item):
             return _run_directly(check, desk)
         return self._session.run(check, desk)
@@ -178,7 +181,12 @@ def _run_directly(check: Check, desk: Desk) -> tuple[CheckResult, Trace]:
 def _needs_no_fixtures(item: pytest.Function) -> bool:
     params = set(item.callspec.params) if hasattr(item, "callspec") else set()
     marks = {mark.name for mark in item.iter_markers()}
-    return set(item.fixturenames) <= {"submission"} | params and marks <= {"exercise", "parametrize", "hypothesis"}
+    return set(item.fixturenames) <= {"submission"} | params and marks <= {
+        "exercise",
+        "needs",
+        "parametrize",
+        "hypothesis",
+    }
 
 
 def _skipped(check: Check, reason: str) -> tuple[CheckResult, Trace]:
