@@ -17,6 +17,7 @@ from grader.intake.submission import Submission
 from grader.judge import cause as causes
 from grader.judge import explain
 from grader.judge.check import Trace
+from grader.judge.flags import flags_of_results
 from grader.judge.misconceptions import MisconceptionRecords, Replacements, RunCheck, files_with_misconceptions
 from grader.judge.needs import Assessment
 from grader.judge.points import meets_needs, with_points
@@ -101,6 +102,7 @@ class Judge:
             max=sum(result.max for result in results),
             exercises=tuple(results),
             sandbox=self.host.layers,
+            flags=tuple(flags_of_results(results)),
         )
 
     def _grade_topic(
