@@ -15,6 +15,7 @@ from typing import Final
 
 from grader.border.failures import one_line
 from grader.intake.topics import parse
+from grader.judge.constant_text import constant_text
 from grader.results import Flag
 
 MOST_FLAGS: Final = 20
@@ -124,12 +125,14 @@ class _File:
             case ast.Name(id="__builtins__"):
                 yield "uses __builtins__"
             case ast.Constant(value=str(text)):
-                if _HIDDEN_ATTRIBUTE.fullmatch(text) or _PLACES.search(text):
+                if _is_telling(text):
                     yield f"names {text[:60]!r}"
             case ast.FunctionDef(name=name) if _HIDDEN_ATTRIBUTE.fullmatch(name):
                 yield f"defines {name}"
             case ast.Call():
                 yield from self._call(node)
+        if not isinstance(node, ast.Constant) and (spelt := constant_text(node)) and _is_telling(spelt):
+            yield f"spells {spelt[:60]!r}"
         for target in _targets(node):
             yield from self._replaces(target)
 
@@ -146,13 +149,13 @@ class _File:
         name = self._dotted(node.func).removeprefix("builtins.")
         first, other = (*node.args, None, None)[:2]
         if name in _RUNS_TEXT and first is not None:
-            text = _constant(first)
+            text = constant_text(first)
             if text is None:
                 yield f"{name} of text that is made up"
             else:
                 yield from (f"{name}: {what}" for _, what in _File(self._unneeded).look(text))
         elif name in ("__import__", "importlib.import_module") and first is not None:
-            module = _constant(first)
+            module = constant_text(first)
             if module is None:
                 yield "imports a module whose name is made up"
             elif self._is_unneeded(module):
@@ -164,7 +167,7 @@ class _File:
 
     def _by_name(self, function: str, owner: str, attribute: ast.expr) -> Iterator[str]:
         """An attribute by its name: ``getattr(sys, "mod" + "ules")``."""
-        name = _constant(attribute)
+        name = constant_text(attribute)
         if name is not None and _is_unneeded_name(f"{owner}.{name}"):
             yield f"uses {owner}.{name}"
         if function in ("setattr", "delattr") and self._is_guarded(owner):
@@ -232,9 +235,8 @@ def _is_unneeded_name(name: str) -> bool:
     return _UNNEEDED_NAME.fullmatch(name) is not None
 
 
-def _constant(node: ast.expr) -> str | None:
-    """The text of a constant; None where it is not one."""
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+def _is_telling(text: str) -> bool:
+    return bool(_HIDDEN_ATTRIBUTE.fullmatch(text) or _PLACES.search(text))
 
 
 def _targets(node: ast.AST) -> list[ast.expr]:

@@ -94,6 +94,7 @@ def watch(descriptor: int, files: Collection[str]) -> Callable[[], None]:
     write, getframe = os.write, sys._getframe
     standard = sysconfig.get_path("stdlib") + os.sep
     packages = os.sep + "site-packages" + os.sep
+    inspecting = standard + "inspect.py"
     events, places, unneeded = dict(_EVENTS), _PLACES, _UNNEEDED
     seen: set[tuple[str, str, int]] = set()
     busy: list[bool] = []
@@ -146,7 +147,8 @@ def watch(descriptor: int, files: Collection[str]) -> Callable[[], None]:
             frame = getframe(1)
             direct = event in ("exec", "compile", "sys._getframe", "object.__getattr__", "object.__setattr__")
             name = frame.f_code.co_filename
-            if direct and name not in own and not (name.startswith("<") and not name.startswith("<frozen")):
+            is_text = name.startswith("<") and not name.startswith("<frozen")
+            if direct and name not in own and name != inspecting and not is_text:
                 return
             found = students_frame(frame)
             if found is not None:
@@ -186,7 +188,9 @@ def _namespaces() -> dict[str, dict[str, object]]:
             module, _, attribute = name.rpartition(".")
             value = vars(sys.modules[module]).get(attribute) if module in sys.modules else None
         if value is not None:
-            found[name] = dict(vars(value))
+            # What a class inherits counts: a method of its own would take its place.
+            bases = reversed(value.__mro__) if isinstance(value, type) else (value,)
+            found[name] = {key: held for base in bases for key, held in vars(base).items()}
     return found
 
 
