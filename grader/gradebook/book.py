@@ -22,6 +22,7 @@ import msgspec
 from grader.course.due import NOT_DUE, LatePolicy
 from grader.errors import UserError
 from grader.gradebook import reading
+from grader.gradebook.lateness import is_claim
 from grader.gradebook.records import Override, Row, Run
 from grader.gradebook.schema import DamagedGradebook, connect, file_errors, set_aside
 from grader.intake.submission import Submission
@@ -195,6 +196,12 @@ class Gradebook:
         """The results of a run (None: the last that is not a trial), reused ones too, in order of names."""
         with file_errors(self.path):
             yield from reading.rows(self._db, run)
+
+    def in_time_by_file_time(self, run: int | None = None) -> list[str]:
+        """The submissions of a run (None: the last that is not a trial) that only file times say came in time."""
+        with file_errors(self.path):
+            policy = reading.late_policy(self._db, run)
+        return [row.result.submission for row in self.results(run) if is_claim(row.arrival, policy)]
 
     def runs(self) -> Iterator[Run]:
         """Every run and how far it came, the first one first."""

@@ -51,6 +51,9 @@ def status_lines(out: Path, *, notes: bool) -> Iterator[str]:
                 yield f"override: {_override_line(given, row)}"
             if notes:
                 yield from (f"note: {row.result.submission}: {note}" for note in row.notes)
+        if claims := book.in_time_by_file_time():
+            those = counted(len(claims), "submission")
+            yield f"in time: {those} by file times alone, which students can set (see: --roster)"
         yield f"gradebook: {book.path}"
 
 

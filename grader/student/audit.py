@@ -18,7 +18,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import sysconfig
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -92,7 +91,7 @@ def watch(descriptor: int, files: Collection[str]) -> Callable[[], None]:
     """
     own = frozenset(files)
     write, getframe = os.write, sys._getframe
-    standard = sysconfig.get_path("stdlib") + os.sep
+    standard = os.path.dirname(os.__file__) + os.sep
     packages = os.sep + "site-packages" + os.sep
     inspecting = standard + "inspect.py"
     events, places, unneeded = dict(_EVENTS), _PLACES, _UNNEEDED

@@ -16,6 +16,7 @@ from grader.gradebook import VERSION, DamagedGradebook, Gradebook, Override, com
 from grader.gradebook.lateness import lateness
 from grader.gradebook.schema import VERSION_1
 from grader.intake.submission import Arrival, Note, Submission
+from grader.reports.status import status_lines
 from grader.results import CheckResult, ExerciseResult, SubmissionResult, VerdictKind
 
 REPO = Path(__file__).resolve().parent.parent.parent
@@ -183,6 +184,24 @@ def test_lateness_of_unknown_length_costs_nothing_and_says_so() -> None:
     late = lateness(Arrival(late=True), LatePolicy(DUE, 0.1))
     assert late is not None and (late.days, late.penalty) == (None, 0.0) and "no penalty" in str(late)
     assert lateness(Arrival(), LatePolicy(DUE, 0.1)) is None
+
+
+@pytest.mark.parametrize(
+    ("by", "came", "words"),
+    [
+        ("file time", "2026-09-30T12:00:00+00:00", "in time: 1 submission by file times alone, which students can set"),
+        ("file time", "2026-11-09T12:00:00+00:00", "late by its file time, which its owner can set: "),
+        ("roster", "2026-09-30T12:00:00+00:00", ""),
+        ("roster", "2026-11-09T12:00:00+00:00", "late by its roster: "),
+    ],
+)
+def test_a_time_that_the_student_can_set_is_called_a_claim(tmp_path: Path, by: str, came: str, words: str) -> None:
+    with Gradebook.open(tmp_path / "gradebook.sqlite") as book:
+        run = start(book, late=LatePolicy(DUE, 0.01))
+        book.record_arrival(run, Submission("ann", {}, (), Arrival(submitted=came, by=by)), "d")
+        book.record(run, result("ann"), "d", 0.1)
+    lines = [line for line in status_lines(tmp_path, notes=False) if "in time" in line or "late" in line]
+    assert words in lines[0] if words else not lines, lines
 
 
 def test_late_work_is_shown_beside_the_score(tmp_path: Path) -> None:
