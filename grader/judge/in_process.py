@@ -57,7 +57,8 @@ class LocalDesk:
 
     shrinks_failures = True
     wants_trace_only = False
-    can_send_ahead = False  # a call in this process needs no message
+    learns_plans = False  # a call in this process needs no message
+    is_final = True
 
     def __init__(self, folder: Path, topic: str, kit: Kit | None = None) -> None:
         self._folder = folder
@@ -67,23 +68,28 @@ class LocalDesk:
 
     def channel(self) -> Channel:
         if self._channel is None:
-            return self.fresh_channel()
+            self._channel = self._fresh_channel()
         self._channel.restart()
         return self._channel
 
-    def fresh_channel(self) -> Channel:
+    def renew_time(self) -> None:
+        """There is no limit here."""
+
+    def _fresh_channel(self) -> Channel:
         path = (self._folder / f"{self._topic}.py").resolve()
         module = load_module(self._topic, path)
         files = frozenset(str(file) for file in path.parent.glob("*.py"))
         service = Service(module, files, modules={**in_student_process.MODULES, **load(self._kit)})
-        self._channel = Channel(LocalTransport(service), self._kit.name if self._kit else "")
-        return self._channel
+        return Channel(LocalTransport(service), self._kit.name if self._kit else "")
 
     def send_ahead(self, requests: list[bytes]) -> bool:
         return False
 
     def end_process(self) -> None:
         self._channel = None
+
+    def end_worlds(self) -> None:
+        """There are none."""
 
     def take_prints(self) -> str:
         return ""
@@ -148,7 +154,7 @@ class LocalDesks:
         if check.exercise not in self._desks:
             desk = SubmissionDesk(self._folder, topic, self._course)
             try:
-                desk.fresh_channel()
+                desk.channel()
             except BaseException as error:
                 service = Service(ModuleType(topic), frozenset({str((self._folder / f"{topic}.py").resolve())}))
                 failure = import_raised(service.describe(error))
