@@ -24,6 +24,7 @@ from grader.border.messages import Imported, SetUp, Start
 from grader.border.output import flush_output, use_output
 from grader.border.service import WRONG_ANSWERS, Service
 from grader.sandbox import kernel
+from grader.testkit.marking import misconception
 
 DUMP_SIGNAL: Final = signal.SIGUSR1
 """Makes a student process write where it is, to a descriptor of its own."""
@@ -101,6 +102,8 @@ def _import(
         flush_output()
         frames.send(calls, wire.pack(reporter.describe(error)))
         return None
+    for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):
+        signal.setitimer(timer, 0)  # one that was set at import would end some exercise, by chance
     return Service(module, files, overlay, modules)
 
 
@@ -108,15 +111,20 @@ def hide_grader(kit: Mapping[str, ModuleType]) -> None:
     """Takes the grader and the course's kit out of ``sys.modules``: what is patched there has no effect on them.
 
     Where a module defines classes, one with these alone takes its place: pickling an object looks its class up there.
+    So does one for ``grader.testkit`` with the mark of wrong answers, which does nothing.
     """
-    kept = {*kit, "grader.testkit.models", "grader.testkit.recipes"}
-    for name in [name for name in sys.modules if name in kit or name == "grader" or name.startswith("grader.")]:
-        module = sys.modules.pop(name)
-        if name in kept:
-            stand_in = ModuleType(name)
-            own = {key: value for key, value in vars(module).items() if getattr(value, "__module__", "") == name}
-            vars(stand_in).update({key: value for key, value in own.items() if isinstance(value, type)})
-            sys.modules[name] = stand_in
+    hidden = {
+        name: sys.modules.pop(name)
+        for name in list(sys.modules)
+        if name in kit or name == "grader" or name.startswith("grader.")
+    }
+    for name in {*kit, "grader", "grader.testkit", "grader.testkit.models", "grader.testkit.recipes"} & hidden.keys():
+        own = {key: value for key, value in vars(hidden[name]).items() if getattr(value, "__module__", "") == name}
+        sys.modules[name] = ModuleType(name)
+        sys.modules[name].__path__ = []
+        vars(sys.modules[name]).update({key: value for key, value in own.items() if isinstance(value, type)})
+    if "grader.testkit" in hidden:
+        vars(sys.modules["grader.testkit"])["misconception"] = misconception
 
 
 def _uncover_own_files(kit: Mapping[str, ModuleType], files: set[str]) -> None:
