@@ -17,7 +17,7 @@ import torch
 from grader.border.bounds import MAX_DEPTH, MAX_INTEGER_BITS, MAX_KEYS, MAX_NODES, Budget, WireError
 from grader.border.frames import MAX_PAYLOAD
 from grader.border.nodes import has_more_nodes
-from grader.border.tensors import decode_tensor, encode_tensor
+from grader.border.tensors import Memory, decode_tensor, encode_tensor
 
 T = TypeVar("T")
 Tree: TypeAlias = Any
@@ -50,14 +50,41 @@ def encode(value: object, other: Other, budget: Budget | None = None, depth: int
     return other(value) if encoder is None else encoder(value, other, budget or Budget(), depth)
 
 
-def decode(tree: Tree, other: Other, depth: int = 0) -> object:
+class Reading:
+    """What is needed while a tree is decoded.
+
+    Args:
+        other: gives the object for a tag that this module does not know (handles, references).
+        budget: counts what the decoded values hold; one for all values of a message.
+        memory: where tensors lie, if not in memory of their own.
+    """
+
+    __slots__ = ("budget", "memory", "other")
+
+    def __init__(self, other: Other, budget: Budget | None = None, memory: Memory | None = None) -> None:
+        self.other = other
+        self.budget = budget or Budget()
+        self.memory = memory
+
+
+def decode(tree: Tree, other: Other, budget: Budget | None = None) -> object:
     """The value of a tree; the inverse of `encode`.
 
     Args:
         other: gives the object for a tag that this module does not know (handles, references).
+        budget: of which the value takes its part; one of its own when left out.
 
     Raises:
-        WireError: if the tree is malformed.
+        WireError: if the tree is malformed, or goes over the budget.
+    """
+    return read(tree, Reading(other, budget))
+
+
+def read(tree: Tree, reading: Reading, depth: int = 0) -> object:
+    """Like `decode`, for several trees of one message.
+
+    Raises:
+        WireError: as in `decode`.
     """
     if type(tree) is not list:
         if type(tree) not in _SCALARS:
@@ -68,7 +95,7 @@ def decode(tree: Tree, other: Other, depth: int = 0) -> object:
     if depth > MAX_DEPTH + 2:
         raise WireError(f"nested more than {MAX_DEPTH} levels deep")
     decoder = _DECODERS.get(tree[0])
-    return other(tree) if decoder is None else decoder(tree, other, depth)
+    return reading.other(tree) if decoder is None else decoder(tree, reading, depth)
 
 
 def pack(tree: Tree) -> bytes:
@@ -189,32 +216,33 @@ _ENCODERS: Final[dict[type, Callable[[Any, Other, Budget, int], Tree]]] = {
 """By exact type: a subclass is not a value."""
 
 
-def _decode_list(tree: list[Tree], other: Other, depth: int) -> list[object]:
+def _decode_list(tree: list[Tree], reading: Reading, depth: int) -> list[object]:
     depth += 1
-    return [item if type(item) in _SCALARS else decode(item, other, depth) for item in tree[1:]]
+    reading.budget.take(len(tree))
+    return [item if type(item) in _SCALARS else read(item, reading, depth) for item in tree[1:]]
 
 
-def _decode_tuple(tree: list[Tree], other: Other, depth: int) -> tuple[object, ...]:
-    return tuple(_decode_list(tree, other, depth))
+def _decode_tuple(tree: list[Tree], reading: Reading, depth: int) -> tuple[object, ...]:
+    return tuple(_decode_list(tree, reading, depth))
 
 
-def _decode_size(tree: list[Tree], other: Other, depth: int) -> torch.Size:
+def _decode_size(tree: list[Tree], reading: Reading, depth: int) -> torch.Size:
     if not all(type(size) is int and 0 <= size < 1 << 62 for size in tree[1:]):
         raise WireError("a malformed shape")
     return torch.Size(tree[1:])
 
 
-def _decode_dict(tree: list[Tree], other: Other, depth: int) -> dict[object, object]:
+def _decode_dict(tree: list[Tree], reading: Reading, depth: int) -> dict[object, object]:
     if len(tree) > 2 * MAX_KEYS + 1:
         raise WireError(f"a dict of more than {MAX_KEYS} entries")
-    items = _decode_list(tree, other, depth)
+    items = _decode_list(tree, reading, depth)
     try:
         return dict(zip(items[::2], items[1::2], strict=True))
     except (TypeError, ValueError) as error:
         raise WireError("a malformed dict") from error
 
 
-def _decode_int(tree: list[Tree], other: Other, depth: int) -> int:
+def _decode_int(tree: list[Tree], reading: Reading, depth: int) -> int:
     match tree:
         case [_, str(digits)] if len(digits) < 1100:
             try:
@@ -224,21 +252,21 @@ def _decode_int(tree: list[Tree], other: Other, depth: int) -> int:
     raise WireError("a malformed integer")
 
 
-def _decode_complex(tree: list[Tree], other: Other, depth: int) -> complex:
+def _decode_complex(tree: list[Tree], reading: Reading, depth: int) -> complex:
     match tree:
         case [_, float(real), float(imaginary)]:
             return complex(real, imaginary)
     raise WireError("a malformed complex number")
 
 
-def _decode_dtype(tree: list[Tree], other: Other, depth: int) -> torch.dtype:
+def _decode_dtype(tree: list[Tree], reading: Reading, depth: int) -> torch.dtype:
     match tree:
         case [_, str(name)] if name in _ALL_DTYPES:
             return _ALL_DTYPES[name]
     raise WireError("an unknown dtype")
 
 
-def _decode_device(tree: list[Tree], other: Other, depth: int) -> torch.device:
+def _decode_device(tree: list[Tree], reading: Reading, depth: int) -> torch.device:
     match tree:
         case [_, str(name)] if len(name) < 32:
             try:
@@ -248,11 +276,11 @@ def _decode_device(tree: list[Tree], other: Other, depth: int) -> torch.device:
     raise WireError("an unknown device")
 
 
-def _decode_tensor(tree: list[Tree], other: Other, depth: int) -> torch.Tensor:
-    return decode_tensor(tree)
+def _decode_tensor(tree: list[Tree], reading: Reading, depth: int) -> torch.Tensor:
+    return decode_tensor(tree, reading.budget, reading.memory)
 
 
-_DECODERS: Final[dict[str, Callable[[list[Tree], Other, int], object]]] = {
+_DECODERS: Final[dict[str, Callable[[list[Tree], Reading, int], object]]] = {
     "T": _decode_tensor,
     "l": _decode_list,
     "t": _decode_tuple,
@@ -263,4 +291,4 @@ _DECODERS: Final[dict[str, Callable[[list[Tree], Other, int], object]]] = {
     "y": _decode_dtype,
     "v": _decode_device,
 }
-"""By tag; a tag that is not here is for `other`."""
+"""By tag; a tag that is not here is for `Reading.other`."""

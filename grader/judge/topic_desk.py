@@ -109,7 +109,7 @@ class TopicDesk:
         if self._exercise is None:
             raise SubmissionCrashed("ended the process that had imported it")
         self._set_deadline(self._exercise)
-        self._channel = Channel(self._exercise, self._course.kit.name if self._course.kit else "")
+        self._channel = Channel(self._exercise, self._course.kit.name if self._course.kit else "", self._exercise.arena)
         return self._channel
 
     def _set_deadline(self, exercise: ExerciseProcess) -> None:

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final, Protocol
 
+from grader.border.arena import Arena
 from grader.border.failures import BadReply, SubmissionCrashed, SubmissionTimeout
 from grader.border.frames import BrokenFrame, FrameReader, frame
 from grader.border.messages import SourceLine
@@ -45,13 +46,15 @@ class ExerciseProcess:
     Attributes:
         deadline: when the time of the running check is over, on the monotonic clock.
         alive: whether the process may still answer.
+        arena: the memory shared with the process.
         stopped_at: where a call was that ran out of time, innermost line first; empty until then.
     """
 
-    def __init__(self, topic: Parent, sock: socket.socket, prints: Prints) -> None:
+    def __init__(self, topic: Parent, sock: socket.socket, prints: Prints, arena: Arena) -> None:
         self._topic = topic
         self._sock = sock
         self._prints = prints
+        self.arena = arena
         self.kept: dict[str, object] = {}
         self._replies = FrameReader()
         self._plan: list[bytes] = []
@@ -204,6 +207,7 @@ class ExerciseProcess:
         self.alive = False
         self._sock.close()
         self._prints.close()
+        self.arena.close()
         if hung:
             self._topic.sweep()
         self._topic.collect_ending()

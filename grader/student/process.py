@@ -21,6 +21,7 @@ from types import ModuleType
 from typing import Final
 
 from grader.border import frames, wire
+from grader.border.arena import Arena
 from grader.border.frames import FrameReader
 from grader.border.messages import Ended, Imported, ReadyForCalls, SetUp, StartExercise
 from grader.border.output import flush_output, use_output
@@ -61,15 +62,16 @@ def serve_topic(control: socket.socket, testkit: Mapping[str, ModuleType], kit: 
     imported = set(os.listdir(folder))
     while True:
         payload, descriptors = frames.receive_with_descriptors(control)
-        if payload is None or len(descriptors) != 2:
+        if payload is None or len(descriptors) != 3:
             return
         start: StartExercise = wire.unpack(payload, StartExercise)
         process = os.fork()
         if not process:
             control.close()
-            calls, output = descriptors
+            calls, output, shared = descriptors
             overlay = {name: getattr(wrong, other) for name, other in start.bindings} if wrong else {}
-            _serve_exercise(socket.socket(fileno=calls), output, Service(module, files, overlay, modules))
+            service = Service(module, files, overlay, modules, Arena.attach(shared))
+            _serve_exercise(socket.socket(fileno=calls), output, service)
         for descriptor in descriptors:
             os.close(descriptor)
         code = _wait_for(process)

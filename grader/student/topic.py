@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from grader.border import frames, wire
+from grader.border.arena import Arena
 from grader.border.bounds import WireError
 from grader.border.failures import OUT_OF_MEMORY, SubmissionCrashed, SubmissionTimeout, import_raised, is_out_of_memory
 from grader.border.frames import BrokenFrame
@@ -85,19 +86,21 @@ class TopicProcess:
             return None
         ours, theirs = socket.socketpair()
         prints = Prints(self.host.limits.print_bytes)
+        arena = Arena.create()
         self._ending_read = False
         now = time.monotonic()
         try:
             with theirs:
                 start = wire.pack(StartExercise(list(bind)))
-                frames.send_with_descriptors(self._sock, start, [theirs.fileno(), prints.writer])
+                frames.send_with_descriptors(self._sock, start, [theirs.fileno(), prints.writer, arena.descriptor])
             prints.close_writer()
             receive(ours, min(now + START_SECONDS, max(self._until, now + REAP_SECONDS)), prints, ReadyForCalls)
         except (OSError, SubmissionTimeout, SubmissionCrashed, WireError, BrokenFrame):
             ours.close()
             prints.close()
+            arena.close()
             return None
-        return ExerciseProcess(self, ours, prints)
+        return ExerciseProcess(self, ours, prints, arena)
 
     def why_it_ended(self) -> str:
         """How the exercise's process ended, in words; completes "your code …".
