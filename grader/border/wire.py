@@ -1,15 +1,17 @@
 """The data-only format that crosses the border between judge and student process.
 
 A value becomes a tree of MessagePack scalars and tagged arrays. Only exact built-in types, tensors, dtypes and
-devices are values; everything else is a *handle*. Must never pickle, evaluate or call anything that comes with a
+devices are values, and what torch and the standard library derive from dict, list and tuple, which crosses as the
+plain type; everything else is a *handle*. Must never pickle, evaluate or call anything that comes with a
 value, and must never trust a length, a shape or a tag that it reads.
 """
 
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import msgspec
 import torch
@@ -45,6 +47,8 @@ def encode(value: object, other: Other, budget: Budget | None = None, depth: int
     if kind in _SELF_ENCODED:
         return value
     encoder = _ENCODERS.get(kind)
+    if encoder is None and (same := plain(value)) is not value:
+        value, encoder = same, _ENCODERS[type(same)]
     if depth > MAX_DEPTH and kind is not int:
         raise WireError(f"nested more than {MAX_DEPTH} levels deep")
     return other(value) if encoder is None else encoder(value, other, budget or Budget(), depth)
@@ -65,6 +69,25 @@ class Reading:
         self.other = other
         self.budget = budget or Budget()
         self.memory = memory
+
+
+def plain(value: object) -> object:
+    """A dict, list or tuple that is an instance of a class of torch's or the standard library's: as the plain type.
+
+    ``OrderedDict``, ``torch.Size``, ``torch.return_types.max``, a named tuple of torch's. Of a submission's own class
+    the value itself. Runs no method of the object's class.
+    """
+    kind = type(value)
+    if kind in _ENCODERS or not issubclass(kind, (dict, list, tuple)):
+        return value
+    module = getattr(kind, "__module__", None)
+    if type(module) is not str or module.partition(".")[0] not in _LIBRARIES:
+        return value
+    if isinstance(value, dict):
+        return dict(dict.items(value))
+    if isinstance(value, list):
+        return list.__getitem__(value, _ALL)
+    return tuple.__getitem__(cast("tuple[object, ...]", value), _ALL)
 
 
 def decode(tree: Tree, other: Other, budget: Budget | None = None) -> object:
@@ -198,7 +221,9 @@ def _encode_tensor(value: torch.Tensor, other: Other, budget: Budget, depth: int
 
 
 _SELF_ENCODED: Final = frozenset({type(None), bool, float})
-_SEQUENCE_TAGS: Final[dict[type, str]] = {list: "l", tuple: "t", torch.Size: "z"}
+_SEQUENCE_TAGS: Final[dict[type, str]] = {list: "l", tuple: "t"}
+_ALL: Final = slice(None)
+_LIBRARIES: Final = sys.stdlib_module_names | {"torch"}
 _ENCODERS: Final[dict[type, Callable[[Any, Other, Budget, int], Tree]]] = {
     int: _encode_int,
     str: _encode_str,
@@ -207,13 +232,12 @@ _ENCODERS: Final[dict[type, Callable[[Any, Other, Budget, int], Tree]]] = {
     torch.nn.Parameter: _encode_tensor,
     list: _encode_sequence,
     tuple: _encode_sequence,
-    torch.Size: _encode_sequence,
     dict: _encode_dict,
     complex: _encode_complex,
     torch.dtype: _encode_dtype,
     torch.device: _encode_device,
 }
-"""By exact type: a subclass is not a value."""
+"""By exact type: a subclass is not a value, unless `plain` makes one of it."""
 
 
 def _decode_list(tree: list[Tree], reading: Reading, depth: int) -> list[object]:
@@ -224,12 +248,6 @@ def _decode_list(tree: list[Tree], reading: Reading, depth: int) -> list[object]
 
 def _decode_tuple(tree: list[Tree], reading: Reading, depth: int) -> tuple[object, ...]:
     return tuple(_decode_list(tree, reading, depth))
-
-
-def _decode_size(tree: list[Tree], reading: Reading, depth: int) -> torch.Size:
-    if not all(type(size) is int and 0 <= size < 1 << 62 for size in tree[1:]):
-        raise WireError("a malformed shape")
-    return torch.Size(tree[1:])
 
 
 def _decode_dict(tree: list[Tree], reading: Reading, depth: int) -> dict[object, object]:
@@ -284,7 +302,6 @@ _DECODERS: Final[dict[str, Callable[[list[Tree], Reading, int], object]]] = {
     "T": _decode_tensor,
     "l": _decode_list,
     "t": _decode_tuple,
-    "z": _decode_size,
     "d": _decode_dict,
     "i": _decode_int,
     "c": _decode_complex,

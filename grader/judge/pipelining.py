@@ -16,7 +16,7 @@ from grader.border.arena import Sent
 from grader.border.arguments import passed_by
 from grader.border.messages import Exchange
 
-_TAGS = frozenset({"l", "t", "d", "z", "i", "c", "y", "v", "ok"})
+_TAGS = frozenset({"l", "t", "d", "i", "c", "y", "v", "ok"})
 
 MOST_RIGHT_RECORDS: Final = 32
 """Digests of right records that a check remembers: right answers differ from each other in their last bits only."""
