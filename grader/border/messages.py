@@ -30,7 +30,7 @@ class Request(_Message, frozen=True):
 
 
 FORGET: Final = Request("forget", [], [])
-"""Drops all handles; its reply is `Returned` with None."""
+"""Drops all handles; its reply is `Returned` with the place of the next tensor in the arena."""
 
 
 class Returned(_Message, frozen=True, tag="ok"):

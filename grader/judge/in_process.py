@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from grader.border.arena import Arena
 from grader.border.failures import import_raised
 from grader.border.proxies import Call, Channel
 from grader.border.service import Service
@@ -79,8 +80,10 @@ class LocalDesk:
         path = (self._folder / f"{self._topic}.py").resolve()
         module = load_module(self._topic, path)
         files = frozenset(str(file) for file in path.parent.glob("*.py"))
-        service = Service(module, files, modules={**in_student_process.MODULES, **load(self._kit)})
-        return Channel(LocalTransport(service), self._kit.name if self._kit else "")
+        arena = Arena.local()
+        modules = {**in_student_process.MODULES, **load(self._kit)}
+        service = Service(module, files, modules=modules, arena=arena)
+        return Channel(LocalTransport(service), self._kit.name if self._kit else "", arena)
 
     def send_ahead(self, requests: list[bytes]) -> bool:
         return False

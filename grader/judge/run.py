@@ -98,7 +98,9 @@ def _run_example(
 ) -> Failure | None:
     """Runs the check's body on one example."""
     try:
+        channel.begin_example(check.may_change)
         check.body(**{**fixtures, "submission": SubmissionProxy(channel)}, **example)
+        channel.check_arguments()
     except (AssertionError, SubmissionRaised) as failure:
         return failure.with_traceback(None)  # a traceback would keep all that the submission sent in memory
     except pytest.fail.Exception as error:
@@ -146,6 +148,8 @@ def _is_right_again(check: Check, desk: Desk, channel: Channel) -> bool:
     if not check.plan.requests or not desk.send_ahead(check.plan.requests):
         return False
     if not check.plan.is_right(channel.transport.take_ahead()):
+        return False
+    if channel.arguments is not None and not (check.may_change or channel.arguments.are_kept(check.plan.passed)):
         return False
     channel.transport.drop_ahead()
     return True

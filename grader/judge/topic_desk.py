@@ -145,7 +145,8 @@ class TopicDesk:
             raise SubmissionCrashed("cannot be imported a second time")
         assert self._process is not None
         if self._channel is None:
-            self._channel = Channel(self._process, self._course.kit.name if self._course.kit else "")
+            kit = self._course.kit.name if self._course.kit else ""
+            self._channel = Channel(self._process, kit, self._process.arena)
         self.renew_time()
         self._answered = self._answered or any(answered(exchange.reply) for exchange in self._channel.record[-1:])
         self._channel.restart()

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from grader.border import frames, wire
+from grader.border.arena import Arena
 from grader.border.bounds import WireError
 from grader.border.failures import OUT_OF_MEMORY, SubmissionCrashed, SubmissionTimeout
 from grader.border.frames import BrokenFrame
@@ -99,6 +100,7 @@ class LeaderClient:
         prints = Prints(self._host.limits.print_bytes)
         errors = prints if afresh else Prints(self._host.limits.print_bytes)
         dumps = Prints(DUMP_BYTES)
+        arena = Arena.create() if afresh else None
         try:
             with theirs:
                 roles = {
@@ -107,6 +109,8 @@ class LeaderClient:
                     "errors": errors.writer if errors is not prints else os.dup(prints.writer),
                     "dumps": dumps.writer,
                 }
+                if arena is not None:
+                    roles["arena"] = arena.descriptor
                 bindings = None if self.bindings is None else list(self.bindings)
                 order = Start(self._count, [*roles], imports, afresh, bindings)
                 try:
@@ -121,10 +125,12 @@ class LeaderClient:
             ours.close()
             for pipe in (prints, errors, dumps):
                 pipe.close()
+            if arena is not None:
+                arena.close()
             raise
         below = process_tree.descendants(self.process)
         pid = process_tree.find_by_inner_id(below, inner) or -1
-        return StudentProcess(self, self._count, pid, ours, prints, errors, dumps)
+        return StudentProcess(self, self._count, pid, ours, prints, errors, dumps, arena)
 
     def keep_files(self) -> None:
         """What is in the work folder now stays when it is tidied."""

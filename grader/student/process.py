@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import Final, NoReturn
 
 from grader.border import frames, wire
+from grader.border.arena import Arena
 from grader.border.frames import FrameReader
 from grader.border.messages import Imported, SetUp, Start
 from grader.border.output import flush_output, use_output
@@ -41,7 +42,7 @@ def live(
     """The whole life of a student process, from its fork on.
 
     Args:
-        descriptors: ``calls``, ``prints``, ``errors`` and ``dumps``.
+        descriptors: ``calls``, ``prints``, ``errors`` and ``dumps``; ``arena``, where tensors are watched.
         folder: the work folder, where the submission's files are.
         modules: the modules whose functions a check may run here, by name.
         kit: those of them that are the course's own.
@@ -52,8 +53,9 @@ def live(
         use_output(descriptors["prints"], descriptors["errors"])
         faulthandler.register(DUMP_SIGNAL, file=descriptors["dumps"], all_threads=False)
         calls = socket.socket(fileno=descriptors["calls"])
+        arena = Arena.attach(descriptors["arena"]) if "arena" in descriptors else None
         if order.imports:
-            service = _import(calls, order, setup, folder, modules, kit)
+            service = _import(calls, order, setup, folder, modules, kit, arena)
         else:
             service = Service(ModuleType("outside"), frozenset(), modules=modules)
         flush_output()
@@ -84,6 +86,7 @@ def _import(
     folder: Path,
     modules: Mapping[str, ModuleType],
     kit: Mapping[str, ModuleType],
+    arena: Arena | None,
 ) -> Service | None:
     """Imports the submission; None when that raised, which has been sent then."""
     files = frozenset(str(folder / name) for name in setup.files)
@@ -104,7 +107,7 @@ def _import(
         return None
     for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):
         signal.setitimer(timer, 0)  # one that was set at import would end some exercise, by chance
-    return Service(module, files, overlay, modules)
+    return Service(module, files, overlay, modules, arena)
 
 
 def hide_grader(kit: Mapping[str, ModuleType]) -> None:

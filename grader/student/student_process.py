@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from grader.border import wire
+from grader.border.arena import Arena
 from grader.border.bounds import WireError
 from grader.border.failures import (
     OUT_OF_MEMORY,
@@ -73,11 +74,20 @@ class StudentProcess:
     Attributes:
         deadline: when the time of the running check is over.
         alive: whether the process may still answer.
+        arena: the memory shared with the process, if any.
         stopped_at: where a call was that ran out of time, innermost line first; empty until then.
     """
 
     def __init__(
-        self, team: Team, number: int, pid: int, sock: socket.socket, prints: Prints, errors: Prints, dumps: Prints
+        self,
+        team: Team,
+        number: int,
+        pid: int,
+        sock: socket.socket,
+        prints: Prints,
+        errors: Prints,
+        dumps: Prints,
+        arena: Arena | None,
     ) -> None:
         self._team = team
         self.number = number
@@ -86,6 +96,7 @@ class StudentProcess:
         self._prints = prints
         self._errors = errors
         self._dumps = dumps
+        self.arena = arena
         self._replies = FrameReader()
         self._plan: list[bytes] = []
         self._planned = 0
@@ -337,6 +348,8 @@ class StudentProcess:
         self._sock.close()
         for pipe in (self._prints, self._errors, self._dumps):
             pipe.close()
+        if self.arena is not None:
+            self.arena.close()
 
     def _others(self) -> list[StudentProcess]:
         return [*self._further, *([self._outside] if self._outside else [])]

@@ -57,15 +57,6 @@ def cut_to_whole_numbers(values: Any) -> Tensor:
 
 @misconception(
     "describe",
-    tell="The shape you return is a torch.Size. It prints and compares like a tuple, but it is a different class. "
-    "Return a plain tuple.",
-)
-def shape_stays_torch_size(x: Tensor) -> tuple[Any, ...]:
-    return x.dim(), x.shape, x.dtype
-
-
-@misconception(
-    "describe",
     tell="You return the shape as a list. Return a tuple.",
 )
 def shape_as_list(x: Tensor) -> tuple[Any, ...]:
