@@ -5,7 +5,10 @@ Makes no verdict: every verdict comes from a worker. Never grades again what the
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
 
 from grader.course import Course, content_hash
 from grader.course.due import LatePolicy, read_due, read_penalty
@@ -51,6 +54,7 @@ class ClassGrading:
         """
         self._class = class_settings
         self._fail_under = settings.fail_under
+        self._seed = settings.seed
         self._course = Course.load(settings.course)
         self._course_hash = content_hash(self._course)
         self._options = worker_options(self._course, settings, settings.names)
@@ -64,7 +68,10 @@ class ClassGrading:
             UserError: no such submissions, or an unusable gradebook, roster or cluster.
         """
         sources = self._find()
-        with self._graders() as graders, self._open_gradebook() as book:
+        with contextlib.ExitStack() as opened:
+            book = opened.enter_context(self._open_gradebook())
+            self._options = msgspec.structs.replace(self._options, seed=self._seed_of(book))
+            graders = opened.enter_context(self._graders())
             run = self._start_run(book, expected=len(sources))
             if self._grade_new(sources, graders, book, run):
                 done = sum(1 for _ in book.results(run))
@@ -102,6 +109,12 @@ class ClassGrading:
                 f"the gradebook was damaged; it is kept as {book.set_aside}, and a new one begins: all is graded again"
             )
         return book
+
+    def _seed_of(self, book: Gradebook) -> int:
+        """The gradebook's own seed, unless one was given. That of a trial is not kept: later runs are no trials."""
+        if self._class.trial and self._seed is not None:
+            return self._seed
+        return book.keep_seed(self._seed)
 
     def _start_run(self, book: Gradebook, expected: int) -> int:
         return book.start_run(

@@ -16,6 +16,7 @@ import pytest
 
 from grader.cli.options import size
 from grader.course import Course
+from grader.gradebook import Gradebook
 from grader.grading import worker_process
 from grader.grading.exit_codes import exit_code
 from grader.grading.local_workers import LocalWorkers
@@ -187,6 +188,9 @@ def test_class_is_graded_recorded_resumed_and_the_same_again(tmp_path: Path) -> 
 
     second = grader(*arguments)
     assert second.stdout.count("unchanged") == 3 and (out / "results.jsonl").read_bytes() == lines
+    with Gradebook.open(out / "gradebook.sqlite") as book:
+        assert {run.seed for run in book.runs()} == {book.seed} and book.seed
+        assert f"seed of the next run: {book.seed} " in grader("status", "--out", out).stdout
 
     again = grader(*arguments, "--again")
     assert "unchanged" not in again.stdout and (out / "results.jsonl").read_bytes() == lines
