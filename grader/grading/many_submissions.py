@@ -5,7 +5,6 @@ Makes no verdict: every verdict comes from a worker. Never grades again what the
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
@@ -68,10 +67,9 @@ class ClassGrading:
             UserError: no such submissions, or an unusable gradebook, roster or cluster.
         """
         sources = self._find()
-        with contextlib.ExitStack() as opened:
-            book = opened.enter_context(self._open_gradebook())
+        with self._graders() as graders, self._open_gradebook() as book:
             self._options = msgspec.structs.replace(self._options, seed=self._seed_of(book))
-            graders = opened.enter_context(self._graders())
+            graders.use_seed(self._options.seed)
             run = self._start_run(book, expected=len(sources))
             if self._grade_new(sources, graders, book, run):
                 done = sum(1 for _ in book.results(run))
@@ -133,6 +131,8 @@ class ClassGrading:
         with StopOnInterrupt(graders.stop) as signals, progress(len(sources)) as advance:
             for graded in graders.grade_all(self._new(sources, graders, book, run, advance)):
                 book.record(run, graded.result, graded.digest, graded.seconds)
+                if graded.fault:
+                    print_note(f"{graded.result.submission}: the grader itself failed: {graded.fault}")
                 advance()
         return signals.interrupted
 

@@ -7,6 +7,7 @@ process: to record all calls, which misconceptions are compared with, and to fin
 from __future__ import annotations
 
 import contextlib
+import traceback
 from collections.abc import Iterator
 from typing import Any, cast
 
@@ -74,6 +75,7 @@ def _run_example(
         return None
     except Exception as error:
         # Either the answer is of a kind that the check does not expect, or the check itself is wrong.
+        traceback.clear_frames(error.__traceback__)  # What the check held may be all the memory that the judge may use.
         if not channel.record or desk.reference_also_fails(check, fixtures):
             raise CheckFault from error
         unusable = AssertionError(f"this answer cannot be used: {type(error).__name__}: {error}")
