@@ -57,6 +57,14 @@ def _note(row: Row, notes: NoteList) -> None:
     for note in row.notes:
         notes.add(f"{name}: {note}", urgent=row.result.score == 0)
     for exercise in row.result.exercises:
+        for check in exercise.checks:
+            if check.cause and check.cause.kind == "judge_ended":
+                ended = "the grader's own process ended more than once at this exercise, which earns nothing"
+                notes.add(f"{name}: {exercise.name}: {ended}: have a look at the code", urgent=True)
+                break
+            if check.cause and check.cause.kind == "grader_fault" and check.cause.stage == "check":
+                what = f"check {check.name} ended in an error: {check.message}"
+                notes.add(f"{name}: {exercise.name}: {what}", urgent=True)
         # Its points leave the total, and a submission can cause that on purpose: the instructor has to look at it.
         if any(check.cause and check.cause.kind == "not_simulated" for check in exercise.checks):
             skipped = f"{exercise.name} was skipped for what it uses: have a look at the code"

@@ -16,6 +16,7 @@ from grader.intake.submission import Submission
 from grader.judge import cause as causes
 from grader.judge import explain
 from grader.judge.check import Trace
+from grader.judge.marks import Place, mark_on
 from grader.judge.misconceptions import MisconceptionRecords, Replacements, RunChecks, files_with_misconceptions
 from grader.judge.points import meets_needs, with_points
 from grader.judge.session import CollectedChecks, with_collected_checks
@@ -110,6 +111,9 @@ class Judge:
         if file not in submission.files:
             note = next(iter(submission.notes_on(file)), "")
             return self._all_not_passed(exercises, causes.missing_file(topic.name, note))
+        self.checks.began(Place(topic.name))
+        if mark := mark_on(Place(topic.name), self.checks.marks):
+            return self._all_not_passed(exercises, mark.cause)
         results: list[ExerciseResult] = []
         with self.desk(topic.name, submission.files) as desk:
             if desk.import_failure is not None:

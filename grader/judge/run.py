@@ -7,6 +7,7 @@ misconceptions are compared with, and then a smaller example is looked for. Else
 from __future__ import annotations
 
 import contextlib
+import traceback
 from collections.abc import Iterator
 from typing import Any
 
@@ -109,6 +110,7 @@ def _run_example(
         return None
     except Exception as error:
         # Either the answer is of a kind that the check does not expect, or the check itself is wrong.
+        traceback.clear_frames(error.__traceback__)  # What the check held may be all the memory that the judge may use.
         if not channel.record or desk.reference_also_fails(check, fixtures):
             raise CheckFault from error
         unusable = AssertionError(f"this answer cannot be used: {type(error).__name__}: {error}")
