@@ -38,8 +38,8 @@ from grader.border.transport import Transport
 from grader.border.wire import Tree
 from grader.text import with_article
 
-_SIMULATING: Final = b"grader.testkit.devices"
-"""Part of every request that uses simulated devices."""
+_SIMULATING: Final = "grader.testkit.devices"
+"""The module whose functions simulate devices."""
 MAX_RECEIVED_BYTES: Final = 64 << 20
 """Bytes that one check may receive."""
 MAX_KEPT_BYTES: Final = 1 << 20
@@ -54,12 +54,14 @@ class Channel:
         last: the call to show when a check fails; None before the first.
         kit: the name of the course's kit, whose functions a check may pass; empty when it has none.
         arguments: the tensors that were passed to submitted code, if the transport shares memory with it.
+        simulates: whether the check has used simulated devices.
     """
 
     def __init__(self, transport: Transport, kit: str = "", arena: Arena | None = None) -> None:
         self.transport = transport
         self.kit = kit
         self.arguments = None if arena is None else WatchedArguments(arena)
+        self.simulates = False
         self.record: list[Exchange] = []
         self.last: Call | None = None
         self._received = 0
@@ -71,6 +73,7 @@ class Channel:
             self.arguments.restart(reply)
         self.record = []
         self.last = None
+        self.simulates = False
         self._received = 0
 
     def request(
@@ -124,7 +127,7 @@ class Channel:
                 return value
             case Raised(kind):
                 error = exception_of(reply)
-                if kind == "NotSimulated" and any(_SIMULATING in exchange.request for exchange in self.record):
+                if kind == "NotSimulated" and self.simulates:
                     raise not_simulated(error)
                 raise error
             case Missing(name):
@@ -149,6 +152,7 @@ class Channel:
             if module.startswith("grader.testkit.") or (self.kit and home == self.kit):
                 if name is None or "." in name:
                     raise TypeError(f"`{name}` cannot be run there: it is not at the top of {module}")
+                self.simulates = self.simulates or module == _SIMULATING
                 return ["r", module, name]
         raise TypeError(
             f"a check cannot pass {with_article(type(value).__name__)} to a submission: "

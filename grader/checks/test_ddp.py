@@ -10,9 +10,21 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from grader.testkit import Submission, assert_close, assert_equal, assert_that, counted, exercise, probes, recipes
+from grader.testkit import (
+    Submission,
+    assert_close,
+    assert_equal,
+    assert_that,
+    counted,
+    exercise,
+    needs,
+    probes,
+    recipes,
+)
 from grader.testkit import ranks as r
 from kit import distributed as d
+
+pytestmark = needs("ranks")
 
 ADDRESS = ("MASTER_ADDR", "MASTER_PORT")
 
@@ -21,6 +33,7 @@ ADDRESS = ("MASTER_ADDR", "MASTER_PORT")
 
 
 @exercise("ddp.read_env")
+@needs()
 @pytest.mark.parametrize("numbers", [(3, 1, 4), (0, 0, 2), (11, 3, 16)])
 def test_what_torchrun_says(submission: Submission, numbers: tuple[int, int, int]) -> None:
     """Rank, local rank and world size come from RANK, LOCAL_RANK and WORLD_SIZE, in this order, as ints."""
@@ -30,6 +43,7 @@ def test_what_torchrun_says(submission: Submission, numbers: tuple[int, int, int
 
 
 @exercise("ddp.read_env")
+@needs()
 def test_a_process_on_its_own(submission: Submission) -> None:
     """Without these variables the result is rank 0, local rank 0, world size 1."""
     assert_equal(submission.read_env({"HOME": "/home/me"}), (0, 0, 1))
@@ -39,6 +53,7 @@ def test_a_process_on_its_own(submission: Submission) -> None:
 
 
 @exercise("ddp.choose_backend")
+@needs()
 @pytest.mark.parametrize("device", ["cuda", "cpu", "mps", "xpu"])
 @pytest.mark.parametrize("system", ["Linux", "Windows", "Darwin"])
 def test_backend_for(submission: Submission, device: str, system: str) -> None:

@@ -18,6 +18,7 @@ from grader.judge import explain
 from grader.judge.check import Trace
 from grader.judge.marks import Place, mark_on
 from grader.judge.misconceptions import MisconceptionRecords, Replacements, RunChecks, files_with_misconceptions
+from grader.judge.needs import Assessment
 from grader.judge.points import meets_needs, with_points
 from grader.judge.session import CollectedChecks, with_collected_checks
 from grader.judge.topic_desk import TopicDesk
@@ -83,6 +84,7 @@ class Judge:
         self.checks = checks
         self._topics = topics
         self._names_misconceptions = names_misconceptions
+        self._assessment = Assessment(course, checks, lambda: host.layers)
         self.misconceptions = MisconceptionRecords(course, self._misconceptions_runner)
 
     def grade(self, submission: Submission) -> SubmissionResult:
@@ -161,6 +163,9 @@ class Judge:
         traces: dict[str, Trace] = {}
         timeout: Cause | None = None
         for check in self.checks.of(exercise):
+            if reason := self._assessment.reason(check):
+                results.append(explain.result(check.name, causes.not_assessed(reason)))
+                continue
             if timeout is None and desk.is_out_of_time:
                 timeout = causes.topic_timeout(desk.seconds)
             if timeout is not None:
@@ -213,7 +218,9 @@ class Judge:
         return [self._not_passed(exercise, cause) for exercise in exercises]
 
     def _not_passed(self, exercise: Exercise, cause: Cause) -> ExerciseResult:
-        """The result of an exercise none of whose checks could run, for one cause."""
-        return with_points(
-            exercise, [explain.result(check.name, cause) for check in self.checks.of(exercise.full_name)]
-        )
+        """The result of an exercise none of whose checks could run; those that are not assessed here stay so."""
+        results = []
+        for check in self.checks.of(exercise.full_name):
+            reason = self._assessment.reason(check)
+            results.append(explain.result(check.name, causes.not_assessed(reason) if reason else cause))
+        return with_points(exercise, results)

@@ -88,7 +88,7 @@ def _result(
     if not desk.is_final:
         return CheckResult(name=check.name, verdict="failed"), Trace("failed")
     if isinstance(failure, NotSimulatedHere):
-        return explain.result(check.name, causes.not_simulated(failure)), Trace("skipped")
+        return explain.result(check.name, causes.not_simulated(failure)), Trace("failed")
     if _is_unwritten(failure):
         return explain.result(check.name, causes.unwritten(check, failure)), Trace("failed")
     return _diagnose(check, desk, channel, fixtures, failure, exchanges, running)
@@ -108,7 +108,10 @@ def _run_example(
         return AssertionError(str(error))
     except UnsatisfiedAssumption:
         return None
-    except Exception as error:
+    except (Exception, pytest.skip.Exception) as error:
+        if isinstance(error, pytest.skip.Exception) and not channel.record:
+            raise
+        # A skip after that could be what the submission wanted.
         # Either the answer is of a kind that the check does not expect, or the check itself is wrong.
         traceback.clear_frames(error.__traceback__)  # What the check held may be all the memory that the judge may use.
         if not channel.record or desk.reference_also_fails(check, fixtures):
@@ -185,8 +188,9 @@ def _diagnose(
     kind = _failure_kind(first)
     try:
         desk.renew_time()
-        if any(isinstance(failure, NotSimulatedHere) for failure in running):
-            return CheckResult(name=check.name, verdict="skipped"), Trace("skipped")
+        for failure in running:
+            if isinstance(failure, NotSimulatedHere):
+                return explain.result(check.name, causes.not_simulated(failure)), Trace("failed")
         if found is not None and desk.shrinks_failures and generated.is_property(check.item.obj):
 
             def attempt(example: Example) -> bool:
