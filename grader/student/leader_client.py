@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -16,7 +17,7 @@ from grader.border.failures import OUT_OF_MEMORY, SubmissionCrashed, SubmissionT
 from grader.border.frames import BrokenFrame
 from grader.border.messages import Ended, Forked, FromLeader, Keep, SetUp, Start, Stop, Tidied, Tidy
 from grader.sandbox import process_tree
-from grader.student.client import HostClient
+from grader.student.client import HostClient, HostGone
 from grader.student.prints import Prints, receive
 from grader.student.student_process import DUMP_BYTES, StudentProcess
 
@@ -73,7 +74,11 @@ class LeaderClient:
         return self._host.layers
 
     def start_afresh(self) -> StudentProcess:
-        """Ends every process but the leader, makes the work folder new, and starts a process that imports the topic."""
+        """Ends every process but the leader, makes the work folder new, and starts a process that imports the topic.
+
+        Raises:
+            HostGone: not even a new leader can do it.
+        """
         if "pid-namespace" not in self.layers:
             self._host.sweep(self._number)
         try:
@@ -81,7 +86,10 @@ class LeaderClient:
         except LeaderGone:
             self.close()
             self._open()
+        try:
             return self._start(imports=True, afresh=True)
+        except LeaderGone as error:
+            raise HostGone("no student process can be started") from error
 
     def start(self, *, imports: bool = True) -> StudentProcess:
         """Starts a further process.
@@ -133,8 +141,9 @@ class LeaderClient:
         return StudentProcess(self, self._count, pid, ours, prints, errors, dumps, arena)
 
     def keep_files(self) -> None:
-        """What is in the work folder now stays when it is tidied."""
-        self._send(Keep())
+        """What is in the work folder now stays when it is tidied; nothing happens where the leader has gone."""
+        with contextlib.suppress(LeaderGone):
+            self._send(Keep())
 
     def tidy(self) -> None:
         """Removes what calls have left in the work folder.
