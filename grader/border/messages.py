@@ -31,6 +31,8 @@ class Request(_Message, frozen=True):
 
 FORGET: Final = Request("forget", [], [])
 """Drops all handles; its reply is `Returned` with the place of the next tensor in the arena."""
+RUN_OF_RANKS: Final = "ranks"
+"""The operation that stands for a whole run of ranks in a check's record; no process is ever sent it."""
 
 
 class Returned(_Message, frozen=True, tag="ok"):

@@ -327,3 +327,9 @@ def channel_of(function: RemoteFunction) -> Channel:
 def call_of(function: RemoteFunction, args: tuple[object, ...], kwargs: dict[str, object]) -> Call:
     """A call of a function, for messages; `Channel.request` fills in its result."""
     return Call(function._name, args, kwargs)
+
+
+def packed_values(channel: Channel, *values: object) -> list[Tree]:
+    """Trees of values and functions as a request to any process of the submission holds them; handles are not known
+    there."""
+    return [wire.encode(value, channel._reference) for value in values]

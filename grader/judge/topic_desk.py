@@ -125,8 +125,8 @@ class TopicDesk:
         process = self._process
         if is_right and process is not None and process.alive:
             with contextlib.suppress(LeaderGone):
+                self._leader.tidy()
                 if not self._leader.has_left_something(process, self._threads):
-                    self._leader.tidy()
                     self._is_fresh = False
                     return
         self.end_process()

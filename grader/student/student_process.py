@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import select
 import socket
 import time
 from collections import deque
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Final, Protocol
 
 from grader.border import wire
@@ -35,6 +37,7 @@ from grader.border.messages import (
 from grader.border.transport import Activity, PlanLeft, Process
 from grader.sandbox import process_tree
 from grader.student.clock import Deadline
+from grader.student.one_at_a_time import one_at_a_time
 from grader.student.prints import Prints
 
 DUMP_SECONDS: Final = 2.0
@@ -106,6 +109,7 @@ class StudentProcess:
         self._further: list[StudentProcess] = []
         self._outside: StudentProcess | None = None
         self._is_imported = False
+        self._printed = ""
         self.kept: dict[str, object] = {}
         self.deadline = Deadline(0.0)
         self.alive = True
@@ -288,8 +292,17 @@ class StudentProcess:
         )
 
     def take_prints(self) -> str:
-        """What was printed since last asked."""
-        return self._prints.take()
+        """What was printed since last asked, by ranks last."""
+        text, self._printed = self._prints.take() + self._printed, ""
+        return text
+
+    def add_prints(self, text: str) -> None:
+        """Adds what further processes have printed to what is shown to the student."""
+        self._printed += text
+
+    def own_network(self) -> AbstractContextManager[None]:
+        """Keeps others of this user from opening ports meanwhile, where the sandbox has no network of its own."""
+        return contextlib.nullcontext() if "net-namespace" in self.layers else one_at_a_time()
 
     # ---------------------------------------------------------------- several processes at a time
 
