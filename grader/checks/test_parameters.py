@@ -80,7 +80,7 @@ SIZES = {"n": st.integers(1, 5), "num_inputs": st.integers(1, 6), "num_outputs":
 @given(**SIZES)
 def test_forward_gives_raw_logits(submission: Submission, n: int, num_inputs: int, num_outputs: int, seed: int) -> None:
     """The output is computed from the numbers that the parameters hold, with ReLU between the layers and nothing after
-    the last one; the first k of .layers give what is there after k layers."""
+    the last one; .layers, called one after another or all at once, give the same."""
     x, weights = 2 * recipes.normal((n, num_inputs), seed), drawn_weights(num_inputs, num_outputs, seed)
     submission.there(probes.start_global, seed)
     model = submission.NeuralNetwork(num_inputs, num_outputs)
@@ -89,8 +89,10 @@ def test_forward_gives_raw_logits(submission: Submission, n: int, num_inputs: in
     found, _ = submission.there(parameters.with_weights, model, weights, x, weight)
     expected = outputs_of_layers(x, weights)
     assert_close(found, expected[-1], rtol=1e-3, atol=1e-4)
-    found = submission.there(parameters.first_layers, model.layers, x)
-    assert_close(found, [*expected], rtol=1e-3, atol=1e-4, what="the outputs of .layers[:1], .layers[:2] and so on")
+    found = submission.there(parameters.outputs_on_the_way, model.layers, x)
+    assert_close(
+        found, [*expected, expected[-1]], rtol=1e-3, atol=1e-4, what="the outputs of each of .layers, and of all"
+    )
 
 
 @exercise("parameters.NeuralNetwork")

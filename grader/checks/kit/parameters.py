@@ -115,9 +115,12 @@ def with_weights(model: nn.Module, weights: Sequence[Tensor], x: Tensor, weight:
     return out.detach().clone(), grads
 
 
-def first_layers(layers: nn.Sequential, x: Tensor) -> list[Tensor]:
-    """What the first layer gives, the first two, and so on, each as a slice of ``layers``."""
-    return [layers[: count + 1](x).detach() for count in range(len(layers))]
+def outputs_on_the_way(layers: nn.Sequential, x: Tensor) -> list[Tensor]:
+    """What the first layer gives, then the second for that, and so on; at the end, what ``layers`` gives for ``x``."""
+    outputs = [x]
+    for layer in layers:
+        outputs.append(layer(outputs[-1].clone()).detach())  # a copy: a ReLU may work in place
+    return [*outputs[1:], layers(x).detach()]
 
 
 def gradients_by_name(model: nn.Module, seed: int) -> dict[str, Tensor | None]:
