@@ -52,17 +52,20 @@ def amp(submission: Submission, seed: int, steps: int, *, stale: bool = True, ba
         recipes.optimizer(made, momentum=0.5),
     )
     scaler, scaler_here = submission.there(checklist.scaler, **scaling), checklist.scaler(**scaling)
+    found, expected = [], []
     for step, (x, y) in enumerate(recipes.batches([6] * steps, seed=seed)):
         x = x * (math.inf if step == bad else 3)
-        found = submission.amp_step(model, x, y, optimizer, scaler, "cpu")
+        found.append(submission.amp_step(model, x, y, optimizer, scaler, "cpu"))
         reference.zero_grad()
         with torch.autocast("cpu"):
             loss = F.cross_entropy(made(x), y)
         scaler_here.scale(loss).backward()
         scaler_here.step(reference)
         scaler_here.update()
-        assert_close(found, loss.item(), rtol=1e-5, what="the loss")
-    assert_close(submission.there(probes.weights, model), probes.weights(made), rtol=1e-4, what="the parameters")
+        expected.append(loss.item())
+    weights = submission.there(probes.weights, model)
+    assert_close(found, expected, rtol=1e-5, what="the loss of each step")
+    assert_close(weights, probes.weights(made), rtol=1e-4, what="the parameters")
     assert_equal(
         submission.there(checklist.scaler_state, scaler),
         checklist.scaler_state(scaler_here),
