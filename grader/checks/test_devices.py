@@ -35,6 +35,8 @@ CPU = torch.device("cpu")
 PLACES = ["cpu", "cuda:0", "cuda:1"]
 SEEDS = st.integers(0, 1 << 16)
 TWICE = settings(max_examples=2)
+LR = 0.13
+"""A learning rate that nobody would write by themselves."""
 
 
 def on_machine(submission: Submission, gpus: int, mps: bool = False) -> None:
@@ -59,6 +61,7 @@ def test_the_name_of_any_gpu(submission: Submission, gpus: int) -> None:
     """The result is the torch.device of CUDA GPU i (i is 0 by default), even if the machine does not have that GPU."""
     on_machine(submission, gpus)
     assert_equal(submission.gpu(), torch.device("cuda", 0))
+    assert_equal(submission.gpu(i=2), torch.device("cuda", 2), what="gpu(i=2)")
     assert_equal(
         [submission.gpu(i) for i in range(12)], [torch.device("cuda", i) for i in range(12)], what="gpu(0) to (11)"
     )
@@ -376,7 +379,7 @@ def check_trained(submission: Submission, model: Any, losses: Any, expected: tup
 
 
 def trained_here(
-    kind: str, loader: Any, epochs: int = 1, lr: float = 0.1, seed: int = 1
+    kind: str, loader: Any, epochs: int = 1, lr: float = LR, seed: int = 1
 ) -> tuple[nn.Module, list[float]]:
     """The model after plain SGD on the CPU, and the loss of each batch."""
     model = recipes.model(kind, seed)
@@ -393,7 +396,7 @@ def test_one_epoch_of_sgd(submission: Submission, kind: str, device: str, seed: 
     """The loss of every batch and the weights at the end are those of plain SGD, and the model ends on the device."""
     on_machine(submission, 2)
     model = submission.there(recipes.with_stale_grads, submission.there(recipes.model, kind, seed))
-    losses = submission.train_on(model, submission.there(recipes.loader, 11, 4, seed), torch.device(device), 0.1)
+    losses = submission.train_on(model, submission.there(recipes.loader, 11, 4, seed), torch.device(device), LR)
     assert_equal(set(submission.there(devices.device_map, model).values()), {device}, what="where the model is")
     check_trained(submission, model, losses, trained_here(kind, recipes.loader(11, 4, seed), seed=seed))
 
@@ -404,7 +407,7 @@ def test_one_epoch_of_sgd(submission: Submission, kind: str, device: str, seed: 
 def test_one_pass_through_the_loader(submission: Submission, sizes: list[int], seed: int) -> None:
     """One epoch is one pass: a loader that gives other batches in each pass is asked once."""
     model = submission.there(recipes.model, "mlp", seed)
-    losses = submission.train_on(model, submission.there(moving.passes, sizes, seed), CPU, 0.1)
+    losses = submission.train_on(model, submission.there(moving.passes, sizes, seed), CPU, LR)
     check_trained(submission, model, losses, trained_here("mlp", moving.passes(sizes, seed), seed=seed))
 
 
@@ -417,7 +420,7 @@ def test_no_graphs_are_kept(submission: Submission, device: str, amount: int, se
     graph in memory, and changes its logits then, gives the same losses."""
     on_machine(submission, 1)
     model = submission.there(moving.graph_counting, "mlp", seed, float(amount))
-    losses = submission.train_on(model, submission.there(recipes.loader, 12, 2, seed), torch.device(device), 0.1)
+    losses = submission.train_on(model, submission.there(recipes.loader, 12, 2, seed), torch.device(device), LR)
     _, expected = trained_here("mlp", recipes.loader(12, 2, seed), seed=seed)
     what = "the losses, which are others if graphs of earlier batches are still in memory (detach what you keep)"
     assert_close(losses, expected, rtol=1e-4, atol=1e-5, what=what)
@@ -432,7 +435,7 @@ def test_everything_moves_once(submission: Submission, count: int, batch_size: i
     model = submission.there(recipes.model, "mlp", 1)
     loader = submission.there(recipes.loader, count, batch_size, seed)
     try:
-        submission.train_on(model, loader, torch.device("cuda", 1), 0.1)
+        submission.train_on(model, loader, torch.device("cuda", 1), LR)
     except SubmissionRaised:
         submission.there(devices.transfers)  # for the record: mistakes differ in what had moved
         raise
@@ -453,7 +456,7 @@ def test_one_synchronisation(submission: Submission, count: int, before: int, af
     model = submission.there(recipes.model, "mlp", 1)
     loader = submission.there(recipes.loader, 2 * count, 2, 5)
     submission.there(moving.read_back, before)
-    losses = submission.train_on(model, loader, torch.device("cuda", 0), 0.1)
+    losses = submission.train_on(model, loader, torch.device("cuda", 0), LR)
     submission.there(moving.read_back, after)
     assert_equal(len(losses), count, what="how many losses there are")
     waits = submission.there(devices.syncs)
@@ -493,8 +496,8 @@ def test_fits(submission: Submission, device: str, epochs: int, seed: int) -> No
     on_machine(submission, 2)
     trainer = submission.DeviceTrainer(torch.device(device))
     model = submission.there(recipes.with_stale_grads, submission.there(recipes.model, "mlp", seed))
-    losses = trainer.fit(model, submission.there(recipes.loader, 7, 3, seed), epochs, 0.2)
-    check_trained(submission, model, losses, trained_here("mlp", recipes.loader(7, 3, seed), epochs, 0.2, seed))
+    losses = trainer.fit(model, submission.there(recipes.loader, 7, 3, seed), epochs, LR)
+    check_trained(submission, model, losses, trained_here("mlp", recipes.loader(7, 3, seed), epochs, LR, seed))
 
 
 @exercise("devices.DeviceTrainer")
@@ -503,8 +506,8 @@ def test_fits(submission: Submission, device: str, epochs: int, seed: int) -> No
 def test_each_epoch_is_a_pass_of_its_own(submission: Submission, sizes: list[int], epochs: int, seed: int) -> None:
     """Each epoch is one more pass through the loader, which may give other batches then."""
     model = submission.there(recipes.model, "mlp", seed)
-    losses = submission.DeviceTrainer(CPU).fit(model, submission.there(moving.passes, sizes, seed), epochs, 0.2)
-    check_trained(submission, model, losses, trained_here("mlp", moving.passes(sizes, seed), epochs, 0.2, seed))
+    losses = submission.DeviceTrainer(CPU).fit(model, submission.there(moving.passes, sizes, seed), epochs, LR)
+    check_trained(submission, model, losses, trained_here("mlp", moving.passes(sizes, seed), epochs, LR, seed))
 
 
 @exercise("devices.DeviceTrainer")
@@ -530,8 +533,8 @@ def test_a_subclass_prepares_batches_its_way(submission: Submission, device: str
     trainer = submission.there(moving.stretching, submission.DeviceTrainer, torch.device(device))
     model = submission.there(recipes.model, "mlp", seed)
     batches = recipes.batches([4, 3], seed=seed)
-    losses = trainer.fit(model, [{"x": x, "y": y} for x, y in batches], 2, 0.2)
-    check_trained(submission, model, losses, trained_here("mlp", [(2 * x, y) for x, y in batches], 2, 0.2, seed))
+    losses = trainer.fit(model, [{"x": x, "y": y} for x, y in batches], 2, LR)
+    check_trained(submission, model, losses, trained_here("mlp", [(2 * x, y) for x, y in batches], 2, LR, seed))
 
 
 @exercise("devices.DeviceTrainer")
@@ -542,9 +545,9 @@ def test_a_subclass_prepares_models_its_way(submission: Submission, seed: int) -
     on_machine(submission, 1)
     trainer = submission.there(moving.rescaling, submission.DeviceTrainer, torch.device("cuda", 0))
     batches = recipes.batches([4, 3], seed=seed)
-    losses = trainer.fit(submission.there(recipes.model, "mlp", seed), batches, 2, 0.2)
+    losses = trainer.fit(submission.there(recipes.model, "mlp", seed), batches, 2, LR)
     scaled = moving.Rescaled(recipes.model("mlp", seed))
-    optimizer = torch.optim.SGD(scaled.parameters(), lr=0.2)
+    optimizer = torch.optim.SGD(scaled.parameters(), lr=LR)
     expected = [loss for _ in range(2) for loss in reference.train(scaled, batches, optimizer)[0]]
     assert_close(losses, expected, rtol=1e-4, atol=1e-5, what="the losses")
 

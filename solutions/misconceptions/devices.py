@@ -901,6 +901,15 @@ def losses_after_the_steps(model: nn.Module, loader: Iterable[Any], device: torc
     return torch.stack(losses).tolist()
 
 
+@misconception("train_on", tell="The learning rate that was given is not used.")
+def trains_at_a_rate_of_its_own(
+    model: nn.Module, loader: Iterable[Any], device: torch.device, lr: float
+) -> list[float]:
+    model = model.to(device)
+    optimizer = _sgd(model, 0.1)
+    return torch.stack([_step(model, x.to(device), y.to(device), optimizer) for x, y in loader]).tolist()
+
+
 # ---------------------------------------------------------------- DeviceTrainer
 
 
@@ -1092,6 +1101,12 @@ class TrainerWithMomentum(_Trainer):
                 features, labels = self.prepare_batch(batch)
                 losses.append(_step(model, features, labels, optimizer))
         return torch.stack(losses).tolist()
+
+
+@misconception("DeviceTrainer", name="a_rate_of_its_own", tell="The learning rate that was given is not used.")
+class ARateOfItsOwn(_Trainer):
+    def fit(self, model: nn.Module, loader: Iterable[Any], epochs: int, lr: float) -> list[float]:
+        return super().fit(model, loader, epochs, 0.1)
 
 
 # ---------------------------------------------------------------- loader_for

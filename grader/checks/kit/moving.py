@@ -7,6 +7,7 @@ or import anything but torch, the standard library and the testkit.
 from __future__ import annotations
 
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
@@ -34,6 +35,7 @@ _NESTS: Final[dict[str, Callable[[Tensor, Tensor], Any]]] = {
     "deep": lambda x, y: {"a": [x, {"b": (y, Pair([x], None))}], "c": Pair(y, {"d": x})},
     "others": lambda x, y: {"x": x, "ids": ["one", 2, 3.5, None], "flag": True, "none": [], "empty": ({}, ())},
     "nothing": lambda x, y: ["text", 7, None],
+    "ordered": lambda x, y: OrderedDict(y=[y], x=OrderedDict(x=x)),
     "odd shapes": lambda x, y: [x[0, 0].clone(), x[:0], {"none": y[:0], "flags": y > 0}],
 }
 NESTS: Final = tuple(_NESTS)
