@@ -90,6 +90,10 @@ def assert_only_appeared(submission: Submission) -> None:
         "came from another folder" not in found,
         "the file was written in another folder: on another disk it could not be renamed to `path` in one step",
     )
+    assert_that(
+        found.count("appeared") < 2,
+        "another file was at `path` in between: at every moment it should be the old one, or all of the new one",
+    )
     assert_that("lost" not in found, "the folder of `path` was replaced by another one")
 
 
@@ -332,7 +336,7 @@ def start(there: Any, kind: str, optimizer: str, seed: int, device: str = "cpu")
     made = there(resuming.optimizer, model, optimizer)
     there(probes.start_global, seed)
     there(resuming.train, model, made, 3)
-    there(resuming.set_lr, made, 0.05)
+    there(resuming.scale_lr, made, 0.5)
     return model, made
 
 

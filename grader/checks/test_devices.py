@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
@@ -470,6 +470,25 @@ def test_one_synchronisation(submission: Submission, count: int, before: int, af
     )
 
 
+def assert_nothing_left(submission: Submission) -> None:
+    """Fails if a default of torch has been changed and not changed back."""
+    expected = {
+        "device of a new tensor": "cpu",
+        "dtype of a new tensor": torch.float32,
+        "gradients are recorded": True,
+    }
+    assert_equal(submission.there(moving.defaults), expected, what="torch's defaults afterwards")
+
+
+@exercise("devices.train_on")
+def test_training_leaves_torchs_defaults(submission: Submission) -> None:
+    """Afterwards new tensors are made where they were made before, and gradients are recorded."""
+    on_machine(submission, 1)
+    loader = submission.there(recipes.loader, 4, 2, 1)
+    submission.train_on(submission.there(recipes.model, "mlp", 1), loader, torch.device("cuda", 0), LR)
+    assert_nothing_left(submission)
+
+
 # ---------------------------------------------------------------- DeviceTrainer
 
 
@@ -508,6 +527,27 @@ def test_each_epoch_is_a_pass_of_its_own(submission: Submission, sizes: list[int
     model = submission.there(recipes.model, "mlp", seed)
     losses = submission.DeviceTrainer(CPU).fit(model, submission.there(moving.passes, sizes, seed), epochs, LR)
     check_trained(submission, model, losses, trained_here("mlp", moving.passes(sizes, seed), epochs, LR, seed))
+
+
+@exercise("devices.DeviceTrainer")
+@TWICE
+@given(seed=SEEDS)
+def test_each_fit_begins_anew(submission: Submission, seed: int) -> None:
+    """A second fit of the same trainer trains its own model, and returns its own losses."""
+    trainer = submission.DeviceTrainer(CPU)
+    for turn in range(2):
+        model, loader = submission.there(recipes.model, "mlp", seed + turn), recipes.batches([3, 2], seed=seed)
+        losses = trainer.fit(model, loader, 2, LR)
+        check_trained(submission, model, losses, trained_here("mlp", loader, 2, LR, seed + turn))
+
+
+@exercise("devices.DeviceTrainer")
+def test_fitting_leaves_torchs_defaults(submission: Submission) -> None:
+    """After fit new tensors are made where they were made before, and gradients are recorded."""
+    on_machine(submission, 1)
+    trainer = submission.DeviceTrainer(torch.device("cuda", 0))
+    trainer.fit(submission.there(recipes.model, "mlp", 1), submission.there(recipes.loader, 4, 2, 1), 1, LR)
+    assert_nothing_left(submission)
 
 
 @exercise("devices.DeviceTrainer")
@@ -556,7 +596,9 @@ def test_a_subclass_prepares_models_its_way(submission: Submission, seed: int) -
 
 
 @exercise("devices.loader_for")
-@pytest.mark.parametrize(("device", "gpus"), [("cpu", 0), ("cpu", 2), ("cuda", 1), ("cuda:1", 2), ("mps", 0)])
+@pytest.mark.parametrize(
+    ("device", "gpus"), [("cpu", 0), ("cpu", 2), ("cuda", 1), ("cuda:1", 2), ("cuda:6", 8), ("mps", 0)]
+)
 def test_pinned_for_cuda_only(submission: Submission, device: str, gpus: int) -> None:
     """The loader pins memory for CUDA devices, whatever their index, and for no other device."""
     on_machine(submission, gpus)
@@ -568,7 +610,9 @@ def test_pinned_for_cuda_only(submission: Submission, device: str, gpus: int) ->
 
 
 @exercise("devices.loader_for")
-@pytest.mark.parametrize(("count", "batch_size"), [(12, 3), (7, 3), (5, 1), (3, 8)])
+@settings(max_examples=5)
+@example(count=7, batch_size=3)
+@given(count=st.integers(1, 20), batch_size=st.integers(1, 8))
 def test_loads_every_row(submission: Submission, count: int, batch_size: int) -> None:
     """In each pass the batches have the size that was passed, but for a shorter last one, and contain every row of the
     dataset once, features with their own labels."""
@@ -614,6 +658,9 @@ def test_the_best_after_a_warm_up(submission: Submission, repeats: int | None) -
     args = () if repeats is None else (repeats,)
     found = submission.there(clock.timed, submission.time_matmul, 7, CPU, *args)
     check_timing(found, repeats or 3, "cpu")
+    if repeats is None:
+        three = submission.there(clock.timed, submission.time_matmul, 7, CPU, 3)
+        assert_equal(found["products"], three["products"], what="how long the products took, with 3 repeats by default")
 
 
 @exercise("devices.time_matmul")
@@ -635,6 +682,14 @@ def test_on_the_cpu_by_the_real_clock(submission: Submission) -> None:
         small < large,
         f"{small!r} s for 16 x 16 matrices is not less than {large!r} s for 384 x 384, which is 13,824 times the work",
     )
+
+
+@exercise("devices.time_matmul")
+def test_timing_leaves_torchs_defaults(submission: Submission) -> None:
+    """Afterwards new tensors are made where they were made before, and gradients are recorded."""
+    on_machine(submission, 2)
+    submission.time_matmul(8, torch.device("cuda", 1))
+    assert_nothing_left(submission)
 
 
 @exercise("devices.time_matmul")

@@ -1109,6 +1109,44 @@ class ARateOfItsOwn(_Trainer):
         return super().fit(model, loader, epochs, 0.1)
 
 
+@misconception(
+    "DeviceTrainer",
+    name="losses_pile_up",
+    tell="You store the losses in the trainer, so that a second fit returns those of the first one too. Begin a new "
+    "list in fit.",
+)
+class LossesPileUp(_Trainer):
+    def __init__(self, device: torch.device) -> None:
+        super().__init__(device)
+        self.losses: list[float] = []
+
+    def fit(self, model: nn.Module, loader: Iterable[Any], epochs: int, lr: float) -> list[float]:
+        self.losses += super().fit(model, loader, epochs, lr)
+        return self.losses
+
+
+@misconception(
+    "DeviceTrainer",
+    name="optimizer_of_the_first_model",
+    tell="You make the optimizer once and store it in the trainer. In a second fit it still has the parameters of the "
+    "first model.",
+)
+class OptimizerOfTheFirstModel(_Trainer):
+    def __init__(self, device: torch.device) -> None:
+        super().__init__(device)
+        self.optimizer: Any = None
+
+    def fit(self, model: nn.Module, loader: Iterable[Any], epochs: int, lr: float) -> list[float]:
+        model = self.prepare_model(model)
+        self.optimizer, losses = self.optimizer or _sgd(model, lr), []
+        for _ in range(epochs):
+            for batch in loader:
+                features, labels = self.prepare_batch(batch)
+                model.zero_grad()
+                losses.append(_step(model, features, labels, self.optimizer))
+        return torch.stack(losses).tolist()
+
+
 # ---------------------------------------------------------------- loader_for
 
 
@@ -1401,4 +1439,16 @@ def processor_time(n: int, device: torch.device, repeats: int = 3) -> float:
         start = now()
         a @ b
         times.append(now() - start)
+    return min(times)
+
+
+@misconception("time_matmul", tell="Without `repeats`, three products are timed: the default is 3.")
+def five_by_default(n: int, device: torch.device, repeats: int = 5) -> float:
+    a, b = _matrices(n, device)
+    a @ b
+    times = []
+    for _ in range(repeats):
+        start = _now(device)
+        a @ b
+        times.append(_now(device) - start)
     return min(times)

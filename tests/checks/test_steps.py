@@ -36,6 +36,12 @@ def renamed(path: str) -> None:
     os.replace(path + ".tmp", path)
 
 
+def with_an_empty_file_first(path: str) -> None:
+    os.remove(path)
+    Path(path).touch()
+    renamed(path)
+
+
 def removed_then_renamed(path: str) -> None:
     write(path + ".tmp")
     os.remove(path)
@@ -89,6 +95,7 @@ def amid_much_else(path: str) -> None:
         (in_place, ["written"]),
         (renamed, ["appeared"]),
         (removed_then_renamed, ["gone", "appeared"]),
+        (with_an_empty_file_first, ["gone", "appeared", "appeared"]),
         (by_a_link, ["gone", "appeared"]),
         (from_another_folder, ["came from another folder"]),
         (from_a_folder_beside_it, ["appeared"]),

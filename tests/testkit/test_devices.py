@@ -245,7 +245,7 @@ def test_events_keep_the_time_of_their_own_gpu_and_must_be_waited_for(log: list[
 
 def test_how_torch_was_built_says_nothing_about_the_machine() -> None:
     with devices.simulated(gpus=0):
-        assert torch.backends.cuda.is_built() and torch.backends.mps.is_built()
+        assert torch.backends.cuda.is_built() and torch.backends.mps.is_built() and torch.version.cuda
         assert not torch.cuda.is_available() and not torch.backends.mps.is_available()
 
 

@@ -207,6 +207,16 @@ def passes(sizes: list[int], seed: int) -> Passes:
     return Passes(sizes, seed)
 
 
+def defaults() -> dict[str, Any]:
+    """What a program finds that goes on after a call: where new tensors are, and whether gradients are recorded."""
+    number = torch.ones(1, requires_grad=True)
+    return {
+        "device of a new tensor": devices.device_of(number),
+        "dtype of a new tensor": number.dtype,
+        "gradients are recorded": (2 * number).requires_grad,
+    }
+
+
 def read_back(times: int) -> None:
     """Reads a number from the GPU so many times."""
     number = torch.ones((), device="cuda")

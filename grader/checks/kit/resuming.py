@@ -84,10 +84,10 @@ def optimizer(model: nn.Module, kind: str = "sgd", lr: float = 0.1) -> Optimizer
     return torch.optim.AdamW(groups, lr=lr)
 
 
-def set_lr(optimizer: Optimizer, lr: float) -> None:
-    """Changes the learning rate, as a schedule does."""
+def scale_lr(optimizer: Optimizer, factor: float) -> None:
+    """Changes the learning rates, as a schedule does."""
     for group in optimizer.param_groups:
-        group["lr"] = lr
+        group["lr"] *= factor
 
 
 def train(model: nn.Module, optimizer: Optimizer, steps: int) -> None:

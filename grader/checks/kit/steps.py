@@ -48,7 +48,7 @@ def seen(place: str, name: str) -> list[str]:
     """What has happened to a file since `watch`; ends the watch.
 
     Returns:
-        The steps, each once in a row: "appeared", "written", "gone", "came from another folder"; "lost" when the place
+        The steps: "appeared", "gone", "came from another folder"; "written", once in a row; "lost" when the place
         itself was replaced, or so much happened that the kernel lost count. Empty where nothing can be watched.
     """
     descriptor = _watches.pop(place, None)
@@ -70,7 +70,8 @@ def seen(place: str, name: str) -> list[str]:
                 origins.add(cookie)
     finally:
         os.close(descriptor)
-    return [step for index, step in enumerate(found) if index == 0 or found[index - 1] != step]
+    once = ("written", "lost")
+    return [step for index, step in enumerate(found) if index == 0 or step not in once or found[index - 1] != step]
 
 
 def _events(descriptor: int) -> list[tuple[int, int, str]]:

@@ -39,6 +39,7 @@ def replacements(machine: Machine) -> list[Replacement]:
         (torch.backends.mps, "is_built", lambda: True),
         (torch.backends.cudnn, "is_acceptable", lambda tensor: False),
         (torch.backends.cuda, "is_built", lambda: True),
+        (torch.version, "cuda", torch.version.cuda or "12.8"),
     ]
 
 
