@@ -25,6 +25,7 @@ from grader.cli.options import (
     Prints,
     Processes,
     RosterOption,
+    SkippedOk,
     TopicSeconds,
     limits_from,
 )
@@ -74,6 +75,7 @@ def grade(
     seed: ClassSeedOption = None,
     devices: DevicesOption = "auto",
     fail_under: FailUnder = None,
+    skipped_ok: SkippedOk = False,
     check_seconds: CheckSeconds = DEFAULT_LIMITS.check_seconds,
     topic_seconds: TopicSeconds = DEFAULT_LIMITS.topic_seconds,
     memory: Memory = DEFAULT_MEMORY,
@@ -90,7 +92,13 @@ def grade(
     from grader.machine import cores
 
     settings = GradingSettings(
-        names=tuple(only or ()), course=course, seed=seed, fail_under=fail_under, limits=limits, devices=devices
+        names=tuple(only or ()),
+        course=course,
+        seed=seed,
+        fail_under=fail_under,
+        skipped_ok=skipped_ok,
+        limits=limits,
+        devices=devices,
     )
     class_settings = ClassSettings(
         paths=tuple(paths),

@@ -87,6 +87,9 @@ FailUnder = Annotated[
         help="Exit code 1 only when a score is below this percentage of the points (else: when any check fails).",
     ),
 ]
+SkippedOk = Annotated[
+    bool, typer.Option("--skipped-ok", help="Points that are not assessed here do not count as missing.")
+]
 OutOption = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where gradebook and results are.")]
 RosterOption = Annotated[
     Path | None,

@@ -54,6 +54,7 @@ class ClassGrading:
         self._class = class_settings
         self._fail_under = settings.fail_under
         self._seed = settings.seed
+        self._skipped_ok = settings.skipped_ok
         self._course = Course.load(settings.course)
         self._course_hash = content_hash(self._course)
         self._options = worker_options(self._course, settings, settings.names)
@@ -78,7 +79,7 @@ class ClassGrading:
                 )
                 return INTERRUPTED
             book.finish_run(run)
-            return report_class(book, run, self._class, self._fail_under)
+            return report_class(book, run, self._class, self._fail_under, self._skipped_ok)
 
     def _find(self) -> list[Source]:
         roster = None if self._class.roster is None else Roster.read(self._class.roster)

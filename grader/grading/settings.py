@@ -23,12 +23,14 @@ class GradingSettings(msgspec.Struct, frozen=True, kw_only=True):
         limits: what each submission may use: seconds and bytes.
         devices: what checks that want GPUs get.
         fail_under: percentage of the points below which the exit code is 1; None: any check that fails makes it 1.
+        skipped_ok: whether points that are not assessed do not count as missing for that.
     """
 
     names: tuple[str, ...] = ()
     course: Path | None = None
     seed: int | None = None
     fail_under: float | None = None
+    skipped_ok: bool = False
     limits: Limits = Limits()
     devices: Devices = "simulated"
 

@@ -16,10 +16,12 @@ from grader.intake.submission import Submission
 from grader.judge import cause as causes
 from grader.judge import explain
 from grader.judge.check import Trace
+from grader.judge.flags import flags_of_results
 from grader.judge.marks import Place, mark_on
 from grader.judge.misconceptions import MisconceptionRecords, Replacements, RunChecks, files_with_misconceptions
 from grader.judge.needs import Assessment
 from grader.judge.points import meets_needs, with_points
+from grader.judge.scan import scan
 from grader.judge.session import CollectedChecks, with_collected_checks
 from grader.judge.topic_desk import TopicDesk
 from grader.results import Cause, CheckResult, ExerciseResult, SubmissionResult
@@ -103,6 +105,10 @@ class Judge:
             max=sum(result.max for result in results),
             exercises=tuple(results),
             sandbox=self.host.layers,
+            flags=(
+                *scan(submission.files, self.course.kit.name if self.course.kit else ""),
+                *flags_of_results(results),
+            ),
         )
 
     def _grade_topic(

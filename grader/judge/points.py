@@ -22,6 +22,7 @@ def with_points(exercise: Exercise, checks: Sequence[CheckResult], misconception
         max=points if assessed else 0.0,
         misconception=misconception,
         checks=tuple(checks),
+        not_assessed=0.0 if assessed else points,
     )
 
 

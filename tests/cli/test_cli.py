@@ -158,7 +158,7 @@ def test_check_of_a_solution_earns_everything_also_as_json(tmp_path: Path) -> No
     assert ended.returncode == 0, ended.stderr
     result = from_json(ended.stdout)
     assert (result.submission, result.score, result.max) == ("me", 3.0, 3.0)
-    assert set(json.loads(ended.stdout)) == {"schema", "submission", "score", "max", "exercises", "sandbox"}
+    assert set(json.loads(ended.stdout)) == {"schema", "submission", "score", "max", "exercises", "sandbox", "flags"}
 
 
 def test_check_of_one_exercise_takes_what_it_needs(tmp_path: Path) -> None:
@@ -269,6 +269,7 @@ def result(*verdicts: VerdictKind, score: float = 0, maximum: float = 1) -> Subm
         ([result("failed", score=0.5)], 50, 0),
         ([result("failed", score=0.49)], 50, 1),
         ([result("skipped", maximum=0)], 50, 1),
+        ([result("skipped", maximum=0)], None, 1),
         ([result("failed"), result("error", maximum=0), result("failed")], None, 3),
         ([result("error", maximum=0)], 0, 3),
     ],
