@@ -13,6 +13,8 @@ import msgspec
 
 _LONGEST: Final = 60
 """Characters of a piece of source in a line about a mutant."""
+_BEFORE: Final = 20
+"""Characters that are shown before the first difference."""
 
 _OTHER_OPERATOR: Final[dict[type[ast.operator], ast.operator]] = {
     ast.Add: ast.Sub(),
@@ -78,7 +80,7 @@ def mutants_of(source: str) -> list[Mutant]:
             for old, new in _changes(node, modules):
                 mutated = text.with_replaced(old, new)
                 if mutated is not None and mutated not in found and mutated != source:
-                    change = f"{_short(text.of(old))} -> {_short(new)}"
+                    change = " -> ".join(_short(text.of(old), new))
                     line = text.lines[old.lineno - 1].decode().strip()
                     found[mutated] = Mutant(definition.name, old.lineno, line, change, mutated)
     return sorted(found.values(), key=lambda mutant: mutant.line)
@@ -191,6 +193,11 @@ def _expression(node: ast.expr) -> str:
     return text if isinstance(node, ast.Name | ast.Constant | ast.Call | ast.Attribute | ast.Subscript) else f"({text})"
 
 
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
+def _short(old: str, new: str) -> tuple[str, str]:
+    """Two pieces of source on one line each; of long ones the part from shortly before where they begin to differ."""
+    old, new = " ".join(old.split()), " ".join(new.split())
+    same = next((at for at, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), 0)
+    start = max(0, same - _BEFORE) if max(len(old), len(new)) > _LONGEST else 0
+    cut = [("…" if start else "") + text[start:] for text in (old, new)]
+    first, second = (text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…" for text in cut)
+    return first, second

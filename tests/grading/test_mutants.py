@@ -69,6 +69,12 @@ def test_only_the_piece_changes_also_behind_wide_letters() -> None:
     assert all(mutant.source_line == 'π = "ü"; return π * (x + 1)' for mutant in mutants_of(source))
 
 
+def test_of_long_pieces_the_part_that_differs_is_shown() -> None:
+    assert "…e one another').sum(dim=0) -> …e one another').sum()" in changes(
+        "return torch.cat('many words that take up all of the line, if they stand beside one another').sum(dim=0)"
+    )
+
+
 def test_every_mutant_of_the_courses_solutions_is_another_module() -> None:
     for file in (REPO / "solutions").glob("*.py"):
         source = file.read_text(encoding="utf-8")
