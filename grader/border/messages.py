@@ -94,11 +94,21 @@ class Report(msgspec.Struct, frozen=True):
         raise NotImplementedError
 
 
+class Digest(msgspec.Struct, frozen=True):
+    """Stands for a reply that is too long to be kept.
+
+    Attributes:
+        sha256: of all its bytes.
+    """
+
+    sha256: bytes
+
+
 class Exchange(msgspec.Struct, frozen=True):
     """One call that crossed the border: kept for messages to students, for plans, and to recognise misconceptions."""
 
     request: bytes
-    reply: bytes
+    reply: bytes | Digest
 
 
 # ---------------------------------------------------------------- control of a topic's leader

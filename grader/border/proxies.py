@@ -6,13 +6,14 @@ Nothing here runs submitted code, and of a reply only its plain data is used.
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from grader.border import wire
 from grader.border.arena import Arena
 from grader.border.arguments import WatchedArguments
-from grader.border.bounds import WireError
+from grader.border.bounds import Budget, WireError
 from grader.border.failures import (
     ArgumentChanged,
     BadReply,
@@ -22,8 +23,10 @@ from grader.border.failures import (
     not_simulated,
     one_line,
 )
+from grader.border.frames import MAX_PAYLOAD
 from grader.border.messages import (
     FORGET,
+    Digest,
     Exchange,
     Missing,
     Raised,
@@ -40,10 +43,16 @@ from grader.text import with_article
 
 _SIMULATING: Final = "grader.testkit.devices"
 """The module whose functions simulate devices."""
-MAX_RECEIVED_BYTES: Final = 64 << 20
-"""Bytes that one check may receive."""
+CHECK_BUDGET: Final = 4
+"""How many messages' worth of values one check may receive, and of bytes."""
+MAX_RECEIVED_BYTES: Final = CHECK_BUDGET * MAX_PAYLOAD
 MAX_KEPT_BYTES: Final = 1 << 20
 """Bytes of the longest reply that a record keeps; of a longer one it keeps the digest."""
+
+
+class _Value(NamedTuple):
+    value: Any
+    is_result: bool
 
 
 class Channel:
@@ -65,6 +74,7 @@ class Channel:
         self.record: list[Exchange] = []
         self.last: Call | None = None
         self._received = 0
+        self._budget = Budget(CHECK_BUDGET)
 
     def restart(self) -> None:
         """Starts a new record, with handles numbered from 0 again."""
@@ -75,6 +85,7 @@ class Channel:
         self.last = None
         self.simulates = False
         self._received = 0
+        self._budget = Budget(CHECK_BUDGET)
 
     def request(
         self,
@@ -107,39 +118,45 @@ class Channel:
             self.last = shown
         passed = self.arguments.pass_on(call, shown) if self.arguments is not None and not outside else ()
         reply = self.transport.call_outside(request) if outside else self.transport.call(request)
-        self.record.append(Exchange(request, reply if len(reply) <= MAX_KEPT_BYTES else hashlib.sha256(reply).digest()))
+        kept = reply if len(reply) <= MAX_KEPT_BYTES else Digest(hashlib.sha256(reply).digest())
+        self.record.append(Exchange(request, kept))
         if self.arguments is not None:
             self.arguments.look_at(passed)
         self._received += len(reply)
         if self._received > MAX_RECEIVED_BYTES:
             raise BadReply(f"sent more than {MAX_RECEIVED_BYTES >> 20} MiB in one check")
         try:
-            return self._value(wire.unpack(reply, Reply), shown, report)
+            answer = self._answer(wire.unpack(reply, Reply), report)
         except WireError as error:
             raise BadReply(f"sent an answer that is not data ({error})") from None
+        except Exception as error:  # whatever the bytes are, they cost this call and nothing more
+            raise BadReply(f"sent an answer that cannot be read ({type(error).__name__})") from error
+        if isinstance(answer, _Value):
+            if shown is not None and answer.is_result:
+                shown.result, shown.answered = answer.value, True
+            return answer.value
+        raise answer
 
-    def _value(self, reply: Reply, shown: Call | None, report: type[Report] | None) -> Any:
+    def _answer(self, reply: Reply, report: type[Report] | None) -> _Value | BaseException:
+        """The value of a reply, or the exception that it comes to."""
         match reply:
             case Returned(tree):
-                value = wire.decode(tree, self._object)
-                if shown is not None:
-                    shown.result, shown.answered = value, True
-                return value
+                return _Value(wire.decode(tree, self._object, Budget(whole=self._budget)), True)
             case Raised(kind):
                 error = exception_of(reply)
                 if kind == "NotSimulated" and self.simulates:
-                    raise not_simulated(error)
-                raise error
+                    return not_simulated(error)
+                return error
             case Missing(name):
                 missing = MissingName(one_line(name))
                 missing.kind, missing.message = "missing", one_line(name)
-                raise missing
+                return missing
             case Reported(_, content) if report is not None:
-                return wire.convert(content, report)
+                return _Value(wire.convert(content, report), False)
             case Reported():
                 raise WireError("a report that nobody asked for")
             case TooLarge(reason):
-                raise BadReply(f"returned something too big to look at ({reason})")
+                return BadReply(f"returned something too big to look at ({one_line(reason)})")
 
     def _reference(self, value: object) -> Tree:
         if isinstance(value, Remote):
@@ -240,7 +257,7 @@ class Remote:
 
     def __len__(self) -> int:
         length = self._channel.request("len", (self,), {}, Call("len", (self,), {}))
-        if type(length) is not int or length < 0:
+        if type(length) is not int or not 0 <= length <= sys.maxsize:
             raise BadReply("sent a length that is not a number")
         return length
 
@@ -260,8 +277,12 @@ class Remote:
         """Whether both are the same handle; never asks the object."""
         return isinstance(other, Remote) and other._number == self._number
 
-    def __bool__(self) -> bool:
+    def _is_no_value(self, *others: object) -> Any:
         raise AssertionError(f"returned {with_article(self._kind)} object where a plain value was expected")
+
+    __bool__ = __int__ = __float__ = __complex__ = __index__ = __abs__ = __neg__ = __round__ = _is_no_value
+    __lt__ = __le__ = __gt__ = __ge__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _is_no_value
+    __truediv__ = __rtruediv__ = __floordiv__ = __mod__ = __pow__ = __matmul__ = __rmatmul__ = _is_no_value
 
     def __repr__(self) -> str:
         return f"<{self._kind}>"
@@ -308,9 +329,9 @@ _FORGET: Final = wire.pack(FORGET)
 _OK: Final = wire.pack(Returned(None))[:-1]
 
 
-def answered(reply: bytes) -> bool:
-    """Whether a reply holds a result, not an exception."""
-    return reply.startswith(_OK)
+def answered(reply: bytes | Digest) -> bool:
+    """Whether a reply holds a result, not an exception. So does one that is too long to be kept."""
+    return isinstance(reply, Digest) or reply.startswith(_OK)
 
 
 def class_name_of(handle: Remote) -> str:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import builtins
 import dis
+import importlib
 import operator
 import os
 import random
 import sys
 import traceback
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from types import ModuleType, TracebackType
 from typing import Any, Final
 
@@ -64,7 +64,12 @@ _TRUSTED: Final = tuple(
 
 
 _GENERATORS_SEED: Final = 20_210
-_seed_torch: Final = torch.default_generator.manual_seed
+# NumPy is there where torch has loaded it. Its generators are loaded now, as they would else begin at any place.
+_SEED_A_GENERATOR: Final[tuple[Callable[[int], object], ...]] = (
+    torch.default_generator.manual_seed,
+    random.seed,
+    *((importlib.import_module("numpy.random").seed,) if "numpy" in sys.modules else ()),
+)
 
 
 class MissingError(Exception):
@@ -202,13 +207,9 @@ class Service:
 
 
 def _restart_generators() -> None:
-    """Puts the global random generators of torch, Python and, where it is loaded, NumPy at the same place."""
-    _seed_torch(_GENERATORS_SEED)
-    random.seed(_GENERATORS_SEED)
-    numpy = sys.modules.get("numpy.random")
-    if numpy is not None:
-        with suppress(Exception):
-            numpy.seed(_GENERATORS_SEED)
+    """Puts the global random generators of torch, Python and NumPy at the same place."""
+    for seed in _SEED_A_GENERATOR:
+        seed(_GENERATORS_SEED)
 
 
 def _reported(report: Any) -> Reported:

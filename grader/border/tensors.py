@@ -26,7 +26,7 @@ DTYPES: Final[dict[str, torch.dtype]] = {
 _DTYPE_NAMES: Final = {dtype: name for name, dtype in DTYPES.items()}
 _DIFFERENTIABLE: Final = frozenset(d for d in DTYPES.values() if d.is_floating_point or d.is_complex)
 _DEVICES: Final = ("cpu", "cuda")
-_CUDA: Final = re.compile(r"cuda(:\d{1,3})?")
+_CUDA: Final = re.compile(r"cuda(:(0|[1-9][0-9]{0,2}))?")
 
 
 def encode_tensor(tensor: torch.Tensor, budget: Budget) -> list[Any] | None:
@@ -55,7 +55,7 @@ def encode_tensor(tensor: torch.Tensor, budget: Budget) -> list[Any] | None:
         strides = list(plain.stride())
         elements = 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
     size = elements * plain.element_size()
-    budget.take(1, max(size, plain.numel() * plain.element_size()))
+    budget.take(1, max(size, plain.numel() * plain.element_size()), plain.numel())
     data = ctypes.string_at(plain.data_ptr(), size) if size else b""
     return ["T", _DTYPE_NAMES[plain.dtype], shape, strides, data, requires_grad, kind, device]
 
@@ -98,7 +98,7 @@ def decode_tensor(tree: list[Any], budget: Budget, memory: Memory | None = None)
             elements = 1 + sum((size - 1) * step for size, step in zip(shape, strides, strict=True))
     if elements * dtype.itemsize != len(data):
         raise WireError("a tensor whose bytes do not match its shape")
-    budget.take(1, max(len(data), math.prod(shape) * dtype.itemsize))
+    budget.take(1, max(len(data), math.prod(shape) * dtype.itemsize), math.prod(shape))
     shared = memory.put(data, dtype) if memory is not None else None
     if not elements:
         tensor = torch.empty(shape, dtype=dtype)

@@ -142,9 +142,11 @@ def unpack(data: bytes, kind: Any = Any) -> Any:
     """
     try:
         if has_more_nodes(data, MAX_NODES):
-            raise WireError(f"a message of more than {MAX_NODES} parts")
+            raise WireError(f"more than {MAX_NODES} parts")
         return _decoder(kind).decode(data)
-    except (msgspec.DecodeError, RecursionError, ValueError) as error:
+    except WireError:
+        raise
+    except (msgspec.MsgspecError, RecursionError, ValueError, TypeError, ArithmeticError) as error:
         raise WireError("not a message") from error
 
 
@@ -156,7 +158,7 @@ def convert(tree: Tree, kind: type[T]) -> T:
     """
     try:
         return msgspec.convert(tree, kind)
-    except msgspec.ValidationError as error:
+    except (msgspec.MsgspecError, RecursionError, ValueError, TypeError, ArithmeticError) as error:
         raise WireError("not the data that was asked for") from error
 
 
@@ -167,6 +169,7 @@ def _refuse(code: int, data: memoryview) -> object:
 _packer = msgspec.msgpack.Encoder()
 _decoder = functools.cache(functools.partial(msgspec.msgpack.Decoder, ext_hook=_refuse))
 _SCALARS: Final = frozenset({type(None), bool, int, float, str, bytes})
+_KEYS: Final = _SCALARS | {complex, torch.dtype, torch.device}
 
 
 def _encode_int(value: int, other: Other, budget: Budget, depth: int) -> Tree:
@@ -196,11 +199,19 @@ def _encode_dict(value: dict[Any, Any], other: Other, budget: Budget, depth: int
     if len(value) > MAX_KEYS:
         raise WireError(f"a dict of more than {MAX_KEYS} entries")
     budget.take(2 * len(value) + 1)
+    if not all(map(_is_key, value)):
+        return other(value)
     tree: list[Tree] = ["d"]
     for key, item in value.items():
         tree.append(encode(key, other, budget, depth + 1))
         tree.append(encode(item, other, budget, depth + 1))
     return tree
+
+
+def _is_key(value: object) -> bool:
+    """Whether a value can be a key on the other side: it is hashed and compared there."""
+    kind = type(value)
+    return all(map(_is_key, value)) if kind is tuple else kind in _KEYS  # type: ignore[call-overload]
 
 
 def _encode_complex(value: complex, other: Other, budget: Budget, depth: int) -> Tree:
@@ -254,10 +265,12 @@ def _decode_dict(tree: list[Tree], reading: Reading, depth: int) -> dict[object,
     if len(tree) > 2 * MAX_KEYS + 1:
         raise WireError(f"a dict of more than {MAX_KEYS} entries")
     items = _decode_list(tree, reading, depth)
-    try:
-        return dict(zip(items[::2], items[1::2], strict=True))
-    except (TypeError, ValueError) as error:
-        raise WireError("a malformed dict") from error
+    if len(items) % 2 or not all(map(_is_key, items[::2])):
+        raise WireError("a malformed dict")
+    found = dict(zip(items[::2], items[1::2], strict=True))
+    if 2 * len(found) != len(items):
+        raise WireError("a dict with a key twice")
+    return found
 
 
 def _decode_int(tree: list[Tree], reading: Reading, depth: int) -> int:
@@ -289,7 +302,7 @@ def _decode_device(tree: list[Tree], reading: Reading, depth: int) -> torch.devi
         case [_, str(name)] if len(name) < 32:
             try:
                 return torch.device(name)
-            except RuntimeError as error:
+            except Exception as error:  # torch raises what it likes for a name that it does not know
                 raise WireError("an unknown device") from error
     raise WireError("an unknown device")
 

@@ -255,7 +255,7 @@ def check_fit(
 ) -> Remote:
     """Losses and model over there, which is returned, are those of plain SGD here."""
     make, *args = recipe
-    model = submission.there(recipes.with_stale_grads, submission.there(make, *args), seed)
+    model: Remote = submission.there(recipes.with_stale_grads, submission.there(make, *args), seed)
     loader = submission.there(training.shuffled, seed=seed, **cut)
     losses = submission.fit(model, loader, epochs=epochs, lr=lr)
     here, loader_here = make(*args), training.shuffled(seed=seed, **cut)
@@ -560,7 +560,7 @@ class Run(NamedTuple):
 
     def check(self, submission: Submission, best: int) -> Remote:
         """The loss that is returned and the model that is left, which is returned, are those of the best epoch."""
-        model = submission.there(*self.recipe)
+        model: Remote = submission.there(*self.recipe)
         loaders = [submission.there(make, **cut) for make, cut in self.loaders]
         found = submission.fit_best(model, *loaders, epochs=self.epochs, lr=self.lr)
         expected = trajectory(self)[best]

@@ -160,6 +160,16 @@ class Judge:
         desk.finish(is_right=all(result.verdict in _RIGHT for result in results))
         return ran
 
+    def passes(self, exercise: str, desk: TopicDesk) -> bool:
+        """Whether no check of an exercise fails; as soon as one does, no further one is run."""
+        desk.begin_again()
+        for check in self.checks.of(exercise):
+            if not self._assessment.reason(check) and self.checks.run(check, desk)[0].verdict not in _RIGHT:
+                desk.finish(is_right=False)
+                return False
+        desk.finish(is_right=True)
+        return True
+
     def _run_in_order(self, exercise: str, desk: TopicDesk) -> tuple[list[CheckResult], dict[str, Trace]] | None:
         """The results and traces; None once a check does not pass where that does not count.
 

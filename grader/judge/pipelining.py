@@ -14,7 +14,7 @@ from typing import Any, Final
 from grader.border import wire
 from grader.border.arena import Sent
 from grader.border.arguments import passed_by
-from grader.border.messages import RUN_OF_RANKS, Exchange, Request
+from grader.border.messages import RUN_OF_RANKS, Digest, Exchange, Request
 
 _TAGS = frozenset({"l", "t", "d", "i", "c", "y", "v", "ok"})
 
@@ -72,11 +72,10 @@ class RequestPlan:
         return bool(replies) and _digest(replies) in self._right
 
 
-def _digest(replies: Iterable[bytes]) -> bytes:
+def _digest(replies: Iterable[bytes | Digest]) -> bytes:
     total = hashlib.sha256()
     for reply in replies:
-        total.update(len(reply).to_bytes(4, "little"))
-        total.update(reply)
+        total.update(reply.sha256 if isinstance(reply, Digest) else hashlib.sha256(reply).digest())
     return total.digest()
 
 
@@ -92,7 +91,7 @@ def gives_away(example: Sequence[Exchange]) -> bool:
         if asked_for_value and new_values:
             return True
         known |= new_values
-        asked_for_value = asked_for_value or any(True for _ in _values(wire.unpack(exchange.reply)))
+        asked_for_value = asked_for_value or _returns_value(exchange.reply)
     return False
 
 
@@ -100,6 +99,10 @@ def _is_noted_only(exchange: Exchange) -> bool:
     """Whether it stands for several exchanges with other processes, and cannot be sent."""
     request: Request = wire.unpack(exchange.request, Request)
     return request.operation == RUN_OF_RANKS
+
+
+def _returns_value(reply: bytes | Digest) -> bool:
+    return isinstance(reply, Digest) or any(True for _ in _values(wire.unpack(reply)))
 
 
 def _values(tree: Any) -> Iterator[object]:

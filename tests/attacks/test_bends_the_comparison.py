@@ -18,6 +18,7 @@ from arena import Arena
         ("patches_comparisons", "failed"),
         ("patches_at_import", "failed"),
         ("changes_argument_later", "failed"),
+        ("hides_its_change", "failed"),
         ("alias", "failed"),
         ("lazy", "failed"),
         ("metaclass", "failed"),
