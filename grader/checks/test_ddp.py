@@ -372,11 +372,11 @@ def test_full_batches(submission: Submission, size: int, seed: int) -> None:
     start as those of rank 0, and have the plain model's names."""
     data, *models = secrets(seed, 1 + size)
     world = r.run(
-        submission.train, r.RANK, r.WORLD_SIZE, r.call(recipes.model, "mlp", r.each(*models)),
+        submission.train, r.RANK, r.WORLD_SIZE, r.call(d.nested, "mlp", r.each(*models)),
         r.call(d.points, 4 * size, data), 3, 0.3, 4, world_size=size,
     )  # fmt: skip
     features, labels = d.points(4 * size, data).tensors
-    expected = after_steps(recipes.model("mlp", models[0]), [(features, labels)] * 3, 0.3)
+    expected = after_steps(d.nested("mlp", models[0]), [(features, labels)] * 3, 0.3)
     for rank, state in enumerate(world.results):
         assert_that(type(state) is dict, f"rank {rank} returned {type(state).__name__}, not a state_dict")
         assert_equal(sorted(state), sorted(expected), what=f"the names on rank {rank}")
@@ -483,7 +483,7 @@ def uneven(seed: int, counts: tuple[int, ...]) -> list[int]:
 
 def plain_state(seed: int) -> dict[str, Tensor]:
     """The names and weights of the plain model that is saved."""
-    return {f"net.{name}": value for name, value in probes.state(recipes.model("mlp", seed)).items()}
+    return probes.state(d.nested("mlp", seed))
 
 
 @exercise("ddp.save_on_rank0")
