@@ -15,9 +15,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from grader.testkit import Submission, assert_close, assert_equal, assert_that, counted, exercise, probes, recipes
+from grader.testkit import (
+    Submission,
+    assert_close,
+    assert_equal,
+    assert_that,
+    counted,
+    exercise,
+    needs,
+    probes,
+    recipes,
+)
 from grader.testkit import ranks as r
 from kit import distributed as d
+
+pytestmark = needs("ranks")
 
 ADDRESS = ("MASTER_ADDR", "MASTER_PORT")
 NOBODY = ("RANK", "LOCAL_RANK", "WORLD_SIZE")
@@ -42,6 +54,7 @@ def flat(batches: list[list[int]]) -> list[int]:
 
 
 @exercise("ddp.read_env")
+@needs()
 @given(numbers=st.tuples(st.integers(0, 63), st.integers(0, 7), st.integers(1, 64)))
 @settings(max_examples=10)
 def test_what_torchrun_says(submission: Submission, numbers: tuple[int, int, int]) -> None:
@@ -52,6 +65,7 @@ def test_what_torchrun_says(submission: Submission, numbers: tuple[int, int, int
 
 
 @exercise("ddp.read_env")
+@needs()
 def test_a_process_on_its_own(submission: Submission) -> None:
     """Without these variables the result is rank 0, local rank 0, world size 1."""
     assert_equal(submission.read_env({"HOME": "/home/me"}), (0, 0, 1))
@@ -71,6 +85,7 @@ def test_only_reads(submission: Submission, seed: int) -> None:
 
 
 @exercise("ddp.choose_backend")
+@needs()
 @pytest.mark.parametrize("device", ["cuda", "cpu", "mps", "xpu"])
 @pytest.mark.parametrize("system", ["Linux", "Windows", "Darwin"])
 def test_backend_for(submission: Submission, device: str, system: str) -> None:

@@ -6,12 +6,10 @@ student's files; the judge uses it only for the course's own solutions.
 
 from __future__ import annotations
 
-import contextlib
 import importlib.util
 import os
 import sys
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import ModuleType
@@ -19,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from grader.border.arena import Arena
 from grader.border.failures import import_raised
 from grader.border.proxies import Call, Channel
 from grader.border.service import Service
@@ -31,6 +30,7 @@ from grader.judge.local_process import LocalProcess
 from grader.judge.session import CollectedChecks, with_collected_checks
 from grader.kit import Kit, load
 from grader.results import NOT_ASSESSED
+from grader.student.one_at_a_time import one_at_a_time
 from grader.testkit._ranks.world import World
 from grader.testkit.in_student_process import MODULES
 
@@ -109,27 +109,13 @@ def _import_before_fork() -> None:
     import torch.optim  # noqa: F401
 
 
-@contextlib.contextmanager
-def one_at_a_time() -> Iterator[None]:
-    """Only one process of this user is in here at a time, where the system has locks."""
-    with contextlib.ExitStack() as stack:
-        if sys.platform != "win32":
-            import fcntl
-
-            path = os.path.join(tempfile.gettempdir(), f"torchkata-ranks-{os.getuid()}.lock")
-            with contextlib.suppress(OSError):
-                fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-                stack.callback(os.close, fd)
-                fcntl.flock(fd, fcntl.LOCK_EX)
-        yield
-
-
 class LocalDesk:
     """A desk for one topic's module in a folder; every fresh channel imports the module again."""
 
     shrinks_failures = True
     wants_trace_only = False
-    can_send_ahead = False  # a call in this process needs no message
+    learns_plans = False  # a call in this process needs no message
+    is_final = True
 
     def __init__(self, folder: Path, topic: str, kit: Kit | None = None) -> None:
         self._folder = folder.resolve()
@@ -140,21 +126,24 @@ class LocalDesk:
 
     def channel(self) -> Channel:
         if self._channel is None:
-            return self.fresh_channel()
+            self._channel = self._fresh_channel()
         self._channel.restart()
         return self._channel
 
-    def fresh_channel(self) -> Channel:
-        self.end_process()
-        self._transport = LocalTransport(self._make_service(), self._make_service, self._folder)
-        self._channel = Channel(self._transport, self._kit.name if self._kit else "")
-        return self._channel
+    def renew_time(self) -> None:
+        """There is no limit here."""
 
-    def _make_service(self) -> Service:
+    def _fresh_channel(self) -> Channel:
+        self.end_process()
+        arena = Arena.local()
+        self._transport = LocalTransport(self._make_service(arena), self._make_service, self._folder)
+        return Channel(self._transport, self._kit.name if self._kit else "", arena)
+
+    def _make_service(self, arena: Arena | None = None) -> Service:
         path = self._folder / f"{self._topic}.py"
         module = load_module(self._topic, path)
         files = frozenset(str(file) for file in path.parent.glob("*.py"))
-        return Service(module, files, modules={**MODULES, **load(self._kit)})
+        return Service(module, files, modules={**MODULES, **load(self._kit)}, arena=arena)
 
     def send_ahead(self, requests: list[bytes]) -> bool:
         return False
@@ -163,6 +152,9 @@ class LocalDesk:
         if self._transport is not None:
             self._transport.close()
         self._transport = self._channel = None
+
+    def end_worlds(self) -> None:
+        """There are none."""
 
     def take_prints(self) -> str:
         return ""
@@ -230,7 +222,7 @@ class LocalDesks:
         if check.exercise not in self._desks:
             desk = SubmissionDesk(self._folder, topic, self._course)
             try:
-                desk.fresh_channel()
+                desk.channel()
             except BaseException as error:
                 service = Service(ModuleType(topic), frozenset({str((self._folder / f"{topic}.py").resolve())}))
                 failure = import_raised(service.describe(error))
@@ -245,10 +237,8 @@ class LocalDesks:
             file = self._course.check_file(topic)
 
             def all_pass(checks: CollectedChecks) -> bool:
-                return all(
-                    checks.run(check, self.desk_for(check))[0].verdict in ("passed", *NOT_ASSESSED)
-                    for check in checks.of(exercise)
-                )
+                verdicts = [checks.run(check, self.desk_for(check))[0].verdict for check in checks.of(exercise)]
+                return all(one in ("passed", *NOT_ASSESSED) for one in verdicts) and set(verdicts) != {"skipped"}
 
             self._passed[exercise] = with_collected_checks([file], self._course.checks_dir, self._seed, all_pass)
         return self._passed[exercise]

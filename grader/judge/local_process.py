@@ -24,11 +24,10 @@ from grader.border.frames import BrokenFrame, FrameReader
 from grader.border.output import flush_output, use_output
 from grader.border.service import Service
 from grader.border.transport import Activity
-from grader.sandbox import kernel
+from grader.sandbox import kernel, process_tree
 from grader.student.prints import Prints
+from grader.student.process import DUMP_SIGNAL, serve
 
-DUMP_SIGNAL: Final = signal.SIGUSR1
-"""Makes a process write where it is, to a descriptor of its own."""
 PRINT_BYTES: Final = 64 << 10
 """How much of what a process prints is kept."""
 
@@ -116,7 +115,7 @@ class LocalProcess:
         return self._dumps.seen()
 
     def activity(self) -> Activity:
-        return activity(self.pid)
+        return Activity(*process_tree.activity(self.pid))
 
     def prints(self) -> tuple[str, str]:
         return self._prints.take(), self._errors.take()
@@ -136,20 +135,6 @@ class LocalProcess:
                 kill(self.pid, signal.SIGKILL)
 
 
-def activity(process: int) -> Activity:
-    """What a process has done up to now; never at rest where the system does not say."""
-    at_rest, worked = True, 0
-    try:
-        for thread in os.listdir(f"/proc/{process}/task"):
-            with open(f"/proc/{process}/task/{thread}/stat", encoding="utf-8", errors="replace") as stat:
-                at_rest &= stat.read().rpartition(")")[2].split()[0] in "SZX"
-            with open(f"/proc/{process}/task/{thread}/schedstat", encoding="ascii") as ran:
-                worked += int(ran.read().split()[0])
-    except (OSError, IndexError, ValueError):
-        return Activity(False, 0.0)
-    return Activity(at_rest, worked / 1e9)
-
-
 def _live(sock: socket.socket, outputs: list[int], make_service: Callable[[], Service], folder: Path) -> NoReturn:
     """The whole life of the process."""
     try:
@@ -164,17 +149,6 @@ def _live(sock: socket.socket, outputs: list[int], make_service: Callable[[], Se
         os.chdir(folder)
         sys.dont_write_bytecode = True
         warnings.simplefilter("default")  # pytest may make them errors
-        _serve(sock, make_service())
+        serve(sock, make_service())
     finally:
         os._exit(70)
-
-
-def _serve(sock: socket.socket, service: Service) -> None:
-    """Answers requests until the other end is closed."""
-    requests = FrameReader()
-    while data := sock.recv(1 << 18):
-        requests.feed(data)
-        while (request := requests.next()) is not None:
-            reply = service.answer(request)
-            flush_output()
-            frames.send(sock, reply)

@@ -12,9 +12,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from grader.border import wire
+from grader.border.arena import Sent
+from grader.border.arguments import passed_by
 from grader.border.messages import RUN_OF_RANKS, Exchange, Request
 
-_TAGS = frozenset({"l", "t", "d", "z", "i", "c", "y", "v", "ok"})
+_TAGS = frozenset({"l", "t", "d", "i", "c", "y", "v", "ok"})
 
 MOST_RIGHT_RECORDS: Final = 32
 """Digests of right records that a check remembers: right answers differ from each other in their last bits only."""
@@ -33,11 +35,13 @@ class RequestPlan:
 
     Attributes:
         requests: in order; empty unless the state is ``REQUESTS``.
+        passed: the tensors that these requests pass to submitted code.
     """
 
     def __init__(self) -> None:
         self.state = PlanState.UNKNOWN
         self.requests: list[bytes] = []
+        self.passed: list[Sent] = []
         self._right: set[bytes] = set()
 
     def learn(self, examples: Sequence[Sequence[Exchange]]) -> None:
@@ -50,7 +54,7 @@ class RequestPlan:
         requests = [exchange.request for exchange in exchanges]
         if self.state is PlanState.UNKNOWN:
             if requests and not any(map(gives_away, examples)) and not any(map(_is_noted_only, exchanges)):
-                self.state, self.requests = PlanState.REQUESTS, requests
+                self.state, self.requests, self.passed = PlanState.REQUESTS, requests, passed_by(requests)
             else:
                 self.state = PlanState.NONE
         if self.state is PlanState.REQUESTS and requests == self.requests and len(self._right) < MOST_RIGHT_RECORDS:
@@ -58,7 +62,7 @@ class RequestPlan:
 
     def give_up(self) -> None:
         """The calls depend on the answers: from now on nothing is sent ahead."""
-        self.state, self.requests = PlanState.NONE, []
+        self.state, self.requests, self.passed = PlanState.NONE, [], []
 
     def is_right(self, replies: Sequence[bytes]) -> bool:
         """Whether the replies to all requests are bit for bit those of a run that passed.
