@@ -7,7 +7,6 @@ the functions that return nothing return.
 
 from __future__ import annotations
 
-import itertools
 import random
 
 import pytest
@@ -388,11 +387,11 @@ def test_full_batches(submission: Submission, size: int, seed: int) -> None:
     start as those of rank 0, and have the plain model's names."""
     data, *models = secrets(seed, 1 + size)
     world = r.run(
-        submission.train, r.RANK, r.WORLD_SIZE, r.call(recipes.model, "mlp", r.each(*models)),
+        submission.train, r.RANK, r.WORLD_SIZE, r.call(d.nested, "mlp", r.each(*models)),
         r.call(d.points, 4 * size, data), 3, 0.3, 4, world_size=size,
     )  # fmt: skip
     features, labels = d.points(4 * size, data).tensors
-    expected = after_steps(recipes.model("mlp", models[0]), [(features, labels)] * 3, 0.3)
+    expected = after_steps(d.nested("mlp", models[0]), [(features, labels)] * 3, 0.3)
     for rank, state in enumerate(world.results):
         assert_that(type(state) is dict, f"rank {rank} returned {type(state).__name__}, not a state_dict")
         assert_equal(sorted(state), sorted(expected), what=f"the names on rank {rank}")
@@ -469,32 +468,29 @@ def test_right_rows_over_all_rows(submission: Submission, counts: tuple[int, ...
     loaders = [r.call(d.loader, count, 3, own) for count, own in zip(counts, seeds, strict=True)]
     model = r.call(recipes.model, "mlp", kind)
     world = r.run(submission.global_accuracy, model, r.each(*loaders), world_size=len(counts))
-    right = [right_rows(kind, count, own) for count, own in zip(counts, seeds, strict=True)]
-    assert_close(world.results, [sum(right) / sum(counts)] * len(counts), what="the accuracy, rank by rank")
+    right = sum(int(hits(kind, count, own).sum()) for count, own in zip(counts, seeds, strict=True))
+    assert_close(world.results, [right / sum(counts)] * len(counts), what="the accuracy, rank by rank")
 
 
-def right_rows(kind: int, count: int, seed: int) -> int:
-    """How many rows of a rank's `kit.distributed.points` the model gets right."""
+def hits(kind: int, count: int, seed: int) -> Tensor:
+    """Which rows of a rank's `kit.distributed.points` the model gets right."""
     features, labels = d.points(count, seed).tensors
-    return int((recipes.model("mlp", kind)(features).argmax(dim=1) == labels).sum()) if count else 0
+    right: Tensor = recipes.model("mlp", kind)(features).argmax(dim=1) == labels
+    return right.double()
 
 
 def uneven(seed: int, counts: tuple[int, ...]) -> list[int]:
-    """The seeds of a model and of each rank's rows, for which ranks and batches differ in what they get right."""
-    for turn in itertools.count():
+    """The seeds of a model and of each rank's rows, by which ranks and batches differ in what they get right."""
+    for turn in range(1000):
         kind, *seeds = secrets(seed + 1_000_003 * turn, 1 + len(counts))
-        shares = []
-        for count, own in zip(counts, seeds, strict=True):
-            features, labels = d.points(count, own).tensors
-            hits = (recipes.model("mlp", kind)(features).argmax(dim=1) == labels).double() if count else labels.double()
-            shares.append((hits.mean().item() if count else 0.0, [part.mean().item() for part in hits.split(3)]))
-        right = [right_rows(kind, count, own) for count, own in zip(counts, seeds, strict=True)]
-        accuracy = sum(right) / sum(counts)
-        batches = [mean for _, means in shares for mean in means if mean == mean]
-        others = [*(share for share, _ in shares), sum(batches) / len(batches)]
+        found = [hits(kind, count, own) for count, own in zip(counts, seeds, strict=True)]
+        accuracy = float(torch.cat(found).mean())
+        batches = [part.mean() for one in found if len(one) for part in torch.split(one, 3)]
+        others = [float(one.mean()) for one in found if 0 < len(one) < sum(counts)]
+        others.append(float(torch.stack(batches).mean()))
         if 0 < accuracy < 1 and all(abs(other - accuracy) > 0.01 for other in others):
-            return [kind, *seeds]
-    raise AssertionError("unreachable")
+            break
+    return [kind, *seeds]
 
 
 # ---------------------------------------------------------------- save_on_rank0
@@ -502,7 +498,7 @@ def uneven(seed: int, counts: tuple[int, ...]) -> list[int]:
 
 def plain_state(seed: int) -> dict[str, Tensor]:
     """The names and weights of the plain model that is saved."""
-    return {f"net.{name}": value for name, value in probes.state(recipes.model("mlp", seed)).items()}
+    return probes.state(d.nested("mlp", seed))
 
 
 @exercise("ddp.save_on_rank0")

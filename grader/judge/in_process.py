@@ -104,7 +104,7 @@ class LocalTransport:
 def _import_before_fork() -> None:
     """Imports what ranks need on first use: every one of them would pay more than a second for it."""
     import torch._dynamo
-    import torch.distributed.distributed_c10d
+    import torch.distributed.run
     import torch.nn.parallel
     import torch.optim  # noqa: F401
 

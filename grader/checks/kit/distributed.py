@@ -81,6 +81,23 @@ class Watched(nn.Module):
         return self.net(features)  # type: ignore[no-any-return]
 
 
+class Nested(nn.Module):
+    """A net that has ``module`` in the middle of its parameters' names."""
+
+    def __init__(self, net: nn.Module) -> None:
+        super().__init__()
+        self.part = nn.ModuleDict({"module": net})
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Logits."""
+        return self.part["module"](features)  # type: ignore[no-any-return]
+
+
+def nested(kind: str, seed: int = 0) -> Nested:
+    """A `Nested` model of that kind of `recipes.model`."""
+    return Nested(recipes.model(kind, seed))
+
+
 def watched(kind: str, seed: int = 0) -> Watched:
     """A `Watched` model of that kind of `recipes.model`."""
     return Watched(recipes.model(kind, seed))
@@ -91,19 +108,11 @@ def with_grads(kind: str, seed: int) -> nn.Module:
     return recipes.with_stale_grads(recipes.model(kind), seed)
 
 
-class HeldWhenSaved(nn.Module):
+class HeldWhenSaved(Nested):
     """A net whose ``state_dict()`` takes its time on the rank that is held: until the others have returned or wait.
 
     Whoever does not wait for that rank has returned by then, however long it slept.
     """
-
-    def __init__(self, net: nn.Module) -> None:
-        super().__init__()
-        self.net = net
-
-    def forward(self, features: Tensor) -> Tensor:
-        """Logits."""
-        return self.net(features)  # type: ignore[no-any-return]
 
     def state_dict(self, *args: Any, **kwargs: Any) -> Any:
         """The model's own, after the wait."""

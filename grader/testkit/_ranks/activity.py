@@ -19,25 +19,41 @@ AFTERMATH_SECONDS: Final = 0.15
 So the same mistake gives the same report."""
 LONGEST_AFTERMATH: Final = 1.0
 """The same by the clock, for a rank that does a little again and again."""
+LITTLE_WORK: Final = 0.05
+"""The share of a processor up to which a rank counts as idle."""
+LEAST_WORK: Final = 0.001
+"""The same for a short moment (s)."""
 
 
 class Quiet:
-    """Measures for how long no unfinished rank has done anything."""
+    """Measures for how long no unfinished rank has done anything.
+
+    Time in which one waits for a processor does not count. A rank that waits for others uses a little processor time:
+    gloo's thread looks round every hundredth of a second.
+    """
 
     def __init__(self, members: Sequence[Member]) -> None:
         self._members = members
-        self._seen: list[Activity] = []
-        self._from = time.monotonic()
+        self._seen: dict[int, Activity] = {}
+        self._at = time.monotonic()
+        self._quiet = 0.0
 
     def since(self, now: float) -> float:
         """Seconds of quiet up to now."""
-        seen = [member.process.activity() for member in self._members if not member.done]
-        if seen != self._seen or not all(one.at_rest for one in seen):
-            self._seen, self._from = seen, now
-        return now - self._from
+        seen = {member.number: member.process.activity() for member in self._members if not member.done}
+        passed, before = now - self._at, self._seen
+        self._seen, self._at = seen, now
+        if seen.keys() != before.keys() or any(
+            one.worked - before[number].worked > LITTLE_WORK * passed + LEAST_WORK for number, one in seen.items()
+        ):
+            self._quiet = 0.0
+        elif all(one.at_rest for one in seen.values()):
+            self._quiet += passed
+        return self._quiet
 
-    def restart(self, now: float) -> None:
-        self._from = now
+    def restart(self) -> None:
+        """Begins anew."""
+        self._quiet = 0.0
 
 
 class Aftermath:
@@ -47,6 +63,7 @@ class Aftermath:
         self._members = members
         self._begin = now
         self._quiet = Quiet(members)
+        self._quiet.since(now)
         self._worked = {member.number: member.process.activity().worked for member in members if not member.done}
 
     def is_over(self, now: float) -> bool:

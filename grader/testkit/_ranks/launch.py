@@ -169,6 +169,7 @@ def _be_torchrun(arguments: list[str], scratch: str, writer: int, env: Mapping[s
     code = 1
     try:
         os.setpgid(0, 0)
+        kernel.die_with_parent()
         null = os.open(os.devnull, os.O_RDWR)
         os.dup2(null, 0)
         use_output(null, null)

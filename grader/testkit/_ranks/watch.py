@@ -42,7 +42,7 @@ class Watch:
 
     def follow(self) -> None:
         """Returns when all have replied, one has failed and the others had their time, or all are stuck."""
-        self._quiet.restart(time.monotonic())
+        self._quiet.restart()
         while not all(member.done for member in self._members):
             self._listen()
             now = time.monotonic()
@@ -72,7 +72,7 @@ class Watch:
             if quiet.since(now) > AT_REST_SECONDS:  # the held one is at the gate then, or waits for the others
                 if all(state.what != "runs" for state in locate(others)):
                     break
-                quiet.restart(now)
+                quiet.restart()
         early = [member.number for member in others if member.has_returned]
         return early if open_gate() else []
 
@@ -93,7 +93,7 @@ class Watch:
         states = locate(self._members)
         if states and all(state.what == "waits" and not is_joining(state) for state in states):
             return True
-        self._quiet.restart(now)
+        self._quiet.restart()
         return False
 
     def _is_aftermath_over(self, now: float) -> bool:
