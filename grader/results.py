@@ -36,6 +36,7 @@ CauseKind = Literal[
     "blocked",
     "not_assessed",
     "not_simulated",
+    "judge_ended",
     "grader_fault",
 ]
 """Why a check did not pass:
@@ -48,6 +49,7 @@ CauseKind = Literal[
 - ``blocked``: another exercise must pass first
 - ``not_assessed``: the check cannot run here, e.g. without a GPU
 - ``not_simulated``: the submission uses something that simulated devices do not offer, and fails: a person should look
+- ``judge_ended``: the grader's own process ended more than once while it graded this: a person should look at it
 - ``grader_fault``: the check or the grader is wrong; nobody loses points
 """
 
@@ -66,6 +68,7 @@ VERDICT_OF: Final[Mapping[CauseKind, VerdictKind]] = {
     "blocked": "blocked",
     "not_assessed": "skipped",
     "not_simulated": "failed",
+    "judge_ended": "crashed",
     "grader_fault": "error",
 }
 """The verdict of a check that did not pass, by the kind of its cause."""

@@ -69,6 +69,15 @@ CourseOption = Annotated[
 SeedOption = Annotated[
     int, typer.Option("--seed", min=0, max=2**31 - 1, help="Varies the inputs that checks generate.")
 ]
+ClassSeedOption = Annotated[
+    int | None,
+    typer.Option(
+        "--seed",
+        min=0,
+        max=2**31 - 1,
+        help="Varies the inputs that checks generate; kept for later runs.  [default: a secret one per gradebook]",
+    ),
+]
 FailUnder = Annotated[
     float | None,
     typer.Option(

@@ -65,6 +65,15 @@ def _note(row: Row, notes: NoteList) -> None:
         notes.add(f"{name}: {note}", urgent=row.result.score == 0)
     for flag in row.result.flags[:_FLAGS_NOTED]:
         notes.add(f"{name}: {flag}", urgent=True)
+    for exercise in row.result.exercises:
+        for check in exercise.checks:
+            if check.cause and check.cause.kind == "judge_ended":
+                ended = "the grader's own process ended more than once at this exercise, which earns nothing"
+                notes.add(f"{name}: {exercise.name}: {ended}: have a look at the code", urgent=True)
+                break
+            if check.cause and check.cause.kind == "grader_fault" and check.cause.stage == "check":
+                what = f"check {check.name} ended in an error: {check.message}"
+                notes.add(f"{name}: {exercise.name}: {what}", urgent=True)
     if row.late is not None:
         marks = f"{points(row.score, row.max)} before, {points(round(row.final, 4), row.max)} after"
         notes.add(f"{name}: {row.late}; {marks}")

@@ -102,18 +102,22 @@ class _NobodysDesk:
 
     shrinks_failures = False
     wants_trace_only = False
-    can_send_ahead = False
+    learns_plans = False
+    is_final = True
 
     def channel(self) -> Channel:
-        return self.fresh_channel()
-
-    def fresh_channel(self) -> Channel:
         return Channel(_Nobody())
+
+    def renew_time(self) -> None:
+        pass
 
     def send_ahead(self, requests: list[bytes]) -> bool:
         return False
 
     def end_process(self) -> None:
+        pass
+
+    def end_worlds(self) -> None:
         pass
 
     def take_prints(self) -> str:

@@ -30,12 +30,13 @@ def status_lines(out: Path, *, notes: bool) -> Iterator[str]:
         if not runs:
             raise UserError(f"no run in {book.path} yet", fix="grade something: grader grade PATH")
         for run in runs:
-            seed = f", seed {run.seed}" if run.seed else ""
+            seed = f", seed {run.seed}"
             of = f" of {run.expected}" if run.expected else ""
             trial = ", a trial" if run.trial else ""
             yield f"run {run.id}  {_when(run.started)}  {run.course}{seed}{trial}: {run.done}{of} done, {_state(run)}"
         yield ""
         yield from _progress(runs[-1])
+        yield f"seed of the next run: {book.seed} (keep it secret: who knows it knows every generated input)"
         missing = {not_assessed(row.result, {one.exercise for one in row.overrides}) for row in book.results()}
         yield from sorted(missing - {""})[:_MOST_FAILED]
         rows = list(book.results(runs[-1].id)) if runs[-1].failed else []

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from grader.testkit.compare import Mismatch, assert_close, assert_equal, assert_that, raises
     from grader.testkit.marking import exercise, misconception, needs
     from grader.testkit.observation import observe, value_and_grad
-    from grader.testkit.strategies import labels, shapes, tensors
+    from grader.testkit.strategies import labels, seeds, shapes, tensors
     from grader.text import counted
 
 __all__ = [
@@ -47,6 +47,7 @@ __all__ = [
     "ranks",
     "recipes",
     "reference",
+    "seeds",
     "shapes",
     "tensors",
     "value_and_grad",
@@ -68,6 +69,7 @@ _HOME = {
     "needs": "grader.testkit.marking",
     "observe": "grader.testkit.observation",
     "raises": "grader.testkit.compare",
+    "seeds": "grader.testkit.strategies",
     "shapes": "grader.testkit.strategies",
     "tensors": "grader.testkit.strategies",
     "value_and_grad": "grader.testkit.observation",

@@ -12,7 +12,7 @@ Must never give a wrong verdict: what cannot be simulated raises `NotSimulated`;
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -31,6 +31,7 @@ __all__ = [
     "device_map",
     "device_of",
     "events",
+    "keep_time",
     "on",
     "real",
     "simulated",
@@ -125,6 +126,16 @@ def transfers() -> list[tuple[str, str, tuple[int, ...]]]:
 def syncs() -> list[str]:
     """What made the CPU wait, in order: ``"item"``, ``"cpu"``, ``"synchronize"``."""
     return [event["what"] for event in events() if event["kind"] == "sync"]
+
+
+def keep_time(clock: Callable[[str], float]) -> None:
+    """From now on, events of simulated devices are recorded by this clock.
+
+    Args:
+        clock: gives the time at which a device, by name, has done all that it was asked to (s).
+    """
+    for simulation in _running:
+        simulation.machine.clock = clock
 
 
 def clear_events() -> None:

@@ -20,12 +20,14 @@ NEEDS: Final[Mapping[str, str]] = {
 """What a check can need of the machine, and what is said where the machine does not have it."""
 
 
-def exercise(name: str, *, hidden: bool = False) -> Callable[[F], F]:
+def exercise(name: str, *, hidden: bool = False, may_change: bool = False) -> Callable[[F], F]:
     """Ties a check to its exercise. Put it above ``@given``.
 
     Args:
         name: ``"topic.exercise"``, as in course.toml.
         hidden: whether a failure keeps back what was expected.
+        may_change: whether it is the exercise's job to change the tensors that it is given. Else the check fails when
+            a tensor that it passed to the submission is changed in place.
     """
 
     def mark(check: F) -> F:
@@ -35,7 +37,7 @@ def exercise(name: str, *, hidden: bool = False) -> Callable[[F], F]:
             from hypothesis import settings
 
             check = settings(max_examples=EXAMPLES)(check)
-        return pytest.mark.exercise(name, hidden=hidden)(check)  # type: ignore[no-any-return]
+        return pytest.mark.exercise(name, hidden=hidden, may_change=may_change)(check)  # type: ignore[no-any-return]
 
     return mark
 

@@ -72,8 +72,9 @@ def test_a_gradebook_with_results_of_schema_1_is_copied_migrated_and_read(tmp_pa
     with Gradebook.open(path) as book:
         (row,) = book.results()
         assert row.result == from_json(OLD) == book.lookup("ann", "d", "hash", 0, "key")
+        assert book.keep_seed() == 0  # that of its runs: marks stay what they are
     db = sqlite3.connect(path)
-    assert db.execute("PRAGMA user_version").fetchone() == (3,)
+    assert db.execute("PRAGMA user_version").fetchone() == (4,)
     assert db.execute("SELECT result FROM results").fetchone() == (OLD,)  # nothing that was kept is overwritten
     assert db.execute("SELECT check_name, cause FROM verdicts").fetchall()[1] == ("two", None)
     db.close()
