@@ -24,7 +24,7 @@ from grader.judge.points import meets_needs, with_points
 from grader.judge.scan import scan
 from grader.judge.session import CollectedChecks, with_collected_checks
 from grader.judge.topic_desk import TopicDesk
-from grader.results import Cause, CheckResult, ExerciseResult, SubmissionResult
+from grader.results import Cause, CheckResult, ExerciseResult, Flag, SubmissionResult
 from grader.student.client import HostClient
 
 T = TypeVar("T")
@@ -97,8 +97,9 @@ class Judge:
         """
         met: set[str] = set()
         results: list[ExerciseResult] = []
+        seen: dict[Flag, None] = {}
         for topic, exercises in self._topics:
-            results += self._grade_topic(topic, exercises, submission, met)
+            results += self._grade_topic(topic, exercises, submission, met, seen)
         return SubmissionResult(
             submission=submission.name,
             score=sum(result.score for result in results),
@@ -107,14 +108,25 @@ class Judge:
             sandbox=self.host.layers,
             flags=(
                 *scan(submission.files, self.course.kit.name if self.course.kit else ""),
+                *seen,
                 *flags_of_results(results),
             ),
         )
 
     def _grade_topic(
-        self, topic: Topic, exercises: Sequence[Exercise], submission: Submission, met: set[str]
+        self,
+        topic: Topic,
+        exercises: Sequence[Exercise],
+        submission: Submission,
+        met: set[str],
+        seen: dict[Flag, None],
     ) -> list[ExerciseResult]:
-        """The results of a topic's exercises; adds to `met` the names of those that meet the needs of others."""
+        """The results of a topic's exercises.
+
+        Args:
+            met: gets the names of those that meet the needs of others.
+            seen: gets what the submission's processes did that no exercise needs.
+        """
         file = f"{topic.name}.py"
         if file not in submission.files:
             note = next(iter(submission.notes_on(file)), "")
@@ -122,20 +134,27 @@ class Judge:
         self.checks.began(Place(topic.name))
         if mark := mark_on(Place(topic.name), self.checks.marks):
             return self._all_not_passed(exercises, mark.cause)
-        results: list[ExerciseResult] = []
         with self.desk(topic.name, submission.files) as desk:
-            if desk.import_failure is not None:
-                cause = causes.import_failed(topic.name, desk.import_failure, desk.import_prints)
-                return self._all_not_passed(exercises, cause)
-            for exercise in exercises:
-                unmet = [need for need in exercise.needs if need not in met]
-                if unmet:
-                    result = self._not_passed(exercise, causes.blocked(unmet))
-                else:
-                    result = self._grade_exercise(exercise, desk)
-                if meets_needs(result):
-                    met.add(result.name)
-                results.append(result)
+            results = self._grade_exercises(topic, exercises, desk, met)
+        seen |= desk.flags
+        return results
+
+    def _grade_exercises(
+        self, topic: Topic, exercises: Sequence[Exercise], desk: TopicDesk, met: set[str]
+    ) -> list[ExerciseResult]:
+        if desk.import_failure is not None:
+            cause = causes.import_failed(topic.name, desk.import_failure, desk.import_prints)
+            return self._all_not_passed(exercises, cause)
+        results: list[ExerciseResult] = []
+        for exercise in exercises:
+            unmet = [need for need in exercise.needs if need not in met]
+            if unmet:
+                result = self._not_passed(exercise, causes.blocked(unmet))
+            else:
+                result = self._grade_exercise(exercise, desk)
+            if meets_needs(result):
+                met.add(result.name)
+            results.append(result)
         return results
 
     def _grade_exercise(self, exercise: Exercise, desk: TopicDesk) -> ExerciseResult:

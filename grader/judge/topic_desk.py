@@ -21,6 +21,7 @@ from grader.judge.check import Check
 from grader.judge.endless_loops import endless_loop
 from grader.judge.in_process import reference_raises
 from grader.judge.misconceptions import Replacements
+from grader.results import Flag
 from grader.sandbox import process_tree
 from grader.student.client import HostClient
 from grader.student.clock import Deadline
@@ -44,6 +45,7 @@ class TopicDesk:
         seconds: how long the checks of one exercise may take together (s).
         import_failure: why the topic cannot be imported, else None.
         import_prints: what the topic's import printed.
+        flags: what the submission did that no exercise needs, as far as its ended processes say.
     """
 
     shrinks_failures = True
@@ -64,6 +66,7 @@ class TopicDesk:
         self._leader = LeaderClient(host, topic, files, () if is_own else None)
         self._process: StudentProcess | None = None
         self._channel: Channel | None = None
+        self.flags: dict[Flag, None] = {}
         self._threads = 0
         self._answered = False
         self._is_final = True
@@ -169,6 +172,8 @@ class TopicDesk:
 
     def end_process(self) -> None:
         if self._process is not None:
+            if self._leader.bindings is None:
+                self.flags |= dict.fromkeys(self._process.flags())
             self._process.end()
             self._process = None
         self._channel = None

@@ -17,6 +17,7 @@ from grader.border.failures import OUT_OF_MEMORY, SubmissionCrashed, SubmissionT
 from grader.border.frames import BrokenFrame
 from grader.border.messages import Ended, Forked, FromLeader, Keep, SetUp, Start, Stop, Tidied, Tidy
 from grader.sandbox import process_tree
+from grader.student import audit
 from grader.student.client import HostClient, HostGone
 from grader.student.prints import Prints, receive
 from grader.student.student_process import DUMP_BYTES, StudentProcess
@@ -109,6 +110,7 @@ class LeaderClient:
         errors = prints if afresh else Prints(self._host.limits.print_bytes)
         dumps = Prints(DUMP_BYTES)
         arena = Arena.create() if afresh else None
+        events = Prints(audit.MOST_BYTES)
         try:
             with theirs:
                 roles = {
@@ -118,7 +120,7 @@ class LeaderClient:
                     "dumps": dumps.writer,
                 }
                 if arena is not None:
-                    roles["arena"] = arena.descriptor
+                    roles |= {"arena": arena.descriptor, "events": events.writer}
                 bindings = None if self.bindings is None else list(self.bindings)
                 order = Start(self._count, [*roles], imports, afresh, bindings)
                 try:
@@ -126,19 +128,19 @@ class LeaderClient:
                 finally:
                     if errors is prints:
                         os.close(roles["errors"])
-            for pipe in (prints, errors, dumps):
+            for pipe in (prints, errors, dumps, events):
                 pipe.close_writer()
             inner = self._receive(Forked).process
         except BaseException:
             ours.close()
-            for pipe in (prints, errors, dumps):
+            for pipe in (prints, errors, dumps, events):
                 pipe.close()
             if arena is not None:
                 arena.close()
             raise
         below = process_tree.descendants(self.process)
         pid = process_tree.find_by_inner_id(below, inner) or -1
-        return StudentProcess(self, self._count, pid, ours, prints, errors, dumps, arena)
+        return StudentProcess(self, self._count, pid, ours, prints, errors, dumps, events, arena)
 
     def keep_files(self) -> None:
         """What is in the work folder now stays when it is tidied; nothing happens where the leader has gone."""

@@ -25,6 +25,7 @@ from grader.border.messages import Imported, SetUp, Start
 from grader.border.output import flush_output, use_output
 from grader.border.service import WRONG_ANSWERS, Service
 from grader.sandbox import kernel
+from grader.student import audit
 from grader.testkit.marking import misconception
 
 DUMP_SIGNAL: Final = signal.SIGUSR1
@@ -42,7 +43,8 @@ def live(
     """The whole life of a student process, from its fork on.
 
     Args:
-        descriptors: ``calls``, ``prints``, ``errors`` and ``dumps``; ``arena``, where tensors are watched.
+        descriptors: ``calls``, ``prints``, ``errors`` and ``dumps``; ``arena``, where tensors are watched, and
+            ``events``, where submitted code is.
         folder: the work folder, where the submission's files are.
         modules: the modules whose functions a check may run here, by name.
         kit: those of them that are the course's own.
@@ -55,7 +57,7 @@ def live(
         calls = socket.socket(fileno=descriptors["calls"])
         arena = Arena.attach(descriptors["arena"]) if "arena" in descriptors else None
         if order.imports:
-            service = _import(calls, order, setup, folder, modules, kit, arena)
+            service = _import(calls, order, setup, folder, modules, kit, arena, descriptors.get("events", -1))
         else:
             service = Service(ModuleType("outside"), frozenset(), modules=modules)
         flush_output()
@@ -87,9 +89,11 @@ def _import(
     modules: Mapping[str, ModuleType],
     kit: Mapping[str, ModuleType],
     arena: Arena | None,
+    events: int,
 ) -> Service | None:
     """Imports the submission; None when that raised, which has been sent then."""
     files = frozenset(str(folder / name) for name in setup.files)
+    finish_watching = audit.watch(events, files) if events >= 0 else None
     reporter = Service(ModuleType(setup.topic), files, modules=modules)
     overlay: dict[str, object] = {}
     if order.bindings is None:
@@ -105,6 +109,8 @@ def _import(
         flush_output()
         frames.send(calls, wire.pack(reporter.describe(error)))
         return None
+    if finish_watching is not None:
+        finish_watching()
     for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):
         signal.setitimer(timer, 0)  # one that was set at import would end some exercise, by chance
     return Service(module, files, overlay, modules, arena)

@@ -35,7 +35,9 @@ from grader.border.messages import (
     SourceLine,
 )
 from grader.border.transport import Activity, PlanLeft, Process
+from grader.results import Flag
 from grader.sandbox import process_tree
+from grader.student import audit
 from grader.student.clock import Deadline
 from grader.student.one_at_a_time import one_at_a_time
 from grader.student.prints import Prints
@@ -90,6 +92,7 @@ class StudentProcess:
         prints: Prints,
         errors: Prints,
         dumps: Prints,
+        events: Prints,
         arena: Arena | None,
     ) -> None:
         self._team = team
@@ -99,6 +102,7 @@ class StudentProcess:
         self._prints = prints
         self._errors = errors
         self._dumps = dumps
+        self._events = events
         self.arena = arena
         self._replies = FrameReader()
         self._plan: list[bytes] = []
@@ -296,6 +300,10 @@ class StudentProcess:
         text, self._printed = self._prints.take() + self._printed, ""
         return text
 
+    def flags(self) -> list[Flag]:
+        """What submitted code did here that no exercise needs, as far as its process says."""
+        return audit.read(self._events.seen().encode())
+
     def add_prints(self, text: str) -> None:
         """Adds what further processes have printed to what is shown to the student."""
         self._printed += text
@@ -359,7 +367,7 @@ class StudentProcess:
         """Closes what leads to the process."""
         self.alive = False
         self._sock.close()
-        for pipe in (self._prints, self._errors, self._dumps):
+        for pipe in (self._prints, self._errors, self._dumps, self._events):
             pipe.close()
         if self.arena is not None:
             self.arena.close()
