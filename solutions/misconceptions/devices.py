@@ -615,6 +615,19 @@ class KeepsAMaskAndMakesAnother(_Masked):
 
 @misconception(
     "ScaledAttentionMask",
+    name="cuts_the_graph",
+    tell="You compute without recording gradients, so that nothing in front of this module can be trained. The mask is "
+    "a buffer: it gets no gradient anyway.",
+)
+class CutsTheGraph(_Masked):
+    @torch.no_grad()
+    def forward(self, scores: Tensor) -> Tensor:
+        t = scores.shape[-1]
+        return (scores / math.sqrt(t)).masked_fill(self.mask[:t, :t], -math.inf)
+
+
+@misconception(
+    "ScaledAttentionMask",
     name="always_float32",
     tell="The result is always float32. Dividing and masking leave the dtype of the scores as it is.",
 )
