@@ -868,7 +868,7 @@ def returns_tensors(model: nn.Module, loader: Iterable[Any], device: torch.devic
 
 @misconception(
     "train_on",
-    tell="Each loss that you keep holds the graph of its batch, which fills the memory. Keep loss.detach().",
+    tell="What you keep of each batch, such as its loss, holds its graph, which fills the memory. Keep loss.detach().",
 )
 def keeps_the_graphs(model: nn.Module, loader: Iterable[Any], device: torch.device, lr: float) -> list[float]:
     model = model.to(device)
@@ -1413,7 +1413,7 @@ def _events(n: int, device: torch.device, repeats: int, stream: Any = None) -> l
         start.record(stream)
         a @ b
         end.record(stream)
-        torch.cuda.synchronize(device)
+        end.synchronize()
         times.append(start.elapsed_time(end))
     return times
 
