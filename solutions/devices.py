@@ -182,7 +182,8 @@ class ScaledAttentionMask(nn.Module):
 
     def forward(self, scores: Tensor) -> Tensor:
         """``scores`` of shape ``(..., t, t)`` with ``t <= size``: divided by the square root of ``t``, with minus
-        infinity above the diagonal. The result is on the same device as ``scores`` (where the module is, too)."""
+        infinity above the diagonal. The result is on the same device as ``scores`` (where the module is, too), and
+        gradients flow through it to ``scores``."""
         # solution: take the part of the mask that is needed
         t = scores.shape[-1]
         return (scores / math.sqrt(t)).masked_fill(self.mask[:t, :t], -math.inf)

@@ -284,29 +284,33 @@ def test_the_model_ends_on_the_device(submission: Submission, device: str, locat
     ("change", "sentence"),
     [
         (
-            {"leave_out": "2.bias"},
-            "the file has no 2.bias, and no error is raised: the model keeps its old numbers there",
+            {"leave_out": "3.bias"},
+            "the file has no 3.bias, and no error is raised: the model keeps its old numbers there",
         ),
         (
-            {"extra": "4.weight"},
-            "the file has 4.weight, which the model does not have, and no error is raised",
+            {"leave_out": "1.running_mean"},
+            "the file has no 1.running_mean, and no error is raised: the model keeps its old numbers there",
         ),
         (
-            {"shorten": "2.bias"},
-            "the file has one number for 2.bias, which has more in the model, and no error is raised",
+            {"extra": "9.weight"},
+            "the file has 9.weight, which the model does not have, and no error is raised",
+        ),
+        (
+            {"shorten": "3.bias"},
+            "the file has one number for 3.bias, which has more in the model, and no error is raised",
         ),
         (
             {"shorten": "0.weight"},
             "the file has one row for 0.weight, which has more in the model, and no error is raised",
         ),
     ],
-    ids=["an entry too few", "an entry too many", "a bias too short", "a weight too short"],
+    ids=["a parameter too few", "a buffer too few", "an entry too many", "a bias too short", "a weight too short"],
 )
 def test_a_file_that_does_not_fit(submission: Submission, change: dict[str, str], sentence: str) -> None:
     """A file with a missing entry, with an extra entry, or with an entry of another shape raises an error."""
     path = new_path(submission)
-    submission.outside(files.weights_file, "here", "mlp", 1, **change)
-    assert_refused(submission.load_weights, submission.there(recipes.model, "mlp", 2), path, CPU, sentence=sentence)
+    submission.outside(files.weights_file, "here", "norm", 1, **change)
+    assert_refused(submission.load_weights, submission.there(recipes.model, "norm", 2), path, CPU, sentence=sentence)
 
 
 @exercise("checkpoints.load_weights")

@@ -156,12 +156,14 @@ def test_the_batch_stays_as_it_is(submission: Submission, kind: str) -> None:
 
 
 @exercise("devices.to_device")
+@pytest.mark.parametrize("target", ["cpu", "cuda:0"])
 @pytest.mark.parametrize("kind", ["tensor", "deep"])
-def test_back_to_the_cpu(submission: Submission, kind: str) -> None:
-    """Batches are moved from a GPU to the CPU in the same way."""
+def test_from_a_gpu(submission: Submission, kind: str, target: str) -> None:
+    """Batches are moved from a GPU to the CPU, or to another GPU, in the same way."""
     on_machine(submission, 2)
     batch = submission.there(moving.held_nest, kind, "cuda:1")
-    assert_equal(submission.there(moving.moved, submission.to_device, batch, CPU), expected_nest(kind, "cpu"))
+    found = submission.there(moving.moved, submission.to_device, batch, torch.device(target))
+    assert_equal(found, expected_nest(kind, target))
 
 
 @exercise("devices.to_device")
@@ -264,6 +266,19 @@ def test_scaled_and_masked(
     scores = recipes.normal((*leading, t, t), seed, dtype)
     scores = scores.mT.contiguous().mT if seed % 2 else scores
     assert_close(submission.ScaledAttentionMask(t + extra)(scores), scaled_and_masked(scores), rtol=1e-5)
+
+
+@exercise("devices.ScaledAttentionMask")
+@TWICE
+@given(t=st.integers(2, 5), seed=SEEDS)
+def test_gradients_flow(submission: Submission, t: int, seed: int) -> None:
+    """Gradients flow through the module to the scores, and are 0 for those that are hidden."""
+    scores, weights = recipes.normal((2, t, t), seed), recipes.normal((2, t, t), seed + 1)
+    found = submission.there(moving.score_gradients, submission.ScaledAttentionMask(5), scores, weights)
+    scores.requires_grad_()
+    attention = scaled_and_masked(scores).softmax(-1)
+    (expected,) = torch.autograd.grad((attention * weights).sum(), scores)
+    assert_close(found, expected, what="the gradient with respect to the scores")
 
 
 @exercise("devices.ScaledAttentionMask")

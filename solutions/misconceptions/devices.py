@@ -615,6 +615,19 @@ class KeepsAMaskAndMakesAnother(_Masked):
 
 @misconception(
     "ScaledAttentionMask",
+    name="cuts_the_graph",
+    tell="You compute without recording gradients, so that nothing in front of this module can be trained. The mask is "
+    "a buffer: it gets no gradient anyway.",
+)
+class CutsTheGraph(_Masked):
+    @torch.no_grad()
+    def forward(self, scores: Tensor) -> Tensor:
+        t = scores.shape[-1]
+        return (scores / math.sqrt(t)).masked_fill(self.mask[:t, :t], -math.inf)
+
+
+@misconception(
+    "ScaledAttentionMask",
     name="always_float32",
     tell="The result is always float32. Dividing and masking leave the dtype of the scores as it is.",
 )
@@ -855,7 +868,7 @@ def returns_tensors(model: nn.Module, loader: Iterable[Any], device: torch.devic
 
 @misconception(
     "train_on",
-    tell="Each loss that you keep holds the graph of its batch, which fills the memory. Keep loss.detach().",
+    tell="What you keep of each batch, such as its loss, holds its graph, which fills the memory. Keep loss.detach().",
 )
 def keeps_the_graphs(model: nn.Module, loader: Iterable[Any], device: torch.device, lr: float) -> list[float]:
     model = model.to(device)
@@ -1400,7 +1413,7 @@ def _events(n: int, device: torch.device, repeats: int, stream: Any = None) -> l
         start.record(stream)
         a @ b
         end.record(stream)
-        torch.cuda.synchronize(device)
+        end.synchronize()
         times.append(start.elapsed_time(end))
     return times
 

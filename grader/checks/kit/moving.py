@@ -118,6 +118,15 @@ def turn_kept(module: nn.Module) -> int:
     return len(squares)
 
 
+def score_gradients(module: Any, scores: Tensor, weights: Tensor) -> Tensor | None:
+    """The gradient, with respect to scores, of a weighted sum of the attention that a module makes of them."""
+    scores = scores.clone().requires_grad_()
+    result = (module(scores).softmax(-1) * weights).sum()
+    if not result.requires_grad:
+        return None
+    return torch.autograd.grad(result, scores, allow_unused=True)[0]
+
+
 def covers(optimizer: Any, model: nn.Module) -> bool:
     """Whether an optimizer has the very parameters of a model, each once, and no others."""
     held = [id(param) for group in optimizer.param_groups for param in group["params"]]

@@ -1,5 +1,6 @@
 # verdict: failed
 # message: graphs of earlier batches
+# misconception: keeps_the_graphs
 def train_on(model, loader, device, lr):
     model, optimizer = prepare(model, device, lr)
     every, losses = [], []
