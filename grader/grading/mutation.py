@@ -84,7 +84,7 @@ def grade_mutants(
     devices: Devices = "simulated",
     only: Sequence[str] = (),
 ) -> Score:
-    """Grades every mutant of the solutions until a check does not pass.
+    """Grades every mutant of the solutions until an exercise does not pass.
 
     Args:
         report: called with each survivor that is not written down.
@@ -195,9 +195,8 @@ def _is_caught(judge: Judge, topic: Topic, exercises: Sequence[Exercise], files:
         if desk.import_failure is not None:
             return True
         desk.shrinks_failures = False
-        for exercise in exercises:
-            for check in judge.checks.of(exercise.full_name):
-                if judge.checks.run(check, desk)[0].verdict not in ("passed", *NOT_ASSESSED):
-                    return True
-            desk.end_exercise()
-    return False
+        return any(
+            result.verdict not in ("passed", *NOT_ASSESSED)
+            for exercise in exercises
+            for result in judge.run_checks(exercise.full_name, desk)[0]
+        )
