@@ -20,7 +20,7 @@ $(STAMP): pyproject.toml constraints.txt
 venv: $(STAMP) ## .venv with the pinned versions of everything
 
 demo: venv ## grade the small class in examples/class (exit code 1, students who fail, is expected)
-	$(BIN)/grader grade examples/class --out demo-out --jobs $(JOBS) || [ $$? -eq 1 ]
+	$(BIN)/grader grade examples/class --out demo-out --jobs $(JOBS) --seed 0 || [ $$? -eq 1 ]
 	$(BIN)/grader report --out demo-out
 
 lint: venv ## style, types, and who may import whom

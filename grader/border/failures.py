@@ -124,7 +124,7 @@ def _kind_of(name: str) -> type[SubmissionRaised]:
 
 
 def not_simulated(error: BaseException) -> NotSimulatedHere:
-    """The same exception, as one that makes the check *skipped*."""
+    """The same exception, as one that says so."""
     unassessed = NotSimulatedHere(*error.args)
     unassessed.__dict__.update(vars(error))
     return unassessed

@@ -41,8 +41,8 @@ from grader.border.transport import Transport
 from grader.border.wire import Tree
 from grader.text import with_article
 
-_SIMULATING: Final = b"grader.testkit.devices"
-"""Part of every request that uses simulated devices."""
+_SIMULATING: Final = "grader.testkit.devices"
+"""The module whose functions simulate devices."""
 CHECK_BUDGET: Final = 4
 """How many messages' worth of values one check may receive, and of bytes."""
 MAX_RECEIVED_BYTES: Final = CHECK_BUDGET * MAX_PAYLOAD
@@ -63,12 +63,14 @@ class Channel:
         last: the call to show when a check fails; None before the first.
         kit: the name of the course's kit, whose functions a check may pass; empty when it has none.
         arguments: the tensors that were passed to submitted code, if the transport shares memory with it.
+        simulates: whether the check has used simulated devices.
     """
 
     def __init__(self, transport: Transport, kit: str = "", arena: Arena | None = None) -> None:
         self.transport = transport
         self.kit = kit
         self.arguments = None if arena is None else WatchedArguments(arena)
+        self.simulates = False
         self.record: list[Exchange] = []
         self.last: Call | None = None
         self._received = 0
@@ -81,6 +83,7 @@ class Channel:
             self.arguments.restart(reply)
         self.record = []
         self.last = None
+        self.simulates = False
         self._received = 0
         self._budget = Budget(CHECK_BUDGET)
 
@@ -141,7 +144,7 @@ class Channel:
                 return _Value(wire.decode(tree, self._object, Budget(whole=self._budget)), True)
             case Raised(kind):
                 error = exception_of(reply)
-                if kind == "NotSimulated" and any(_SIMULATING in exchange.request for exchange in self.record):
+                if kind == "NotSimulated" and self.simulates:
                     return not_simulated(error)
                 return error
             case Missing(name):
@@ -166,6 +169,7 @@ class Channel:
             if module.startswith("grader.testkit.") or (self.kit and home == self.kit):
                 if name is None or "." in name:
                     raise TypeError(f"`{name}` cannot be run there: it is not at the top of {module}")
+                self.simulates = self.simulates or module == _SIMULATING
                 return ["r", module, name]
         raise TypeError(
             f"a check cannot pass {with_article(type(value).__name__)} to a submission: "
@@ -344,3 +348,9 @@ def channel_of(function: RemoteFunction) -> Channel:
 def call_of(function: RemoteFunction, args: tuple[object, ...], kwargs: dict[str, object]) -> Call:
     """A call of a function, for messages; `Channel.request` fills in its result."""
     return Call(function._name, args, kwargs)
+
+
+def packed_values(channel: Channel, *values: object) -> list[Tree]:
+    """Trees of values and functions as a request to any process of the submission holds them; handles are not known
+    there."""
+    return [wire.encode(value, channel._reference) for value in values]

@@ -56,7 +56,7 @@ MAX_LINES: Final = 12
 WRONG_ANSWERS: Final = "_misconceptions"
 """Name of the module that a course's own wrong answers are sent as."""
 NOT_SIMULATED: Final = "NotSimulated"
-"""The name of the exception that makes a check *skipped*."""
+"""The name of the exception that says that a device has no such thing here."""
 _RAISING: Final = ("RAISE_VARARGS", "RERAISE")
 _TRUSTED: Final = tuple(
     os.path.join(os.path.dirname(os.path.abspath(module.__file__ or "")), "") for module in (torch, grader)

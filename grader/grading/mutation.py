@@ -16,7 +16,6 @@ from grader.course import Course, Exercise, Topic
 from grader.errors import CourseError
 from grader.grading.mutants import Mutant, mutants_of
 from grader.machine import Devices
-from grader.results import NOT_ASSESSED
 
 if TYPE_CHECKING:
     from grader.judge.judge import Judge
@@ -84,7 +83,7 @@ def grade_mutants(
     devices: Devices = "simulated",
     only: Sequence[str] = (),
 ) -> Score:
-    """Grades every mutant of the solutions until an exercise does not pass.
+    """Grades every mutant of the solutions until a check does not pass.
 
     Args:
         report: called with each survivor that is not written down.
@@ -195,8 +194,7 @@ def _is_caught(judge: Judge, topic: Topic, exercises: Sequence[Exercise], files:
         if desk.import_failure is not None:
             return True
         desk.shrinks_failures = False
-        return any(
-            result.verdict not in ("passed", *NOT_ASSESSED)
-            for exercise in exercises
-            for result in judge.run_checks(exercise.full_name, desk)[0]
-        )
+        for exercise in exercises:
+            if not judge.passes(exercise.full_name, desk):
+                return True
+    return False

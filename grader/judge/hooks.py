@@ -33,6 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "exercise(name, hidden=False, may_change=False): the exercise that a check belongs to"
     )
+    config.addinivalue_line("markers", "needs(*what): what a check needs of the machine, else it is not assessed")
 
 
 @pytest.fixture(name="submission", scope="session")
@@ -78,8 +79,10 @@ class CheckHooks:
         check = self.checks.get(pyfuncitem.nodeid)
         if check is None or self._desk_for is None:
             return None
-        from grader.judge import run
+        from grader.judge import needs, run
 
+        if reason := needs.unmet(pyfuncitem, ()):
+            pytest.skip(reason)
         result, trace = run.run(check, self._desk_for(check), fixtures_of(pyfuncitem))
         self.outcomes[pyfuncitem.nodeid] = result, trace
         if result.verdict != "passed":

@@ -14,7 +14,7 @@ from typing import Any, Final
 from grader.border import wire
 from grader.border.arena import Sent
 from grader.border.arguments import passed_by
-from grader.border.messages import Digest, Exchange
+from grader.border.messages import RUN_OF_RANKS, Digest, Exchange, Request
 
 _TAGS = frozenset({"l", "t", "d", "i", "c", "y", "v", "ok"})
 
@@ -53,7 +53,7 @@ class RequestPlan:
         exchanges = [exchange for example in examples for exchange in example]
         requests = [exchange.request for exchange in exchanges]
         if self.state is PlanState.UNKNOWN:
-            if requests and not any(map(gives_away, examples)):
+            if requests and not any(map(gives_away, examples)) and not any(map(_is_noted_only, exchanges)):
                 self.state, self.requests, self.passed = PlanState.REQUESTS, requests, passed_by(requests)
             else:
                 self.state = PlanState.NONE
@@ -93,6 +93,12 @@ def gives_away(example: Sequence[Exchange]) -> bool:
         known |= new_values
         asked_for_value = asked_for_value or _returns_value(exchange.reply)
     return False
+
+
+def _is_noted_only(exchange: Exchange) -> bool:
+    """Whether it stands for several exchanges with other processes, and cannot be sent."""
+    request: Request = wire.unpack(exchange.request, Request)
+    return request.operation == RUN_OF_RANKS
 
 
 def _returns_value(reply: bytes | Digest) -> bool:

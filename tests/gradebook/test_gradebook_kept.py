@@ -263,3 +263,26 @@ def test_sql_sees_verdicts_and_scores(tmp_path: Path) -> None:
     assert db.execute("SELECT exercise, score, max FROM scores").fetchall() == [("t.e", 0.0, 1.0), ("t.f", 2.0, 2.0)]
     assert db.execute("SELECT layers, results FROM sandboxes").fetchall() == [("[]", 1)]
     db.close()
+
+
+def test_a_secret_seed_is_drawn_once_and_kept(tmp_path: Path) -> None:
+    with Gradebook.open(tmp_path / "one") as book:
+        assert book.seed is None
+        drawn = book.keep_seed()
+        assert 0 < drawn < 2**31
+    with Gradebook.open(tmp_path / "one") as book:
+        assert book.seed == book.keep_seed() == drawn
+    with Gradebook.open(tmp_path / "two") as book:
+        assert book.keep_seed() != drawn
+
+
+def test_a_seed_that_is_given_is_kept_for_later_runs(tmp_path: Path) -> None:
+    with Gradebook.open(tmp_path / "g") as book:
+        book.keep_seed()
+        assert book.keep_seed(0) == book.keep_seed() == 0
+        assert book.keep_seed(7) == book.keep_seed() == 7
+
+
+def test_two_graders_that_begin_together_get_one_seed(tmp_path: Path) -> None:
+    with Gradebook.open(tmp_path / "g") as one, Gradebook.open(tmp_path / "g") as two:
+        assert one.keep_seed() == two.keep_seed()
