@@ -15,13 +15,15 @@ from torch import nn
 from grader.border import wire
 from grader.border.messages import (
     Ended,
+    Forked,
     Imported,
     Missing,
     Raised,
-    ReadyForCalls,
     Reported,
     Returned,
     SentLine,
+    Start,
+    Tidied,
     TooLarge,
 )
 
@@ -62,8 +64,10 @@ def real_messages() -> list[bytes]:
         TooLarge("a lot"),
         Reported("stuck", {"states": [], "first": None}),
         Imported(),
-        ReadyForCalls(),
-        Ended(-9),
+        Tidied(),
+        Forked(3, 41),
+        Ended(3, -9),
+        Start(2, ["calls"], bindings=[("gram", "other")]),
     ]
     return [wire.pack(message) for message in [*trees, *others]]
 

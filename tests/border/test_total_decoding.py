@@ -20,16 +20,7 @@ from grader.border import labels, wire
 from grader.border.bounds import WireError
 from grader.border.failures import BadReply, NoAnswer, SubmissionRaised, import_raised
 from grader.border.frames import BrokenFrame, FrameReader, frame
-from grader.border.messages import (
-    Ended,
-    Exchange,
-    Imported,
-    Raised,
-    ReadyForCalls,
-    Request,
-    SetUp,
-    StartExercise,
-)
+from grader.border.messages import Exchange, FromLeader, Imported, Order, Raised, Request, SetUp
 from grader.border.proxies import Channel, SubmissionProxy
 from grader.judge import cause
 from grader.judge.check import Trace
@@ -38,7 +29,7 @@ from grader.testkit import Mismatch, assert_close, observe, value_and_grad
 from grader.testkit._ranks.states import Trouble
 from grader.testkit.show import show
 
-STRUCTS: tuple[Any, ...] = (Request, Imported | Raised, ReadyForCalls, Ended, SetUp, StartExercise)
+STRUCTS: tuple[Any, ...] = (Request, Imported | Raised, FromLeader, Order, SetUp)
 
 
 class Replies:
