@@ -64,6 +64,7 @@ class Channel:
         kit: the name of the course's kit, whose functions a check may pass; empty when it has none.
         arguments: the tensors that were passed to submitted code, if the transport shares memory with it.
         simulates: whether the check has used simulated devices.
+        asked_outside: whether a request went to the process beside the submission; then none can be sent ahead.
     """
 
     def __init__(self, transport: Transport, kit: str = "", arena: Arena | None = None) -> None:
@@ -71,6 +72,7 @@ class Channel:
         self.kit = kit
         self.arguments = None if arena is None else WatchedArguments(arena)
         self.simulates = False
+        self.asked_outside = False
         self.record: list[Exchange] = []
         self.last: Call | None = None
         self._received = 0
@@ -83,7 +85,7 @@ class Channel:
             self.arguments.restart(reply)
         self.record = []
         self.last = None
-        self.simulates = False
+        self.simulates = self.asked_outside = False
         self._received = 0
         self._budget = Budget(CHECK_BUDGET)
 
@@ -117,6 +119,7 @@ class Channel:
         if shown is not None:
             self.last = shown
         passed = self.arguments.pass_on(call, shown) if self.arguments is not None and not outside else ()
+        self.asked_outside = self.asked_outside or outside
         reply = self.transport.call_outside(request) if outside else self.transport.call(request)
         kept = reply if len(reply) <= MAX_KEPT_BYTES else Digest(hashlib.sha256(reply).digest())
         self.record.append(Exchange(request, kept))

@@ -48,7 +48,9 @@ def run(check: Check, desk: Desk, fixtures: dict[str, Any]) -> tuple[CheckResult
         exchanges: list[tuple[Exchange, ...]] = []
         running = _run_examples(check, channel, desk, fixtures, exchanges)
         failure = next(running, None)
-        if failure is None and desk.learns_plans:
+        if channel.asked_outside:
+            check.plan.give_up()
+        elif failure is None and desk.learns_plans:
             check.plan.learn(exchanges)
         return _result(check, desk, channel, fixtures, failure, exchanges, running)
     except PlanLeft:

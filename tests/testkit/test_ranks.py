@@ -19,7 +19,6 @@ from grader.border.proxies import Channel, SubmissionProxy
 from grader.border.service import Service
 from grader.border.transport import Activity, Process
 from grader.judge.in_process import LocalTransport, load_module
-from grader.judge.local_process import activity
 from grader.sandbox import process_tree
 from grader.testkit import probes, ranks, recipes
 from grader.testkit._ranks import rank as rank_process
@@ -156,6 +155,11 @@ def test_read_only_ranks_cannot_write(written: Written) -> None:
     submission = written("def f(rank):\n    with open(f'{rank}', 'w') as file:\n        file.write('x')\n")
     with pytest.raises(SubmissionRaised, match=r"too large.* \(on rank 1\)"):
         ranks.run(submission.f, ranks.RANK, read_only=[1])
+
+
+def activity(process: int) -> Activity:
+    """What a process has done up to now."""
+    return Activity(*process_tree.activity(process))
 
 
 class Holding:
