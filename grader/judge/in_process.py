@@ -20,8 +20,9 @@ from grader.border.service import Service
 from grader.judge import cause as causes
 from grader.judge import explain, run
 from grader.judge.check import Check
+from grader.judge.collected import CollectedChecks
 from grader.judge.desk import Desk
-from grader.judge.session import CollectedChecks, with_collected_checks
+from grader.judge.session import with_collected_checks
 from grader.kit import Kit, load
 from grader.results import NOT_ASSESSED
 from grader.testkit import in_student_process
@@ -126,8 +127,11 @@ def reference_raises(course: Course, check: Check, fixtures: dict[str, Any]) -> 
     if check.fails_on_reference is None:
         topic = check.exercise.partition(".")[0]
         desk = ReferenceDesk(course.solutions_dir, topic, course.kit)
-        result, _ = run.run(check, desk, fixtures)
-        check.fails_on_reference = result.verdict in ("failed", "error")
+        try:
+            result, _ = run.run(check, desk, fixtures)
+            check.fails_on_reference = result.verdict in ("failed", "error")
+        except Exception:  # what it raises cannot even be described
+            check.fails_on_reference = True
     return check.fails_on_reference
 
 
