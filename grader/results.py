@@ -45,7 +45,7 @@ CauseKind = Literal[
 - ``no_answer``: the process sent something that is not an answer: not data, or too much of it
 - ``blocked``: another exercise must pass first
 - ``not_assessed``: the check cannot run here, e.g. without a GPU
-- ``not_simulated``: the submission uses something that simulated devices do not offer: a person should look at it
+- ``not_simulated``: the submission uses something that simulated devices do not offer, and fails: a person should look
 - ``judge_ended``: the grader's own process ended more than once while it graded this: a person should look at it
 - ``grader_fault``: the check or the grader is wrong; nobody loses points
 """
@@ -64,7 +64,7 @@ VERDICT_OF: Final[Mapping[CauseKind, VerdictKind]] = {
     "no_answer": "crashed",
     "blocked": "blocked",
     "not_assessed": "skipped",
-    "not_simulated": "skipped",
+    "not_simulated": "failed",
     "judge_ended": "crashed",
     "grader_fault": "error",
 }

@@ -10,8 +10,11 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from grader.border import wire
+from grader.border.arena import Arena
+from grader.border.arguments import WatchedArguments
 from grader.border.bounds import WireError
 from grader.border.failures import (
+    ArgumentChanged,
     BadReply,
     MissingName,
     SubmissionRaised,
@@ -35,8 +38,8 @@ from grader.border.transport import Transport
 from grader.border.wire import Tree
 from grader.text import with_article
 
-_SIMULATING: Final = b"grader.testkit.devices"
-"""Part of every request that uses simulated devices."""
+_SIMULATING: Final = "grader.testkit.devices"
+"""The module whose functions simulate devices."""
 MAX_RECEIVED_BYTES: Final = 64 << 20
 """Bytes that one check may receive."""
 MAX_KEPT_BYTES: Final = 1 << 20
@@ -50,20 +53,27 @@ class Channel:
         record: every exchange since `restart`, in order.
         last: the call to show when a check fails; None before the first.
         kit: the name of the course's kit, whose functions a check may pass; empty when it has none.
+        arguments: the tensors that were passed to submitted code, if the transport shares memory with it.
+        simulates: whether the check has used simulated devices.
     """
 
-    def __init__(self, transport: Transport, kit: str = "") -> None:
+    def __init__(self, transport: Transport, kit: str = "", arena: Arena | None = None) -> None:
         self.transport = transport
         self.kit = kit
+        self.arguments = None if arena is None else WatchedArguments(arena)
+        self.simulates = False
         self.record: list[Exchange] = []
         self.last: Call | None = None
         self._received = 0
 
     def restart(self) -> None:
         """Starts a new record, with handles numbered from 0 again."""
-        self.transport.call(_FORGET)
+        reply = self.transport.call(_FORGET)
+        if self.arguments is not None:
+            self.arguments.restart(reply)
         self.record = []
         self.last = None
+        self.simulates = False
         self._received = 0
 
     def request(
@@ -95,8 +105,11 @@ class Channel:
         request = wire.pack(call)
         if shown is not None:
             self.last = shown
+        passed = self.arguments.pass_on(call, shown) if self.arguments is not None and not outside else ()
         reply = self.transport.call_outside(request) if outside else self.transport.call(request)
         self.record.append(Exchange(request, reply if len(reply) <= MAX_KEPT_BYTES else hashlib.sha256(reply).digest()))
+        if self.arguments is not None:
+            self.arguments.look_at(passed)
         self._received += len(reply)
         if self._received > MAX_RECEIVED_BYTES:
             raise BadReply(f"sent more than {MAX_RECEIVED_BYTES >> 20} MiB in one check")
@@ -114,7 +127,7 @@ class Channel:
                 return value
             case Raised(kind):
                 error = exception_of(reply)
-                if kind == "NotSimulated" and any(_SIMULATING in exchange.request for exchange in self.record):
+                if kind == "NotSimulated" and self.simulates:
                     raise not_simulated(error)
                 raise error
             case Missing(name):
@@ -139,6 +152,7 @@ class Channel:
             if module.startswith("grader.testkit.") or (self.kit and home == self.kit):
                 if name is None or "." in name:
                     raise TypeError(f"`{name}` cannot be run there: it is not at the top of {module}")
+                self.simulates = self.simulates or module == _SIMULATING
                 return ["r", module, name]
         raise TypeError(
             f"a check cannot pass {with_article(type(value).__name__)} to a submission: "
@@ -150,6 +164,22 @@ class Channel:
             case ["h", int(number), str(kind)]:
                 return Remote(self, number, one_line(kind))
         raise WireError("an unknown tag")
+
+    def begin_example(self, may_change: bool) -> None:
+        """From now on, arguments that change are noted, unless it is the exercise's job to change them."""
+        if self.arguments is not None:
+            self.arguments.begin_example(may_change)
+
+    def check_arguments(self) -> None:
+        """Looks again at all that was passed since the example began.
+
+        Raises:
+            ArgumentChanged: submitted code changed a tensor that it was given.
+        """
+        changed = self.arguments.first_change() if self.arguments is not None else None
+        if changed is not None:
+            self.last = changed.call or self.last
+            raise ArgumentChanged(changed.words)
 
 
 class Call:
@@ -297,3 +327,9 @@ def channel_of(function: RemoteFunction) -> Channel:
 def call_of(function: RemoteFunction, args: tuple[object, ...], kwargs: dict[str, object]) -> Call:
     """A call of a function, for messages; `Channel.request` fills in its result."""
     return Call(function._name, args, kwargs)
+
+
+def packed_values(channel: Channel, *values: object) -> list[Tree]:
+    """Trees of values and functions as a request to any process of the submission holds them; handles are not known
+    there."""
+    return [wire.encode(value, channel._reference) for value in values]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -19,6 +19,7 @@ from grader.testkit import (
     assert_close,
     assert_equal,
     assert_that,
+    counted,
     exercise,
     observe,
     probes,
@@ -29,6 +30,7 @@ from grader.testkit import (
 from kit import autograd
 
 SEEDS = st.integers(0, 1 << 16)
+FLOATS = st.sampled_from([torch.float32, torch.float64])
 EDGE_SHAPES = st.sampled_from([(), (0,), (1,), (3,), (2, 3), (2, 0), (2, 1, 2)])
 """Shapes with no dims, with no elements, and with up to three dims."""
 
@@ -41,37 +43,46 @@ def one_number(value: float) -> Tensor:
 # ---------------------------------------------------------------- logistic_loss
 
 
+NO_GRAPH = "the loss has no graph: backward() from it reaches neither w nor b"
+
+
 @exercise("autograd.logistic_loss")
 def test_the_book_example(submission: Submission) -> None:
     """For x = 1.1, y = 1, w = 2.2, b = 0 the loss is 0.0852, with gradients -0.0898 and -0.0817."""
     numbers = one_number(1.1), one_number(1.0), one_number(2.2), one_number(0.0)
     seen = value_and_grad(submission.logistic_loss, *numbers, wrt=(2, 3))
     assert_close(seen.value, torch.tensor(0.0852), atol=1e-4, what="the loss")
-    assert_that(seen.has_graph, "the loss has no graph: backward() from it reaches neither w nor b")
+    assert_that(seen.has_graph, NO_GRAPH)
     assert_close(seen.grads, [one_number(-0.0898), one_number(-0.0817)], atol=1e-4, what="gradients of w and b")
 
 
+def examples_of_two_classes(n: int, seed: int, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """x, y, w and b."""
+    w, b = recipes.normal((2, 1), seed + 1, dtype)
+    return recipes.normal((n,), seed, dtype), recipes.labels(n, 2, seed).to(dtype), w, b
+
+
 @exercise("autograd.logistic_loss")
-@given(n=st.integers(1, 8), seed=SEEDS)
-def test_mean_over_the_examples(submission: Submission, n: int, seed: int) -> None:
+@given(n=st.integers(1, 8), seed=SEEDS, dtype=FLOATS)
+def test_mean_over_the_examples(submission: Submission, n: int, seed: int, dtype: torch.dtype) -> None:
     """The loss is the mean over all examples, of both classes: one number, whatever n is."""
-    x, y = recipes.normal((n,), seed), recipes.labels(n, 2, seed).float()
-    w, b = recipes.normal((2, 1), seed + 1)
+    x, y, w, b = examples_of_two_classes(n, seed, dtype)
     z = x * w + b
     expected = -(y * torch.sigmoid(z).log() + (1 - y) * torch.sigmoid(-z).log()).mean()
     assert_close(submission.logistic_loss(x, y, w, b), expected)
 
 
 @exercise("autograd.logistic_loss")
-@given(n=st.integers(1, 8), seed=SEEDS)
-def test_gradients_reach_w_and_b(submission: Submission, n: int, seed: int) -> None:
-    """Differentiating the loss gives mean((p - y) * x) for w and mean(p - y) for b."""
-    x, y = recipes.normal((n,), seed), recipes.labels(n, 2, seed).float()
-    w, b = recipes.normal((2, 1), seed + 1)
-    seen = value_and_grad(submission.logistic_loss, x, y, w, b, wrt=(2, 3))
+@given(n=st.integers(1, 8), seed=SEEDS, dtype=FLOATS)
+def test_gradients_reach_w_and_b(submission: Submission, n: int, seed: int, dtype: torch.dtype) -> None:
+    """backward() from the loss puts mean((p - y) * x) into w.grad and mean(p - y) into b.grad, and nothing else was
+    there before."""
+    x, y, w, b = examples_of_two_classes(n, seed, dtype)
+    _, *grads = submission.there(autograd.backward_from, submission.logistic_loss, x, y, w, b)
     off = torch.sigmoid(x * w + b) - y
-    assert_that(seen.has_graph, "the loss has no graph: backward() from it reaches neither w nor b")
-    assert_close(seen.grads, [(off * x).mean().reshape(1), off.mean().reshape(1)], what="gradients of w and b")
+    assert_that(any(grad is not None for grad in grads), NO_GRAPH)
+    expected = [(off * x).mean().reshape(1), off.mean().reshape(1)]
+    assert_close(grads, expected, rtol=1e-4, atol=1e-6, what="gradients of w and b")
 
 
 # ---------------------------------------------------------------- gradients
@@ -83,7 +94,7 @@ def gradients_of(problem: autograd.Problem) -> list[Tensor]:
 
 
 @exercise("autograd.gradients")
-@given(seed=SEEDS, dtype=st.sampled_from([torch.float32, torch.float64]))
+@given(seed=SEEDS, dtype=FLOATS)
 def test_one_gradient_per_parameter(submission: Submission, seed: int, dtype: torch.dtype) -> None:
     """A list with the gradient of each parameter, in the order of the parameters."""
     problem = submission.there(autograd.problem, seed, dtype=dtype)
@@ -92,30 +103,36 @@ def test_one_gradient_per_parameter(submission: Submission, seed: int, dtype: to
 
 
 @exercise("autograd.gradients")
-@given(seed=SEEDS)
-def test_zeros_where_the_loss_does_not_depend(submission: Submission, seed: int) -> None:
-    """A parameter that the loss does not depend on gets zeros of its shape, at its place in the list."""
-    problem = submission.there(autograd.problem, seed, unused=True)
+@given(seed=SEEDS, dtype=FLOATS)
+def test_zeros_where_the_loss_does_not_depend(submission: Submission, seed: int, dtype: torch.dtype) -> None:
+    """A parameter that the loss does not depend on gets zeros of its shape and dtype, at its place in the list."""
+    problem = submission.there(autograd.problem, seed, unused=True, dtype=dtype)
     (found,) = submission.there(autograd.differentiate, submission.gradients, problem)
-    assert_close(found, gradients_of(autograd.problem(seed, unused=True)))
+    assert_close(found, gradients_of(autograd.problem(seed, unused=True, dtype=dtype)))
 
 
 @exercise("autograd.gradients")
-def test_a_second_call_on_the_same_graph(submission: Submission) -> None:
-    """Calling twice on the same loss gives the same gradients twice."""
-    problem = submission.there(autograd.problem, 3)
+@settings(max_examples=5)
+@given(seed=SEEDS)
+def test_a_second_call_on_the_same_graph(submission: Submission, seed: int) -> None:
+    """Calling twice on the same loss gives the same gradients twice, and backward() from it works afterwards."""
+    problem, here = submission.there(autograd.problem, seed), autograd.problem(seed)
     found = submission.there(autograd.differentiate, submission.gradients, problem, times=2)
-    assert_close(found, [gradients_of(autograd.problem(3))] * 2)
+    assert_close(found, [gradients_of(autograd.problem(seed))] * 2)
+    after = submission.there(autograd.grads_after_backward, problem)
+    assert_close(after, autograd.grads_after_backward(here), what=".grad after backward() from the same loss")
 
 
 @exercise("autograd.gradients")
 @pytest.mark.parametrize("stale", [False, True])
-def test_no_grad_is_touched(submission: Submission, stale: bool) -> None:
+@settings(max_examples=3)
+@given(seed=SEEDS)
+def test_no_grad_is_touched(submission: Submission, stale: bool, seed: int) -> None:
     """Every .grad is unchanged, None or an old gradient: for the parameters and for all other leaves."""
-    problem = submission.there(autograd.problem, 5, unused=True, stale=stale)
+    problem = submission.there(autograd.problem, seed, unused=True, stale=stale)
     (found,) = submission.there(autograd.differentiate, submission.gradients, problem)
     after = submission.there(autograd.problem_grads, problem)
-    here = autograd.problem(5, unused=True, stale=stale)
+    here = autograd.problem(seed, unused=True, stale=stale)
     assert_close(found, gradients_of(here))
     assert_equal(after, autograd.problem_grads(here), what=".grad of the parameters, then of other leaves, afterwards")
 
@@ -141,12 +158,22 @@ def test_error_of_central_differences(submission: Submission, x: Tensor, eps: fl
     assert_close(found, weights * (3 * x**2 + eps**2))
 
 
+# Across the corner of abs at 0, a difference of |x + eps| and |x - eps| over 2 eps is x / eps.
+@exercise("autograd.numerical_gradient")
+@given(x=tensors((3,), dtype=torch.float64, kind="normal"))
+def test_default_step(submission: Submission, x: Tensor) -> None:
+    """The default eps is 1e-4."""
+    steps = x.tanh()
+    assert_close(submission.numerical_gradient(autograd.sum_of_distances, steps * 1e-4), steps)
+
+
 @exercise("autograd.numerical_gradient")
 @given(x=tensors(((1, 3), (1, 3)), dtype=torch.float64))
 def test_one_element_moves_at_a_time(submission: Submission, x: Tensor) -> None:
-    """Where all elements depend on each other, each one is changed alone while the others stay the same."""
-    found = submission.numerical_gradient(autograd.square_of_sum, x, eps=0.25)
-    assert_close(found, (2 * x.sum()).expand(x.shape))
+    """Where the elements of a row depend on each other, each one is changed alone while the others stay the same; the
+    function gets tensors of the shape of x."""
+    found = submission.numerical_gradient(autograd.squares_of_row_sums, x, eps=0.25)
+    assert_close(found, (2 * x.sum(dim=-1, keepdim=True)).expand(x.shape))
 
 
 @exercise("autograd.numerical_gradient")
@@ -164,47 +191,74 @@ SHAPES = [(2, 3), (4,), (), (1, 2, 2)]
 GRADS = st.lists(st.booleans(), min_size=4, max_size=4)
 
 
-def step(submission: Submission, lr: float, **kwargs: Any) -> tuple[list[dict[str, Any]], list[Tensor], list[Any]]:
-    """One step over there: the facts afterwards, and the numbers and gradients that there should be."""
-    params = submission.there(autograd.leaves, SHAPES, **kwargs)
-    submission.sgd_step(params, lr)
-    here = autograd.leaves(SHAPES, **kwargs)
-    moved = [p.detach() if p.grad is None else p.detach() - lr * p.grad for p in here]
-    return submission.there(autograd.leaf_facts, params), moved, autograd.grads(here)
+def moved(params: autograd.Leaves, lr: float) -> None:
+    """One step here."""
+    for param in params.at_first:
+        if param.grad is not None:
+            param.data -= lr * param.grad
 
 
 @exercise("autograd.sgd_step")
-@given(seed=SEEDS, lr=st.sampled_from([0.1, 1.0, 0.5, 0.003]), dtype=st.sampled_from([torch.float32, torch.float64]))
-def test_every_parameter_moves(submission: Submission, seed: int, lr: float, dtype: torch.dtype) -> None:
-    """Each parameter becomes p - lr * p.grad, whatever its shape, dtype and memory layout."""
-    found, moved, _ = step(submission, lr, seed=seed, dtype=dtype, transposed=seed % 2 == 1)
-    assert_close([facts["value"] for facts in found], moved, rtol=1e-5, atol=1e-6, what="the parameters")
+@settings(max_examples=10)
+@given(
+    seed=SEEDS,
+    rates=st.lists(st.sampled_from([0.1, 1.0, 0.5, 0.003]), min_size=1, max_size=3, unique=True),
+    dtype=FLOATS,
+)
+def test_every_parameter_moves(submission: Submission, seed: int, rates: list[float], dtype: torch.dtype) -> None:
+    """Each parameter becomes p - lr * p.grad, whatever its shape, dtype and memory layout. Nothing is remembered: the
+    next step depends on its own learning rate, parameters and gradients alone."""
+    sets = [{"seed": seed, "dtype": dtype, "transposed": seed % 2 == 1}, {"seed": seed + 100, "dtype": dtype}]
+    there = [submission.there(autograd.leaves, SHAPES, **settings) for settings in sets]
+    here = [autograd.leaves(SHAPES, **settings) for settings in sets]  # type: ignore[arg-type]
+    for number, lr in enumerate(rates):
+        for one, other in zip(there, here, strict=True):
+            submission.sgd_step(one, lr)
+            moved(other, lr)
+            submission.there(autograd.give_grads, one, seed + 7 * number)
+            autograd.give_grads(other, seed + 7 * number)
+    found = [[facts["value"] for facts in submission.there(autograd.leaf_facts, one)] for one in there]
+    expected = [[param.detach() for param in one] for one in here]
+    what = f"the parameters after {counted(len(rates), 'step')}"
+    assert_close(found, expected, rtol=1e-5, atol=1e-6 if dtype == torch.float32 else 1e-12, what=what)
 
 
 @exercise("autograd.sgd_step")
 @given(grads=GRADS, seed=SEEDS)
 def test_without_a_gradient_nothing_moves(submission: Submission, grads: list[bool], seed: int) -> None:
     """A parameter whose .grad is None is skipped, and the others still move."""
-    found, moved, _ = step(submission, 0.5, grads=grads, seed=seed)
-    assert_close([facts["value"] for facts in found], moved, what="the parameters")
+    params, here = submission.there(autograd.leaves, SHAPES, grads, seed), autograd.leaves(SHAPES, grads, seed)
+    submission.sgd_step(params, 0.5)
+    moved(here, 0.5)
+    found = submission.there(autograd.leaf_facts, params)
+    assert_close([facts["value"] for facts in found], [p.detach() for p in here], what="the parameters")
 
 
 @exercise("autograd.sgd_step")
-def test_in_the_memory_of_the_parameter(submission: Submission) -> None:
+@settings(max_examples=5)
+@given(seed=SEEDS)
+def test_in_the_memory_of_the_parameter(submission: Submission, seed: int) -> None:
     """The same tensors with the same memory hold the new numbers: other tensors that share this memory see the step."""
-    found, moved, _ = step(submission, 0.5)
+    params, here = submission.there(autograd.leaves, SHAPES, seed=seed), autograd.leaves(SHAPES, seed=seed)
+    submission.sgd_step(params, 0.5)
+    moved(here, 0.5)
+    found, numbers = submission.there(autograd.leaf_facts, params), [p.detach() for p in here]
     assert_equal([facts["kept"] for facts in found], [True] * 4, what="whether the list still holds the same tensors")
-    assert_close([facts["memory"] for facts in found], moved, what="the memory that the parameters had at first")
+    assert_close([facts["memory"] for facts in found], numbers, what="the memory that the parameters had at first")
 
 
 @exercise("autograd.sgd_step")
-def test_leaves_stay_leaves_with_their_gradients(submission: Submission) -> None:
-    """Parameters stay leaves that require grad, their gradients are unchanged, and nothing is recorded."""
-    found, moved, grads = step(submission, 0.5, grads=[True, False, True, True])
-    assert_close([facts["value"] for facts in found], moved, what="the parameters")
-    assert_equal([facts["is_leaf"] for facts in found], [True] * 4, what="is_leaf of the parameters")
-    assert_equal([facts["requires_grad"] for facts in found], [True] * 4, what="requires_grad of the parameters")
-    assert_equal([facts["grad"] for facts in found], grads, what="the gradients")
+@settings(max_examples=5)
+@given(grads=GRADS, seed=SEEDS)
+def test_leaves_stay_leaves_with_their_gradients(submission: Submission, grads: list[bool], seed: int) -> None:
+    """Gradients are unchanged by the step, and the parameters stay leaves that require grad, with no history: the next
+    backward() adds its gradients to the old ones. Recording is on afterwards."""
+    params, here = submission.there(autograd.leaves, SHAPES, grads, seed), autograd.leaves(SHAPES, grads, seed)
+    submission.sgd_step(params, 0.5)
+    found = submission.there(autograd.leaf_facts, params)
+    again = submission.there(autograd.backward_again, params, seed + 1)
+    assert_equal([facts["grad"] for facts in found], autograd.grads(here), what="the gradients after the step")
+    assert_close(again, autograd.backward_again(here, seed + 1), what="the gradients after the next backward()")
 
 
 # ---------------------------------------------------------------- clear_gradients
@@ -220,14 +274,16 @@ def test_every_grad_is_none(submission: Submission, grads: list[bool], seed: int
 
 
 @exercise("autograd.clear_gradients")
-@pytest.mark.parametrize("grads", [[True] * 4, [True, False, True, True]])
-def test_nothing_else_changes(submission: Submission, grads: list[bool]) -> None:
-    """The parameters keep their numbers, stay leaves and still require grad."""
-    params = submission.there(autograd.leaves, SHAPES, grads)
+@settings(max_examples=5)
+@given(grads=GRADS, seed=SEEDS)
+def test_nothing_else_changes(submission: Submission, grads: list[bool], seed: int) -> None:
+    """The parameters keep their numbers and stay leaves that require grad: the next backward() starts from nothing."""
+    params, here = submission.there(autograd.leaves, SHAPES, grads, seed), autograd.leaves(SHAPES, [False] * 4, seed)
     submission.clear_gradients(params)
+    again = submission.there(autograd.backward_again, params, seed + 1)
     found = submission.there(autograd.leaf_facts, params)
-    here = autograd.leaf_facts(autograd.leaves(SHAPES))
-    assert_equal(found, [{**facts, "grad": None} for facts in here])
+    assert_equal([facts["value"] for facts in found], [p.detach() for p in here], what="the parameters afterwards")
+    assert_close(again, autograd.backward_again(here, seed + 1), what="the gradients after the next backward()")
 
 
 # ---------------------------------------------------------------- predict_logits
@@ -244,23 +300,47 @@ MODES: list[dict[str, bool]] = [
 
 @exercise("autograd.predict_logits")
 @pytest.mark.parametrize("kind", ["mlp", "norm", "dropout", "functional", "tied", "hooked"])
-def test_output_in_eval_mode(submission: Submission, kind: str) -> None:
-    """The result is the output of the model in eval mode: no dropout, running statistics, and hooks are run."""
-    x = recipes.normal((5, 4), 1)
+@settings(max_examples=3)
+@given(seed=SEEDS)
+def test_output_in_eval_mode(submission: Submission, kind: str, seed: int) -> None:
+    """The result is the output of the model in eval mode: no dropout, running statistics, and hooks are run. Another
+    batch gets its own."""
     submission.there(probes.start_global, 0)
-    model = submission.there(recipes.model, kind, 2)
-    assert_close(submission.predict_logits(model, x), recipes.model(kind, 2).eval()(x).detach())
+    model, here = submission.there(recipes.model, kind, seed), recipes.model(kind, seed).eval()
+    for n in (5, 1):
+        x = recipes.normal((n, 4), seed + n)
+        assert_close(submission.predict_logits(model, x), here(x).detach())
 
 
 @exercise("autograd.predict_logits")
 @pytest.mark.parametrize("x_requires_grad", [False, True])
-def test_result_has_no_graph(submission: Submission, x_requires_grad: bool) -> None:
+@settings(max_examples=3)
+@given(seed=SEEDS)
+def test_result_has_no_graph(submission: Submission, x_requires_grad: bool, seed: int) -> None:
     """The result does not require grad, even if x does."""
-    x = recipes.normal((3, 4), 1).requires_grad_(x_requires_grad)
-    model = submission.there(recipes.model, "norm", 3)
-    seen = observe(submission.predict_logits, model, x)
-    assert_close(seen.result, recipes.model("norm", 3).eval()(x).detach())
-    assert_that(not seen.requires_grad, "the result requires grad: it holds on to a graph")
+    x = recipes.normal((3, 4), seed).requires_grad_(x_requires_grad)
+    found = submission.predict_logits(submission.there(recipes.model, "norm", seed), x)
+    assert_close(found, recipes.model("norm", seed).eval()(x).detach())
+    assert_that(not found.requires_grad, "the result requires grad: it holds on to a graph")
+
+
+@exercise("autograd.predict_logits")
+@settings(max_examples=8)
+@given(seed=SEEDS)
+def test_training_goes_on_as_before(submission: Submission, seed: int) -> None:
+    """The next step of training is what it would have been without the call: recording is on, frozen parameters are
+    frozen, the others are not, old gradients are still there, and dropout and BatchNorm are in their old modes."""
+    x, more = recipes.normal((4, 4), seed), recipes.normal((4, 4), seed + 1)
+    model, here = submission.there(autograd.ready_model, seed), autograd.ready_model(seed)
+    found = submission.predict_logits(model, x)
+    output, grads, state, flags, trainable = submission.there(autograd.train_once, model, more, seed)
+    expected = autograd.train_once(here, more, seed)
+    assert_close(found, autograd.ready_model(seed).eval()(x).detach())
+    assert_equal(flags, expected[3], what="training flags afterwards")
+    assert_equal(trainable, expected[4], what="requires_grad of the parameters afterwards")
+    assert_close(output, expected[0], what="the output in the next step")
+    assert_close(grads, expected[1], rtol=1e-3, atol=1e-4, what="gradients after the next step")
+    assert_close(state, expected[2], what="parameters and buffers after the next step")
 
 
 @exercise("autograd.predict_logits")
@@ -284,10 +364,11 @@ def test_every_training_flag_is_as_before(submission: Submission, flags: dict[st
 @exercise("autograd.Cube")
 @given(x=tensors(EDGE_SHAPES, dtype=torch.float64), seed=SEEDS)
 def test_cube_and_its_gradient(submission: Submission, x: Tensor, seed: int) -> None:
-    """apply gives x³; the gradient with respect to x is 3x² times grad_output; x itself is not changed."""
+    """apply gives x³; the gradient with respect to x is 3x² times grad_output; x and grad_output are not changed."""
     weight = recipes.normal(x.shape, seed, torch.float64)
     found = submission.there(autograd.apply_once, submission.Cube, x, weight)
-    assert_close(found, (x**3, 3 * x**2 * weight, x), what="apply(x), the gradient with respect to x, and x afterwards")
+    names = "apply(x), the gradient with respect to x, and x and grad_output afterwards"
+    assert_close(found, (x**3, 3 * x**2 * weight, x, weight), what=names)
 
 
 @exercise("autograd.Cube")
@@ -303,48 +384,68 @@ def test_inside_a_longer_graph(submission: Submission, x: Tensor) -> None:
 
 @exercise("autograd.Cube")
 @pytest.mark.parametrize("shape", [(3,), (2, 2)])
-def test_passes_gradcheck(submission: Submission, shape: tuple[int, ...]) -> None:
-    """Cube is a torch.autograd.Function whose backward agrees with central differences (gradcheck)."""
-    x = recipes.normal(shape, 7, torch.float64)
-    right = submission.there(autograd.gradcheck, submission.Cube, x)
-    assert_equal(right, True, what="gradcheck")
-    a_function = submission.there(probes.is_a, submission.Cube, "torch.autograd.Function")
-    assert_equal(a_function, True, what="whether Cube is a torch.autograd.Function")
+@settings(max_examples=3)
+@given(seed=SEEDS)
+def test_passes_gradcheck(submission: Submission, shape: tuple[int, ...], seed: int) -> None:
+    """Backward agrees with central differences (gradcheck), and Cube is a torch.autograd.Function: torch calls the
+    backward of a subclass in place of Cube's."""
+    x, weight = recipes.normal((2, *shape), seed, torch.float64)
+    analytic, numeric = submission.there(autograd.gradcheck, submission.Cube, x, weight)
+    expected = 3 * x**2 * weight
+    assert_close(analytic, expected, what="the gradient that backward computes")
+    assert_close(numeric, expected, rtol=1e-4, atol=1e-6, what="the gradient by central differences of forward")
+    found = submission.there(autograd.with_other_backward, submission.Cube, x, weight)
+    assert_equal(found, weight, what="the gradient of a subclass with another backward")
 
 
 # ---------------------------------------------------------------- accumulate_gradients
 
 
 def check_accumulated(submission: Submission, kind: str, sizes: list[int], loss: Any, seed: int, stale: bool) -> None:
-    """Gradients over there are those of one big batch here, and the parameters did not move."""
+    """Gradients over there are those of one big batch here, and nothing else about the model changed.
+
+    A parameter that the model does not use may have no gradient or one of zeros.
+    """
     batches = recipes.batches(sizes, seed=seed)
-    model, here = submission.there(recipes.model, kind, seed), recipes.model(kind, seed)
-    if stale:
-        model = submission.there(recipes.with_stale_grads, model, seed)
+    model = submission.there(autograd.spare_model, kind, seed, stale)
+    here = autograd.spare_model(kind, seed, False)
     submission.accumulate_gradients(model, loss, batches)
     found = submission.there(probes.model_grads, model)
     loss(here(torch.cat([x for x, _ in batches])), torch.cat([y for _, y in batches])).backward()
     expected = {name: grad for name, grad in probes.model_grads(here).items() if grad is not None}
     assert_close({name: found[name] for name in expected}, expected, what="the gradients")
+    if found["spare"] is not None:
+        assert_equal(found["spare"], torch.zeros(2, 2), what="the gradient of a parameter that is not used")
     assert_equal(submission.there(probes.weights, model), probes.weights(here), what="the parameters afterwards")
+    assert_equal(submission.there(probes.trainable, model), probes.trainable(here), what="requires_grad afterwards")
+    flags = submission.there(probes.training_flags, model)
+    assert_equal(flags, probes.training_flags(here), what="training flags afterwards")
 
 
 @exercise("autograd.accumulate_gradients")
 @pytest.mark.parametrize("sizes", [[4, 4, 1], [1, 6], [2, 5, 3], [3, 3], [5]], ids=str)
-def test_as_one_big_batch(submission: Submission, sizes: list[int]) -> None:
+@settings(max_examples=2)
+@given(seed=SEEDS)
+def test_as_one_big_batch(submission: Submission, sizes: list[int], seed: int) -> None:
     """The gradient is that of the mean loss over all examples, whether batches are equally large or not."""
-    check_accumulated(submission, "mlp", sizes, autograd.cross_entropy, 1, stale=False)
+    check_accumulated(submission, "mlp", sizes, autograd.cross_entropy, seed, stale=False)
 
 
 @exercise("autograd.accumulate_gradients")
 @pytest.mark.parametrize("sizes", [[4, 4, 2], [3, 3]], ids=str)
-def test_old_gradients_do_not_leak_in(submission: Submission, sizes: list[int]) -> None:
-    """Gradients left over from before the call make no difference."""
-    check_accumulated(submission, "mlp", sizes, autograd.cross_entropy, 2, stale=True)
+@settings(max_examples=3)
+@given(seed=SEEDS)
+def test_old_gradients_do_not_leak_in(submission: Submission, sizes: list[int], seed: int) -> None:
+    """Gradients left over from before the call make no difference, not even those of parameters that the loss does not
+    depend on."""
+    check_accumulated(submission, "mlp", sizes, autograd.cross_entropy, seed, stale=True)
 
 
 @exercise("autograd.accumulate_gradients")
 @pytest.mark.parametrize("kind", ["linear", "tied", "frozen"])
-def test_tied_and_frozen_parameters(submission: Submission, kind: str) -> None:
-    """It works with shared and with frozen weights, and with any loss function."""
-    check_accumulated(submission, kind, [3, 2], autograd.squared_error, 3, stale=True)
+@settings(max_examples=3)
+@given(seed=SEEDS)
+def test_tied_and_frozen_parameters(submission: Submission, kind: str, seed: int) -> None:
+    """It works with shared and with frozen weights, and with any loss function; training flags and requires_grad are
+    not changed."""
+    check_accumulated(submission, kind, [3, 2], autograd.squared_error, seed, stale=True)

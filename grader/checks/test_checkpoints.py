@@ -62,10 +62,14 @@ def assert_refused(call: Any, *args: object, sentence: str) -> None:
     raise AssertionError(sentence)
 
 
+can_crash = pytest.mark.skipif(
+    not files.CAN_CRASH, reason="needs a system that can stop a process in the middle of writing"
+)
+
+
 def crash(submission: Submission, room: int, path: Remote, save: Any, *args: object) -> None:
     """Calls ``save(*args, path)`` over there in a process that is killed when a file has more than `room` bytes."""
-    if submission.there(files.crash, room, path, save, *args) is None:
-        pytest.skip("needs a system that can stop a process in the middle of writing")
+    assert_that(submission.there(files.crash, room, path, save, *args) is not None, "saving could not be stopped")
 
 
 def assert_old_file_untouched(submission: Submission, path: Remote) -> None:
@@ -112,6 +116,7 @@ def test_a_second_save_replaces_the_first(submission: Submission) -> None:
 
 
 @exercise("checkpoints.save_weights")
+@can_crash
 @pytest.mark.parametrize("before", [False, True], ids=["no file before", "a file before"])
 @pytest.mark.parametrize("room", ROOMS)
 def test_a_crash_leaves_no_broken_file(submission: Submission, room: int, before: bool) -> None:
@@ -327,6 +332,7 @@ def test_the_latest_checkpoint_counts(submission: Submission) -> None:
 
 
 @exercise("checkpoints.save_checkpoint")
+@can_crash
 @pytest.mark.parametrize("room", ROOMS)
 def test_a_crash_leaves_no_broken_checkpoint(submission: Submission, room: int) -> None:
     """When the process is killed while it writes a checkpoint, the path has the checkpoint from before, or none: never

@@ -24,6 +24,7 @@ from grader.testkit import (
     counted,
     devices,
     exercise,
+    needs,
     probes,
     recipes,
     reference,
@@ -471,10 +472,9 @@ def test_on_the_cpu_by_the_real_clock(submission: Submission) -> None:
 
 
 @exercise("devices.time_matmul")
+@needs("gpu")
 def test_on_a_real_gpu(submission: Submission) -> None:
     """On a real GPU the time is one that the product can take: only launching it is a hundred times faster."""
-    if not devices.real(1):
-        pytest.skip("needs a CUDA device")
     n = 8192
     seconds = submission.time_matmul(n, torch.device("cuda", 0))
     fastest = 2 * n**3 / 4e15  # no GPU does more than 4e15 operations in float32 per second

@@ -6,13 +6,15 @@ and how parameters that were frozen before count in `freeze`.
 
 from __future__ import annotations
 
+import random
 from itertools import pairwise
 from typing import Any
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import Tensor
 
 from grader.testkit import (
     Submission,
@@ -55,20 +57,75 @@ def test_the_five_layers(submission: Submission, num_inputs: int, num_outputs: i
     assert_equal(sequential, True, what="whether .layers is an nn.Sequential")
 
 
+def drawn_weights(num_inputs: int, num_outputs: int, seed: int) -> list[Tensor]:
+    """Weights and biases of the three Linear layers."""
+    shapes = [shape for a, b in pairwise((num_inputs, 30, 20, num_outputs)) for shape in ((b, a), (b,))]
+    return [0.5 * recipes.normal(shape, seed + index) for index, shape in enumerate(shapes)]
+
+
+def outputs_of_layers(x: Tensor, weights: list[Tensor]) -> list[Tensor]:
+    """What the first layer gives, the first two, and so on."""
+    outputs: list[Tensor] = []
+    for index in (0, 2, 4):
+        x = x @ weights[index].T + weights[index + 1]
+        outputs += [x, x := torch.relu(x)]
+    return outputs[:5]
+
+
+SIZES = {"n": st.integers(1, 5), "num_inputs": st.integers(1, 6), "num_outputs": st.integers(1, 4), "seed": SEEDS}
+
+
 @exercise("parameters.NeuralNetwork")
-@given(n=st.integers(1, 5), num_inputs=st.integers(1, 6), num_outputs=st.integers(1, 4), seed=SEEDS)
+@settings(max_examples=15)
+@given(**SIZES)
 def test_forward_gives_raw_logits(submission: Submission, n: int, num_inputs: int, num_outputs: int, seed: int) -> None:
-    """The output is computed from the model's own weights, with ReLU between the layers and nothing after the last
-    one."""
-    x = 2 * recipes.normal((n, num_inputs), seed)
+    """The output is computed from the numbers that the parameters hold, with ReLU between the layers and nothing after
+    the last one; .layers, called one after another or all at once, give the same."""
+    x, weights = 2 * recipes.normal((n, num_inputs), seed), drawn_weights(num_inputs, num_outputs, seed)
     submission.there(probes.start_global, seed)
     model = submission.NeuralNetwork(num_inputs, num_outputs)
-    weights = submission.there(probes.weights, model)
-    found = model(x)
-    assert_that(len(weights) == 6, f"three Linear layers have six parameters, but the model has {len(weights)}")
-    hidden = torch.relu(x @ weights[0].T + weights[1])
-    hidden = torch.relu(hidden @ weights[2].T + weights[3])
-    assert_close(found, hidden @ weights[4].T + weights[5])
+    weight = recipes.normal((n, num_outputs), seed)
+    assert_equal(len(submission.there(probes.weights, model)), 6, what="how many parameters three Linear layers have")
+    found, _ = submission.there(parameters.with_weights, model, weights, x, weight)
+    expected = outputs_of_layers(x, weights)
+    assert_close(found, expected[-1], rtol=1e-3, atol=1e-4)
+    found = submission.there(parameters.outputs_on_the_way, model.layers, x)
+    assert_close(
+        found, [*expected, expected[-1]], rtol=1e-3, atol=1e-4, what="the outputs of each of .layers, and of all"
+    )
+
+
+@exercise("parameters.NeuralNetwork")
+@settings(max_examples=5)
+@given(**SIZES)
+def test_gradients_reach_every_layer(
+    submission: Submission, n: int, num_inputs: int, num_outputs: int, seed: int
+) -> None:
+    """The network can be trained: backward() from its output gives each of the six parameters its gradient."""
+    x, weights = 2 * recipes.normal((n, num_inputs), seed), drawn_weights(num_inputs, num_outputs, seed)
+    submission.there(probes.start_global, seed)
+    model = submission.NeuralNetwork(num_inputs, num_outputs)
+    weight = recipes.normal((n, num_outputs), seed)
+    _, grads = submission.there(parameters.with_weights, model, weights, x, weight)
+    leaves = [value.requires_grad_(True) for value in weights]
+    expected = torch.autograd.grad((outputs_of_layers(x, leaves)[-1] * weight).sum(), leaves)
+    assert_close(grads, list(expected), rtol=1e-3, atol=1e-3, what="the gradients of the parameters")
+
+
+@exercise("parameters.NeuralNetwork")
+@settings(max_examples=3)
+@given(seed=SEEDS)
+def test_weights_of_its_own(submission: Submission, seed: int) -> None:
+    """Each network begins with random weights of its own: no two units are alike, no two networks are, and changing
+    one leaves the other as it is."""
+    submission.there(probes.start_global, seed)
+    one, other = submission.NeuralNetwork(4, 3), submission.NeuralNetwork(4, 3)
+    first, second = submission.there(probes.weights, one), submission.there(probes.weights, other)
+    submission.there(parameters.fill, one, 0.5)
+    for index in (0, 2, 4):
+        rows = [tuple(row) for row in torch.cat([first[index], second[index]]).tolist()]
+        assert_that(len(set(rows)) == len(rows), f"units of layer {index} begin with the same weights")
+    assert_equal(submission.there(probes.weights, other), second, what="a network's weights after another one changed")
 
 
 # ---------------------------------------------------------------- count_parameters
@@ -95,6 +152,20 @@ def test_frozen_only_when_asked_for(submission: Submission, kind: str) -> None:
     found = [submission.count_parameters(model), submission.count_parameters(model, True)]
     found.append(submission.count_parameters(model, False))
     assert_equal(found, [numbers_in(kind, True), numbers_in(kind, True), numbers_in(kind, False)])
+    trainable = submission.there(probes.trainable, model)
+    assert_equal(trainable, probes.trainable(recipes.model(kind)), what="requires_grad of each parameter afterwards")
+
+
+@exercise("parameters.count_parameters")
+@settings(max_examples=15)
+@given(seed=SEEDS)
+def test_any_model(submission: Submission, seed: int) -> None:
+    """Modules may be nested in any way, with parameters, buffers and shared parameters at any depth."""
+    model = submission.there(parameters.nested, seed, frozen=True, shared=True)
+    here = parameters.nested(seed, frozen=True, shared=True)
+    found = [submission.count_parameters(model), submission.count_parameters(model, trainable_only=False)]
+    expected = [sum(p.numel() for p in here.parameters() if p.requires_grad), sum(p.numel() for p in here.parameters())]
+    assert_equal(found, expected, what="trainable parameters, and all")
 
 
 @exercise("parameters.count_parameters")
@@ -127,15 +198,19 @@ def test_the_network_of_the_book(submission: Submission, sizes: Any, count: int)
 @exercise("parameters.mlp_parameter_count")
 @given(sizes=st.lists(st.integers(1, 50), min_size=2, max_size=6), bias=st.booleans())
 def test_any_sizes(submission: Submission, sizes: list[int], bias: bool) -> None:
-    """Each layer has inputs times outputs weights and, with bias, one more number per output."""
-    expected = sum(p.numel() for p in recipes.mlp(sizes, bias=bias, device="meta").parameters())
-    assert_equal(submission.mlp_parameter_count(sizes, bias=bias), expected)
+    """Each layer has inputs times outputs weights and, with bias, one more number per output. The list of sizes is not
+    changed."""
+    expected = sum(a * b + b * bias for a, b in pairwise(sizes))
+    found, after = submission.there(parameters.count_and_sizes, submission.mlp_parameter_count, sizes, bias)
+    assert_equal(found, expected)
+    assert_equal(after, sizes, what="the list of sizes afterwards")
 
 
 @exercise("parameters.mlp_parameter_count")
 def test_sizes_that_no_memory_holds(submission: Submission) -> None:
-    """The count is computed without making layers: it works for layers with a billion units."""
-    assert_equal(submission.mlp_parameter_count([10**9, 10**9, 5]), 10**18 + 10**9 + 5 * 10**9 + 5)
+    """The count is computed without making layers: it works for layers with a billion units, and for more."""
+    for n in (10**9, 10**11):
+        assert_equal(submission.mlp_parameter_count([n, n, 5]), n * n + n + 5 * n + 5)
 
 
 @exercise("parameters.mlp_parameter_count")
@@ -163,6 +238,16 @@ def test_rows_in_order_of_registration(submission: Submission, kind: str) -> Non
     """One row (name, shape, count) per parameter, trainable or not, in the order of registration; no buffers."""
     model = submission.there(recipes.model, kind)
     expected = [(name, tuple(p.shape), p.numel()) for name, p in recipes.model(kind).named_parameters()]
+    assert_equal(plain_shapes(submission.parameter_table(model)), expected)
+
+
+@exercise("parameters.parameter_table")
+@settings(max_examples=15)
+@given(seed=SEEDS)
+def test_table_of_any_model(submission: Submission, seed: int) -> None:
+    """Modules may be nested in any way, and have frozen parameters, parameters without dims, and buffers."""
+    model, here = submission.there(parameters.nested, seed, frozen=True), parameters.nested(seed, frozen=True)
+    expected = [(name, tuple(p.shape), p.numel()) for name, p in here.named_parameters()]
     assert_equal(plain_shapes(submission.parameter_table(model)), expected)
 
 
@@ -200,6 +285,17 @@ def test_each_dtype_has_its_size(submission: Submission, dtype: torch.dtype, siz
     assert_equal(submission.memory_bytes(model), 73 * size)
 
 
+@exercise("parameters.memory_bytes")
+@settings(max_examples=15)
+@given(seed=SEEDS)
+def test_bytes_of_any_model(submission: Submission, seed: int) -> None:
+    """Modules may be nested in any way, with several dtypes and shared tensors; gradients do not count."""
+    here = parameters.nested(seed, frozen=True, shared=True)
+    expected = sum(t.numel() * t.element_size() for t in {*here.parameters(), *here.buffers()})
+    model = submission.there(parameters.nested, seed, frozen=True, shared=True)
+    assert_equal(submission.memory_bytes(model), expected)
+
+
 # ---------------------------------------------------------------- freeze
 
 
@@ -225,15 +321,35 @@ def test_no_such_name(submission: Submission, prefix: str) -> None:
     freeze_and_look(submission, prefix)
 
 
-def freeze_and_look(submission: Submission, prefix: str) -> None:
-    """Freezes in a model with confusing names, and compares the count and every switch."""
-    model = submission.there(recipes.model, "names")
+@exercise("parameters.freeze")
+@settings(max_examples=20)
+@given(seed=SEEDS)
+def test_any_prefix(submission: Submission, seed: int) -> None:
+    """In any model, a prefix means whole parts of the dotted name: none of its letters stands for another one."""
+    names = [name for name, _ in parameters.nested(seed).named_modules()]
+    draw = random.Random(seed)
+    if seed % 2:
+        prefix = draw.choice([name for name in names if "." in name and name.replace(".", "_", 1) in names])
+    else:
+        parts = draw.choice([name for name, _ in parameters.nested(seed).named_parameters()]).split(".")
+        prefix = ".".join(parts[: draw.randint(1, len(parts))])
+        prefix = draw.choice([prefix, prefix, prefix[:-1] or "a", parts[-1], prefix.replace(".", "_")])
+    freeze_and_look(submission, prefix, seed)
+
+
+def freeze_and_look(submission: Submission, prefix: str, seed: int | None = None) -> None:
+    """Freezes in a model with confusing names, and compares the count and the gradients that come afterwards."""
+    recipe, *args = (recipes.model, "names") if seed is None else (parameters.nested, seed)
+    model, here = submission.there(recipe, *args), recipe(*args)
     count = submission.freeze(model, prefix)
-    found = submission.there(probes.trainable, model)
-    names = probes.trainable(recipes.model("names"))
-    expected = {name: name != prefix and not name.startswith(prefix + ".") for name in names}
-    assert_equal(found, expected, what="requires_grad of each parameter")
-    assert_equal(count, sum(not trainable for trainable in expected.values()), what="how many were frozen")
+    found = submission.there(parameters.gradients_by_name, model, 1)
+    expected = parameters.gradients_by_name(here, 1)
+    frozen = [name for name in expected if name == prefix or name.startswith(prefix + ".")]
+    assert_equal(count, len(frozen), what="how many were frozen")
+    got = {name: grad is not None for name, grad in found.items()}
+    assert_equal(got, {name: name not in frozen for name in expected}, what="whether backward() gives it a gradient")
+    assert_close(found, expected | dict.fromkeys(frozen), what="the gradients that backward() gives")
+    assert_equal(submission.there(probes.weights, model), probes.weights(here), what="the parameters afterwards")
 
 
 # ---------------------------------------------------------------- seeded
@@ -263,6 +379,36 @@ def test_global_stream_goes_on(submission: Submission, seed: int, started: int) 
     next_numbers = submission.there(probes.draw_from_global, 4)
     assert_equal(found, torch.randn(5, generator=torch.Generator().manual_seed(seed)), what="what build() drew")
     assert_equal(next_numbers, torch.rand(4, generator=here), what="the next numbers of the global stream")
+
+
+@exercise("parameters.seeded")
+@settings(max_examples=5)
+@given(seed=st.integers(0, 1 << 31), step=st.integers(0, 1))
+def test_a_new_thing_every_time(submission: Submission, seed: int, step: int) -> None:
+    """Every call makes something new: changing what one call made leaves what another one made as it is, with the same
+    seed or with two."""
+    one = submission.seeded(parameters.build_linear, seed)
+    other = submission.seeded(parameters.build_linear, seed + step)
+    before = submission.there(probes.weights, other)
+    submission.there(parameters.fill, one, 0.5)
+    assert_equal(submission.there(probes.weights, other), before, what="the second model after the first one changed")
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed + step)
+        expected = probes.weights(parameters.build_linear())
+    assert_equal(before, expected, what="the second model")
+
+
+@exercise("parameters.seeded")
+@settings(max_examples=5)
+@given(seed=st.integers(0, 1 << 31), started=SEEDS)
+def test_other_random_numbers(submission: Submission, seed: int, started: int) -> None:
+    """The random numbers of other generators, such as Python's, are not touched either."""
+    submission.there(parameters.start_python, started)
+    found = submission.seeded(parameters.draw_numbers, seed)
+    numbers = submission.there(parameters.draw_from_python)
+    draw = random.Random(started)
+    assert_equal(found, torch.randn(5, generator=torch.Generator().manual_seed(seed)), what="what build() drew")
+    assert_equal(numbers, [draw.random() for _ in range(3)], what="the next numbers of Python's random")
 
 
 @exercise("parameters.seeded")

@@ -1,6 +1,7 @@
 """Checks of tensor_ops: making, describing, reshaping and combining whole tensors.
 
-Never compare what a contract leaves open, such as whether `flatten_rows` copies or in which order sums are taken.
+Never compare what a contract leaves open, such as whether `flatten_rows` copies, in which order sums are taken, or
+whether a shape is a `torch.Size` or a plain tuple.
 """
 
 from __future__ import annotations
@@ -14,10 +15,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from grader.testkit import Submission, assert_close, assert_equal, assert_that, exercise, observe, tensors
+from grader.testkit import Submission, assert_close, assert_equal, assert_that, exercise, observe, recipes, tensors
+from kit import tensor_ops
 
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.int64, torch.int32, torch.bool)
 OTHER_DTYPES = (torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int8, torch.bool)
+
+
+SEEDS = st.integers(0, 1 << 16)
+FLOATS = (torch.float32, torch.float64)
+PRECISION = {torch.float32: 1e-3, torch.float64: 1e-8}
+"""How close results must be: float64 is not to pass through float32."""
 
 
 def ranks(low: int, high: int, largest: int = 4) -> st.SearchStrategy[tuple[int, ...]]:
@@ -47,25 +55,30 @@ def test_bare_number_has_no_dims(submission: Submission, number: float) -> None:
     assert_equal(submission.make_tensor(number), torch.tensor(number, dtype=torch.float32))
 
 
+def plain_shape(found: Any) -> Any:
+    """The same description with a torch.Size as a tuple: both are right."""
+    return tuple(tuple(one) if type(one) is torch.Size else one for one in found) if type(found) is tuple else found
+
+
 @exercise("tensor_ops.describe")
 @given(x=tensors(ranks(1, 4), dtype=DTYPES))
 def test_rank_shape_and_dtype(submission: Submission, x: Tensor) -> None:
-    """The number of dims, the shape as a plain tuple of ints, and the dtype, for any tensor."""
-    assert_equal(submission.describe(x), (x.dim(), tuple(x.shape), x.dtype))
+    """The number of dims, the shape as a tuple of ints, and the dtype, for any tensor."""
+    assert_equal(plain_shape(submission.describe(x)), (x.dim(), tuple(x.shape), x.dtype))
 
 
 @exercise("tensor_ops.describe")
 @pytest.mark.parametrize("dtype", [torch.int64, torch.float32])
 def test_tensor_without_dims(submission: Submission, dtype: torch.dtype) -> None:
     """A single number has rank 0 and the shape ()."""
-    assert_equal(submission.describe(torch.tensor(5, dtype=dtype)), (0, (), dtype))
+    assert_equal(plain_shape(submission.describe(torch.tensor(5, dtype=dtype))), (0, (), dtype))
 
 
 @exercise("tensor_ops.describe")
 @pytest.mark.parametrize("shape", [(0,), (0, 3), (2, 0, 4)])
 def test_tensor_without_elements(submission: Submission, shape: tuple[int, ...]) -> None:
     """A tensor with no elements still has a rank and a shape."""
-    assert_equal(submission.describe(torch.zeros(shape)), (len(shape), shape, torch.float32))
+    assert_equal(plain_shape(submission.describe(torch.zeros(shape))), (len(shape), shape, torch.float32))
 
 
 @exercise("tensor_ops.as_float32")
@@ -75,14 +88,27 @@ def test_equal_values_in_float32(submission: Submission, x: Tensor) -> None:
     assert_equal(submission.as_float32(x), x.to(torch.float32))
 
 
+# Whole numbers beyond 2048 do not fit into half precision; up to 2 ** 24, float32 has all of them.
 @exercise("tensor_ops.as_float32")
-@given(x=tensors(ranks(0, 3)))
-def test_float32_comes_back_itself(submission: Submission, x: Tensor) -> None:
+@given(
+    numbers=st.lists(st.integers(-(1 << 24), 1 << 24), min_size=1, max_size=3),
+    dtype=st.sampled_from([torch.int64, torch.int32, torch.float64]),
+)
+def test_large_numbers(submission: Submission, numbers: list[int], dtype: torch.dtype) -> None:
+    """Large whole numbers keep their values."""
+    x = torch.tensor(numbers, dtype=dtype)
+    assert_equal(submission.as_float32(x), x.to(torch.float32))
+
+
+@exercise("tensor_ops.as_float32")
+@given(x=tensors(ranks(0, 3)), seed=SEEDS)
+def test_float32_comes_back_itself(submission: Submission, x: Tensor, seed: int) -> None:
     """A tensor that is float32 already is returned itself, unchanged and not copied."""
-    seen = observe(submission.as_float32, x)
-    assert_equal(seen.result, x)
-    assert_that(seen.returned == "0", "for a float32 input, the input itself must come back, not a copy of it")
-    assert_that(seen.changed == (), "the input was changed")
+    later = recipes.normal(x.shape, seed)
+    found, itself = submission.there(tensor_ops.result_and_itself, submission.as_float32, x, later)
+    assert_equal(found, x)
+    is_x = isinstance(itself, Tensor) and itself.shape == (1, *x.shape) and torch.equal(itself[0], later)
+    assert_that(is_x, "for a float32 input, the input itself must come back: when it changes later, so does the result")
 
 
 @exercise("tensor_ops.as_float32")
@@ -93,7 +119,7 @@ def test_no_elements(submission: Submission, dtype: torch.dtype) -> None:
 
 
 @exercise("tensor_ops.flatten_rows")
-@given(x=tensors(ranks(2, 4), dtype=(torch.float32, torch.int64), contiguous=True))
+@given(x=tensors(ranks(2, 5, largest=3), dtype=(torch.float32, torch.int64), contiguous=True))
 def test_each_example_is_one_row(submission: Submission, x: Tensor) -> None:
     """Row i holds the elements of x[i], in the same order and with the same dtype."""
     assert_equal(submission.flatten_rows(x), x.reshape(x.shape[0], math.prod(x.shape[1:])))
@@ -109,8 +135,10 @@ def test_any_memory_layout(submission: Submission, x: Tensor) -> None:
 @exercise("tensor_ops.flatten_rows")
 @given(x=tensors(((1, 6),)))
 def test_vector_becomes_a_column(submission: Submission, x: Tensor) -> None:
-    """A vector (n,) becomes a column (n, 1)."""
-    assert_equal(submission.flatten_rows(x), x.reshape(-1, 1))
+    """A vector (n,) becomes a column (n, 1); the vector that was passed keeps its shape."""
+    seen = observe(submission.flatten_rows, x)
+    assert_equal(seen.result, x.reshape(-1, 1))
+    assert_that(seen.changed == (), "the input itself was changed")
 
 
 @exercise("tensor_ops.flatten_rows")
@@ -121,7 +149,7 @@ def test_no_rows(submission: Submission, shape: tuple[int, ...], width: int) -> 
 
 
 @exercise("tensor_ops.swap_last_axes")
-@given(x=tensors(ranks(2, 4), dtype=(torch.float32, torch.int64)))
+@given(x=tensors(ranks(2, 5, largest=3), dtype=(torch.float32, torch.int64)))
 def test_last_two_indices_change_places(submission: Submission, x: Tensor) -> None:
     """Element [..., i, j] becomes [..., j, i], with any dims before the last two."""
     assert_equal(submission.swap_last_axes(x), x.transpose(-2, -1))
@@ -135,13 +163,15 @@ def test_batch_of_matrices(submission: Submission) -> None:
 
 
 @exercise("tensor_ops.swap_last_axes")
-@given(x=tensors(((1, 2), (2, 4), (2, 4)), kind=("counting", "normal"), contiguous=True))
-def test_is_a_view(submission: Submission, x: Tensor) -> None:
-    """The result is a view: it shares the input's memory, and the input stays as it is."""
-    seen = observe(submission.swap_last_axes, x)
-    assert_that(seen.changed == (), "the input itself was changed")
-    assert_equal(seen.result, x.transpose(-2, -1))
-    assert_that(seen.shares == ("0",), "the data was copied: the result must share the input's memory")
+@given(x=tensors(((1, 2), (2, 4), (2, 4)), kind=("counting", "normal"), contiguous=True), seed=SEEDS)
+def test_is_a_view(submission: Submission, x: Tensor, seed: int) -> None:
+    """The result is a view: when the numbers of the input change later, so do the result's. The input keeps its
+    shape."""
+    later = recipes.normal(x.shape, seed)
+    found, view, shape = submission.there(tensor_ops.result_and_later, submission.swap_last_axes, x, later)
+    assert_equal(found, x.transpose(-2, -1))
+    assert_equal(shape, list(x.shape), what="the shape of the input afterwards")
+    assert_equal(view, later.transpose(-2, -1), what="the result after the input got other numbers")
 
 
 @exercise("tensor_ops.gram")
@@ -152,10 +182,10 @@ def test_three_rows(submission: Submission) -> None:
 
 
 @exercise("tensor_ops.gram")
-@given(x=tensors(((1, 6), (1, 6)), dtype=(torch.float32, torch.float64)))
+@given(x=tensors(((1, 6), (1, 6)), dtype=FLOATS))
 def test_rows_dotted_with_rows(submission: Submission, x: Tensor) -> None:
-    """Entry (i, j) is the dot product of rows i and j, for any matrix."""
-    assert_close(submission.gram(x), x @ x.T, atol=1e-4)
+    """Entry (i, j) is the dot product of rows i and j, for any matrix, in the dtype of the matrix."""
+    assert_close(submission.gram(x), x @ x.T, atol=PRECISION[x.dtype] / 10)
 
 
 @exercise("tensor_ops.gram")
@@ -171,10 +201,10 @@ def standardized(x: Tensor, eps: float) -> Tensor:
 
 
 @exercise("tensor_ops.standardize")
-@given(x=tensors(((2, 6), (1, 4))), eps=st.sampled_from([0.01, 0.1, 1.0]))
+@given(x=tensors(((2, 6), (1, 4)), dtype=FLOATS), eps=st.sampled_from([0.01, 0.1, 1.0]))
 def test_each_column_by_its_own_mean_and_std(submission: Submission, x: Tensor, eps: float) -> None:
-    """(x - mean) / (unbiased std + eps), with a mean and a standard deviation per column."""
-    assert_close(submission.standardize(x, eps=eps), standardized(x, eps), atol=1e-3)
+    """(x - mean) / (unbiased std + eps), with a mean and a standard deviation per column, in the dtype of x."""
+    assert_close(submission.standardize(x, eps), standardized(x, eps), atol=PRECISION[x.dtype])
 
 
 @exercise("tensor_ops.standardize")
@@ -209,8 +239,9 @@ def squared_distances(a: Tensor, b: Tensor) -> Tensor:
     return (a[:, None] - b[None]).pow(2).sum(dim=-1)
 
 
-def two_tables(width: int) -> st.SearchStrategy[tuple[Tensor, Tensor]]:
-    return st.tuples(tensors(((1, 5), width)), tensors(((1, 5), width)))
+def two_tables(structure: tuple[int, torch.dtype]) -> st.SearchStrategy[tuple[Tensor, Tensor]]:
+    width, dtype = structure
+    return st.tuples(tensors(((1, 5), width), dtype), tensors(((1, 5), width), dtype))
 
 
 @exercise("tensor_ops.pairwise_sq_dists")
@@ -221,11 +252,11 @@ def test_two_rows_against_three(submission: Submission) -> None:
 
 
 @exercise("tensor_ops.pairwise_sq_dists")
-@given(tables=st.integers(1, 4).flatmap(two_tables))
+@given(tables=st.tuples(st.integers(1, 4), st.sampled_from(FLOATS)).flatmap(two_tables))
 def test_every_row_against_every_row(submission: Submission, tables: tuple[Tensor, Tensor]) -> None:
-    """Entry (i, j) is the squared distance of row i of a from row j of b, for any n and m."""
+    """Entry (i, j) is the squared distance of row i of a from row j of b, for any n and m, in the tables' dtype."""
     a, b = tables
-    assert_close(submission.pairwise_sq_dists(a, b), squared_distances(a, b), atol=1e-3)
+    assert_close(submission.pairwise_sq_dists(a, b), squared_distances(a, b), atol=PRECISION[a.dtype])
 
 
 @exercise("tensor_ops.pairwise_sq_dists")
@@ -239,27 +270,33 @@ def test_never_negative(submission: Submission, x: Tensor) -> None:
     assert_that(bool((result >= 0).all()), f"a squared distance is negative: {result.min().item():.3g}")
 
 
+# The same measurement on a loop, in an order that is drawn, tells whether it measures at all.
 @exercise("tensor_ops.pairwise_sq_dists")
-@pytest.mark.parametrize(("n", "m"), [(7, 3), (3, 7)])
-def test_as_many_torch_calls_for_many_rows(submission: Submission, n: int, m: int) -> None:
-    """The number of torch calls is the same for few rows as for many."""
-    counts = []
-    for a, b in ((torch.full((2, 1), 2.0), torch.zeros(2, 1)), (torch.full((n, 1), 2.0), torch.zeros(m, 1))):
-        seen = observe(submission.pairwise_sq_dists, a, b)
-        assert_close(seen.result, torch.full((len(a), len(b)), 4.0), atol=1e-3)
-        counts.append(seen.torch_calls)
-    assert_that(
-        counts[0] == counts[1],
-        f"{counts[0]} torch calls for 2 and 2 rows, but {counts[1]} for {n} and {m}: is there a loop over rows?",
-    )
+@settings(max_examples=4)
+@given(more=st.integers(20, 40), of_a=st.booleans(), loop_first=st.booleans(), seed=SEEDS)
+def test_as_many_steps_for_many_rows(
+    submission: Submission, more: int, of_a: bool, loop_first: bool, seed: int
+) -> None:
+    """The number of torch calls is the same for few rows as for many, of a as of b, and there is no loop over rows."""
+    few = [recipes.normal((2, 3), seed), recipes.normal((2, 3), seed + 1)]
+    many = [recipes.normal((2 + more * of_a, 3), seed + 2), recipes.normal((2 + more * (not of_a), 3), seed + 3)]
+    grows = {}
+    for is_loop in (loop_first, not loop_first):
+        function = tensor_ops.row_by_row if is_loop else submission.pairwise_sq_dists
+        first, second, grows[is_loop] = submission.there(tensor_ops.cost_grows, function, few, many)
+        assert_close([first, second], [squared_distances(*few), squared_distances(*many)], atol=1e-3)
+    measured = "whether the torch calls, and the lines of Python, of a loop over rows grow with the rows"
+    assert_equal(grows[True], [True, True], what=measured)
+    sentence = f"with {more} rows of {'a' if of_a else 'b'} more, the call takes more steps: is there a loop over rows?"
+    assert_that(grows[False] == [False, False], sentence)
 
 
 @exercise("tensor_ops.softmax")
-@given(x=tensors(ranks(1, 3)), pick=st.integers(0, 5))
+@given(x=tensors(ranks(1, 3), dtype=FLOATS), pick=st.integers(0, 5))
 def test_probabilities_along_dim(submission: Submission, x: Tensor, pick: int) -> None:
-    """exp(x) divided by its sum along dim, for any shape and any dim, negative ones too."""
+    """exp(x) divided by its sum along dim, for any shape and any dim, negative ones too, in the dtype of x."""
     dim = pick % (2 * x.dim()) - x.dim()
-    assert_close(submission.softmax(x, dim), torch.softmax(x, dim), atol=1e-5)
+    assert_close(submission.softmax(x, dim), torch.softmax(x, dim), atol=PRECISION[x.dtype] / 100)
 
 
 # exp(x - logsumexp(x)) is right too; its float32 error at 1e4 is about 1e-3.
@@ -279,21 +316,27 @@ def test_high_and_low_rows_together(submission: Submission, dim: int, probabilit
     assert_close(submission.softmax(x, dim), torch.tensor(probability), atol=5e-3)
 
 
+# The same look at torch's softmax, in an order that is drawn, tells whether it sees anything at all.
 @exercise("tensor_ops.softmax")
-@pytest.mark.parametrize("dim", [0, 1])
-def test_written_by_hand(submission: Submission, dim: int) -> None:
+@settings(max_examples=3)
+@given(dim=st.integers(0, 1), torch_first=st.booleans(), seed=SEEDS)
+def test_written_by_hand(submission: Submission, dim: int, torch_first: bool, seed: int) -> None:
     """The result is computed without torch's own softmax."""
-    x = torch.tensor([[1.0, 2.0, 4.0], [0.0, 0.0, 8.0]])
-    seen = observe(submission.softmax, x, dim)
-    assert_close(seen.result, torch.softmax(x, dim), atol=1e-5)
-    ready_made = [name for name in seen.called if "softmax" in name or "softmin" in name]
-    assert_that(not ready_made, f"torch's own {', '.join(ready_made)} was called: write it with exp and sum")
+    x = 3 * recipes.normal((2, 3), seed)
+    used: dict[bool, Any] = {}
+    for is_torch in (torch_first, not torch_first):
+        function = tensor_ops.from_torch if is_torch else submission.softmax
+        found, used[is_torch] = submission.there(tensor_ops.ready_made, function, x, dim)
+        assert_close(found, torch.softmax(x, dim), atol=1e-5)
+    assert_equal(used[True], ["softmax"], what="what torch's own softmax uses while your module is loaded")
+    assert_that(used[False] == [], f"torch's own {used[False]} was called: write it with exp and sum")
 
 
 def scores_and_labels(n: int, classes: int, seed: int) -> tuple[Tensor, Tensor]:
-    """Scores without ties, and labels of which about half are right."""
+    """Scores without ties, near and far from each other and from 0, and labels of which about half are right."""
     generator = torch.Generator().manual_seed(seed)
     logits = torch.rand(n, classes, generator=generator).argsort(dim=1).float()
+    logits = 0.01 * 10 ** (seed % 4) * logits + (0, -60, 5)[seed % 3]
     guesses = torch.randint(0, classes, (n,), generator=generator)
     return logits, torch.where(torch.rand(n, generator=generator) < 0.5, logits.argmax(dim=1), guesses)
 
@@ -310,7 +353,7 @@ def test_three_of_four(submission: Submission) -> None:
 
 
 @exercise("tensor_ops.accuracy")
-@given(n=st.integers(1, 7), classes=st.integers(2, 5), seed=st.integers(0, 1 << 16))
+@given(n=st.integers(1, 7), classes=st.integers(1, 5), seed=SEEDS)
 def test_fraction_of_right_classes(submission: Submission, n: int, classes: int, seed: int) -> None:
     """The fraction of rows whose largest score is at the label, for any n and number of classes."""
     logits, labels = scores_and_labels(n, classes, seed)

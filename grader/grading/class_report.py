@@ -65,10 +65,10 @@ def _note(row: Row, notes: NoteList) -> None:
             if check.cause and check.cause.kind == "grader_fault" and check.cause.stage == "check":
                 what = f"check {check.name} ended in an error: {check.message}"
                 notes.add(f"{name}: {exercise.name}: {what}", urgent=True)
-        # Its points leave the total, and a submission can cause that on purpose: the instructor has to look at it.
+        # It fails for what the simulation lacks: it may still be right, and a person has to look at it.
         if any(check.cause and check.cause.kind == "not_simulated" for check in exercise.checks):
-            skipped = f"{exercise.name} was skipped for what it uses: have a look at the code"
-            notes.add(f"{name}: {skipped}, or grade it where there is a GPU", urgent=True)
+            failed = f"{exercise.name} fails for what it uses, which is not simulated: have a look at the code"
+            notes.add(f"{name}: {failed}, or grade it where there is a GPU", urgent=True)
     if row.late is not None:
         marks = f"{points(row.score, row.max)} before, {points(round(row.final, 4), row.max)} after"
         notes.add(f"{name}: {row.late}; {marks}")

@@ -114,7 +114,6 @@ class TopicEvidence:
         with self._judge.misconceptions_desk(self.topic.name) as desk:
             desk.wants_trace_only = True
             for misconception in found:
-                desk.restart_clock()
                 desk.replace_functions(((misconception.part, misconception.function),))
                 traces = self._judge.run_checks(exercise.full_name, desk)[1]
                 self._judge.misconceptions.keep(exercise, misconception.name, traces)

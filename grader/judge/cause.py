@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+import pytest
 from msgspec.structs import replace
 
 from grader.border.failures import BadReply, MissingName, SubmissionCrashed, SubmissionRaised
@@ -151,6 +152,9 @@ def fault(check: Check, error: BaseException | str) -> Cause:
         message = str(error)[:MAX_MESSAGE]
     except Exception:  # an exception of the check's own may be broken, too
         message = ""
+    if isinstance(error, pytest.skip.Exception):
+        late = f"it skips itself after it has asked the submission ({message}): name what it needs with `needs`"
+        return Cause(kind="grader_fault", reason=late, check_line=line)
     return Cause(kind="grader_fault", exception_type=type(error).__name__, exception_message=message, check_line=line)
 
 

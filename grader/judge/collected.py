@@ -18,6 +18,7 @@ from grader.judge import explain, run
 from grader.judge.check import Check, Trace
 from grader.judge.desk import Desk
 from grader.judge.marks import Mark, Place, mark_on, place_of
+from grader.judge.needs import unmet
 from grader.judge.time_limit import Overrun, TimeLimit
 from grader.results import VERDICT_OF, Cause, CheckResult
 
@@ -57,6 +58,8 @@ class CollectedChecks:
 
     def run(self, check: Check, desk: Desk) -> tuple[CheckResult, Trace]:
         """Runs one check against a submission, with pytest's own set-up and tear-down of its fixtures."""
+        if reason := unmet(check.item, ()):
+            return skipped_result(check, reason)
         place = place_of(check.exercise, check.name)
         if cause := self._cause_not_to_run(place):
             return explain.result(check.name, cause), Trace(VERDICT_OF[cause.kind])
@@ -115,7 +118,12 @@ def _parameters_of(item: pytest.Function) -> dict[str, Any]:
 def _needs_no_fixtures(item: pytest.Function) -> bool:
     params = set(item.callspec.params) if hasattr(item, "callspec") else set()
     marks = {mark.name for mark in item.iter_markers()}
-    return set(item.fixturenames) <= {"submission"} | params and marks <= {"exercise", "parametrize", "hypothesis"}
+    return set(item.fixturenames) <= {"submission"} | params and marks <= {
+        "exercise",
+        "needs",
+        "parametrize",
+        "hypothesis",
+    }
 
 
 def skipped_result(check: Check, reason: str) -> tuple[CheckResult, Trace]:

@@ -34,8 +34,8 @@ def _lines(cause: Cause) -> list[str]:
         case "grader_fault":
             return [_fault(cause)]
         case "not_simulated":
-            why = f"cannot be assessed without a GPU: {cause.exception_message}"
-            return [f"{why} (a machine that has one: --devices real)", *_frames(cause.frames)]
+            why = f"GPUs are simulated here, and {cause.exception_message}: this check fails"
+            return [f"{why}. Write it another way, or ask your instructor to look at it", *_frames(cause.frames)]
         case "exception":
             raised = _with_message(cause)
             return [cause.sentence, cause.call, f"raised    {raised}", *_frames(cause.frames)]

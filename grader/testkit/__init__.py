@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from grader.border.proxies import SubmissionProxy as Submission
     from grader.testkit import devices, probes, ranks, recipes, reference
     from grader.testkit.compare import Mismatch, assert_close, assert_equal, assert_that, raises
-    from grader.testkit.marking import exercise, misconception
+    from grader.testkit.marking import exercise, misconception, needs
     from grader.testkit.observation import observe, value_and_grad
     from grader.testkit.strategies import labels, seeds, shapes, tensors
     from grader.text import counted
@@ -40,6 +40,7 @@ __all__ = [
     "exercise",
     "labels",
     "misconception",
+    "needs",
     "observe",
     "probes",
     "raises",
@@ -65,6 +66,7 @@ _HOME = {
     "exercise": "grader.testkit.marking",
     "labels": "grader.testkit.strategies",
     "misconception": "grader.testkit.marking",
+    "needs": "grader.testkit.marking",
     "observe": "grader.testkit.observation",
     "raises": "grader.testkit.compare",
     "seeds": "grader.testkit.strategies",

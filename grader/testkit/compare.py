@@ -16,6 +16,7 @@ from torch import Tensor
 from grader.border.failures import NotSimulatedHere, SubmissionRaised
 from grader.border.labels import name_of
 from grader.border.proxies import Remote, class_name_of
+from grader.border.wire import plain
 from grader.testkit.show import show
 from grader.text import counted, with_article
 
@@ -135,6 +136,7 @@ class _Tolerance:
 def _difference(actual: object, expected: object, tolerance: _Tolerance, where: str) -> str:
     """The first difference in words, or the empty string."""
     place = f"at {where}: " if where else ""
+    actual, expected = plain(actual), plain(expected)
     if isinstance(actual, Remote):
         return f"{place}an object of class {class_name_of(actual)} where {_name(expected)} was expected"
     if isinstance(expected, Tensor):
@@ -213,5 +215,4 @@ def _name(value: object) -> str:
         return "None"
     if isinstance(value, Tensor):
         return f"a tensor of shape {tuple(value.shape)}"
-    name = "torch.Size" if type(value) is torch.Size else type(value).__name__
-    return with_article(name)
+    return with_article(type(value).__name__)

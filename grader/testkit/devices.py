@@ -7,7 +7,7 @@ in the student process, then the student's functions, then `events`:
     result = submission.to_device(batch, "cuda:1")
     assert_equal(submission.there(devices.events), [...])
 
-Must never give a wrong verdict: what cannot be simulated raises `NotSimulated`, and the check is *skipped*.
+Must never give a wrong verdict: what cannot be simulated raises `NotSimulated`; the check fails, and says why.
 """
 
 from __future__ import annotations
@@ -76,22 +76,16 @@ def simulated(gpus: int = 4, mps: bool = False) -> Iterator[list[dict[str, Any]]
 def start(gpus: int = 4, mps: bool = False, recording: bool = False) -> None:
     """From now on, the calls of this check run on a machine with these devices; replaces an earlier one.
 
-    With ``--devices real`` it is this machine itself, provided that it has as many GPUs.
+    With ``--devices real`` and ``auto`` it is this machine itself, provided that it has as many GPUs.
 
     Args:
         recording: whether the check reads `events`, which real devices do not record: simulated in any case.
-
-    Raises:
-        NotSimulated: if real devices are wanted and this machine has too few: the check is skipped.
     """
     stop()
     simulation = _new(gpus, mps)
-    if not mps and not recording:
-        if real(gpus):
-            surroundings.real = True
-            return
-        if gpus and _chosen == ["real"]:
-            raise NotSimulated(f"a machine with {gpus} CUDA devices (--devices real)")
+    if not mps and not recording and real(gpus):
+        surroundings.real = True
+        return
     _running.append(simulation)
     surroundings.enter = simulation.active
     surroundings.close = _forget

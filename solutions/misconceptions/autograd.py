@@ -67,6 +67,18 @@ def squared_error(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
     return F.mse_loss(torch.sigmoid(x * w + b), y)
 
 
+@misconception(
+    "logistic_loss",
+    tell="You call backward() yourself, which puts gradients into w.grad and b.grad; the caller's backward() adds the "
+    "same once more. Only compute the loss.",
+)
+def calls_backward_itself(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
+    loss = F.binary_cross_entropy_with_logits(x * w + b, y)
+    if loss.requires_grad:
+        loss.backward(retain_graph=True)
+    return loss
+
+
 # ---------------------------------------------------------------- gradients
 
 
@@ -134,6 +146,16 @@ def none_for_unused(loss: Tensor, params: Sequence[Tensor]) -> list[Tensor | Non
 )
 def refuses_unused(loss: Tensor, params: Sequence[Tensor]) -> list[Tensor]:
     return list(torch.autograd.grad(loss, params, retain_graph=True))
+
+
+@misconception(
+    "gradients",
+    tell="For a parameter that the loss does not depend on, torch.zeros(shape) gives float32. The gradient has the "
+    "dtype of its parameter: torch.zeros_like(p).",
+)
+def zeros_in_float32(loss: Tensor, params: Sequence[Tensor]) -> list[Tensor]:
+    found = torch.autograd.grad(loss, params, retain_graph=True, allow_unused=True)
+    return [torch.zeros(p.shape) if g is None else g for p, g in zip(params, found)]
 
 
 # ---------------------------------------------------------------- numerical_gradient
@@ -219,6 +241,47 @@ def steps_pile_up(f: Callable[[Tensor], Tensor], x: Tensor, eps: float = 1e-4) -
 def result_in_float32(f: Callable[[Tensor], Tensor], x: Tensor, eps: float = 1e-4) -> Tensor:
     flat = x.detach().flatten()
     result = torch.zeros(flat.shape)
+    for i in range(flat.numel()):
+        up, down = flat.clone(), flat.clone()
+        up[i] += eps
+        down[i] -= eps
+        result[i] = (f(up.reshape(x.shape)) - f(down.reshape(x.shape))) / (2 * eps)
+    return result.reshape(x.shape)
+
+
+@misconception(
+    "numerical_gradient",
+    tell="You pass a flat tensor to f. It takes a tensor of the shape of x: give each moved copy that shape first.",
+)
+def passes_a_flat_tensor(f: Callable[[Tensor], Tensor], x: Tensor, eps: float = 1e-4) -> Tensor:
+    flat = x.detach().flatten()
+    result = torch.zeros_like(flat)
+    for i in range(flat.numel()):
+        up, down = flat.clone(), flat.clone()
+        up[i] += eps
+        down[i] -= eps
+        result[i] = (f(up) - f(down)) / (2 * eps)
+    return result.reshape(x.shape)
+
+
+@misconception(
+    "numerical_gradient",
+    tell="That is the gradient by autograd. The exercise is to approximate it: move one element by eps both ways, and "
+    "see how much f changes.",
+)
+def gradient_by_autograd(f: Callable[[Tensor], Tensor], x: Tensor, eps: float = 1e-4) -> Tensor:
+    leaf = x.detach().clone().requires_grad_(True)
+    f(leaf).backward()
+    return leaf.grad
+
+
+@misconception(
+    "numerical_gradient",
+    tell="You use a step of your own, not eps.",
+)
+def ignores_the_step(f: Callable[[Tensor], Tensor], x: Tensor, eps: float = 1e-4) -> Tensor:
+    flat, eps = x.detach().flatten(), 1e-4
+    result = torch.zeros_like(flat)
     for i in range(flat.numel()):
         up, down = flat.clone(), flat.clone()
         up[i] += eps
@@ -318,6 +381,42 @@ def stops_requiring_grad(params: Sequence[Tensor], lr: float) -> None:
             p -= lr * p.grad
 
 
+@misconception(
+    "sgd_step",
+    tell="Your step remembers earlier ones (momentum). Plain gradient descent uses the gradient of this step alone.",
+)
+def keeps_a_velocity(params: Sequence[Tensor], lr: float) -> None:
+    with torch.no_grad():
+        for p in params:
+            if p.grad is not None:
+                p.velocity = p.grad + 0.9 * getattr(p, "velocity", torch.zeros_like(p))
+                p -= lr * p.velocity
+
+
+@misconception(
+    "sgd_step",
+    tell="You multiplied p.grad by the learning rate in place. The gradients must stay as they are: compute lr * "
+    "p.grad as a new tensor.",
+)
+def scales_the_gradients(params: Sequence[Tensor], lr: float) -> None:
+    with torch.no_grad():
+        for p in params:
+            if p.grad is not None:
+                p -= p.grad.mul_(lr)
+
+
+@misconception(
+    "sgd_step",
+    tell="torch.set_grad_enabled(False) stays in force after your step: no graph is recorded from then on. Use `with "
+    "torch.no_grad():`, which ends.",
+)
+def recording_stays_off_after_a_step(params: Sequence[Tensor], lr: float) -> None:
+    torch.set_grad_enabled(False)
+    for p in params:
+        if p.grad is not None:
+            p -= lr * p.grad
+
+
 # ---------------------------------------------------------------- clear_gradients
 
 
@@ -362,6 +461,16 @@ def zeros_the_parameters(params: Sequence[Tensor]) -> None:
         for p in params:
             p.zero_()
             p.grad = None
+
+
+@misconception(
+    "clear_gradients",
+    tell="You also switched requires_grad off: these parameters will not get another gradient. Clear .grad alone.",
+)
+def freezes_the_parameters(params: Sequence[Tensor]) -> None:
+    for p in params:
+        p.grad = None
+        p.requires_grad_(False)
 
 
 # ---------------------------------------------------------------- predict_logits
@@ -468,6 +577,68 @@ def gives_probabilities(model: nn.Module, x: Tensor) -> Tensor:
     return out
 
 
+@misconception(
+    "predict_logits",
+    tell="torch.set_grad_enabled(False) stays in force after your prediction: the training that goes on records no "
+    "graph. Use `with torch.no_grad():`, which ends.",
+)
+def switches_recording_off_for_good(model: nn.Module, x: Tensor) -> Tensor:
+    flags = [(module, module.training) for module in model.modules()]
+    model.eval()
+    torch.set_grad_enabled(False)
+    out = model(x)
+    for module, training in flags:
+        module.training = training
+    return out
+
+
+@misconception(
+    "predict_logits",
+    tell="You froze the parameters to get no graph, and left them so: the model cannot be trained any more. "
+    "torch.no_grad() does not touch the parameters.",
+)
+def freezes_the_model(model: nn.Module, x: Tensor) -> Tensor:
+    flags = [(module, module.training) for module in model.modules()]
+    model.eval()
+    model.requires_grad_(False)
+    out = model(x).detach()
+    for module, training in flags:
+        module.training = training
+    return out
+
+
+@misconception(
+    "predict_logits",
+    tell="You switch requires_grad off, and then on for all parameters. Those that were frozen before are trained "
+    "from now on. torch.no_grad() does not touch the parameters.",
+)
+def unfreezes_the_model(model: nn.Module, x: Tensor) -> Tensor:
+    flags = [(module, module.training) for module in model.modules()]
+    model.eval()
+    model.requires_grad_(False)
+    out = model(x).detach()
+    model.requires_grad_(True)
+    for module, training in flags:
+        module.training = training
+    return out
+
+
+@misconception(
+    "predict_logits",
+    tell="You cleared the gradients of the model. Predicting has nothing to do with them; somebody may be collecting "
+    "them.",
+)
+def clears_the_gradients(model: nn.Module, x: Tensor) -> Tensor:
+    flags = [(module, module.training) for module in model.modules()]
+    model.eval()
+    model.zero_grad()
+    with torch.no_grad():
+        out = model(x)
+    for module, training in flags:
+        module.training = training
+    return out
+
+
 # ---------------------------------------------------------------- Cube
 
 
@@ -557,6 +728,53 @@ class CubesInPlace(torch.autograd.Function):
         return grad_output * 3 * x**2
 
 
+@misconception(
+    "Cube",
+    name="keeps_x_on_the_class",
+    tell="You keep x in a place that all uses of Cube share, so a second use overwrites it before the first has gone "
+    "backward. Keep it in ctx, which belongs to one use.",
+)
+class KeepsXOnTheClass(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x: Tensor) -> Tensor:
+        KeepsXOnTheClass.x = x
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad_output: Tensor) -> Tensor:
+        return grad_output * 3 * KeepsXOnTheClass.x**2
+
+
+@misconception(
+    "Cube",
+    name="changes_grad_output",
+    tell="backward changed grad_output in place. Torch may give the same tensor to other parts of the graph: multiply "
+    "into a new one.",
+)
+class ChangesGradOutput(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad_output: Tensor) -> Tensor:
+        (x,) = ctx.saved_tensors
+        return grad_output.mul_(3 * x**2).clone() if grad_output.is_contiguous() else grad_output * 3 * x**2
+
+
+@misconception(
+    "Cube",
+    name="leaves_it_to_torch",
+    tell="Your apply computes x**3 with torch's own backward. The exercise is a torch.autograd.Function with a "
+    "forward and a backward written by hand.",
+)
+class LeavesItToTorch:
+    @staticmethod
+    def apply(x: Tensor) -> Tensor:
+        return x**3
+
+
 # ---------------------------------------------------------------- accumulate_gradients
 
 
@@ -624,3 +842,51 @@ def all_batches_like_the_first(
     size = len(batches[0][0])
     for features, targets in batches:
         (loss_fn(model(features), targets) * len(features) / (size * len(batches))).backward()
+
+
+@misconception(
+    "accumulate_gradients",
+    tell="You call model.train(), so parts that were in eval mode are not any more. Leave the training flags as they "
+    "are.",
+)
+def switches_to_train(model: nn.Module, loss_fn: Callable[[Tensor, Tensor], Tensor], batches: Sequence) -> None:
+    model.train()
+    model.zero_grad()
+    total = sum(len(features) for features, _ in batches)
+    for features, targets in batches:
+        (loss_fn(model(features), targets) * len(features) / total).backward()
+
+
+@misconception(
+    "accumulate_gradients",
+    tell="You replace the gradients of parameters that the loss depends on, but the others keep their old ones. Clear "
+    "all of them first.",
+)
+def old_gradients_of_unused_parameters(
+    model: nn.Module, loss_fn: Callable[[Tensor, Tensor], Tensor], batches: Sequence
+) -> None:
+    params = [p for p in model.parameters() if p.requires_grad]
+    total = sum(len(features) for features, _ in batches)
+    sums = [None] * len(params)
+    for features, targets in batches:
+        loss = loss_fn(model(features), targets) * len(features) / total
+        found = torch.autograd.grad(loss, params, allow_unused=True)
+        sums = [g if s is None else s if g is None else s + g for s, g in zip(sums, found)]
+    for p, s in zip(params, sums):
+        if s is not None:
+            p.grad = s
+
+
+@misconception(
+    "accumulate_gradients",
+    tell="You step on the gradients as well. Only compute them: the parameters keep their values.",
+)
+def steps_as_well(model: nn.Module, loss_fn: Callable[[Tensor, Tensor], Tensor], batches: Sequence) -> None:
+    model.zero_grad()
+    total = sum(len(features) for features, _ in batches)
+    for features, targets in batches:
+        (loss_fn(model(features), targets) * len(features) / total).backward()
+    with torch.no_grad():
+        for p in model.parameters():
+            if p.grad is not None:
+                p -= 0.1 * p.grad

@@ -5,6 +5,8 @@ Never make one of them right: every one here must be caught by a check.
 
 from __future__ import annotations
 
+import random
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -125,6 +127,77 @@ class HiddenSizesSwapped(nn.Module):
         return self.layers(x)
 
 
+@misconception(
+    "NeuralNetwork",
+    name="forward_without_a_graph",
+    tell="Your forward runs under no_grad, so the network can predict but never learn: no gradient reaches its "
+    "parameters. Whether to record is for the caller to say.",
+)
+class ForwardWithoutAGraph(nn.Module):
+    def __init__(self, num_inputs: int, num_outputs: int) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Linear(num_inputs, 30), nn.ReLU(), nn.Linear(30, 20), nn.ReLU(), nn.Linear(20, num_outputs)
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        with torch.no_grad():
+            return self.layers(x)
+
+
+@misconception(
+    "NeuralNetwork",
+    name="all_weights_zero",
+    tell="All your weights begin at the same number. Then all units of a layer compute the same, get the same "
+    "gradient, and stay the same for ever. Leave the random weights that nn.Linear makes.",
+)
+class AllWeightsZero(nn.Module):
+    def __init__(self, num_inputs: int, num_outputs: int) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Linear(num_inputs, 30), nn.ReLU(), nn.Linear(30, 20), nn.ReLU(), nn.Linear(20, num_outputs)
+        )
+        for p in self.parameters():
+            nn.init.zeros_(p)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.layers(x)
+
+
+@misconception(
+    "NeuralNetwork",
+    name="the_same_weights_every_time",
+    tell="You seed torch inside the class, so every network begins with the same weights, and the random numbers of "
+    "all other code start again. Seeding is for the caller.",
+)
+class TheSameWeightsEveryTime(nn.Module):
+    def __init__(self, num_inputs: int, num_outputs: int) -> None:
+        super().__init__()
+        torch.manual_seed(123)
+        self.layers = nn.Sequential(
+            nn.Linear(num_inputs, 30), nn.ReLU(), nn.Linear(30, 20), nn.ReLU(), nn.Linear(20, num_outputs)
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.layers(x)
+
+
+@misconception(
+    "NeuralNetwork",
+    name="relu_after_the_last_layer",
+    tell="There is a ReLU after your last layer: no logit can be negative. Raw logits are what the last Linear gives.",
+)
+class ReluAfterTheLastLayer(nn.Module):
+    def __init__(self, num_inputs: int, num_outputs: int) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Linear(num_inputs, 30), nn.ReLU(), nn.Linear(30, 20), nn.ReLU(), nn.Linear(20, num_outputs)
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.relu(self.layers(x))
+
+
 # ---------------------------------------------------------------- count_parameters
 
 
@@ -203,6 +276,17 @@ def only_one_level(model: nn.Module, trainable_only: bool = True) -> int:
     )
 
 
+@misconception(
+    "count_parameters",
+    tell="You switch requires_grad on in order to count, and leave it so: frozen parameters are trained from now on. "
+    "Only look at the model.",
+)
+def unfreezes_to_count(model: nn.Module, trainable_only: bool = True) -> int:
+    if not trainable_only:
+        model.requires_grad_(True)
+    return sum(p.numel() for p in model.parameters() if p.requires_grad)
+
+
 # ---------------------------------------------------------------- mlp_parameter_count
 
 
@@ -263,6 +347,32 @@ def builds_the_network(sizes: Sequence[int], bias: bool = True) -> int:
     if len(sizes) < 2:
         raise ValueError
     return sum(p.numel() for a, b in zip(sizes, sizes[1:]) for p in nn.Linear(a, b, bias=bias).parameters())
+
+
+@misconception(
+    "mlp_parameter_count",
+    tell="You take the sizes out of the caller's list, which is empty afterwards. Read them where they are.",
+)
+def empties_the_list(sizes: Sequence[int], bias: bool = True) -> int:
+    if len(sizes) < 2:
+        raise ValueError
+    count, inputs = 0, sizes.pop(0) if isinstance(sizes, list) else sizes[0]
+    for outputs in [sizes.pop(0) for _ in range(len(sizes))] if isinstance(sizes, list) else sizes[1:]:
+        count += inputs * outputs + outputs * bias
+        inputs = outputs
+    return count
+
+
+@misconception(
+    "mlp_parameter_count",
+    tell="64 bits are not enough for every product: torch's and NumPy's integers overflow without a word. Python's own "
+    "integers do not.",
+)
+def overflows(sizes: Sequence[int], bias: bool = True) -> int:
+    if len(sizes) < 2:
+        raise ValueError
+    inputs, outputs = torch.tensor(sizes[:-1]), torch.tensor(sizes[1:])
+    return int((inputs * outputs).sum() + outputs.sum() * bias)
 
 
 # ---------------------------------------------------------------- parameter_table
@@ -368,6 +478,16 @@ def numbers_for_bytes(model: nn.Module) -> int:
     return sum(t.numel() for t in [*model.parameters(), *model.buffers()])
 
 
+@misconception(
+    "memory_bytes",
+    tell="You counted gradients as well. They belong to training; the model is its parameters and buffers.",
+)
+def gradients_too(model: nn.Module) -> int:
+    tensors = [*model.parameters(), *model.buffers()]
+    tensors += [p.grad for p in model.parameters() if p.grad is not None]
+    return sum(t.numel() * t.element_size() for t in tensors)
+
+
 # ---------------------------------------------------------------- freeze
 
 
@@ -441,6 +561,18 @@ def freezes_the_rest(model: nn.Module, prefix: str) -> int:
     return count
 
 
+@misconception(
+    "freeze",
+    tell="In a regular expression the dot stands for any character, so 'a.b' also matches 'a_b'. Escape the prefix, or "
+    "compare strings.",
+)
+def dot_matches_anything(model: nn.Module, prefix: str) -> int:
+    chosen = [p for name, p in model.named_parameters() if re.match(prefix + r"(\.|$)", name)]
+    for p in chosen:
+        p.requires_grad_(False)
+    return len(chosen)
+
+
 # ---------------------------------------------------------------- seeded
 
 
@@ -495,4 +627,30 @@ def saves_the_state_too_late(build: Callable[[], Any], seed: int) -> Any:
 )
 def never_seeds(build: Callable[[], Any], seed: int) -> Any:
     with torch.random.fork_rng():
+        return build()
+
+
+@misconception(
+    "seeded",
+    tell="You keep what build() made and return it again, so that two callers share one object. Make a new one each "
+    "time.",
+)
+def keeps_what_it_made(build: Callable[[], Any], seed: int) -> Any:
+    made = getattr(build, "made", {})
+    if seed not in made:
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            made[seed] = build()
+        build.made = made
+    return made[seed]
+
+
+@misconception(
+    "seeded",
+    tell="Torch's stream is safe, but you seeded Python's random as well, and did not put it back.",
+)
+def seeds_python_as_well(build: Callable[[], Any], seed: int) -> Any:
+    random.seed(seed)
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
         return build()

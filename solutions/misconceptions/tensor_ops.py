@@ -57,15 +57,6 @@ def cut_to_whole_numbers(values: Any) -> Tensor:
 
 @misconception(
     "describe",
-    tell="The shape you return is a torch.Size. It prints and compares like a tuple, but it is a different class. "
-    "Return a plain tuple.",
-)
-def shape_stays_torch_size(x: Tensor) -> tuple[Any, ...]:
-    return x.dim(), x.shape, x.dtype
-
-
-@misconception(
-    "describe",
     tell="You return the shape as a list. Return a tuple.",
 )
 def shape_as_list(x: Tensor) -> tuple[Any, ...]:
@@ -187,6 +178,17 @@ def rows_scrambled(x: Tensor) -> Tensor:
 )
 def flattens_the_batch_too(x: Tensor) -> Tensor:
     return x.flatten()
+
+
+@misconception(
+    "flatten_rows",
+    tell="unsqueeze_ (with the underscore) gives the caller's own vector a second dimension. Return a new view and "
+    "leave x alone.",
+)
+def reshapes_the_input(x: Tensor) -> Tensor:
+    if x.dim() == 1:
+        return x.unsqueeze_(1)
+    return x.reshape(x.shape[0], math.prod(x.shape[1:]))
 
 
 # ------------------------------------------------------------- swap_last_axes
@@ -348,6 +350,22 @@ def divides_by_variance(x: Tensor, eps: float = 1e-5) -> Tensor:
     return (x - x.mean(dim=0)) / (x.var(dim=0) + eps)
 
 
+@misconception(
+    "standardize",
+    tell="You always add 1e-5, whatever eps says. Use the argument.",
+)
+def ignores_eps(x: Tensor, eps: float = 1e-5) -> Tensor:
+    return (x - x.mean(dim=0)) / (x.std(dim=0) + 1e-5)
+
+
+@misconception(
+    "standardize",
+    tell="You take eps as a lower bound of the standard deviation. It is added to it, whatever that is.",
+)
+def eps_as_a_lower_bound(x: Tensor, eps: float = 1e-5) -> Tensor:
+    return (x - x.mean(dim=0)) / x.std(dim=0).clamp_min(eps)
+
+
 # ---------------------------------------------------------- pairwise_sq_dists
 
 
@@ -400,6 +418,16 @@ def b_before_a(a: Tensor, b: Tensor) -> Tensor:
 )
 def sums_absolute_differences(a: Tensor, b: Tensor) -> Tensor:
     return (a[:, None] - b[None]).abs().sum(dim=-1)
+
+
+@misconception(
+    "pairwise_sq_dists",
+    tell="Python loops over the rows, here over the numbers that tolist() gives, take ever more time the more rows "
+    "there are. Give a and b an extra dimension each and let broadcasting make the pairs.",
+)
+def loops_over_lists(a: Tensor, b: Tensor) -> Tensor:
+    rows = [[sum((p - q) ** 2 for p, q in zip(row, other)) for other in b.tolist()] for row in a.tolist()]
+    return torch.tensor(rows, dtype=a.dtype)
 
 
 # -------------------------------------------------------------------- softmax
@@ -462,6 +490,16 @@ def calls_torch_softmax(x: Tensor, dim: int) -> Tensor:
     return torch.softmax(x, dim=dim)
 
 
+@misconception(
+    "softmax",
+    tell="You cut the scores off at some number, so that exp does not overflow. All scores beyond it then look equal. "
+    "Subtract the maximum along dim instead: the probabilities stay the same.",
+)
+def clamps_the_scores(x: Tensor, dim: int) -> Tensor:
+    weights = x.clamp(-80, 80).exp()
+    return weights / weights.sum(dim=dim, keepdim=True)
+
+
 # ------------------------------------------------------------------- accuracy
 
 
@@ -521,3 +559,33 @@ def divides_by_all_scores(logits: Tensor, labels: Tensor) -> float:
     if len(labels) == 0:
         return 0.0
     return (logits.argmax(dim=1) == labels).sum().item() / logits.numel()
+
+
+@misconception(
+    "accuracy",
+    tell="Your search for the largest score starts at 0, so it finds none in a row of negative scores. Scores are any "
+    "numbers: start at the first one, or use argmax.",
+)
+def best_score_from_zero(logits: Tensor, labels: Tensor) -> float:
+    if len(labels) == 0:
+        return 0.0
+    right = 0
+    for row, label in zip(logits.tolist(), labels.tolist()):
+        best, found = 0.0, -1
+        for place, score in enumerate(row):
+            if score > best:
+                best, found = score, place
+        right += found == label
+    return right / len(labels)
+
+
+@misconception(
+    "accuracy",
+    tell="You count an example as right when its class has more than half of the probability. The largest of many may "
+    "have less: only compare it with the others.",
+)
+def more_than_half_of_the_probability(logits: Tensor, labels: Tensor) -> float:
+    if len(labels) == 0:
+        return 0.0
+    probabilities = torch.softmax(logits, dim=1)[torch.arange(len(labels)), labels]
+    return (probabilities > 0.5).float().mean().item()

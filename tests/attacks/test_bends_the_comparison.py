@@ -25,4 +25,5 @@ from arena import Arena
     ],
 )
 def test_it_wins_nothing(arena: Arena, attack: str, verdict: str) -> None:
-    arena.survive(attack, gram=verdict)
+    # What is patched stays patched in this process: it may end in the middle of a later check.
+    arena.survive(attack, gram=verdict, also=frozenset({"crashed", "timeout"}))

@@ -59,6 +59,34 @@ def leaves(
     return Leaves(params)
 
 
+def give_grads(leaves: Leaves, seed: int) -> None:
+    """New gradients of standard normal numbers, for those that have one."""
+    for index, param in enumerate(leaves.at_first):
+        if param.grad is not None:
+            param.grad = recipes.normal(param.shape, seed + index, param.dtype)
+
+
+def ready_model(seed: int) -> nn.Module:
+    """A model amid training: of its modules some are in eval mode, of its parameters some are frozen, and the others
+    have a gradient; which ones, the seed says. Its dropout has masks by count."""
+    made = recipes.model("counted", seed)
+    bits = recipes.labels(100, 2, seed).tolist()
+    for param in made.parameters():
+        param.requires_grad_(bool(bits.pop()))
+    for module in made.modules():
+        module.training = bool(bits.pop())
+    return recipes.with_stale_grads(made, seed)
+
+
+def spare_model(kind: str, seed: int, stale: bool) -> nn.Module:
+    """The model of that kind with one more parameter, which it never uses; ``stale``: with old gradients."""
+    made = recipes.model(kind, seed)
+    made.register_parameter("spare", nn.Parameter(recipes.normal((2, 2), seed)))
+    for module in made.children():
+        module.training = bool(seed % 2)
+    return recipes.with_stale_grads(made, seed) if stale else made
+
+
 # ---------------------------------------------------------------- functions
 
 
@@ -68,9 +96,14 @@ def sum_of_cubes(x: Tensor) -> Tensor:
     return (weights * x**3).sum()
 
 
-def square_of_sum(x: Tensor) -> Tensor:
-    """Scalar in which every element meets every other one."""
-    return x.sum() ** 2
+def squares_of_row_sums(x: Tensor) -> Tensor:
+    """Scalar in which every element meets the others of its row: it depends on the shape of ``x``."""
+    return (x.sum(dim=-1) ** 2).sum()
+
+
+def sum_of_distances(x: Tensor) -> Tensor:
+    """Scalar: how far the elements are from 0. It has no gradient there, but differences are taken across it."""
+    return x.abs().sum()
 
 
 def sum_of_waves(x: Tensor) -> Tensor:
@@ -157,6 +190,49 @@ def leaf_facts(leaves: Leaves) -> list[dict[str, Any]]:
     ]
 
 
+def backward_again(leaves: Leaves, seed: int) -> list[Tensor | None]:
+    """The gradients after ``backward()`` from all tensors that were in the list at first, weighed by normal numbers."""
+    total = torch.zeros(())
+    for index, param in enumerate(leaves.at_first):
+        total = total + (param * recipes.normal(param.shape, seed + index, param.dtype)).sum()
+    if total.requires_grad:
+        total.backward()  # type: ignore[no-untyped-call]
+    return grads(leaves.at_first)
+
+
+def weights_for_backward(shapes: Sequence[Sequence[int]], seed: int, dtype: torch.dtype) -> list[Tensor]:
+    """What `backward_again` adds to the gradients of leaves of these shapes."""
+    return [recipes.normal(shape, seed + index, dtype) for index, shape in enumerate(shapes)]
+
+
+def train_once(model: nn.Module, x: Tensor, seed: int) -> list[Any]:
+    """One forward and backward of a model: its output, and after it gradients, state, training flags and
+    ``requires_grad``."""
+    out = model(x)
+    total = (out * recipes.normal(out.shape, seed)).sum()
+    if total.requires_grad:
+        total.backward()
+    return [
+        _copy(out),
+        [_copy(param.grad) for param in model.parameters()],
+        [_copy(value) for value in model.state_dict().values()],
+        [module.training for module in model.modules()],
+        [param.requires_grad for param in model.parameters()],
+    ]
+
+
+def backward_from(
+    loss_of: Callable[..., Any], x: Tensor, y: Tensor, w: Tensor, b: Tensor
+) -> tuple[Any, Tensor | None, Tensor | None]:
+    """The value of ``loss_of(x, y, w, b)``, and ``.grad`` of ``w`` and ``b`` after ``backward()`` from it."""
+    w, b = (tensor.detach().clone().requires_grad_(True) for tensor in (w, b))
+    loss = loss_of(x, y, w, b)
+    value = _copy(loss) if isinstance(loss, Tensor) else loss
+    if isinstance(loss, Tensor) and loss.requires_grad:
+        loss.backward()  # type: ignore[no-untyped-call]
+    return value, _copy(w.grad), _copy(b.grad)
+
+
 def differentiate(gradients: Callable[..., Any], problem: Problem, times: int = 1) -> list[Any]:
     """What each of ``times`` calls ``gradients(loss, params)`` on the same graph gives."""
     return [gradients(problem.loss, problem.params) for _ in range(times)]
@@ -167,16 +243,23 @@ def problem_grads(problem: Problem) -> list[Tensor | None]:
     return grads([*problem.params, *problem.bystanders])
 
 
-def apply_once(function: Any, x: Tensor, weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """``function.apply(x)``, its elements weighed by ``weight`` and summed, differentiated.
+def grads_after_backward(problem: Problem) -> list[Tensor | None]:
+    """The ``.grad`` of the parameters, then of the bystanders, after ``backward()`` from the loss."""
+    problem.loss.backward()  # type: ignore[no-untyped-call]
+    return problem_grads(problem)
+
+
+def apply_once(function: Any, x: Tensor, weight: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """``function.apply(x)``, differentiated, with ``weight`` as the gradient of the rest of a graph.
 
     Returns:
-        The value of ``function.apply(x)``, the gradient at ``x``, and ``x`` as it is afterwards.
+        The value of ``function.apply(x)``, the gradient at ``x``, and ``x`` and ``weight`` as they are afterwards.
     """
     leaf = x.detach().clone().requires_grad_(True)
+    weight = weight.clone()
     out = function.apply(leaf)
-    (grad,) = torch.autograd.grad((out * weight).sum(), leaf)
-    return out, grad, leaf.detach()
+    (grad,) = torch.autograd.grad(out, leaf, grad_outputs=weight)
+    return out.detach(), grad.detach(), leaf.detach(), weight
 
 
 def apply_between(function: Any, x: Tensor) -> Tensor:
@@ -187,19 +270,29 @@ def apply_between(function: Any, x: Tensor) -> Tensor:
     return grad
 
 
-def gradcheck(function: Any, x: Tensor) -> bool:
-    """Whether the backward of ``function.apply`` agrees with central differences at float64 ``x``.
+def gradcheck(function: Any, x: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    """The gradient of ``function.apply`` at float64 ``x``, weighed by ``weight``: by its backward, and by differences.
 
-    What ``torch.autograd.gradcheck`` asks, without the 0.25 s that its ``grad_outputs`` takes to import.
+    What ``torch.autograd.gradcheck`` compares, without the 0.25 s that its ``grad_outputs`` takes to import.
     """
     leaf = x.detach().clone().requires_grad_(True)
-    value = function.apply(leaf)
-    weights = torch.linspace(-1.0, 2.0, value.numel(), dtype=torch.float64).reshape(value.shape)
-    (analytic,) = torch.autograd.grad((value * weights).sum(), leaf)
+    (analytic,) = torch.autograd.grad((function.apply(leaf) * weight).sum(), leaf)
     numeric = torch.zeros_like(x)
     for index in range(x.numel()):
         step = torch.zeros(x.numel(), dtype=torch.float64)
         step[index] = 1e-6
         change = function.apply(x + step.reshape(x.shape)) - function.apply(x - step.reshape(x.shape))
-        numeric.view(-1)[index] = (change * weights).sum() / 2e-6
-    return bool(torch.allclose(analytic, numeric, rtol=1e-4, atol=1e-6))
+        numeric.view(-1)[index] = (change * weight).sum() / 2e-6
+    return analytic, numeric
+
+
+def with_other_backward(function: Any, x: Tensor, amounts: Tensor) -> Tensor:
+    """The gradient at ``x`` of the sum of ``apply(x)``, for a subclass whose backward gives ``amounts``."""
+
+    def backward(ctx: Any, grad_output: Tensor) -> Tensor:
+        return amounts.clone()
+
+    replaced = type("Replaced", (function,), {"backward": staticmethod(backward)})
+    leaf = x.detach().clone().requires_grad_(True)
+    (grad,) = torch.autograd.grad(replaced.apply(leaf).sum(), leaf)  # type: ignore[attr-defined]
+    return grad

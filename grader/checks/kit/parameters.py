@@ -1,11 +1,13 @@
-"""What the checks of parameters need: functions that use torch's global generator, models without numbers, layers.
+"""What the checks of parameters need: functions that use torch's global generator, models of drawn structure, layers.
 
 Runs in the student process, and locally where a check works out what to expect. Must never hold an expected answer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import random
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
@@ -42,3 +44,113 @@ def layer_kinds(layers: Sequence[nn.Module]) -> list[str]:
         else next((base.__name__ for base in type(layer).__mro__ if base.__module__.startswith("torch.nn.")), "other")
         for layer in layers
     ]
+
+
+# ---------------------------------------------------------------- models of drawn structure
+
+NAMES: Final = ("a", "ab", "a_b", "b", "layers", "layers1", "layers10", "layers_1", "head", "1", "10")
+"""Names of modules: some begin with, or contain, others. Beside ``a.b`` there is ``a_b``."""
+_LAYERS: Final[tuple[Callable[[random.Random], nn.Module], ...]] = (
+    lambda draw: nn.Linear(draw.randint(1, 5), draw.randint(1, 5), bias=draw.random() < 0.5),
+    lambda draw: nn.Linear(draw.randint(1, 5), draw.randint(1, 5), dtype=torch.float64),
+    lambda draw: nn.Conv1d(draw.randint(1, 3), draw.randint(1, 3), draw.randint(1, 3)),
+    lambda draw: nn.Embedding(draw.randint(1, 6), draw.randint(1, 3), dtype=torch.bfloat16),
+    lambda draw: nn.BatchNorm1d(draw.randint(1, 4)),
+    lambda draw: nn.LayerNorm(draw.randint(1, 4), dtype=torch.float16),
+    lambda draw: nn.ReLU(),
+)
+_BUFFERS: Final = (torch.bool, torch.int8, torch.int64, torch.float64, torch.complex64)
+
+
+def nested(seed: int, *, frozen: bool = False, shared: bool = False) -> nn.Module:
+    """A module of modules of which the seed says all: names, depth, layers, dtypes, buffers.
+
+    Args:
+        frozen: whether some parameters are frozen.
+        shared: whether a parameter and a buffer are registered in a second place, too.
+    """
+    draw = random.Random(seed)
+    with recipes.seeded(seed):
+        made = _container(draw, depth=2)
+    parts = list(made.modules())
+    if shared:
+        draw.choice(parts).register_parameter("again", draw.choice(list(made.parameters())))
+        draw.choice(parts).register_buffer("once_more", draw.choice(list(made.buffers())))
+    for param in made.parameters():
+        param.requires_grad_(not frozen or draw.random() < 0.5)
+    return recipes.with_stale_grads(made, seed) if shared else made
+
+
+def _container(draw: random.Random, depth: int) -> nn.Module:
+    made = nn.Module()
+    made.register_parameter("scale", nn.Parameter(torch.randn(draw.choice([(), (2,), (3, 1)]))))
+    buffer = torch.ones(draw.randint(1, 5), dtype=draw.choice(_BUFFERS))
+    made.register_buffer("mask", buffer, persistent=draw.random() < 0.5)
+    for count, name in enumerate(draw.sample(NAMES, 3)):
+        if depth > count or (depth > 0 and draw.random() < 0.3):
+            inner = _container(draw, depth - 1)
+            made.add_module(name, inner)
+            made.add_module(f"{name}_{next(iter(inner._modules))}", nn.Linear(1, 2))
+        else:
+            made.add_module(name, draw.choice(_LAYERS)(draw))
+    return made
+
+
+# ---------------------------------------------------------------- probes
+
+
+def with_weights(model: nn.Module, weights: Sequence[Tensor], x: Tensor, weight: Tensor) -> tuple[Any, list[Any]]:
+    """The output of a model for ``x`` once its parameters hold these numbers, and their gradients.
+
+    Args:
+        weight: the output is weighed by it and summed; that is differentiated.
+    """
+    with torch.no_grad():
+        for param, value in zip(model.parameters(), weights, strict=True):
+            param.copy_(value)
+    out = model(x)
+    if out.requires_grad:
+        (out * weight).sum().backward()
+    grads = [None if param.grad is None else param.grad.clone() for param in model.parameters()]
+    return out.detach().clone(), grads
+
+
+def outputs_on_the_way(layers: nn.Sequential, x: Tensor) -> list[Tensor]:
+    """What the first layer gives, then the second for that, and so on; at the end, what ``layers`` gives for ``x``."""
+    outputs = [x]
+    for layer in layers:
+        outputs.append(layer(outputs[-1].clone()).detach())  # a copy: a ReLU may work in place
+    return [*outputs[1:], layers(x).detach()]
+
+
+def gradients_by_name(model: nn.Module, seed: int) -> dict[str, Tensor | None]:
+    """The ``.grad`` of each parameter after ``backward()`` from the sum of all, weighed by normal numbers."""
+    total = torch.zeros((), dtype=torch.float64)
+    for index, param in enumerate(model.parameters()):
+        total = total + (param * recipes.normal(param.shape, seed + index, param.dtype)).sum()
+    if total.requires_grad:
+        total.backward()  # type: ignore[no-untyped-call]
+    return {name: None if param.grad is None else param.grad.clone() for name, param in model.named_parameters()}
+
+
+def count_and_sizes(count: Callable[..., Any], sizes: list[int], bias: bool) -> tuple[Any, list[int]]:
+    """What ``count(sizes, bias=bias)`` gives, and the list afterwards."""
+    sizes = list(sizes)
+    return count(sizes, bias=bias), sizes
+
+
+def start_python(seed: int) -> None:
+    """Starts the global generator of Python's `random`."""
+    random.seed(seed)
+
+
+def draw_from_python() -> list[float]:
+    """The next numbers of the global generator of Python's `random`."""
+    return [random.random() for _ in range(3)]
+
+
+def fill(model: nn.Module, value: float) -> None:
+    """Puts the same number into all parameters."""
+    with torch.no_grad():
+        for param in model.parameters():
+            param.fill_(value)

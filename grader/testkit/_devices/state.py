@@ -30,7 +30,7 @@ _DeviceError: type[Exception] = getattr(torch, "AcceleratorError", RuntimeError)
 
 
 class NotSimulated(Exception):
-    """Code used something of a GPU that simulated devices do not have; its check becomes *skipped*.
+    """Code used something of a GPU that simulated devices do not have; its check fails, and says why.
 
     Remedy: write the exercise without it, or run the check on a real device.
     """

@@ -28,6 +28,7 @@ def run_script() -> None:
     worker = os.getpid()
     script = os.fork()
     if not script:
+        kernel.close_all_but({0, 1, 2})  # the launcher's own
         kernel.die_with_parent()
         if os.getppid() != worker:
             os._exit(1)

@@ -1,0 +1,7 @@
+# verdict: failed
+# message: returned
+
+
+def gram(x: Tensor) -> Tensor:
+    x32 = x.float()
+    return (x32 @ x32.T).to(x.dtype)
