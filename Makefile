@@ -48,6 +48,7 @@ format: venv ## put the code in the project's format
 
 bench: venv ## measured comparisons, printed, never asserted
 	for file in benchmarks/*.py; do $(BIN)/python "$$file" || exit 1; done
+	$(BIN)/python benchmarks/throughput.py --peers 200
 
 clean: ## remove what the commands above made (the venv too)
 	rm -rf .venv demo-out site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

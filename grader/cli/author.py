@@ -47,7 +47,8 @@ def verify(
 ) -> int:
     """Prove a course: solutions earn everything, stubs nothing, every misconception is caught and named."""
     from grader.course import Course
-    from grader.grading.verify import Defect, verify_course
+    from grader.grading.promises import Defect
+    from grader.grading.verify import verify_course
     from grader.machine import resolve_devices
 
     if mutants:

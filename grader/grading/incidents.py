@@ -24,7 +24,7 @@ _WHOLE_TOPICS_FROM: Final = 4
 
 
 class Incident(msgspec.Struct, frozen=True):
-    """One end of a worker: at which place, the cause if that check is at fault, and whether a check was running."""
+    """One end of a worker: what it did then, and the cause that the check gets if it is at fault."""
 
     place: Place
     cause: Cause

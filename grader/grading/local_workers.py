@@ -40,13 +40,22 @@ class LocalWorkers:
     Args:
         jobs: how many submissions `grade_all` grades at a time.
         first: a worker that is starting already, for the thread that makes this.
+        hash_seed: of the workers that are started here: see `Worker`.
     """
 
-    def __init__(self, course: Course, options: WorkerOptions, jobs: int = 1, first: Worker | None = None) -> None:
+    def __init__(
+        self,
+        course: Course,
+        options: WorkerOptions,
+        jobs: int = 1,
+        first: Worker | None = None,
+        hash_seed: int = 0,
+    ) -> None:
         self.stopped = False
         self._course = course
         self._options = options
         self._jobs = jobs
+        self._hash_seed = hash_seed
         self._reply_timeout = _EXTRA_SECONDS + 2 * options.limits.topic_seconds * len(course.topics)
         self._thread = threading.local()
         self._lock = threading.RLock()  # Reentrant: `stop` may interrupt the very thread that holds it.
@@ -138,7 +147,7 @@ class LocalWorkers:
         incidents = Incidents(self._faulty or {}, self._find_faulty)
         failures: list[str] = []
         while True:
-            worker: Worker = getattr(self._thread, "worker", None) or self._use(Worker())
+            worker: Worker = getattr(self._thread, "worker", None) or self._use(Worker(self._hash_seed))
             try:
                 reply = worker.grade(submission, self._reply_timeout, incidents.marks)
             except WorkerDied as death:

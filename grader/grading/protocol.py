@@ -94,6 +94,27 @@ def write_frame(stream: IO[bytes], message: msgspec.Struct) -> None:
     frames.write(stream, msgspec.msgpack.encode(message))
 
 
+class Sender:
+    """Sends a worker's messages, also from a signal handler that interrupts the sending of another one."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._is_sending = False
+
+    def send(self, message: msgspec.Struct) -> None:
+        """Sends one message."""
+        self._is_sending = True
+        try:
+            write_frame(self._stream, message)
+        finally:
+            self._is_sending = False
+
+    def send_alive(self) -> None:
+        """Sends a sign of life, unless another message is being sent, which is one as well."""
+        if not self._is_sending:
+            self.send(Alive())
+
+
 def read_frame(stream: IO[bytes], kind: Any) -> Any:
     """The next message, or None when the stream has ended.
 

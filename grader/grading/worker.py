@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, NoReturn
 
-from grader.grading.protocol import Alive, Began, Done, Fault, Work, WorkerOptions, read_frame, write_frame
+from grader.grading.protocol import Began, Done, Fault, Sender, Work, WorkerOptions, read_frame, write_frame
 from grader.judge.marks import Place
 from grader.judge.time_limit import TimeLimit
 
@@ -61,13 +61,14 @@ def main() -> int:
         gc.freeze()
         gc.enable()
         limit_memory()
-        limit = TimeLimit(options.judge_seconds, lambda: write_frame(answers, Alive()))
+        sender = Sender(answers)
+        limit = TimeLimit(options.judge_seconds, sender.send_alive)
         at: Place | None = None
 
         def began(place: Place) -> None:
             nonlocal at
             at = place
-            write_frame(answers, Began(place))
+            sender.send(Began(place))
 
         judge.checks.limit_time(limit)
         judge.checks.began = began

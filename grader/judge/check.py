@@ -34,6 +34,7 @@ class Check:
         hidden: whether a failure must not show what was expected.
         may_change: whether a submission may change the tensors that the check passes to it.
         body: the check's own function, without Hypothesis's wrapper.
+        fails_on_reference: whether the reference solution fails it; None until that is asked for.
         plan: which of its requests may be sent ahead of the replies.
     """
 
@@ -49,6 +50,7 @@ class Check:
         # Read now: while examples are made, Hypothesis runs another function in its place.
         self.body: Callable[..., Any] = function.hypothesis.inner_test if generated.is_property(function) else function
         self.plan = RequestPlan()
+        self.fails_on_reference: bool | None = None
         self._examples: list[Example] | None = None
         self._drawn = False
 

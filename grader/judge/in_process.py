@@ -25,9 +25,10 @@ from grader.border.transport import Process
 from grader.judge import cause as causes
 from grader.judge import explain, run
 from grader.judge.check import Check
+from grader.judge.collected import CollectedChecks
 from grader.judge.desk import Desk
 from grader.judge.local_process import LocalProcess
-from grader.judge.session import CollectedChecks, with_collected_checks
+from grader.judge.session import with_collected_checks
 from grader.kit import Kit, load
 from grader.results import NOT_ASSESSED
 from grader.student.one_at_a_time import one_at_a_time
@@ -190,14 +191,21 @@ class SubmissionDesk(LocalDesk):
 
 
 def reference_raises(course: Course, check: Check, fixtures: dict[str, Any]) -> bool:
-    """Whether the check ends in anything but *passed* on the course's own solution."""
-    topic = check.exercise.partition(".")[0]
-    desk = ReferenceDesk(course.solutions_dir, topic, course.kit)
-    try:
-        result, _ = run.run(check, desk, fixtures)
-    finally:
-        desk.end_process()
-    return result.verdict != "passed"
+    """Whether the check fails or ends in an error on the course's own solution; found out once for each check.
+
+    That it is late says nothing about a check: on a busy machine everything is.
+    """
+    if check.fails_on_reference is None:
+        topic = check.exercise.partition(".")[0]
+        desk = ReferenceDesk(course.solutions_dir, topic, course.kit)
+        try:
+            result, _ = run.run(check, desk, fixtures)
+            check.fails_on_reference = result.verdict in ("failed", "error")
+        except Exception:  # what it raises cannot even be described
+            check.fails_on_reference = True
+        finally:
+            desk.end_process()
+    return check.fails_on_reference
 
 
 class LocalDesks:

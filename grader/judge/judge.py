@@ -16,13 +16,14 @@ from grader.intake.submission import Submission
 from grader.judge import cause as causes
 from grader.judge import explain
 from grader.judge.check import Trace
+from grader.judge.collected import CollectedChecks
 from grader.judge.flags import flags_of_results
 from grader.judge.marks import Place, mark_on
 from grader.judge.misconceptions import MisconceptionRecords, Replacements, RunChecks, files_with_misconceptions
 from grader.judge.needs import Assessment
 from grader.judge.points import meets_needs, with_points
 from grader.judge.scan import scan
-from grader.judge.session import CollectedChecks, with_collected_checks
+from grader.judge.session import with_collected_checks
 from grader.judge.topic_desk import TopicDesk
 from grader.results import Cause, CheckResult, ExerciseResult, Flag, SubmissionResult
 from grader.student.client import HostClient

@@ -18,7 +18,7 @@ from grader.testkit.marking import NEEDS
 if TYPE_CHECKING:
     from grader.course import Course
     from grader.judge.check import Check
-    from grader.judge.session import CollectedChecks
+    from grader.judge.collected import CollectedChecks
 
 
 def unmet(item: pytest.Item, layers: Collection[str]) -> str:

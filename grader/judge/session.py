@@ -10,23 +10,20 @@ import contextlib
 import io
 import os
 import traceback
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import pytest
-from msgspec.structs import replace
 
 from grader.errors import UserError
 from grader.judge import cause as causes
-from grader.judge import explain, hooks, run
+from grader.judge import explain, hooks
 from grader.judge.check import Check, Trace
+from grader.judge.collected import CollectedChecks, skipped_result
 from grader.judge.desk import Desk
 from grader.judge.hooks import CheckHooks
-from grader.judge.marks import Mark, Place, mark_on, place_of
-from grader.judge.needs import unmet
-from grader.judge.time_limit import Overrun, TimeLimit
-from grader.results import VERDICT_OF, Cause, CheckResult
+from grader.results import CheckResult
 
 T = TypeVar("T")
 
@@ -40,7 +37,6 @@ _NOT_USED = (
 """Plugins of pytest that the judge does not use."""
 _ENVIRONMENT = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": None, "PYTEST_PLUGINS": None}
 """Environment variables that pytest reads: their values for the judge; None removes one."""
-_ONLY_HERE = "it ends on the reference solution: what this submission answered kept it busy"
 
 
 def with_collected_checks(files: Iterable[Path], root: Path, seed: int, use: Callable[[CollectedChecks], T]) -> T:
@@ -66,67 +62,6 @@ def with_collected_checks(files: Iterable[Path], root: Path, seed: int, use: Cal
     with _environment(_ENVIRONMENT):
         code = pytest.main([*arguments, *map(str, files)], plugins=[hooks, session.hooks, session])
     return session.outcome(code)
-
-
-class CollectedChecks:
-    """The checks of some topics, in the session that collected them.
-
-    Attributes:
-        marks: checks that are not run for the submission at hand, and why.
-        began: called with the place of each check before it runs.
-    """
-
-    def __init__(self, session: _Session[Any]) -> None:
-        self.marks: Sequence[Mark] = ()
-        self.began: Callable[[Place], None] = lambda place: None
-        self._time_limit = TimeLimit()
-        self._endless: dict[Place, Cause] = {}
-        self._session = session
-        self._checks: dict[str, list[Check]] = {}
-        for check in session.hooks.checks.values():
-            self._checks.setdefault(check.exercise, []).append(check)
-
-    def limit_time(self, limit: TimeLimit) -> None:
-        """Every check is ended that takes too much of the judge's own time; called once, before any check runs."""
-        self._time_limit = limit
-        for check in self._session.hooks.checks.values():
-            check.body = limit.timed(check.body)
-
-    def of(self, exercise: str) -> list[Check]:
-        """The checks of an exercise, in their files' order."""
-        return self._checks.get(exercise, [])
-
-    def run(self, check: Check, desk: Desk) -> tuple[CheckResult, Trace]:
-        """Runs one check against a submission, with pytest's own set-up and tear-down of its fixtures."""
-        if reason := unmet(check.item, ()):
-            return _skipped(check, reason)
-        place = place_of(check.exercise, check.name)
-        if cause := self._cause_not_to_run(place):
-            return explain.result(check.name, cause), Trace(VERDICT_OF[cause.kind])
-        self.began(place)
-        result = None
-        with contextlib.suppress(Overrun), self._time_limit.counting(check):
-            result = _run_directly(check, desk) if _needs_no_fixtures(check.item) else self._session.run(check, desk)
-        overrun = self._time_limit.overrun
-        if overrun is None or (result is not None and result[0].verdict != "error"):
-            assert result is not None
-            return result  # What was ended was only the search for a smaller example.
-        return self._ended(check, desk, place, overrun)
-
-    def _cause_not_to_run(self, place: Place) -> Cause | None:
-        mark = mark_on(place, self.marks)
-        return mark.cause if mark else self._endless.get(place)
-
-    def _ended(self, check: Check, desk: Desk, place: Place, overrun: Overrun) -> tuple[CheckResult, Trace]:
-        """The result of a check that did not end. One that does not end on the reference either is not run again."""
-        desk.end_process()
-        cause = causes.endless(overrun)
-        with contextlib.suppress(Overrun), self._time_limit.counting(check):
-            if _needs_no_fixtures(check.item) and not desk.reference_also_fails(check, _parameters_of(check.item)):
-                cause = replace(cause, note=_ONLY_HERE)
-        if self._time_limit.overrun is not None:
-            self._endless[place] = cause
-        return explain.result(check.name, cause), Trace("error")
 
 
 class _Session(Generic[T]):
@@ -164,7 +99,7 @@ class _Session(Generic[T]):
         for report in self._reports:
             if report.skipped:
                 reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-                return _skipped(check, reason.removeprefix("Skipped: "))
+                return skipped_result(check, reason.removeprefix("Skipped: "))
         outcome = self.hooks.outcomes.pop(check.item.nodeid, None)
         failed = [report for report in self._reports if report.failed and (outcome is None or report.when != "call")]
         if outcome is None or failed:
@@ -196,7 +131,7 @@ class _Session(Generic[T]):
     def pytest_runtestloop(self) -> bool:
         if not self._problems:
             try:
-                self._returned.append(self._use(CollectedChecks(self)))
+                self._returned.append(self._use(CollectedChecks(self.hooks.checks.values(), self.run)))
             except BaseException as error:  # pytest would print it and go on
                 self._error = error
         return True
@@ -210,35 +145,6 @@ class _Session(Generic[T]):
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         self._error = excinfo.value
-
-
-def _run_directly(check: Check, desk: Desk) -> tuple[CheckResult, Trace]:
-    """Runs a check that has no fixtures without pytest's set-up, which takes longer than most checks."""
-    try:
-        return run.run(check, desk, _parameters_of(check.item))
-    except pytest.skip.Exception as skipped:
-        return _skipped(check, str(skipped))
-
-
-def _parameters_of(item: pytest.Function) -> dict[str, Any]:
-    """The parameters that pytest gives to a check without fixtures."""
-    callspec = getattr(item, "callspec", None)
-    return dict(callspec.params) if callspec else {}
-
-
-def _needs_no_fixtures(item: pytest.Function) -> bool:
-    params = set(item.callspec.params) if hasattr(item, "callspec") else set()
-    marks = {mark.name for mark in item.iter_markers()}
-    return set(item.fixturenames) <= {"submission"} | params and marks <= {
-        "exercise",
-        "needs",
-        "parametrize",
-        "hypothesis",
-    }
-
-
-def _skipped(check: Check, reason: str) -> tuple[CheckResult, Trace]:
-    return explain.result(check.name, causes.not_assessed(reason)), Trace("skipped")
 
 
 def _exception_of(report: pytest.TestReport) -> str:

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from grader import kit
 from grader.course import Course
 from grader.judge import examples
-from grader.judge.session import CollectedChecks, with_collected_checks
+from grader.judge.collected import CollectedChecks
+from grader.judge.session import with_collected_checks
 from grader.testkit import exercise, seeds, tensors
 
 SECRET = 1_234_567
