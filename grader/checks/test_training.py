@@ -17,7 +17,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor
+from torch import Tensor, nn
 
 from grader.testkit import (
     Remote,
@@ -47,7 +47,7 @@ MODES: dict[str, dict[str, bool]] = {
 """Training flags of a model, from training throughout to eval throughout."""
 
 
-def check_state(submission: Submission, model: Remote, expected: torch.nn.Module, kind: str) -> None:
+def check_state(submission: Submission, model: Remote, expected: nn.Module, kind: str) -> None:
     """Parameters and buffers over there are those of a model here."""
     what = f"the model ({kind}) afterwards"
     assert_close(submission.there(probes.state, model), probes.state(expected), **CLOSE, what=what)
@@ -65,7 +65,7 @@ class Epoch(NamedTuple):
 
 
 def epochs_of(
-    model: torch.nn.Module, train_batches: Iterable[Any], val_batches: Iterable[Any], epochs: int, lr: float
+    model: nn.Module, train_batches: Iterable[Any], val_batches: Iterable[Any], epochs: int, lr: float
 ) -> list[Epoch]:
     """Validation loss and a copy of the state after each epoch of plain SGD."""
     optimizer = torch.optim.SGD(model.parameters(), lr=lr)
@@ -77,7 +77,7 @@ def epochs_of(
     return found
 
 
-def clipped(model: torch.nn.Module, loss: Tensor, optimizer: torch.optim.Optimizer, max_norm: float) -> float:
+def clipped(model: nn.Module, loss: Tensor, optimizer: torch.optim.Optimizer, max_norm: float) -> float:
     """A step whose gradients are scaled down to ``max_norm`` together; the norm that they had."""
     torch.autograd.backward(loss)
     grads = [param.grad for param in model.parameters() if param.grad is not None]
@@ -357,7 +357,7 @@ def test_measured_in_eval_mode(submission: Submission) -> None:
         assert_close(found, expected, **CLOSE, what=f"(loss, accuracy) of a model ({kind})")
 
 
-def check_as_before(submission: Submission, model: Remote, here: torch.nn.Module) -> None:
+def check_as_before(submission: Submission, model: Remote, here: nn.Module) -> None:
     """A model over there is what a model here is that nothing was done to."""
     flags = submission.there(probes.training_flags, model)
     assert_equal(flags, probes.training_flags(here), what="training flags afterwards")
@@ -740,3 +740,76 @@ def test_all_groups_are_clipped_together(submission: Submission, seed: int) -> N
         expected = training.clipped_steps(clipped, here, optimizer_here, batches, max_norm=0.3, scale=2.0)
         assert_close(norms, expected, **CLOSE, what="norms before clipping, of three steps")
         check_state(submission, model, here, "in groups")
+
+
+# ---------------------------------------------------------------- experiment
+
+APPENDIX_A: dict[str, list[Any]] = {
+    "TRAIN_FEATURES": [[-1.2, 3.1], [-0.9, 2.9], [-0.5, 2.6], [2.3, -1.1], [2.7, -1.5]],
+    "TRAIN_LABELS": [0, 0, 0, 1, 1],
+    "TEST_FEATURES": [[-0.8, 2.8], [2.6, -1.6]],
+    "TEST_LABELS": [0, 1],
+}
+
+
+def toy_data(train: int, test: int, seed: int) -> dict[str, list[Any]]:
+    """Other data in the same form; the first two training rows differ in their labels only, so one is not learned."""
+    x, y = (2 * recipes.normal((train + test, 2), seed)).tolist(), recipes.labels(train + test, 2, seed + 1).tolist()
+    x[1], y[1] = x[0], 1 - y[0]
+    return {
+        "TRAIN_FEATURES": x[:train],
+        "TRAIN_LABELS": y[:train],
+        "TEST_FEATURES": x[train:],
+        "TEST_LABELS": y[train:],
+    }
+
+
+def experiment_here(data: dict[str, list[Any]], seed: int) -> dict[str, object]:
+    """What the experiment gives."""
+    x, y = torch.tensor(data["TRAIN_FEATURES"]), torch.tensor(data["TRAIN_LABELS"])
+    test = torch.tensor(data["TEST_FEATURES"]), torch.tensor(data["TEST_LABELS"])
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        net = nn.Sequential(nn.Linear(2, 30), nn.ReLU(), nn.Linear(30, 20), nn.ReLU(), nn.Linear(20, 2))
+        rows = recipes.Rows(list(zip(x, y, strict=True)))
+        loader = torch.utils.data.DataLoader(rows, 2, shuffle=True, drop_last=True)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.5)
+        losses = [loss for _ in range(3) for loss in reference.train(net, loader, optimizer)[0]]
+    accuracies = [reference.measure(net, [pair])[1] for pair in ((x, y), test)]
+    with torch.no_grad():
+        probabilities = net(x).softmax(dim=1)
+    return {
+        "losses": losses,
+        "train_accuracy": accuracies[0],
+        "test_accuracy": accuracies[1],
+        "probabilities": probabilities,
+    }
+
+
+@exercise("training.experiment")
+def test_appendix_a(submission: Submission) -> None:
+    """With the data and the seed 123 of appendix A, which is the default, the losses are 0.75, 0.65, 0.44, 0.13, 0.03,
+    0.00, and all rows are classified correctly."""
+    found = submission.there(training.with_data, submission.experiment, APPENDIX_A)
+    if isinstance(found, dict) and "losses" in found:
+        book = [0.75, 0.65, 0.44, 0.13, 0.03, 0.00]
+        assert_close(found["losses"], book, rtol=0.0, atol=0.0051, what="losses to 2 decimals")
+    assert_close(found, experiment_here(APPENDIX_A, 123), **CLOSE)
+
+
+@exercise("training.experiment")
+@given(seed=SEEDS)
+@settings(max_examples=3)
+def test_another_seed(submission: Submission, seed: int) -> None:
+    """Another seed gives other first weights and another order, and so other results."""
+    assert_close(submission.experiment(seed=seed), experiment_here(APPENDIX_A, seed), **CLOSE)
+
+
+@exercise("training.experiment")
+@given(train=st.sampled_from([5, 9, 6]), test=st.integers(1, 5), seed=SEEDS)
+@settings(max_examples=4)
+def test_other_data(submission: Submission, train: int, test: int, seed: int) -> None:
+    """With other rows in the four lists, losses, accuracies and probabilities are those of these rows."""
+    data = toy_data(train, test, seed)
+    found = submission.there(training.with_data, submission.experiment, data, seed)
+    assert_close(found, experiment_here(data, seed), **CLOSE)

@@ -382,15 +382,6 @@ def refuses_an_empty_dataset(n: int, batch_size: int, drop_last: bool) -> int:
     return n // batch_size if drop_last else math.ceil(n / batch_size)
 
 
-@misconception(
-    "num_batches",
-    tell="You make as many rows as the dataset has, in order to count batches. The sizes alone are enough.",
-)
-def makes_the_rows(n: int, batch_size: int, drop_last: bool) -> int:
-    _refuse(n, batch_size)
-    return len(DataLoader(list(range(n)), batch_size, drop_last=drop_last))
-
-
 # ---------------------------------------------------------------- split
 
 

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.optim import SGD, Optimizer
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, Dataset
 
 from grader.testkit import misconception
 
@@ -61,6 +61,11 @@ def _measure(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
 def _evaluate(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
     with _eval_mode(model), torch.no_grad():
         return _measure(model, loader)
+
+
+def _predict(model: nn.Module, x: Tensor) -> Tensor:
+    with _eval_mode(model), torch.no_grad():
+        return model(x).softmax(dim=1)
 
 
 # ---------------------------------------------------------------- train_step
@@ -1420,3 +1425,159 @@ def needs_every_gradient(model: nn.Module, loss: Tensor, optimizer: Optimizer, m
         grad.mul_(min(1.0, max_norm / norm.item()))
     optimizer.step()
     return norm.item()
+
+
+# ---------------------------------------------------------------- experiment
+
+
+def _rows(kind: str) -> Dataset:
+    import training
+    from datasets import ToyDataset
+
+    features, labels = (getattr(training, f"{kind}_{what}") for what in ("FEATURES", "LABELS"))
+    return ToyDataset(torch.tensor(features), torch.tensor(labels))
+
+
+def _network() -> nn.Module:
+    from parameters import NeuralNetwork
+
+    return NeuralNetwork(2, 2)
+
+
+def _train_loader() -> DataLoader:
+    return DataLoader(_rows("TRAIN"), batch_size=2, shuffle=True, drop_last=True)
+
+
+def _results(model: nn.Module, losses: list[float], probabilities=_predict) -> dict[str, object]:
+    return {
+        "losses": losses,
+        "train_accuracy": _evaluate(model, DataLoader(_rows("TRAIN"), batch_size=2))[1],
+        "test_accuracy": _evaluate(model, DataLoader(_rows("TEST"), batch_size=2))[1],
+        "probabilities": probabilities(model, torch.stack([x for x, _ in _listed(_rows("TRAIN"))])),
+    }
+
+
+def _listed(dataset: Dataset) -> list[tuple[Tensor, Tensor]]:
+    return [dataset[index] for index in range(len(dataset))]
+
+
+@misconception(
+    "experiment",
+    tell="The seed comes too late: the network's first weights are drawn before it. Call torch.manual_seed(seed) "
+    "first, and make the network right after it.",
+)
+def seeds_after_the_network(seed: int = 123) -> dict[str, object]:
+    model = _network()
+    torch.manual_seed(seed)
+    return _results(model, _fit(_step, model, _train_loader(), 3, SGD(model.parameters(), lr=0.5)))
+
+
+@misconception(
+    "experiment",
+    tell="You always use the seed 123. Use the argument.",
+)
+def ignores_the_argument(seed: int = 123) -> dict[str, object]:
+    torch.manual_seed(123)
+    model = _network()
+    return _results(model, _fit(_step, model, _train_loader(), 3, SGD(model.parameters(), lr=0.5)))
+
+
+@misconception(
+    "experiment",
+    tell="You do not shuffle the training rows.",
+)
+def trains_in_the_order_of_the_list(seed: int = 123) -> dict[str, object]:
+    torch.manual_seed(seed)
+    model = _network()
+    loader = DataLoader(_rows("TRAIN"), batch_size=2, drop_last=True)
+    return _results(model, _fit(_step, model, loader, 3, SGD(model.parameters(), lr=0.5)))
+
+
+@misconception(
+    "experiment",
+    tell="The short last batch is trained on as well. Leave it out (drop_last).",
+)
+def trains_on_the_short_batch(seed: int = 123) -> dict[str, object]:
+    torch.manual_seed(seed)
+    model = _network()
+    loader = DataLoader(_rows("TRAIN"), batch_size=2, shuffle=True)
+    return _results(model, _fit(_step, model, loader, 3, SGD(model.parameters(), lr=0.5)))
+
+
+@misconception(
+    "experiment",
+    tell="You set the seed again after you made the network: the order of the rows then begins anew. Set it once.",
+)
+def seeds_twice(seed: int = 123) -> dict[str, object]:
+    torch.manual_seed(seed)
+    model = _network()
+    torch.manual_seed(seed)
+    return _results(model, _fit(_step, model, _train_loader(), 3, SGD(model.parameters(), lr=0.5)))
+
+
+@misconception(
+    "experiment",
+    tell="Your accuracy of the training rows leaves rows out: it is measured with the loader that drops a short batch. "
+    "Make another loader to measure with.",
+)
+def measures_with_the_train_loader(seed: int = 123) -> dict[str, object]:
+    torch.manual_seed(seed)
+    model = _network()
+    found = _results(model, _fit(_step, model, _train_loader(), 3, SGD(model.parameters(), lr=0.5)))
+    return {**found, "train_accuracy": _evaluate(model, _train_loader())[1]}
+
+
+@misconception(
+    "experiment",
+    tell="Both accuracies are of the training rows. Measure the test rows, too.",
+)
+def measures_the_training_rows_twice(seed: int = 123) -> dict[str, object]:
+    torch.manual_seed(seed)
+    model = _network()
+    found = _results(model, _fit(_step, model, _train_loader(), 3, SGD(model.parameters(), lr=0.5)))
+    return {**found, "test_accuracy": found["train_accuracy"]}
+
+
+@misconception(
+    "experiment",
+    tell="The probabilities are logits. predict_proba turns them into probabilities.",
+)
+def gives_logits(seed: int = 123) -> dict[str, object]:
+    torch.manual_seed(seed)
+    model = _network()
+
+    def logits(model: nn.Module, x: Tensor) -> Tensor:
+        with torch.no_grad():
+            return model(x)
+
+    return _results(model, _fit(_step, model, _train_loader(), 3, SGD(model.parameters(), lr=0.5)), logits)
+
+
+@misconception(
+    "experiment",
+    tell="The probabilities are those of the network before the training.",
+)
+def predicts_before_training(seed: int = 123) -> dict[str, object]:
+    torch.manual_seed(seed)
+    model = _network()
+    x = torch.stack([x for x, _ in _listed(_rows("TRAIN"))])
+    probabilities = _predict(model, x)
+    losses = _fit(_step, model, _train_loader(), 3, SGD(model.parameters(), lr=0.5))
+    return {**_results(model, losses), "probabilities": probabilities}
+
+
+@misconception(
+    "experiment",
+    tell="You return the published losses, or what you got with the data of the book. With other data in the lists, "
+    "the results are others: read the lists when the function is called.",
+)
+def knows_the_book(seed: int = 123) -> dict[str, object]:
+    from datasets import ToyDataset
+
+    torch.manual_seed(seed)
+    model = _network()
+    x = torch.tensor([[-1.2, 3.1], [-0.9, 2.9], [-0.5, 2.6], [2.3, -1.1], [2.7, -1.5]])
+    train = ToyDataset(x, torch.tensor([0, 0, 0, 1, 1]))
+    loader = DataLoader(train, batch_size=2, shuffle=True, drop_last=True)
+    losses = _fit(_step, model, loader, 3, SGD(model.parameters(), lr=0.5))
+    return {"losses": losses, "train_accuracy": 1.0, "test_accuracy": 1.0, "probabilities": _predict(model, x)}

@@ -1,4 +1,5 @@
 # verdict: failed
+# others: blocked
 def fit(model, loader, epochs, lr):
     optimizer = torch.optim.SGD(model.parameters(), lr=lr)
     losses = []
