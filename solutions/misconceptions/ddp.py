@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import platform
-import time
 from collections.abc import Mapping
 
 import torch
@@ -902,7 +901,8 @@ def _plain(model: nn.Module) -> nn.Module:
 
 @misconception(
     "save_on_rank0",
-    tell="Every rank writes the same file at the same time: the file may end up broken. Only rank 0 should write.",
+    tell="Several ranks write the same file at the same time, all or one of each machine: the file may end up broken. "
+    "Only rank 0 should write.",
 )
 def every_rank_saves(model: nn.Module, path: str) -> None:
     torch.save(_plain(model).state_dict(), path)
@@ -912,7 +912,7 @@ def every_rank_saves(model: nn.Module, path: str) -> None:
 @misconception(
     "save_on_rank0",
     tell="The other ranks return before the file exists. They must wait at a barrier that rank 0 reaches after it has "
-    "written; a barrier before the saving does not help.",
+    "written; a barrier before the saving does not help, nor does it help to sleep for a while.",
 )
 def nobody_waits(model: nn.Module, path: str) -> None:
     if dist.get_rank() == 0:
@@ -959,29 +959,6 @@ def always_unwraps(model: nn.Module, path: str) -> None:
 def saves_the_whole_model(model: nn.Module, path: str) -> None:
     if dist.get_rank() == 0:
         torch.save(_plain(model), path)
-    dist.barrier()
-
-
-@misconception(
-    "save_on_rank0",
-    tell="The other ranks sleep for a while instead of waiting for rank 0. However long they sleep, it may take "
-    "longer: wait at a barrier.",
-)
-def sleeps_for_the_others(model: nn.Module, path: str) -> None:
-    if dist.get_rank() == 0:
-        torch.save(_plain(model).state_dict(), path)
-    else:
-        time.sleep(0.5)
-
-
-@misconception(
-    "save_on_rank0",
-    tell="One rank of each machine writes (LOCAL_RANK 0). On a disk that the machines share they write the same file: "
-    "only rank 0 should.",
-)
-def one_writer_per_machine(model: nn.Module, path: str) -> None:
-    if int(os.environ.get("LOCAL_RANK", dist.get_rank())) == 0:
-        torch.save(_plain(model).state_dict(), path)
     dist.barrier()
 
 
