@@ -16,7 +16,7 @@ from grader.intake.submission import Submission
 from grader.judge import cause as causes
 from grader.judge import explain
 from grader.judge.check import Trace
-from grader.judge.flags import flags_of_results
+from grader.judge.flags import flags_of_results, together
 from grader.judge.marks import Place, mark_on
 from grader.judge.misconceptions import MisconceptionRecords, Replacements, RunChecks, files_with_misconceptions
 from grader.judge.needs import Assessment
@@ -24,7 +24,7 @@ from grader.judge.points import meets_needs, with_points
 from grader.judge.scan import scan
 from grader.judge.session import CollectedChecks, with_collected_checks
 from grader.judge.topic_desk import TopicDesk
-from grader.results import Cause, CheckResult, ExerciseResult, SubmissionResult
+from grader.results import Cause, CheckResult, ExerciseResult, Flag, SubmissionResult
 from grader.student.client import HostClient
 
 T = TypeVar("T")
@@ -97,18 +97,17 @@ class Judge:
         """
         met: set[str] = set()
         results: list[ExerciseResult] = []
+        self._seen: list[Flag] = []
         for topic, exercises in self._topics:
             results += self._grade_topic(topic, exercises, submission, met)
+        read = scan(submission.files, self.course.kit.name if self.course.kit else "")
         return SubmissionResult(
             submission=submission.name,
             score=sum(result.score for result in results),
             max=sum(result.max for result in results),
             exercises=tuple(results),
             sandbox=self.host.layers,
-            flags=(
-                *scan(submission.files, self.course.kit.name if self.course.kit else ""),
-                *flags_of_results(results),
-            ),
+            flags=together(read, self._seen, flags_of_results(results)),
         )
 
     def _grade_topic(
@@ -123,7 +122,7 @@ class Judge:
         if mark := mark_on(Place(topic.name), self.checks.marks):
             return self._all_not_passed(exercises, mark.cause)
         results: list[ExerciseResult] = []
-        with self.desk(topic.name, submission.files) as desk:
+        with self.desk(topic.name, submission.files) as desk, self._collecting_flags(desk):
             if desk.import_failure is not None:
                 cause = causes.import_failed(topic.name, desk.import_failure, desk.import_prints)
                 return self._all_not_passed(exercises, cause)
@@ -137,6 +136,13 @@ class Judge:
                     met.add(result.name)
                 results.append(result)
         return results
+
+    @contextlib.contextmanager
+    def _collecting_flags(self, desk: TopicDesk) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            self._seen += desk.flags()
 
     def _grade_exercise(self, exercise: Exercise, desk: TopicDesk) -> ExerciseResult:
         found, traces = self.run_checks(exercise.full_name, desk)

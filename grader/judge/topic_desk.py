@@ -21,6 +21,7 @@ from grader.judge.check import Check
 from grader.judge.endless_loops import endless_loop
 from grader.judge.in_process import reference_raises
 from grader.judge.misconceptions import Replacements
+from grader.results import Flag
 from grader.sandbox import process_tree
 from grader.student.client import HostClient
 from grader.student.clock import Deadline
@@ -192,6 +193,10 @@ class TopicDesk:
 
     def reference_also_fails(self, check: Check, fixtures: dict[str, Any]) -> bool:
         return reference_raises(self._course, check, fixtures)
+
+    def flags(self) -> list[Flag]:
+        """What the submission was seen to do that no exercise needs."""
+        return self._leader.flags()
 
     def close(self) -> None:
         """Ends all processes of the submission."""

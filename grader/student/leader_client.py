@@ -16,7 +16,9 @@ from grader.border.bounds import WireError
 from grader.border.failures import OUT_OF_MEMORY, SubmissionCrashed, SubmissionTimeout
 from grader.border.frames import BrokenFrame
 from grader.border.messages import Ended, Forked, FromLeader, Keep, SetUp, Start, Stop, Tidied, Tidy
+from grader.results import Flag
 from grader.sandbox import process_tree
+from grader.student import audit
 from grader.student.client import HostClient, HostGone
 from grader.student.prints import Prints, receive
 from grader.student.student_process import DUMP_BYTES, StudentProcess
@@ -57,9 +59,12 @@ class LeaderClient:
         self._count = 0
         self._endings: dict[int, int] = {}
         self._is_gone = False
+        self._noted = ""
         self._open()
 
     def _open(self) -> None:
+        self._notes = Prints(audit.MOST_BYTES + 1)
+        os.set_blocking(self._notes.writer, False)  # a full pipe must not stop whoever notes something
         self._sock, theirs = socket.socketpair()
         with theirs:
             self._number, self.process = self._host.spawn(theirs)
@@ -67,6 +72,10 @@ class LeaderClient:
         self._is_gone = False
         setup = SetUp(self._topic, dict(self._files), "mount-namespace" in self._host.layers)
         self._send(setup)
+
+    def flags(self) -> list[Flag]:
+        """What the submission's processes have noted up to now that no exercise needs."""
+        return audit.read((self._noted + self._notes.seen()).encode())
 
     @property
     def layers(self) -> tuple[str, ...]:
@@ -116,6 +125,7 @@ class LeaderClient:
                     "prints": prints.writer,
                     "errors": errors.writer if errors is not prints else os.dup(prints.writer),
                     "dumps": dumps.writer,
+                    "notes": self._notes.writer,
                 }
                 if arena is not None:
                     roles["arena"] = arena.descriptor
@@ -214,6 +224,8 @@ class LeaderClient:
 
     def close(self) -> None:
         """Ends the leader and all that it started."""
+        self._noted += self._notes.seen()
+        self._notes.close()
         self._sock.close()
         self._host.end(self._number)
 

@@ -25,6 +25,7 @@ from grader.border.messages import Imported, SetUp, Start
 from grader.border.output import flush_output, use_output
 from grader.border.service import WRONG_ANSWERS, Service
 from grader.sandbox import kernel
+from grader.student import audit
 from grader.testkit.marking import misconception
 
 DUMP_SIGNAL: Final = signal.SIGUSR1
@@ -42,7 +43,8 @@ def live(
     """The whole life of a student process, from its fork on.
 
     Args:
-        descriptors: ``calls``, ``prints``, ``errors`` and ``dumps``; ``arena``, where tensors are watched.
+        descriptors: ``calls``, ``prints``, ``errors`` and ``dumps``; ``notes``, of what no exercise needs; ``arena``,
+            where tensors are watched.
         folder: the work folder, where the submission's files are.
         modules: the modules whose functions a check may run here, by name.
         kit: those of them that are the course's own.
@@ -55,7 +57,7 @@ def live(
         calls = socket.socket(fileno=descriptors["calls"])
         arena = Arena.attach(descriptors["arena"]) if "arena" in descriptors else None
         if order.imports:
-            service = _import(calls, order, setup, folder, modules, kit, arena)
+            service = _import(calls, order, setup, folder, modules, kit, arena, descriptors["notes"])
         else:
             service = Service(ModuleType("outside"), frozenset(), modules=modules)
         flush_output()
@@ -87,6 +89,7 @@ def _import(
     modules: Mapping[str, ModuleType],
     kit: Mapping[str, ModuleType],
     arena: Arena | None,
+    notes: int,
 ) -> Service | None:
     """Imports the submission; None when that raised, which has been sent then."""
     files = frozenset(str(folder / name) for name in setup.files)
@@ -94,9 +97,14 @@ def _import(
     overlay: dict[str, object] = {}
     if order.bindings is None:
         hide_grader(kit)
+    # The course's own wrong answers are watched too, and nobody looks at it: they begin as submissions do.
+    finish_watching = audit.watch(notes, files)
     _uncover_own_files(kit, set(setup.files))
     try:
-        module = import_file(setup.topic, folder / f"{setup.topic}.py")
+        try:
+            module = import_file(setup.topic, folder / f"{setup.topic}.py")
+        finally:
+            finish_watching()
         if order.bindings is not None:
             wrong = import_file(WRONG_ANSWERS, folder / f"{WRONG_ANSWERS}.py")
             overlay = {name: getattr(wrong, other) for name, other in order.bindings}
