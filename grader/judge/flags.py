@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 from grader.results import ExerciseResult, Flag
+
+MOST_FLAGS: Final = 40
+"""Flags of one submission that are kept."""
+
+
+def together(read: Sequence[Flag], seen: Iterable[Flag], results: Iterable[Flag]) -> tuple[Flag, ...]:
+    """All flags of a submission, each once; of a line that was flagged as it was read, what was seen is left out."""
+    lines = {(flag.file, flag.line) for flag in read}
+    rest = [flag for flag in seen if not flag.line or (flag.file, flag.line) not in lines]
+    return tuple(dict.fromkeys([*results, *read, *rest]))[:MOST_FLAGS]
 
 
 def flags_of_results(results: Iterable[ExerciseResult]) -> Iterator[Flag]:

@@ -17,7 +17,7 @@ from grader.judge import cause as causes
 from grader.judge import explain
 from grader.judge.check import Trace
 from grader.judge.collected import CollectedChecks
-from grader.judge.flags import flags_of_results
+from grader.judge.flags import flags_of_results, together
 from grader.judge.marks import Place, mark_on
 from grader.judge.misconceptions import MisconceptionRecords, Replacements, RunChecks, files_with_misconceptions
 from grader.judge.needs import Assessment
@@ -101,17 +101,14 @@ class Judge:
         seen: dict[Flag, None] = {}
         for topic, exercises in self._topics:
             results += self._grade_topic(topic, exercises, submission, met, seen)
+        read = scan(submission.files, self.course.kit.name if self.course.kit else "")
         return SubmissionResult(
             submission=submission.name,
             score=sum(result.score for result in results),
             max=sum(result.max for result in results),
             exercises=tuple(results),
             sandbox=self.host.layers,
-            flags=(
-                *scan(submission.files, self.course.kit.name if self.course.kit else ""),
-                *seen,
-                *flags_of_results(results),
-            ),
+            flags=together(read, seen, flags_of_results(results)),
         )
 
     def _grade_topic(

@@ -56,6 +56,7 @@ _EVENTS: Final[Mapping[str, str]] = {
     "import": "imported what no exercise needs",
     "open": "opened a file of the system",
 }
+_FORGED: Final = "wrote into the grader's notes about it"
 _CTYPES: Final = "called C functions by ctypes"
 _UNNEEDED: Final = ("grader", "ctypes", "_ctypes", "faulthandler", "solutions", "checks")
 _PLACES: Final = ("/proc/", "/dev/shm")
@@ -194,15 +195,21 @@ def _namespaces() -> dict[str, dict[str, object]]:
 
 
 def read(data: bytes) -> list[Flag]:
-    """The flags in what a process wrote; lines that are none of this module's are left out."""
+    """The flags in what a process wrote; what is none of this module's lines was written by the submission itself."""
     from grader.border.failures import one_line
     from grader.results import Flag
 
     flags: dict[Flag, None] = {}
     for line in data[:MOST_BYTES].decode("utf-8", "replace").split("\n")[: 2 * MOST_EVENTS]:
         match line.split("\t"):
+            case [""]:
+                pass
             case ["event" | "replaced" as kind, what, file, number] if number.isascii() and number.isdecimal():
                 place = min(int(number[:8]), 10_000_000)
                 flag = Flag("event" if kind == "event" else "replaced", one_line(what), one_line(file), place)
                 flags.setdefault(flag)
+            case _:
+                flags.setdefault(Flag("event", _FORGED))
+    if len(data) > MOST_BYTES:
+        flags.setdefault(Flag("event", _FORGED))
     return list(flags)[:MOST_EVENTS]

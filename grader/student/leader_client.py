@@ -110,7 +110,7 @@ class LeaderClient:
         errors = prints if afresh else Prints(self._host.limits.print_bytes)
         dumps = Prints(DUMP_BYTES)
         arena = Arena.create() if afresh else None
-        events = Prints(audit.MOST_BYTES)
+        events = Prints(audit.MOST_BYTES + 1)
         try:
             with theirs:
                 roles = {

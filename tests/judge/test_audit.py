@@ -183,7 +183,7 @@ def test_a_closed_descriptor_ends_nothing() -> None:
     "forged", [b"\xff" * 5000, b"event\t" * 2000, b"event\tx\ty\t1e9\n", b"replaced\t\t\t\n", b"\n" * 9999]
 )
 def test_any_bytes_are_read(forged: bytes) -> None:
-    assert audit.read(forged) == []
+    assert set(audit.read(forged)) <= {Flag("event", "wrote into the grader's notes about it")}
 
 
 def test_forged_lines_are_bounded_and_printable() -> None:
