@@ -61,13 +61,28 @@ def main() -> int:
         gc.freeze()
         gc.enable()
         limit_memory()
-        limit = TimeLimit(options.judge_seconds, lambda: write_frame(answers, Alive()))
+        is_writing = False
+
+        def send(message: Began | Alive | Done | Fault) -> None:
+            nonlocal is_writing
+            is_writing = True
+            try:
+                write_frame(answers, message)
+            finally:
+                is_writing = False
+
+        def show_alive() -> None:
+            """Called by a signal, which may come amid another message: that one says as much."""
+            if not is_writing:
+                send(Alive())
+
+        limit = TimeLimit(options.judge_seconds, show_alive)
         at: Place | None = None
 
         def began(place: Place) -> None:
             nonlocal at
             at = place
-            write_frame(answers, Began(place))
+            send(Began(place))
 
         judge.checks.limit_time(limit)
         judge.checks.began = began
@@ -80,11 +95,11 @@ def main() -> int:
                 judge.checks.marks = work.marks
                 with limit.ticking():
                     result = judge.grade(work.submission)
-                write_frame(answers, Done(result, resident_bytes()))
+                send(Done(result, resident_bytes()))
             except UserError as error:  # a fault of the course that shows only while grading
-                write_frame(answers, Fault(str(error)))
+                send(Fault(str(error)))
             except HostGone as error:
-                write_frame(answers, Fault(f"the warm host has ended: {error}", at or Place("")))
+                send(Fault(f"the warm host has ended: {error}", at or Place("")))
                 return 3
         host.close()
         return 0
