@@ -331,7 +331,7 @@ def _written_lines(text: str) -> int:
 
 def _numbers(text: str) -> list[float]:
     """The numbers with exactly four decimals, at most 100."""
-    return [float(found) for found in re.findall(r"(?<![\d.])-?\d{1,9}\.\d{4}(?![\d.])", text)[:100]]
+    return [float(found) for found in re.findall(r"(?<![\d.])-?\d{1,9}\.\d{4}(?!\d|\.\d)", text)[:100]]
 
 
 # ---------------------------------------------------------------- on a rank
