@@ -19,7 +19,6 @@ from grader.border.proxies import Channel, SubmissionProxy
 from grader.border.service import Service
 from grader.border.transport import Activity, Process
 from grader.judge.in_process import LocalTransport, load_module
-from grader.judge.local_process import activity
 from grader.sandbox import process_tree
 from grader.testkit import probes, ranks, recipes
 from grader.testkit._ranks import rank as rank_process
@@ -304,6 +303,11 @@ def test_garbage_in_place_of_a_reply_is_named_however_soon_the_process_ends(writ
     for _ in range(5):
         with pytest.raises(SubmissionCrashed, match="of ranks 0 and 1 with a reply that is no data"):
             ranks.run(submission.f)
+
+
+def activity(process: int) -> Activity:
+    """What a process has done up to now."""
+    return Activity(*process_tree.activity(process))
 
 
 class Seen:
