@@ -310,6 +310,11 @@ def test_garbage_in_place_of_a_reply_is_named_however_soon_the_process_ends(writ
             ranks.run(submission.f)
 
 
+def activity(process: int) -> Activity:
+    """What a process has done up to now."""
+    return Activity(*process_tree.activity(process))
+
+
 class Seen:
     """Of a process only what the kernel counts."""
 
