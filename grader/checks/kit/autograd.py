@@ -161,8 +161,8 @@ def problem(seed: int = 0, *, unused: bool = False, stale: bool = False, dtype: 
 # ---------------------------------------------------------------- probes
 
 
-def _copy(tensor: Tensor | None) -> Tensor | None:
-    return None if tensor is None else tensor.detach().clone()
+def _copy(value: Any) -> Any:
+    return value.detach().clone() if isinstance(value, Tensor) else value
 
 
 def grads(tensors: Sequence[Tensor]) -> list[Tensor | None]:
@@ -200,15 +200,10 @@ def backward_again(leaves: Leaves, seed: int) -> list[Tensor | None]:
     return grads(leaves.at_first)
 
 
-def weights_for_backward(shapes: Sequence[Sequence[int]], seed: int, dtype: torch.dtype) -> list[Tensor]:
-    """What `backward_again` adds to the gradients of leaves of these shapes."""
-    return [recipes.normal(shape, seed + index, dtype) for index, shape in enumerate(shapes)]
-
-
-def train_once(model: nn.Module, x: Tensor, seed: int) -> list[Any]:
+def train_once(model: nn.Module, seed: int) -> list[Any]:
     """One forward and backward of a model: its output, and after it gradients, state, training flags and
     ``requires_grad``."""
-    out = model(x)
+    out = model(recipes.normal((4, recipes.FEATURES), seed + 1))
     total = (out * recipes.normal(out.shape, seed)).sum()
     if total.requires_grad:
         total.backward()
@@ -219,6 +214,11 @@ def train_once(model: nn.Module, x: Tensor, seed: int) -> list[Any]:
         [module.training for module in model.modules()],
         [param.requires_grad for param in model.parameters()],
     ]
+
+
+def for_each(function: Callable[..., Any], model: nn.Module, batches: Sequence[Tensor]) -> list[Any]:
+    """What ``function(model, batch)`` gives for one batch after the other."""
+    return [_copy(function(model, batch)) for batch in batches]
 
 
 def backward_from(
@@ -249,6 +249,22 @@ def grads_after_backward(problem: Problem) -> list[Tensor | None]:
     return problem_grads(problem)
 
 
+class _RestOfTheGraph(torch.autograd.Function):
+    """The sum of a tensor, and as its gradient another tensor itself, as parts of a graph may hand on one tensor.
+
+    What ``grad_outputs`` of ``torch.autograd.grad`` does, without the 0.25 s that it takes to import.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, out: Tensor, weight: Tensor) -> Tensor:
+        ctx.weight = weight
+        return out.sum()
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor, None]:
+        return ctx.weight, None
+
+
 def apply_once(function: Any, x: Tensor, weight: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """``function.apply(x)``, differentiated, with ``weight`` as the gradient of the rest of a graph.
 
@@ -258,7 +274,7 @@ def apply_once(function: Any, x: Tensor, weight: Tensor) -> tuple[Tensor, Tensor
     leaf = x.detach().clone().requires_grad_(True)
     weight = weight.clone()
     out = function.apply(leaf)
-    (grad,) = torch.autograd.grad(out, leaf, grad_outputs=weight)
+    (grad,) = torch.autograd.grad(_RestOfTheGraph.apply(out, weight), leaf)  # type: ignore[no-untyped-call]
     return out.detach(), grad.detach(), leaf.detach(), weight
 
 
@@ -273,7 +289,7 @@ def apply_between(function: Any, x: Tensor) -> Tensor:
 def gradcheck(function: Any, x: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
     """The gradient of ``function.apply`` at float64 ``x``, weighed by ``weight``: by its backward, and by differences.
 
-    What ``torch.autograd.gradcheck`` compares, without the 0.25 s that its ``grad_outputs`` takes to import.
+    What ``torch.autograd.gradcheck`` compares, without what it takes to import.
     """
     leaf = x.detach().clone().requires_grad_(True)
     (analytic,) = torch.autograd.grad((function.apply(leaf) * weight).sum(), leaf)

@@ -81,6 +81,11 @@ def nested(seed: int, *, frozen: bool = False, shared: bool = False) -> nn.Modul
     return recipes.with_stale_grads(made, seed) if shared else made
 
 
+def named(kind: str, seed: int) -> nn.Module:
+    """The model of that kind, or for "nested" the one of drawn structure."""
+    return nested(seed) if kind == "nested" else recipes.model(kind, seed)
+
+
 def _container(draw: random.Random, depth: int) -> nn.Module:
     made = nn.Module()
     made.register_parameter("scale", nn.Parameter(torch.randn(draw.choice([(), (2,), (3, 1)]))))
@@ -99,28 +104,28 @@ def _container(draw: random.Random, depth: int) -> nn.Module:
 # ---------------------------------------------------------------- probes
 
 
-def with_weights(model: nn.Module, weights: Sequence[Tensor], x: Tensor, weight: Tensor) -> tuple[Any, list[Any]]:
-    """The output of a model for ``x`` once its parameters hold these numbers, and their gradients.
+def with_weights(model: nn.Module, weights: Sequence[Tensor], x: Tensor, weight: Tensor) -> tuple[int, Any, Any, Any]:
+    """How many parameters a model has; and once they hold these numbers, if there are as many: its output for ``x``,
+    what its ``layers`` give (each for what the one before it gave, and at the end all together for ``x``), gradients.
 
     Args:
         weight: the output is weighed by it and summed; that is differentiated.
     """
+    params = list(model.parameters())
+    if len(params) != len(weights):
+        return len(params), None, None, None
     with torch.no_grad():
-        for param, value in zip(model.parameters(), weights, strict=True):
+        for param, value in zip(params, weights, strict=True):
             param.copy_(value)
+        layers, outputs = model.layers, [x]
+        for layer in layers:  # type: ignore[union-attr]
+            outputs.append(layer(outputs[-1].clone()))  # a copy: a ReLU may work in place
+        outputs.append(layers(x))  # type: ignore[operator]
     out = model(x)
     if out.requires_grad:
         (out * weight).sum().backward()
-    grads = [None if param.grad is None else param.grad.clone() for param in model.parameters()]
-    return out.detach().clone(), grads
-
-
-def outputs_on_the_way(layers: nn.Sequential, x: Tensor) -> list[Tensor]:
-    """What the first layer gives, then the second for that, and so on; at the end, what ``layers`` gives for ``x``."""
-    outputs = [x]
-    for layer in layers:
-        outputs.append(layer(outputs[-1].clone()).detach())  # a copy: a ReLU may work in place
-    return [*outputs[1:], layers(x).detach()]
+    grads = [None if param.grad is None else param.grad.clone() for param in params]
+    return len(params), out.detach().clone(), outputs[1:], grads
 
 
 def gradients_by_name(model: nn.Module, seed: int) -> dict[str, Tensor | None]:
@@ -149,8 +154,8 @@ def draw_from_python() -> list[float]:
     return [random.random() for _ in range(3)]
 
 
-def fill(model: nn.Module, value: float) -> None:
-    """Puts the same number into all parameters."""
+def change(model: nn.Module) -> None:
+    """Adds 1 to all numbers of all parameters."""
     with torch.no_grad():
         for param in model.parameters():
-            param.fill_(value)
+            param.add_(1.0)
