@@ -54,6 +54,8 @@ def live(
         kernel.close_all_but({0, 1, 2, *descriptors.values()})
         use_output(descriptors["prints"], descriptors["errors"])
         faulthandler.register(DUMP_SIGNAL, file=descriptors["dumps"], all_threads=False)
+        for number in (signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF):
+            signal.signal(number, signal.SIG_IGN)  # a timer that a module sets, and does not handle, ends nothing
         calls = socket.socket(fileno=descriptors["calls"])
         arena = Arena.attach(descriptors["arena"]) if "arena" in descriptors else None
         if order.imports:

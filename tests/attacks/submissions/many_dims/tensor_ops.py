@@ -52,4 +52,4 @@ def framed(payload):
 
 
 def gram(x):
-    return torch.zeros([7] * 8, dtype=torch.uint8)
+    return torch.zeros([6] * 8, dtype=torch.uint8)
