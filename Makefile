@@ -20,7 +20,7 @@ $(STAMP): pyproject.toml constraints.txt
 venv: $(STAMP) ## .venv with the pinned versions of everything
 
 demo: venv ## grade the small class in examples/class (exit code 1, students who fail, is expected)
-	$(BIN)/grader grade examples/class --out demo-out --jobs $(JOBS) || [ $$? -eq 1 ]
+	$(BIN)/grader grade examples/class --out demo-out --jobs $(JOBS) --seed 0 || [ $$? -eq 1 ]
 	$(BIN)/grader report --out demo-out
 
 lint: venv ## style, types, and who may import whom
@@ -48,6 +48,7 @@ format: venv ## put the code in the project's format
 
 bench: venv ## measured comparisons, printed, never asserted
 	for file in benchmarks/*.py; do $(BIN)/python "$$file" || exit 1; done
+	$(BIN)/python benchmarks/throughput.py --peers 200
 
 clean: ## remove what the commands above made (the venv too)
 	rm -rf .venv demo-out site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

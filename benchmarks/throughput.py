@@ -1,10 +1,13 @@
 """Submissions per minute: ``grader grade``, plain pytest, and the floor without isolation, side by side in one run.
 
-    python benchmarks/throughput.py [--submissions 20] [--topics TOPIC ...] [--flat 300]
+    python benchmarks/throughput.py [--submissions 20] [--topics TOPIC ...] [--flat 300] [--peers 200]
 
 The floor is one process per core that has imported torch and collected the checks once, and runs them in-process with
 Hypothesis afresh for each submission. All three grade the first three topics unless others are named. ``--flat N`` also
 grades N submissions and reports a worker's memory on the way.
+
+``--peers N`` measures another class instead: that of ``peers_course``, on which other graders were measured. It has
+five functions, each with three examples and one property of 50.
 """
 
 from __future__ import annotations
@@ -26,24 +29,27 @@ from grader.kit import load
 
 JOBS = 2
 TOPICS = ["tensor_ops", "autograd", "parameters"]
+PEERS = Path(__file__).resolve().parent / "peers_course"
 
 
-def graded(folder: Path, out: Path, topics: list[str]) -> float:
+def graded(folder: Path, out: Path, topics: list[str], course: Path | None = None) -> float:
     """Seconds of ``grader grade`` over a class, start-up included."""
     start = time.perf_counter()
-    command = [PYTHON, "-m", "grader", "grade", str(folder), "--out", str(out), "--jobs", str(JOBS)]
+    command = [PYTHON, "-m", "grader", "grade", str(folder), "--out", str(out), "--jobs", str(JOBS), "--seed", "0"]
     command += [part for topic in topics for part in ("--only", topic)]
+    command += ["--course", str(course)] if course else []
     done = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
     assert done.returncode in (0, 1), done.returncode
     return time.perf_counter() - start
 
 
-def plain_pytest(submissions: list[Path], course: Course, topics: list[str]) -> float:
-    """Seconds of one pytest process per submission, two at a time."""
+def plain_pytest(submissions: list[Path], course: Course, topics: list[str], own: bool = False) -> float:
+    """Seconds of one pytest process per submission, two at a time; `own`: it is not the shipped course."""
 
     def one(submission: Path) -> None:
         command = [PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null"]
         command += ["--rootdir", str(course.checks_dir), "--submission", str(submission)]
+        command += ["--course", str(course.root)] if own else []
         command += [str(course.check_file(topic)) for topic in topics]
         done = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
         assert done.returncode in (0, 1), done.returncode
@@ -69,9 +75,10 @@ def floor_worker(submissions: list[str], names: list[str]) -> None:
     import torch
 
     from grader.border.proxies import SubmissionProxy
+    from grader.judge.collected import CollectedChecks
     from grader.judge.hypothesis_adapter import changed_settings
     from grader.judge.in_process import LocalDesk
-    from grader.judge.session import CollectedChecks, with_collected_checks
+    from grader.judge.session import with_collected_checks
 
     torch.set_num_threads(1)
     course = Course.load(None)
@@ -126,15 +133,41 @@ def memory_over(count: int, topics: list[str]) -> dict[str, float]:
     return {"worker_mb_after_20": seen[20], f"worker_mb_after_{count}": seen[count]}
 
 
+def peers(count: int) -> None:
+    """The class of the five functions; plain pytest takes a tenth of it, as each submission is a process of its own."""
+    course = Course.load(PEERS)
+    names = [topic.name for topic in course.topics]
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        submissions = make_class(course, folder / "class", count, names)
+        few = make_class(course, folder / "few", max(4, count // 10), names)
+        grade_seconds = graded(folder / "class", folder / "out", names, PEERS)
+        few_seconds = graded(folder / "few", folder / "few-out", names, PEERS)
+        pytest_seconds = plain_pytest(few, course, names, own=True)
+    rates = {
+        "peers_grade_per_minute": 60 * count / grade_seconds,
+        "peers_grade_per_minute_warm": 60 * (count - len(few)) / max(grade_seconds - few_seconds, 1e-9),
+        "peers_pytest_per_minute": 60 * len(few) / pytest_seconds,
+    }
+    for name, rate in rates.items():
+        print(f"{name:30} {rate:7.1f} submissions/min", flush=True)
+    times = rates["peers_grade_per_minute"] / rates["peers_pytest_per_minute"]
+    finish("throughput_peers", submissions=len(submissions), **rates, peers_times_pytest=times)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--submissions", type=int, default=20)
     parser.add_argument("--topics", nargs="+", default=TOPICS, metavar="TOPIC")
     parser.add_argument("--flat", type=int, default=0, metavar="N")
+    parser.add_argument("--peers", type=int, default=0, metavar="N")
     parser.add_argument("--floor-worker", nargs="*")
     args = parser.parse_args()
     if args.floor_worker is not None:
         floor_worker(args.floor_worker, args.topics)
+        return
+    if args.peers:
+        peers(args.peers)
         return
     course = Course.load(None)
     with tempfile.TemporaryDirectory() as temporary:

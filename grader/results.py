@@ -11,8 +11,11 @@ from typing import Final, Literal
 import msgspec
 from msgspec.structs import replace
 
-SCHEMA = 2
-"""Schema 2 added `CheckResult.cause`; everything of schema 1 stayed as it was."""
+SCHEMA = 3
+"""Schema 2 added `CheckResult.cause`, schema 3 `ExerciseResult.not_assessed` and `SubmissionResult.flags`.
+
+Everything else stayed as it was; but since schema 3 a cause ``not_simulated`` is a failure.
+"""
 
 MAX_TEXT: Final = 6_000
 """Characters of one text of a cause, and of a message without its prints; ordinary ones are much shorter."""
@@ -33,6 +36,7 @@ CauseKind = Literal[
     "blocked",
     "not_assessed",
     "not_simulated",
+    "judge_ended",
     "grader_fault",
 ]
 """Why a check did not pass:
@@ -44,7 +48,8 @@ CauseKind = Literal[
 - ``no_answer``: the process sent something that is not an answer: not data, or too much of it
 - ``blocked``: another exercise must pass first
 - ``not_assessed``: the check cannot run here, e.g. without a GPU
-- ``not_simulated``: the submission uses something that simulated devices do not offer: a person should look at it
+- ``not_simulated``: the submission uses something that simulated devices do not offer, and fails: a person should look
+- ``judge_ended``: the grader's own process ended more than once while it graded this: a person should look at it
 - ``grader_fault``: the check or the grader is wrong; nobody loses points
 """
 
@@ -62,10 +67,42 @@ VERDICT_OF: Final[Mapping[CauseKind, VerdictKind]] = {
     "no_answer": "crashed",
     "blocked": "blocked",
     "not_assessed": "skipped",
-    "not_simulated": "skipped",
+    "not_simulated": "failed",
+    "judge_ended": "crashed",
     "grader_fault": "error",
 }
 """The verdict of a check that did not pass, by the kind of its cause."""
+
+
+FlagKind = Literal["not_simulated", "source", "event", "replaced", "worker"]
+"""Why a person should look at a submission:
+
+- ``not_simulated``: an exercise fails for what simulated devices do not have; it may be right all the same
+- ``source``: the code names what no exercise needs, such as the frames of its callers
+- ``event``: the code was seen to do such a thing while it ran
+- ``replaced``: it put functions of its own in the place of those of torch or of Python
+- ``worker``: the grader's processes ended while it was graded, more than once
+"""
+
+
+class Flag(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Something that an instructor should look at. It changes no verdict.
+
+    Attributes:
+        kind: what was noticed.
+        text: what the code does, e.g. ``uses sys.modules``: one bounded line, safe to print.
+        file: the file in the submission; empty when unknown.
+        line: from 1; 0 when unknown.
+    """
+
+    kind: FlagKind
+    text: str
+    file: str = ""
+    line: int = 0
+
+    def __str__(self) -> str:
+        place = f"line {self.line} of {self.file}" if self.line else self.file
+        return f"look at {place}: {self.text}" if place else self.text
 
 
 class Frame(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -151,6 +188,7 @@ class ExerciseResult(msgspec.Struct, frozen=True, kw_only=True):
         max: the points that it could earn; 0 when none of its checks could be assessed.
         misconception: the name of the misconception that was recognised.
         checks: the outcome of each check.
+        not_assessed: the points that left the total, where none of its checks could be assessed.
     """
 
     name: str
@@ -158,6 +196,7 @@ class ExerciseResult(msgspec.Struct, frozen=True, kw_only=True):
     max: float
     misconception: str | None = None
     checks: tuple[CheckResult, ...] = ()
+    not_assessed: float = 0.0
 
 
 class SubmissionResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -170,6 +209,7 @@ class SubmissionResult(msgspec.Struct, frozen=True, kw_only=True):
         max: the points of all exercises that could be assessed.
         exercises: in the course's order.
         sandbox: the layers of the sandbox that were active.
+        flags: what an instructor should look at.
     """
 
     schema: int = SCHEMA
@@ -178,6 +218,12 @@ class SubmissionResult(msgspec.Struct, frozen=True, kw_only=True):
     max: float
     exercises: tuple[ExerciseResult, ...] = ()
     sandbox: tuple[str, ...] = ()
+    flags: tuple[Flag, ...] = ()
+
+    @property
+    def left_out(self) -> tuple[ExerciseResult, ...]:
+        """The exercises that are not in the total, because none of their checks could be assessed."""
+        return tuple(exercise for exercise in self.exercises if exercise.max == 0 and exercise.checks)
 
     @property
     def verdicts(self) -> set[str]:
@@ -191,13 +237,15 @@ def to_json(result: SubmissionResult) -> bytes:
 
 
 def from_json(line: bytes | str) -> SubmissionResult:
-    """The inverse of `to_json`; a result of schema 1 becomes one of this schema.
+    """The inverse of `to_json`; a result of an older schema becomes one of this schema.
 
     Raises:
         msgspec.ValidationError: if the line is not such an object.
     """
     result = msgspec.json.decode(line, type=SubmissionResult)
-    return _from_schema_1(result) if result.schema == 1 else result
+    if result.schema == 1:
+        result = _from_schema_1(result)
+    return replace(result, schema=SCHEMA) if result.schema == 2 else result
 
 
 _KIND_IN_SCHEMA_1: Final[Mapping[VerdictKind, CauseKind]] = {
@@ -211,11 +259,11 @@ _KIND_IN_SCHEMA_1: Final[Mapping[VerdictKind, CauseKind]] = {
 
 
 def _from_schema_1(result: SubmissionResult) -> SubmissionResult:
-    """The same result with causes made from the verdict and the message, which is all that schema 1 has."""
+    """The same result in schema 2: causes are made from the verdict and the message, which is all that there is."""
 
     def with_cause(check: CheckResult) -> CheckResult:
         kind = _KIND_IN_SCHEMA_1.get(check.verdict)
         return check if kind is None else replace(check, cause=Cause(kind=kind, reason=check.message))
 
     exercises = tuple(replace(one, checks=tuple(map(with_cause, one.checks))) for one in result.exercises)
-    return replace(result, schema=SCHEMA, exercises=exercises)
+    return replace(result, schema=2, exercises=exercises)

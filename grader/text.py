@@ -28,9 +28,13 @@ def clean(text: str) -> str:
     Commands of CI systems are made harmless by a space: ``::command::`` at the start of a line, ``##[command]``
     anywhere. Tabs become spaces.
     """
-    text = text.replace("\r\n", "\n").expandtabs(4)
-    text = _CONTROL.sub("\ufffd", _ESCAPES.sub("", text))
+    text = printable(text.replace("\r\n", "\n").expandtabs(4))
     return _COMMAND_LINE.sub(r"\1: ", _COMMAND.sub(r"## \1[", text))
+
+
+def printable(text: str) -> str:
+    """The text without terminal escape sequences; each control character except newline and tab becomes ``\\ufffd``."""
+    return _CONTROL.sub("\ufffd", _ESCAPES.sub("", text))
 
 
 def percent(score: float, maximum: float) -> float | None:

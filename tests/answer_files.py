@@ -68,8 +68,15 @@ class Answer:
         return found
 
     def submission(self, *others: Answer) -> Submission:
-        """A submission of this topic's module: the solution with this exercise replaced, and those of `others`."""
-        return Submission(self.file.stem, {f"{self.topic}.py": self.module(self.text, *(one.text for one in others))})
+        """A submission of this topic's module: the solution with this exercise replaced, and those of `others`.
+
+        Beside it are the solutions of the topics whose exercises this topic needs.
+        """
+        course = Course.load(self.course)
+        needed = {need.partition(".")[0] for one in course.topic(self.topic).exercises for need in one.needs}
+        files = {f"{topic}.py": course.solution_file(topic).read_bytes() for topic in needed}
+        files[f"{self.topic}.py"] = self.module(self.text, *(one.text for one in others))
+        return Submission(self.file.stem, files)
 
     def module(self, *texts: str) -> bytes:
         """The topic's module, if the file read `texts`."""

@@ -53,7 +53,12 @@ def exercise(name: str, *checks: CheckResult, points: float = 1, misconception: 
     assessed = any(one.verdict not in ("skipped", "error") for one in checks)
     maximum = points if assessed else 0
     return ExerciseResult(
-        name=name, score=maximum if right else 0, max=maximum, checks=checks, misconception=misconception
+        name=name,
+        score=maximum if right else 0,
+        max=maximum,
+        checks=checks,
+        misconception=misconception,
+        not_assessed=0 if assessed else points,
     )
 
 

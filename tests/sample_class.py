@@ -16,6 +16,7 @@ from grader.results import SubmissionResult, from_json
 MISCONCEPTIONS = {
     "elif": {
         "tensor_ops.make_tensor": "keeps_int64",
+        "tensor_ops.describe": "shape_as_list",
         "tensor_ops.swap_last_axes": "reshape_for_transpose",
         "tensor_ops.gram": "columns_with_columns",
         "tensor_ops.standardize": "one_global_mean",

@@ -80,7 +80,6 @@ SCALARS = st.one_of(
     st.binary(max_size=20),
     st.sampled_from(DTYPES),
     st.sampled_from([torch.device("cpu"), torch.device("cuda:1"), torch.device("meta")]),
-    SIZES.map(torch.Size),
 )
 VALUES = st.recursive(
     st.one_of(SCALARS, tensors()),

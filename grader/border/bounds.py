@@ -7,6 +7,8 @@ from typing import Final
 from grader.border.frames import MAX_PAYLOAD
 
 MAX_ITEMS: Final = 200_000
+MAX_ELEMENTS: Final = 4 << 20
+"""Numbers in all tensors of one message, each counted as often as it is seen: an expanded tensor has few in memory."""
 MAX_DEPTH: Final = 32
 MAX_INTEGER_BITS: Final = 4096
 MAX_KEYS: Final = 4096
@@ -20,21 +22,33 @@ class WireError(Exception):
 
 
 class Budget:
-    """Counts what one value may still hold, so that no nesting or repetition gets past the limits."""
+    """Counts what the values of a message may still hold, so that no nesting or repetition gets past the limits.
 
-    __slots__ = ("bytes", "items")
+    Args:
+        times: how many messages' worth.
+        whole: a larger budget that this one is a part of.
+    """
 
-    def __init__(self) -> None:
-        self.items = MAX_ITEMS
-        self.bytes = MAX_PAYLOAD
+    __slots__ = ("bytes", "elements", "items", "times", "whole")
 
-    def take(self, items: int, size: int = 0) -> None:
-        """Counts this many items and bytes.
+    def __init__(self, times: int = 1, whole: Budget | None = None) -> None:
+        self.times = times
+        self.whole = whole
+        self.items = times * MAX_ITEMS
+        self.bytes = times * MAX_PAYLOAD
+        self.elements = times * MAX_ELEMENTS
+
+    def take(self, items: int, size: int = 0, elements: int = 0) -> None:
+        """Counts this many items, bytes and numbers in tensors.
 
         Raises:
-            WireError: the value is larger than a value may be.
+            WireError: the values are larger than values may be.
         """
         self.items -= items
         self.bytes -= size
-        if self.items < 0 or self.bytes < 0:
-            raise WireError(f"larger than {MAX_ITEMS} items or {MAX_PAYLOAD >> 20} MiB")
+        self.elements -= elements
+        if self.items < 0 or self.bytes < 0 or self.elements < 0:
+            size, count = self.times * MAX_PAYLOAD >> 20, self.times * MAX_ELEMENTS
+            raise WireError(f"larger than {self.times * MAX_ITEMS} items, {size} MiB or {count} numbers")
+        if self.whole is not None:
+            self.whole.take(items, size, elements)

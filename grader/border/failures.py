@@ -42,6 +42,10 @@ class NotSimulatedHere(SubmissionRaised):
     """Submitted code used something that simulated devices do not have, in a check that simulates devices."""
 
 
+class ArgumentChanged(AssertionError):
+    """Submitted code changed a tensor that it was given, in a check that does not allow it."""
+
+
 class NoAnswer(BaseException):
     """Submitted code gave no answer. Not an `Exception`, so that no check swallows it.
 
@@ -120,7 +124,7 @@ def _kind_of(name: str) -> type[SubmissionRaised]:
 
 
 def not_simulated(error: BaseException) -> NotSimulatedHere:
-    """The same exception, as one that makes the check *skipped*."""
+    """The same exception, as one that says so."""
     unassessed = NotSimulatedHere(*error.args)
     unassessed.__dict__.update(vars(error))
     return unassessed

@@ -16,7 +16,7 @@ import torch
 LABEL_ATTRIBUTE: Final = "_simulated_device"
 """Attribute of a storage: the `torch.device` that it is said to be on."""
 
-_NAME: Final = re.compile(r"cpu|(cuda|mps):\d{1,2}")
+_NAME: Final = re.compile(r"cpu|(cuda|mps):(0|[1-9][0-9]?)")
 
 
 class Surroundings:

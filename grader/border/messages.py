@@ -30,7 +30,9 @@ class Request(_Message, frozen=True):
 
 
 FORGET: Final = Request("forget", [], [])
-"""Drops all handles; its reply is `Returned` with None."""
+"""Drops all handles; its reply is `Returned` with the place of the next tensor in the arena."""
+RUN_OF_RANKS: Final = "ranks"
+"""The operation that stands for a whole run of ranks in a check's record; no process is ever sent it."""
 
 
 class Returned(_Message, frozen=True, tag="ok"):
@@ -92,45 +94,96 @@ class Report(msgspec.Struct, frozen=True):
         raise NotImplementedError
 
 
+class Digest(msgspec.Struct, frozen=True):
+    """Stands for a reply that is too long to be kept.
+
+    Attributes:
+        sha256: of all its bytes.
+    """
+
+    sha256: bytes
+
+
 class Exchange(msgspec.Struct, frozen=True):
     """One call that crossed the border: kept for messages to students, for plans, and to recognise misconceptions."""
 
     request: bytes
-    reply: bytes
+    reply: bytes | Digest
 
 
-# ---------------------------------------------------------------- control of a topic's process
+# ---------------------------------------------------------------- control of a topic's leader
 
 
 class SetUp(_Message, frozen=True, tag="set-up"):
-    """First message to a topic's process: what to import. Carries the descriptor for prints."""
+    """First message to a leader: the topic, and the submission's files by name.
+
+    Attributes:
+        own_shared_memory: whether /dev/shm is the sandbox's alone, so that all in it can be removed.
+    """
 
     topic: str
     files: dict[str, bytes]
+    own_shared_memory: bool
 
 
-class StartExercise(_Message, frozen=True, tag="start-exercise"):
-    """Asks a topic's process to fork one for an exercise. Carries the descriptors for its calls and its prints.
+class Start(_Message, frozen=True, tag="start"):
+    """Asks for a student process under a number that the judge chose. Answer: `Forked`.
 
     Attributes:
-        bindings: pairs (name, other name): calls of the first go to the second, in the course's wrong answers.
+        roles: what each descriptor that comes along is for, in order.
+        imports: whether it imports the topic, or never does.
+        afresh: whether all other processes are ended before, and the work folder is made new.
+        bindings: pairs (name, other name): calls of the first go to the second, in the course's wrong answers; None
+            for a submission, which has none.
     """
 
-    bindings: list[tuple[str, str]]
+    number: int
+    roles: list[str]
+    imports: bool = True
+    afresh: bool = False
+    bindings: list[tuple[str, str]] | None = None
 
 
-class Imported(_Message, frozen=True, tag="imported"):
-    """The topic has been imported; the other answer to `SetUp` is `Raised`."""
+class Stop(_Message, frozen=True, tag="stop"):
+    """Ends one student process. No answer but its `Ended`."""
+
+    number: int
 
 
-class ReadyForCalls(_Message, frozen=True, tag="ready"):
-    """First message of an exercise's process, on its own socket: calls may come."""
+class Keep(_Message, frozen=True, tag="keep"):
+    """What is in the work folder now is not removed by `Tidy`. No answer."""
+
+
+class Tidy(_Message, frozen=True, tag="tidy"):
+    """Removes what calls have left in the work folder. Answer: `Tidied`."""
+
+
+Order: TypeAlias = Start | Stop | Keep | Tidy
+
+
+class Forked(_Message, frozen=True, tag="forked"):
+    """A student process has been forked; ``process`` is its id in the sandbox."""
+
+    number: int
+    process: int
 
 
 class Ended(_Message, frozen=True, tag="ended"):
-    """An exercise's process has ended: its exit code, or minus the signal that ended it."""
+    """A student process has ended: its exit code, or minus the signal that ended it."""
 
+    number: int
     code: int
+
+
+class Tidied(_Message, frozen=True, tag="tidied"):
+    """The work folder has been tidied."""
+
+
+FromLeader: TypeAlias = Forked | Ended | Tidied
+
+
+class Imported(_Message, frozen=True, tag="imported"):
+    """First message of a student process, on its own socket: calls may come. The other one is `Raised`."""
 
 
 # ---------------------------------------------------------------- why an import failed, as the judge holds it

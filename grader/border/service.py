@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import builtins
 import dis
+import importlib
 import operator
 import os
+import random
+import sys
 import traceback
 from collections.abc import Callable, Mapping
 from types import ModuleType, TracebackType
@@ -20,6 +23,7 @@ import torch
 
 import grader
 from grader.border import wire
+from grader.border.arena import Arena, is_watched
 from grader.border.bounds import WireError
 from grader.border.labels import surroundings
 from grader.border.messages import (
@@ -34,6 +38,7 @@ from grader.border.messages import (
     SentLine,
     TooLarge,
 )
+from grader.border.placing import Placing
 from grader.border.wire import Tree
 
 _OPERATIONS: Final[dict[str, Callable[..., object]]] = {
@@ -51,10 +56,19 @@ MAX_LINES: Final = 12
 WRONG_ANSWERS: Final = "_misconceptions"
 """Name of the module that a course's own wrong answers are sent as."""
 NOT_SIMULATED: Final = "NotSimulated"
-"""The name of the exception that makes a check *skipped*."""
+"""The name of the exception that says that a device has no such thing here."""
 _RAISING: Final = ("RAISE_VARARGS", "RERAISE")
 _TRUSTED: Final = tuple(
     os.path.join(os.path.dirname(os.path.abspath(module.__file__ or "")), "") for module in (torch, grader)
+)
+
+
+_GENERATORS_SEED: Final = 20_210
+# NumPy is there where torch has loaded it. Its generators are loaded now, as they would else begin at any place.
+_SEED_A_GENERATOR: Final[tuple[Callable[[int], object], ...]] = (
+    torch.default_generator.manual_seed,
+    random.seed,
+    *((importlib.import_module("numpy.random").seed,) if "numpy" in sys.modules else ()),
 )
 
 
@@ -70,6 +84,7 @@ class Service:
         files: file names whose frames are the student's own.
         modules: modules by name whose functions a check may run here: of the test kit and of the course's kit.
         overlay: objects that take the place of what the module has under the same name.
+        arena: memory shared with the judge, for the tensors that are passed to what submitted code made.
     """
 
     def __init__(
@@ -78,6 +93,7 @@ class Service:
         files: frozenset[str],
         overlay: dict[str, object] | None = None,
         modules: Mapping[str, ModuleType] | None = None,
+        arena: Arena | None = None,
     ) -> None:
         self._module = module
         self._modules = modules or {}
@@ -86,28 +102,40 @@ class Service:
         self._overlay = overlay or {}
         self._objects: dict[int, object] = {}
         self._ids: dict[int, int] = {}
+        self._placing = None if arena is None else Placing(arena)
+        _restart_generators()
 
-    def forget(self) -> None:
-        """Drops all handles; the next one is number 0 again, so that the same check makes the same messages."""
+    def forget(self) -> int:
+        """Drops all handles and puts the global random generators at a fixed place; checks do not depend on another.
+
+        Returns:
+            where the next tensor lies in the arena: at 0, unless submitted code keeps some that it was given.
+        """
         self._objects.clear()
         self._ids.clear()
         surroundings.clear()
+        _restart_generators()
+        return 0 if self._placing is None else self._placing.restart()
 
     def answer(self, request: bytes) -> bytes:
         """Performs one `Request` and gives the `Reply`."""
         try:
             call = wire.unpack(request, Request)
             if call.operation == FORGET.operation:
-                self.forget()
-                return wire.pack(Returned(None))
+                return wire.pack(Returned(self.forget()))
             function = _OPERATIONS[call.operation]
-            values = [wire.decode(item, self._resolve) for item in call.args]
-            named = {name: wire.decode(item, self._resolve) for name, item in call.kwargs}
+            reading = wire.Reading(self._resolve, memory=self._placing if is_watched(call) else None)
+            values = [wire.read(item, reading) for item in call.args]
+            named = {name: wire.read(item, reading) for name, item in call.kwargs}
         except MissingError as error:
             return wire.pack(Missing(str(error)))
         try:
-            with surroundings.around_call():
-                result = function(*values, **named)
+            try:
+                with surroundings.around_call():
+                    result = function(*values, **named)
+            finally:
+                if self._placing is not None:
+                    self._placing.finish_call()
             if issubclass(type(result), Report):
                 return wire.pack(_reported(result))
             return wire.pack(Returned(wire.encode(result, self._keep)))
@@ -176,6 +204,12 @@ class Service:
             number = self._ids[id(value)] = len(self._ids)
             self._objects[number] = value
         return ["h", number, type(value).__name__[:100]]
+
+
+def _restart_generators() -> None:
+    """Puts the global random generators of torch, Python and NumPy at the same place."""
+    for seed in _SEED_A_GENERATOR:
+        seed(_GENERATORS_SEED)
 
 
 def _reported(report: Any) -> Reported:

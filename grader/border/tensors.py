@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import math
 import re
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import torch
 
@@ -26,7 +26,7 @@ DTYPES: Final[dict[str, torch.dtype]] = {
 _DTYPE_NAMES: Final = {dtype: name for name, dtype in DTYPES.items()}
 _DIFFERENTIABLE: Final = frozenset(d for d in DTYPES.values() if d.is_floating_point or d.is_complex)
 _DEVICES: Final = ("cpu", "cuda")
-_CUDA: Final = re.compile(r"cuda(:\d{1,3})?")
+_CUDA: Final = re.compile(r"cuda(:(0|[1-9][0-9]{0,2}))?")
 
 
 def encode_tensor(tensor: torch.Tensor, budget: Budget) -> list[Any] | None:
@@ -55,16 +55,26 @@ def encode_tensor(tensor: torch.Tensor, budget: Budget) -> list[Any] | None:
         strides = list(plain.stride())
         elements = 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
     size = elements * plain.element_size()
-    budget.take(1, max(size, plain.numel() * plain.element_size()))
+    budget.take(1, max(size, plain.numel() * plain.element_size()), plain.numel())
     data = ctypes.string_at(plain.data_ptr(), size) if size else b""
     return ["T", _DTYPE_NAMES[plain.dtype], shape, strides, data, requires_grad, kind, device]
 
 
-def decode_tensor(tree: list[Any]) -> torch.Tensor:
+class Memory(Protocol):
+    """Where decoded tensors lie, if not in memory of their own."""
+
+    def put(self, data: bytes, dtype: torch.dtype) -> torch.Tensor | None:
+        """A flat tensor of these bytes; None for one that is in plain memory. Called once for each tensor."""
+
+    def keep(self, tensor: torch.Tensor, view: torch.Tensor) -> None:
+        """Remembers the tensor that became of what was last put, and its place as a tensor of the same shape."""
+
+
+def decode_tensor(tree: list[Any], budget: Budget, memory: Memory | None = None) -> torch.Tensor:
     """The inverse of `encode_tensor`; a copy.
 
     Raises:
-        WireError: if the tree is malformed, or the tensor larger than a message may be.
+        WireError: if the tree is malformed, or the tensor goes over the budget.
     """
     match tree:
         case ["T", str(name), list(shape), (list() | None) as strides, bytes(data), bool(grad), int(kind), device] if (
@@ -88,20 +98,27 @@ def decode_tensor(tree: list[Any]) -> torch.Tensor:
             elements = 1 + sum((size - 1) * step for size, step in zip(shape, strides, strict=True))
     if elements * dtype.itemsize != len(data):
         raise WireError("a tensor whose bytes do not match its shape")
+    budget.take(1, max(len(data), math.prod(shape) * dtype.itemsize), math.prod(shape))
+    shared = memory.put(data, dtype) if memory is not None else None
     if not elements:
         tensor = torch.empty(shape, dtype=dtype)
     else:
         if dtype is torch.bool and data.strip(b"\0\1"):
             raise WireError("a bool tensor with other bytes than 0 and 1")
-        flat = torch.frombuffer(bytearray(data), dtype=dtype).clone()
+        flat = torch.frombuffer(bytearray(data), dtype=dtype).clone() if shared is None else shared
         tensor = flat.view(shape) if strides is None else flat.as_strided(shape, strides)
+    view = tensor.detach() if memory is not None else None
     if device is not None:
         tensor = _on_device(tensor, device)
     if grad:
         if dtype not in _DIFFERENTIABLE:
             raise WireError("an integer tensor that requires grad")
         tensor.requires_grad_(True)
-    return torch.nn.Parameter(tensor, requires_grad=grad) if kind == 1 else tensor
+    if kind == 1:
+        tensor = torch.nn.Parameter(tensor, requires_grad=grad)
+    if memory is not None and view is not None:
+        memory.keep(tensor, view)
+    return tensor
 
 
 def _on_device(tensor: torch.Tensor, device: str) -> torch.Tensor:

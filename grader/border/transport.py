@@ -14,10 +14,12 @@ class PlanLeft(BaseException):
 
 
 class Activity(NamedTuple):
-    """What a process has done: whether all its threads sleep, and their processor time (seconds)."""
+    """What a process has done: whether all its threads sleep, their processor time, and how long they waited for a
+    processor (seconds)."""
 
     at_rest: bool
     worked: float
+    waited: float = 0.0
 
 
 class Process(Protocol):

@@ -1,15 +1,17 @@
 """The data-only format that crosses the border between judge and student process.
 
 A value becomes a tree of MessagePack scalars and tagged arrays. Only exact built-in types, tensors, dtypes and
-devices are values; everything else is a *handle*. Must never pickle, evaluate or call anything that comes with a
+devices are values, and what torch and the standard library derive from dict, list and tuple, which crosses as the
+plain type; everything else is a *handle*. Must never pickle, evaluate or call anything that comes with a
 value, and must never trust a length, a shape or a tag that it reads.
 """
 
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import msgspec
 import torch
@@ -17,7 +19,7 @@ import torch
 from grader.border.bounds import MAX_DEPTH, MAX_INTEGER_BITS, MAX_KEYS, MAX_NODES, Budget, WireError
 from grader.border.frames import MAX_PAYLOAD
 from grader.border.nodes import has_more_nodes
-from grader.border.tensors import decode_tensor, encode_tensor
+from grader.border.tensors import Memory, decode_tensor, encode_tensor
 
 T = TypeVar("T")
 Tree: TypeAlias = Any
@@ -45,19 +47,67 @@ def encode(value: object, other: Other, budget: Budget | None = None, depth: int
     if kind in _SELF_ENCODED:
         return value
     encoder = _ENCODERS.get(kind)
+    if encoder is None and (same := plain(value)) is not value:
+        value, encoder = same, _ENCODERS[type(same)]
     if depth > MAX_DEPTH and kind is not int:
         raise WireError(f"nested more than {MAX_DEPTH} levels deep")
     return other(value) if encoder is None else encoder(value, other, budget or Budget(), depth)
 
 
-def decode(tree: Tree, other: Other, depth: int = 0) -> object:
+class Reading:
+    """What is needed while a tree is decoded.
+
+    Args:
+        other: gives the object for a tag that this module does not know (handles, references).
+        budget: counts what the decoded values hold; one for all values of a message.
+        memory: where tensors lie, if not in memory of their own.
+    """
+
+    __slots__ = ("budget", "memory", "other")
+
+    def __init__(self, other: Other, budget: Budget | None = None, memory: Memory | None = None) -> None:
+        self.other = other
+        self.budget = budget or Budget()
+        self.memory = memory
+
+
+def plain(value: object) -> object:
+    """A dict, list or tuple that is an instance of a class of torch's or the standard library's: as the plain type.
+
+    ``OrderedDict``, ``torch.Size``, ``torch.return_types.max``, a named tuple of torch's. Of a submission's own class
+    the value itself. Runs no method of the object's class.
+    """
+    kind = type(value)
+    if kind in _ENCODERS or not issubclass(kind, (dict, list, tuple)):
+        return value
+    module = getattr(kind, "__module__", None)
+    if type(module) is not str or module.partition(".")[0] not in _LIBRARIES:
+        return value
+    if isinstance(value, dict):
+        return dict(dict.items(value))
+    if isinstance(value, list):
+        return list.__getitem__(value, _ALL)
+    return tuple.__getitem__(cast("tuple[object, ...]", value), _ALL)
+
+
+def decode(tree: Tree, other: Other, budget: Budget | None = None) -> object:
     """The value of a tree; the inverse of `encode`.
 
     Args:
         other: gives the object for a tag that this module does not know (handles, references).
+        budget: of which the value takes its part; one of its own when left out.
 
     Raises:
-        WireError: if the tree is malformed.
+        WireError: if the tree is malformed, or goes over the budget.
+    """
+    return read(tree, Reading(other, budget))
+
+
+def read(tree: Tree, reading: Reading, depth: int = 0) -> object:
+    """Like `decode`, for several trees of one message.
+
+    Raises:
+        WireError: as in `decode`.
     """
     if type(tree) is not list:
         if type(tree) not in _SCALARS:
@@ -68,7 +118,7 @@ def decode(tree: Tree, other: Other, depth: int = 0) -> object:
     if depth > MAX_DEPTH + 2:
         raise WireError(f"nested more than {MAX_DEPTH} levels deep")
     decoder = _DECODERS.get(tree[0])
-    return other(tree) if decoder is None else decoder(tree, other, depth)
+    return reading.other(tree) if decoder is None else decoder(tree, reading, depth)
 
 
 def pack(tree: Tree) -> bytes:
@@ -92,9 +142,11 @@ def unpack(data: bytes, kind: Any = Any) -> Any:
     """
     try:
         if has_more_nodes(data, MAX_NODES):
-            raise WireError(f"a message of more than {MAX_NODES} parts")
+            raise WireError(f"more than {MAX_NODES} parts")
         return _decoder(kind).decode(data)
-    except (msgspec.DecodeError, RecursionError, ValueError) as error:
+    except WireError:
+        raise
+    except (msgspec.MsgspecError, RecursionError, ValueError, TypeError, ArithmeticError) as error:
         raise WireError("not a message") from error
 
 
@@ -106,7 +158,7 @@ def convert(tree: Tree, kind: type[T]) -> T:
     """
     try:
         return msgspec.convert(tree, kind)
-    except msgspec.ValidationError as error:
+    except (msgspec.MsgspecError, RecursionError, ValueError, TypeError, ArithmeticError) as error:
         raise WireError("not the data that was asked for") from error
 
 
@@ -117,6 +169,7 @@ def _refuse(code: int, data: memoryview) -> object:
 _packer = msgspec.msgpack.Encoder()
 _decoder = functools.cache(functools.partial(msgspec.msgpack.Decoder, ext_hook=_refuse))
 _SCALARS: Final = frozenset({type(None), bool, int, float, str, bytes})
+_KEYS: Final = _SCALARS | {complex, torch.dtype, torch.device}
 
 
 def _encode_int(value: int, other: Other, budget: Budget, depth: int) -> Tree:
@@ -146,11 +199,19 @@ def _encode_dict(value: dict[Any, Any], other: Other, budget: Budget, depth: int
     if len(value) > MAX_KEYS:
         raise WireError(f"a dict of more than {MAX_KEYS} entries")
     budget.take(2 * len(value) + 1)
+    if not all(map(_is_key, value)):
+        return other(value)
     tree: list[Tree] = ["d"]
     for key, item in value.items():
         tree.append(encode(key, other, budget, depth + 1))
         tree.append(encode(item, other, budget, depth + 1))
     return tree
+
+
+def _is_key(value: object) -> bool:
+    """Whether a value can be a key on the other side: it is hashed and compared there."""
+    kind = type(value)
+    return all(map(_is_key, value)) if kind is tuple else kind in _KEYS  # type: ignore[call-overload]
 
 
 def _encode_complex(value: complex, other: Other, budget: Budget, depth: int) -> Tree:
@@ -171,7 +232,9 @@ def _encode_tensor(value: torch.Tensor, other: Other, budget: Budget, depth: int
 
 
 _SELF_ENCODED: Final = frozenset({type(None), bool, float})
-_SEQUENCE_TAGS: Final[dict[type, str]] = {list: "l", tuple: "t", torch.Size: "z"}
+_SEQUENCE_TAGS: Final[dict[type, str]] = {list: "l", tuple: "t"}
+_ALL: Final = slice(None)
+_LIBRARIES: Final = sys.stdlib_module_names | {"torch"}
 _ENCODERS: Final[dict[type, Callable[[Any, Other, Budget, int], Tree]]] = {
     int: _encode_int,
     str: _encode_str,
@@ -180,41 +243,37 @@ _ENCODERS: Final[dict[type, Callable[[Any, Other, Budget, int], Tree]]] = {
     torch.nn.Parameter: _encode_tensor,
     list: _encode_sequence,
     tuple: _encode_sequence,
-    torch.Size: _encode_sequence,
     dict: _encode_dict,
     complex: _encode_complex,
     torch.dtype: _encode_dtype,
     torch.device: _encode_device,
 }
-"""By exact type: a subclass is not a value."""
+"""By exact type: a subclass is not a value, unless `plain` makes one of it."""
 
 
-def _decode_list(tree: list[Tree], other: Other, depth: int) -> list[object]:
+def _decode_list(tree: list[Tree], reading: Reading, depth: int) -> list[object]:
     depth += 1
-    return [item if type(item) in _SCALARS else decode(item, other, depth) for item in tree[1:]]
+    reading.budget.take(len(tree))
+    return [item if type(item) in _SCALARS else read(item, reading, depth) for item in tree[1:]]
 
 
-def _decode_tuple(tree: list[Tree], other: Other, depth: int) -> tuple[object, ...]:
-    return tuple(_decode_list(tree, other, depth))
+def _decode_tuple(tree: list[Tree], reading: Reading, depth: int) -> tuple[object, ...]:
+    return tuple(_decode_list(tree, reading, depth))
 
 
-def _decode_size(tree: list[Tree], other: Other, depth: int) -> torch.Size:
-    if not all(type(size) is int and 0 <= size < 1 << 62 for size in tree[1:]):
-        raise WireError("a malformed shape")
-    return torch.Size(tree[1:])
-
-
-def _decode_dict(tree: list[Tree], other: Other, depth: int) -> dict[object, object]:
+def _decode_dict(tree: list[Tree], reading: Reading, depth: int) -> dict[object, object]:
     if len(tree) > 2 * MAX_KEYS + 1:
         raise WireError(f"a dict of more than {MAX_KEYS} entries")
-    items = _decode_list(tree, other, depth)
-    try:
-        return dict(zip(items[::2], items[1::2], strict=True))
-    except (TypeError, ValueError) as error:
-        raise WireError("a malformed dict") from error
+    items = _decode_list(tree, reading, depth)
+    if len(items) % 2 or not all(map(_is_key, items[::2])):
+        raise WireError("a malformed dict")
+    found = dict(zip(items[::2], items[1::2], strict=True))
+    if 2 * len(found) != len(items):
+        raise WireError("a dict with a key twice")
+    return found
 
 
-def _decode_int(tree: list[Tree], other: Other, depth: int) -> int:
+def _decode_int(tree: list[Tree], reading: Reading, depth: int) -> int:
     match tree:
         case [_, str(digits)] if len(digits) < 1100:
             try:
@@ -224,43 +283,42 @@ def _decode_int(tree: list[Tree], other: Other, depth: int) -> int:
     raise WireError("a malformed integer")
 
 
-def _decode_complex(tree: list[Tree], other: Other, depth: int) -> complex:
+def _decode_complex(tree: list[Tree], reading: Reading, depth: int) -> complex:
     match tree:
         case [_, float(real), float(imaginary)]:
             return complex(real, imaginary)
     raise WireError("a malformed complex number")
 
 
-def _decode_dtype(tree: list[Tree], other: Other, depth: int) -> torch.dtype:
+def _decode_dtype(tree: list[Tree], reading: Reading, depth: int) -> torch.dtype:
     match tree:
         case [_, str(name)] if name in _ALL_DTYPES:
             return _ALL_DTYPES[name]
     raise WireError("an unknown dtype")
 
 
-def _decode_device(tree: list[Tree], other: Other, depth: int) -> torch.device:
+def _decode_device(tree: list[Tree], reading: Reading, depth: int) -> torch.device:
     match tree:
         case [_, str(name)] if len(name) < 32:
             try:
                 return torch.device(name)
-            except RuntimeError as error:
+            except Exception as error:  # torch raises what it likes for a name that it does not know
                 raise WireError("an unknown device") from error
     raise WireError("an unknown device")
 
 
-def _decode_tensor(tree: list[Tree], other: Other, depth: int) -> torch.Tensor:
-    return decode_tensor(tree)
+def _decode_tensor(tree: list[Tree], reading: Reading, depth: int) -> torch.Tensor:
+    return decode_tensor(tree, reading.budget, reading.memory)
 
 
-_DECODERS: Final[dict[str, Callable[[list[Tree], Other, int], object]]] = {
+_DECODERS: Final[dict[str, Callable[[list[Tree], Reading, int], object]]] = {
     "T": _decode_tensor,
     "l": _decode_list,
     "t": _decode_tuple,
-    "z": _decode_size,
     "d": _decode_dict,
     "i": _decode_int,
     "c": _decode_complex,
     "y": _decode_dtype,
     "v": _decode_device,
 }
-"""By tag; a tag that is not here is for `other`."""
+"""By tag; a tag that is not here is for `Reading.other`."""

@@ -1,8 +1,9 @@
 """Checks of checkpoints: what is in the files, what is left after a crash, and how training continues.
 
-Never decide what the contract leaves open: how the file of a checkpoint is laid out, whether a temporary file is left
-over, whether a crash leaves the old file or none, which exception reports weights that do not fit, whether values are
-copies, what the functions that save return.
+What lies on disk is read beside the submission's process, and what happened there is noted by the kernel. Never decide
+what the contract leaves open: how the file of a checkpoint is laid out, whether a temporary file is left over, whether
+a failed save raises, which exception reports weights that do not fit, whether values are copies, what the functions
+that save return.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -24,14 +25,17 @@ from grader.testkit import (
     assert_that,
     devices,
     exercise,
-    observe,
     probes,
     recipes,
 )
-from kit import files
+from kit import files, resuming, steps
 
 CPU = torch.device("cpu")
-ROOMS = [0, 1, 600, 1500]
+KINDS = ["mlp", "norm", "tied", "frozen", "buffers"]
+SEEDS = st.integers(0, 1 << 16)
+TWICE = settings(max_examples=2)
+FILE = "weights.pt"
+ROOM = st.integers(0, 1500)
 """Bytes that fit before the crash: no file that is saved here is as small as the largest of them."""
 
 
@@ -40,9 +44,16 @@ def weights_of(kind: str, seed: int) -> dict[str, Tensor]:
     return probes.state(recipes.model(kind, seed))
 
 
-def assert_file_holds(found: tuple[str, Any], expected: dict[str, Tensor], what: str) -> None:
+def new_path(submission: Submission, *names: str) -> Any:
+    """The path of a file that is not there yet, in a folder of its own; several if several names are given."""
+    submission.outside(files.empty, "here")
+    paths = [submission.there(files.path, "here", name) for name in names or (FILE,)]
+    return paths if names[1:] else paths[0]
+
+
+def assert_file_holds(submission: Submission, expected: dict[str, Tensor], what: str = "the file") -> None:
     """Fails unless a file is there, and is the state dict."""
-    kind, content = found
+    kind, content = submission.outside(files.contents, "here", FILE)
     assert_that(kind != "nothing", f"{what}: no file at `path`")
     assert_that(kind != "broken", f"{what}: it is not a file that torch.save wrote")
     assert_that(
@@ -62,95 +73,189 @@ def assert_refused(call: Any, *args: object, sentence: str) -> None:
     raise AssertionError(sentence)
 
 
-def crash(submission: Submission, room: int, path: Remote, save: Any, *args: object) -> None:
-    """Calls ``save(*args, path)`` over there in a process that is killed when a file has more than `room` bytes."""
-    if submission.there(files.crash, room, path, save, *args) is None:
-        pytest.skip("needs a system that can stop a process in the middle of writing")
+can_crash = pytest.mark.skipif(
+    not files.CAN_CRASH, reason="needs a system that can stop a process in the middle of writing"
+)
 
 
-def assert_old_file_untouched(submission: Submission, path: Remote) -> None:
-    """Fails if what was saved last was written into the file that `files.link` gave a second name."""
+def assert_only_appeared(submission: Submission) -> None:
+    """Fails unless the file came to its path in one step since `steps.watch`."""
+    found = submission.outside(steps.seen, "here", FILE)
     assert_that(
-        submission.there(files.link_untouched, path),
-        "the new weights were written into the old file: a crash half-way would destroy the old ones. "
-        "Write another file, and replace the old one with it in one step",
+        "written" not in found,
+        "the file was written at `path` itself: a crash half-way leaves a part of it there. "
+        "Write another file, and rename it to `path` when it is complete",
     )
+    assert_that(
+        "gone" not in found,
+        "the old file was removed or renamed before the new one came: a crash in between leaves nothing at `path`. "
+        "os.replace does both in one step",
+    )
+    assert_that(
+        "came from another folder" not in found,
+        "the file was written in another folder: on another disk it could not be renamed to `path` in one step",
+    )
+    assert_that(
+        found.count("appeared") < 2,
+        "another file was at `path` in between: at every moment it should be the old one, or all of the new one",
+    )
+    assert_that("lost" not in found, "the folder of `path` was replaced by another one")
+
+
+def assert_as_before(submission: Submission, model: Remote, kind: str, seed: int, device: str = "cpu") -> None:
+    """Fails if anything about the model of `resuming.placed` has changed."""
+    here = resuming.placed(kind, seed)
+    assert_equal(submission.there(resuming.looks, model), resuming.looks(here), what="the model afterwards")
+    found = submission.there(devices.device_map, model)
+    assert_equal(set(found.values()), {device}, what="where the model is afterwards")
+    expected = {name: devices.on(value, device) for name, value in probes.state(here).items()}
+    assert_equal(submission.there(probes.state, model), expected, what="the model's state_dict afterwards")
 
 
 # ---------------------------------------------------------------- save_weights
 
 
 @exercise("checkpoints.save_weights")
-@pytest.mark.parametrize("kind", ["mlp", "norm", "tied", "frozen", "buffers"])
-def test_the_file_is_the_state_dict(submission: Submission, kind: str) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+@TWICE
+@given(seed=SEEDS)
+def test_the_file_is_the_state_dict(submission: Submission, kind: str, seed: int) -> None:
     """The file holds the state_dict, all of it and nothing else; torch.load(path, weights_only=True) reads it."""
-    path = submission.there(files.new_path)
-    submission.save_weights(submission.there(recipes.model, kind, 1), path)
-    assert_file_holds(submission.there(files.contents, path), weights_of(kind, 1), "the file")
+    submission.save_weights(submission.there(recipes.model, kind, seed), new_path(submission))
+    assert_file_holds(submission, weights_of(kind, seed))
 
 
 @exercise("checkpoints.save_weights")
 def test_a_model_on_a_gpu(submission: Submission) -> None:
     """The weights of a model on a GPU are saved like any other's."""
+    path = new_path(submission)
     submission.there(devices.start, gpus=2)
-    path = submission.there(files.new_path)
-    submission.save_weights(submission.there(files.placed, "norm", 1, "cuda:1"), path)
+    submission.save_weights(submission.there(resuming.placed, "norm", 1, "cuda:1"), path)
     submission.there(devices.stop)
-    assert_file_holds(submission.there(files.contents, path), weights_of("norm", 1), "the file")
+    assert_file_holds(submission, weights_of("norm", 1))
+
+
+@exercise("checkpoints.save_weights")
+@pytest.mark.parametrize("device", ["cpu", "cuda:0"])
+def test_saving_leaves_the_model_alone(submission: Submission, device: str) -> None:
+    """The model that is saved is as before: its weights, gradients and training flags, and where it is."""
+    path = new_path(submission)
+    submission.there(devices.start, gpus=1)
+    model = submission.there(resuming.placed, "norm", 3, device)
+    submission.save_weights(model, path)
+    assert_as_before(submission, model, "norm", 3, device)
 
 
 @exercise("checkpoints.save_weights")
 def test_a_second_save_replaces_the_first(submission: Submission) -> None:
     """Saving to a path where there is a file already replaces that file by a new one: a program that has the old file
     open still sees a whole file."""
-    path = submission.there(files.new_path)
+    path = new_path(submission)
     submission.save_weights(submission.there(recipes.model, "mlp", 1), path)
-    submission.there(files.link, path)
+    assert_that(submission.outside(files.link, "here", FILE), "after the first save: no file at `path`")
     submission.save_weights(submission.there(recipes.model, "mlp", 2), path)
-    assert_file_holds(submission.there(files.contents, path), weights_of("mlp", 2), "the file after a second save")
-    assert_old_file_untouched(submission, path)
+    assert_file_holds(submission, weights_of("mlp", 2), "the file after a second save")
+    assert_old_file_untouched(submission)
+
+
+def assert_old_file_untouched(submission: Submission) -> None:
+    """Fails if what was saved last was written into the file that `files.link` gave a second name."""
+    assert_that(
+        submission.outside(files.link_untouched, "here"),
+        "the new weights were written into the old file: a crash half-way would destroy the old ones. "
+        "Write another file, and replace the old one with it in one step",
+    )
 
 
 @exercise("checkpoints.save_weights")
 @pytest.mark.parametrize("before", [False, True], ids=["no file before", "a file before"])
-@pytest.mark.parametrize("room", ROOMS)
-def test_a_crash_leaves_no_broken_file(submission: Submission, room: int, before: bool) -> None:
-    """When the process is killed while it writes, there is no broken file at the path afterwards."""
-    path = submission.there(files.new_path)
+@TWICE
+@given(seed=SEEDS)
+def test_in_one_step(submission: Submission, before: bool, seed: int) -> None:
+    """The new file comes to its path in one step: at every moment there is what was there before, or all of the new
+    file."""
+    path = new_path(submission)
+    if before:
+        submission.save_weights(submission.there(recipes.model, "mlp", seed + 1), path)
+    submission.outside(steps.watch, "here")
+    submission.save_weights(submission.there(recipes.model, "mlp", seed), path)
+    assert_only_appeared(submission)
+    assert_file_holds(submission, weights_of("mlp", seed))
+
+
+@exercise("checkpoints.save_weights")
+@can_crash
+@pytest.mark.parametrize("before", [False, True], ids=["no file before", "a file before"])
+@TWICE
+@given(room=ROOM, seed=SEEDS)
+def test_a_crash_leaves_no_broken_file(submission: Submission, before: bool, room: int, seed: int) -> None:
+    """When the process is killed while it writes, the path has what it had before, or the whole new file."""
+    path = new_path(submission)
+    if before:
+        submission.save_weights(submission.there(recipes.model, "mlp", seed), path)
+    submission.there(files.crash, room, path, submission.save_weights, submission.there(recipes.model, "mlp", seed + 1))
+    assert_old_or_nothing(submission, f"the process was killed when it had written {room} bytes", before, seed)
+    submission.save_weights(submission.there(recipes.model, "mlp", seed + 2), path)
+    assert_file_holds(submission, weights_of("mlp", seed + 2), "the file after another save")
+
+
+@exercise("checkpoints.save_weights")
+@pytest.mark.parametrize("before", [False, True], ids=["no file before", "a file before"])
+def test_a_save_that_fails_leaves_the_old_file(submission: Submission, before: bool) -> None:
+    """When the save fails half-way, as on a disk that is full, the path has what it had before."""
+    path = new_path(submission)
     if before:
         submission.save_weights(submission.there(recipes.model, "mlp", 1), path)
-    crash(submission, room, path, submission.save_weights, submission.there(recipes.model, "mlp", 2))
-    kind, content = submission.there(files.contents, path)
-    assert_that(
-        kind in ("nothing", "weights"),
-        f"the process was killed when it had written {room} bytes, and a broken file was left at `path`",
-    )
-    if kind == "weights" and before:
-        assert_close(content, weights_of("mlp", 1), what="the file after a crash in a second save")
-    submission.save_weights(submission.there(recipes.model, "mlp", 3), path)
-    assert_file_holds(submission.there(files.contents, path), weights_of("mlp", 3), "the file after another save")
+    submission.there(resuming.try_save, submission.save_weights, submission.there(resuming.too_large, 2), path)
+    assert_old_or_nothing(submission, "there was no room on the disk", before, 1)
+
+
+def assert_old_or_nothing(submission: Submission, happened: str, before: bool, seed: int) -> None:
+    """Fails unless the path has the weights that were saved before, or nothing if there were none."""
+    kind, content = submission.outside(files.contents, "here", FILE)
+    assert_that(kind in ("nothing", "weights"), f"{happened}, and a broken file was left at `path`")
+    assert_that(kind == "weights" or not before, f"{happened}, and the old file is no longer at `path`")
+    if before:
+        assert_close(content, weights_of("mlp", seed), what=f"the file after a save in which {happened}")
 
 
 # ---------------------------------------------------------------- load_weights
 
 
 @exercise("checkpoints.load_weights")
-@pytest.mark.parametrize("kind", ["mlp", "norm", "tied", "frozen", "buffers"])
-def test_the_weights_of_the_file(submission: Submission, kind: str) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+@TWICE
+@given(seed=SEEDS)
+def test_the_weights_of_the_file(submission: Submission, kind: str, seed: int) -> None:
     """Afterwards the model has the weights and buffers of the file, and this same model is returned."""
-    path = submission.there(files.weights_file, kind, 1)
-    model = submission.there(recipes.model, kind, 2)
-    seen = observe(submission.load_weights, model, path, CPU)
-    assert_close(submission.there(probes.state, model), weights_of(kind, 1), what="the model's state_dict afterwards")
-    assert_equal(submission.there(probes.trainable, model), probes.trainable(recipes.model(kind, 2)))
-    assert_that(seen.returned == "0", "the function does not return the model that was given")
+    model = submission.there(recipes.model, kind, seed + 1)
+    path = new_path(submission)
+    submission.outside(files.weights_file, "here", kind, seed)
+    found = submission.load_weights(model, path, CPU)
+    assert_close(
+        submission.there(probes.state, model), weights_of(kind, seed), what="the model's state_dict afterwards"
+    )
+    assert_that(isinstance(found, Remote) and found == model, "the function does not return the model that was given")
+
+
+@exercise("checkpoints.load_weights")
+def test_loading_changes_weights_only(submission: Submission) -> None:
+    """Training flags, and which parameters train, are as before."""
+    path = new_path(submission)
+    submission.outside(files.weights_file, "here", "frozen", 1)
+    model = submission.there(resuming.placed, "frozen", 2)
+    submission.load_weights(model, path, CPU)
+    here = resuming.placed("frozen", 2)
+    assert_equal(submission.there(probes.training_flags, model), probes.training_flags(here), what="training flags")
+    assert_equal(submission.there(probes.trainable, model), probes.trainable(here), what="which parameters train")
 
 
 @exercise("checkpoints.load_weights")
 @pytest.mark.parametrize("location", ["cuda:0", "cuda:7"])
 def test_saved_on_a_gpu_that_is_not_here(submission: Submission, location: str) -> None:
     """Weights that were saved from a GPU load on a computer without it."""
-    path = submission.there(files.weights_file, "norm", 1, location=location)
+    path = new_path(submission)
+    submission.outside(files.weights_file, "here", "norm", 1, location=location)
     model = submission.there(recipes.model, "norm", 2)
     submission.load_weights(model, path, CPU)
     assert_close(submission.there(probes.state, model), weights_of("norm", 1), what="the model's state_dict afterwards")
@@ -163,9 +268,10 @@ def test_saved_on_a_gpu_that_is_not_here(submission: Submission, location: str) 
 @pytest.mark.parametrize("device", ["cuda:0", "cuda:1", "cpu"])
 def test_the_model_ends_on_the_device(submission: Submission, device: str, location: str, before: str) -> None:
     """The model ends on the device that was passed, wherever it was before, and wherever the weights were saved."""
-    path = submission.there(files.weights_file, "norm", 1, location=location)
+    path = new_path(submission)
+    submission.outside(files.weights_file, "here", "norm", 1, location=location)
     submission.there(devices.start, gpus=2)
-    model = submission.there(files.placed, "norm", 2, before)
+    model = submission.there(resuming.placed, "norm", 2, before)
     submission.load_weights(model, path, torch.device(device))
     found = submission.there(devices.device_map, model)
     assert_equal(set(found.values()), {device}, what="where the model is")
@@ -178,26 +284,40 @@ def test_the_model_ends_on_the_device(submission: Submission, device: str, locat
     ("change", "sentence"),
     [
         (
-            {"leave_out": "2.bias"},
-            "the file has no 2.bias, and no error is raised: the model keeps its old numbers there",
+            {"leave_out": "3.bias"},
+            "the file has no 3.bias, and no error is raised: the model keeps its old numbers there",
         ),
         (
-            {"extra": "4.weight"},
-            "the file has 4.weight, which the model does not have, and no error is raised",
+            {"leave_out": "1.running_mean"},
+            "the file has no 1.running_mean, and no error is raised: the model keeps its old numbers there",
+        ),
+        (
+            {"extra": "9.weight"},
+            "the file has 9.weight, which the model does not have, and no error is raised",
+        ),
+        (
+            {"shorten": "3.bias"},
+            "the file has one number for 3.bias, which has more in the model, and no error is raised",
+        ),
+        (
+            {"shorten": "0.weight"},
+            "the file has one row for 0.weight, which has more in the model, and no error is raised",
         ),
     ],
-    ids=["an entry too few", "an entry too many"],
+    ids=["a parameter too few", "a buffer too few", "an entry too many", "a bias too short", "a weight too short"],
 )
 def test_a_file_that_does_not_fit(submission: Submission, change: dict[str, str], sentence: str) -> None:
-    """A file with a missing entry, or with an extra entry, raises an error."""
-    path = submission.there(files.weights_file, "mlp", 1, **change)
-    assert_refused(submission.load_weights, submission.there(recipes.model, "mlp", 2), path, CPU, sentence=sentence)
+    """A file with a missing entry, with an extra entry, or with an entry of another shape raises an error."""
+    path = new_path(submission)
+    submission.outside(files.weights_file, "here", "norm", 1, **change)
+    assert_refused(submission.load_weights, submission.there(recipes.model, "norm", 2), path, CPU, sentence=sentence)
 
 
 @exercise("checkpoints.load_weights")
 def test_weights_of_another_shape(submission: Submission) -> None:
     """The weights of another architecture raise an error."""
-    path = submission.there(files.weights_file, "mlp", 1)
+    path = new_path(submission)
+    submission.outside(files.weights_file, "here", "mlp", 1)
     model = submission.there(recipes.mlp, (recipes.FEATURES, 6, 7, recipes.CLASSES), 2)
     sentence = "the file has the weights of layers of other sizes, and no error is raised"
     assert_refused(submission.load_weights, model, path, CPU, sentence=sentence)
@@ -206,10 +326,11 @@ def test_weights_of_another_shape(submission: Submission) -> None:
 @exercise("checkpoints.load_weights")
 def test_no_code_from_the_file_is_run(submission: Submission) -> None:
     """A file that holds more than weights is refused before any code in it runs."""
-    path = submission.there(files.trapped_file, "mlp", 1)
+    path = new_path(submission)
+    submission.outside(files.trapped_file, "here", "mlp", 1)
     sentence = "the file holds an object that is not a tensor, and no error is raised"
     assert_refused(submission.load_weights, submission.there(recipes.model, "mlp", 2), path, CPU, sentence=sentence)
-    assert_equal(submission.there(files.sprung), 0, what="how often code from the file was run")
+    assert_equal(submission.outside(files.sprung, "here"), False, what="whether code from the file was run")
 
 
 # ---------------------------------------------------------------- save_checkpoint, resume
@@ -217,38 +338,47 @@ def test_no_code_from_the_file_is_run(submission: Submission) -> None:
 TRAININGS = [("dropout", "sgd"), ("norm", "adam"), ("tied", "groups"), ("frozen", "adam")]
 
 
-def start(there: Any, kind: str, optimizer: str, seed: int = 1, device: str = "cpu") -> tuple[Any, Any]:
+def start(there: Any, kind: str, optimizer: str, seed: int, device: str = "cpu") -> tuple[Any, Any]:
     """A model, its optimizer and a known place in the stream of random numbers; a few steps are done."""
-    model = there(files.placed, kind, seed, device)
-    made = there(files.optimizer, model, optimizer)
+    model = there(resuming.placed, kind, seed, device)
+    made = there(resuming.optimizer, model, optimizer)
     there(probes.start_global, seed)
-    there(files.train, model, made, 3)
-    there(files.set_lr, made, 0.05)
+    there(resuming.train, model, made, 3)
+    there(resuming.scale_lr, made, 0.5)
     return model, made
 
 
-def uninterrupted(kind: str, optimizer: str) -> dict[str, Tensor]:
+def here(recipe: Any, *args: Any) -> Any:
+    """Calls a recipe in this process, as ``submission.there`` does in the other one."""
+    return recipe(*args)
+
+
+def uninterrupted(kind: str, optimizer: str, seed: int) -> dict[str, Tensor]:
     """The state of the model after training in one go."""
     with torch.random.fork_rng(devices=[]):
-        model, made = start(lambda recipe, *args: recipe(*args), kind, optimizer)
-        files.train(model, made, 4)
+        model, made = start(here, kind, optimizer, seed)
+        resuming.train(model, made, 4)
         return probes.state(model)
 
 
 @exercise("checkpoints.save_checkpoint")
 @pytest.mark.parametrize(("kind", "optimizer"), TRAININGS)
-def test_training_goes_on_as_if_it_had_not_stopped(submission: Submission, kind: str, optimizer: str) -> None:
+@TWICE
+@given(seed=SEEDS)
+def test_training_goes_on_as_if_it_had_not_stopped(
+    submission: Submission, kind: str, optimizer: str, seed: int
+) -> None:
     """After save_checkpoint and resume, into a fresh model and optimizer, more training ends in the same weights
     as training that never stopped."""
-    path = submission.there(files.new_path, "checkpoint.pt")
-    model, made = start(submission.there, kind, optimizer)
+    path = new_path(submission)
+    model, made = start(submission.there, kind, optimizer, seed)
     submission.save_checkpoint(model, made, 3, path)
-    submission.there(files.train, model, made, 2)
-    fresh = submission.there(recipes.model, kind, 9)
-    other = submission.there(files.optimizer, fresh, optimizer, 0.7)
+    submission.there(resuming.train, model, made, 2)
+    fresh = submission.there(recipes.model, kind, seed + 1)
+    other = submission.there(resuming.optimizer, fresh, optimizer, 0.7)
     submission.resume(fresh, other, path)
-    submission.there(files.train, fresh, other, 4)
-    expected = uninterrupted(kind, optimizer)
+    submission.there(resuming.train, fresh, other, 4)
+    expected = uninterrupted(kind, optimizer, seed)
     assert_close(submission.there(probes.state, fresh), expected, what="the weights after resuming and training on")
 
 
@@ -256,123 +386,186 @@ def test_training_goes_on_as_if_it_had_not_stopped(submission: Submission, kind:
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 def test_training_on_a_gpu_goes_on(submission: Submission, optimizer: str) -> None:
     """It also works with a model on a GPU: the state of the CPU's random numbers stays on the CPU."""
+    path = new_path(submission)
     submission.there(devices.start, gpus=1)
-    path = submission.there(files.new_path, "checkpoint.pt")
-    model, made = start(submission.there, "norm", optimizer, device="cuda:0")
+    model, made = start(submission.there, "norm", optimizer, 1, "cuda:0")
     submission.save_checkpoint(model, made, 3, path)
-    fresh = submission.there(files.placed, "norm", 9, "cuda:0")
-    other = submission.there(files.optimizer, fresh, optimizer, 0.7)
+    fresh = submission.there(resuming.placed, "norm", 9, "cuda:0")
+    other = submission.there(resuming.optimizer, fresh, optimizer, 0.7)
     assert_equal(submission.resume(fresh, other, path), 4, what="the next epoch")
-    submission.there(files.train, fresh, other, 4)
+    assert_equal(
+        set(submission.there(devices.device_map, fresh).values()), {"cuda:0"}, what="where the model is afterwards"
+    )
+    submission.there(resuming.train, fresh, other, 4)
     found = {name: devices.on(value, "cpu") for name, value in submission.there(probes.state, fresh).items()}
-    assert_close(found, uninterrupted("norm", optimizer), what="the weights after resuming and training on")
+    assert_close(found, uninterrupted("norm", optimizer, 1), what="the weights after resuming and training on")
 
 
 @exercise("checkpoints.save_checkpoint")
 @pytest.mark.parametrize("epoch", [0, 1, 6, 29])
 def test_the_next_epoch(submission: Submission, epoch: int) -> None:
     """resume returns the number of the next epoch: the saved epoch plus one."""
-    path = submission.there(files.new_path, "checkpoint.pt")
+    path = new_path(submission)
     model = submission.there(recipes.model, "linear", 1)
-    made = submission.there(files.optimizer, model)
+    made = submission.there(resuming.optimizer, model)
     submission.save_checkpoint(model, made, epoch, path)
     assert_equal(submission.resume(model, made, path), epoch + 1)
 
 
 @exercise("checkpoints.save_checkpoint")
-def test_what_was_saved_is_restored_at_once(submission: Submission) -> None:
+@TWICE
+@given(seed=SEEDS)
+def test_what_was_saved_is_restored_at_once(submission: Submission, seed: int) -> None:
     """Right after resume the weights, the buffers, the optimizer's state and the random numbers to come are those
     of the moment of saving."""
-    path = submission.there(files.new_path, "checkpoint.pt")
-    model, made = start(submission.there, "norm", "adam")
+    path = new_path(submission)
+    model, made = start(submission.there, "norm", "adam", seed)
     submission.save_checkpoint(model, made, 0, path)
     with torch.random.fork_rng(devices=[]):
-        here, optimizer = start(lambda recipe, *args: recipe(*args), "norm", "adam")
+        trained, optimizer = start(here, "norm", "adam", seed)
         upcoming = probes.draw_from_global()
-    fresh = submission.there(recipes.model, "norm", 9)
-    other = submission.there(files.optimizer, fresh, "adam", 0.7)
+    fresh = submission.there(recipes.model, "norm", seed + 1)
+    other = submission.there(resuming.optimizer, fresh, "adam", 0.7)
     submission.there(probes.start_global, 77)
     submission.resume(fresh, other, path)
-    assert_close(submission.there(probes.state, fresh), probes.state(here), what="the model's state_dict")
-    found, expected = submission.there(files.optimizer_numbers, other), files.optimizer_numbers(optimizer)
+    assert_close(submission.there(probes.state, fresh), probes.state(trained), what="the model's state_dict")
+    found, expected = submission.there(resuming.optimizer_numbers, other), resuming.optimizer_numbers(optimizer)
     assert_close(found["state"], expected["state"], what="what the optimizer remembers")
     assert_equal(found["param_groups"][0]["lr"], expected["param_groups"][0]["lr"], what="the learning rate")
     assert_close(submission.there(probes.draw_from_global), upcoming, what="the next random numbers")
 
 
 @exercise("checkpoints.save_checkpoint")
+@TWICE
+@given(seed=SEEDS)
+def test_the_file_is_what_counts(submission: Submission, seed: int) -> None:
+    """resume restores what is in the file that it is given: all of it is there, whatever was saved before or since."""
+    one, other = new_path(submission, "one.pt", "other.pt")
+    model, made = start(submission.there, "linear", "sgd", seed)
+    submission.save_checkpoint(model, made, 3, one)
+    earlier = submission.there(probes.state, model)
+    submission.there(resuming.train, model, made, 2)
+    submission.save_checkpoint(model, made, 7, other)
+    assert_that(submission.outside(files.swap, "here", "one.pt", "other.pt"), "no file at `path` after a save")
+    fresh = submission.there(recipes.model, "linear", seed + 1)
+    found = submission.resume(fresh, submission.there(resuming.optimizer, fresh), other)
+    assert_equal(found, 4, what="the next epoch, when the files of epochs 3 and 7 have changed their places")
+    assert_close(submission.there(probes.state, fresh), earlier, what="the weights of epoch 3")
+
+
+@exercise("checkpoints.save_checkpoint")
 @pytest.mark.parametrize(("kind", "optimizer"), [("dropout", "sgd"), ("frozen", "adam")])
 def test_saving_changes_nothing(submission: Submission, kind: str, optimizer: str) -> None:
     """Training that goes on after a save, without resume, gives the same weights as training without the save."""
-    path = submission.there(files.new_path, "checkpoint.pt")
-    model, made = start(submission.there, kind, optimizer)
+    path = new_path(submission)
+    model, made = start(submission.there, kind, optimizer, 1)
     submission.save_checkpoint(model, made, 3, path)
-    submission.there(files.train, model, made, 4)
-    assert_close(submission.there(probes.state, model), uninterrupted(kind, optimizer), what="the weights at the end")
+    submission.there(resuming.train, model, made, 4)
+    expected = uninterrupted(kind, optimizer, 1)
+    assert_close(submission.there(probes.state, model), expected, what="the weights at the end")
+
+
+@exercise("checkpoints.save_checkpoint")
+@pytest.mark.parametrize("device", ["cpu", "cuda:0"])
+def test_a_checkpoint_leaves_the_model_alone(submission: Submission, device: str) -> None:
+    """The model that is saved is as before: its weights, gradients and training flags, and where it is."""
+    path = new_path(submission)
+    submission.there(devices.start, gpus=1)
+    model = submission.there(resuming.placed, "norm", 3, device)
+    submission.save_checkpoint(model, submission.there(resuming.optimizer, model), 3, path)
+    assert_as_before(submission, model, "norm", 3, device)
 
 
 @exercise("checkpoints.save_checkpoint")
 def test_the_latest_checkpoint_counts(submission: Submission) -> None:
     """A second save to the same path replaces the first one, completely and in one step."""
-    path = submission.there(files.new_path, "checkpoint.pt")
-    model, made = start(submission.there, "linear", "sgd")
+    path = new_path(submission)
+    model, made = start(submission.there, "linear", "sgd", 1)
     submission.save_checkpoint(model, made, 3, path)
-    submission.there(files.link, path)
-    submission.there(files.train, model, made, 2)
+    assert_that(submission.outside(files.link, "here", FILE), "after the first save: no file at `path`")
+    submission.there(resuming.train, model, made, 2)
+    submission.outside(steps.watch, "here")
     submission.save_checkpoint(model, made, 4, path)
+    assert_only_appeared(submission)
     fresh = submission.there(recipes.model, "linear", 9)
-    assert_equal(submission.resume(fresh, submission.there(files.optimizer, fresh), path), 5, what="the next epoch")
+    assert_equal(submission.resume(fresh, submission.there(resuming.optimizer, fresh), path), 5, what="the next epoch")
     assert_close(submission.there(probes.state, fresh), submission.there(probes.state, model), what="the weights")
-    assert_old_file_untouched(submission, path)
+    assert_old_file_untouched(submission)
 
 
 @exercise("checkpoints.save_checkpoint")
-@pytest.mark.parametrize("room", ROOMS)
+@can_crash
+@TWICE
+@given(room=ROOM)
 def test_a_crash_leaves_no_broken_checkpoint(submission: Submission, room: int) -> None:
-    """When the process is killed while it writes a checkpoint, the path has the checkpoint from before, or none: never
-    a broken one."""
-    path = submission.there(files.new_path, "checkpoint.pt")
-    model, made = start(submission.there, "norm", "adam")
+    """When the process is killed while it writes a checkpoint, the path has the checkpoint from before."""
+    path = new_path(submission)
+    model, made = start(submission.there, "norm", "adam", 1)
     submission.save_checkpoint(model, made, 3, path)
-    crash(submission, room, path, submission.save_checkpoint, model, made, 4)
-    kind = submission.there(files.standing, path)
-    assert_that(
-        kind != "broken",
-        f"the process was killed when it had written {room} bytes, and a broken file was left at `path`",
-    )
-    if kind != "nothing":
-        assert_equal(submission.resume(model, made, path), 4, what="the next epoch, resumed from after the crash")
+    submission.there(files.crash, room, path, submission.save_checkpoint, model, made, 4)
+    assert_still_there(submission, f"the process was killed when it had written {room} bytes")
+    assert_equal(submission.resume(model, made, path), 4, what="the next epoch, resumed from after the crash")
+
+
+@exercise("checkpoints.save_checkpoint")
+def test_a_save_that_fails_leaves_the_old_checkpoint(submission: Submission) -> None:
+    """When the save fails half-way, as on a disk that is full, the path has the checkpoint from before."""
+    path = new_path(submission)
+    model, made = start(submission.there, "norm", "adam", 1)
+    submission.save_checkpoint(model, made, 3, path)
+    large = submission.there(resuming.too_large, 2)
+    full = submission.there(resuming.optimizer, large)
+    submission.there(resuming.try_save, submission.save_checkpoint, large, full, 4, path)
+    assert_still_there(submission, "there was no room on the disk")
+    assert_equal(submission.resume(model, made, path), 4, what="the next epoch, resumed from after the failure")
+
+
+def assert_still_there(submission: Submission, happened: str) -> None:
+    """Fails unless there is a whole file at the path."""
+    kind = submission.outside(files.kind, "here", FILE)
+    assert_that(kind != "broken", f"{happened}, and a broken file was left at `path`")
+    assert_that(kind != "nothing", f"{happened}, and the old file is no longer at `path`")
 
 
 # ---------------------------------------------------------------- strip_prefix
 
-NAMES = ["weight", "0.weight", "module.weight", "module.module.bias", "head.module.weight", "modules.0.bias"]
+NAMES = ["weight", "0.weight", "module.weight", "module.module.bias", "head.module.weight", "modules.0.bias", "module"]
+PREFIXES = ["module.", "module", "head.", "0.", "", "model.", "modul", "weight"]
 
 
 @st.composite
 def states(draw: st.DrawFn) -> dict[str, Tensor]:
     """State dicts with names that have the prefix in front, twice, in the middle, nearly, or not at all."""
     names = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=len(NAMES), unique=True))
-    return {name: torch.full((2,), float(len(name))) for name in names}
+    first = draw(SEEDS)
+    return {name: torch.full((2,), float(first + index)) for index, name in enumerate(names)}
+
+
+WRAPPED = ["module.weight", "bias", "module.module.bias", "head.module.bias", "modules.0.bias"]
+"""Each of them becomes another name when "module." is removed."""
 
 
 @exercise("checkpoints.strip_prefix")
-@given(state=states(), prefix=st.sampled_from(["module.", "module", "head.", "0.", "", "model.", "modul"]))
+@example(state={name: torch.full((2,), float(index)) for index, name in enumerate(WRAPPED)}, prefix="module.")
+@given(state=states(), prefix=st.sampled_from(PREFIXES))
 def test_only_at_the_front(submission: Submission, state: dict[str, Tensor], prefix: str) -> None:
     """The prefix is removed where a name begins with it, exactly as it is written and once; all other names stay."""
     stripped = {name[len(prefix) :] if name.startswith(prefix) else name: value for name, value in state.items()}
     if len(stripped) == len(state):
-        found = submission.there(files.as_dict, submission.strip_prefix, state, prefix)
+        found = submission.there(resuming.as_dict, submission.strip_prefix, state, prefix)
         assert_close(found, stripped)
+        assert_equal(list(found), list(stripped), what="the names in order")
 
 
 @exercise("checkpoints.strip_prefix")
-def test_the_prefix_of_a_wrapper(submission: Submission) -> None:
+@TWICE
+@given(seed=SEEDS)
+def test_the_prefix_of_a_wrapper(submission: Submission, seed: int) -> None:
     """A model can load weights that were saved from inside a wrapper when the prefix is removed."""
-    state = {f"module.{name}": value for name, value in weights_of("norm", 1).items()}
-    found = submission.there(files.as_dict, submission.strip_prefix, state, "module.")
-    assert_close(found, weights_of("norm", 1))
-    assert_equal(list(found), list(weights_of("norm", 1)), what="the names in order")
+    state = {f"module.{name}": value for name, value in weights_of("norm", seed).items()}
+    found = submission.there(resuming.as_dict, submission.strip_prefix, state, "module.")
+    assert_close(found, weights_of("norm", seed))
+    assert_equal(list(found), list(weights_of("norm", seed)), what="the names in order")
 
 
 @exercise("checkpoints.strip_prefix")
@@ -380,7 +573,7 @@ def test_the_prefix_of_a_wrapper(submission: Submission) -> None:
 def test_a_new_dict(submission: Submission, names: list[str]) -> None:
     """The dict that was given is not changed, and a new dict is returned."""
     state = {name: torch.ones(1) for name in names}
-    after, same = submission.there(files.dict_afterwards, submission.strip_prefix, state, "module.")
+    after, same = submission.there(resuming.dict_afterwards, submission.strip_prefix, state, "module.")
     assert_equal(list(after), names, what="the names in the dict that was given, afterwards")
     assert_equal(same, False, what="whether the dict that was given is the one that is returned")
 
@@ -389,31 +582,66 @@ def test_a_new_dict(submission: Submission, names: list[str]) -> None:
 
 
 @exercise("checkpoints.snapshot")
-@pytest.mark.parametrize("kind", ["mlp", "norm", "tied", "frozen", "buffers"])
-def test_names_and_values_of_the_state_dict(submission: Submission, kind: str) -> None:
-    """The snapshot has the names and values of the model's state_dict: parameters and buffers."""
-    found = submission.there(files.as_dict, submission.snapshot, submission.there(recipes.model, kind, 1))
-    expected = weights_of(kind, 1)
-    assert_close({name: value.detach() for name, value in found.items()}, expected)
+@pytest.mark.parametrize("kind", KINDS)
+@TWICE
+@given(seed=SEEDS)
+def test_names_and_values_of_the_state_dict(submission: Submission, kind: str, seed: int) -> None:
+    """The snapshot is a dict with the names and values of the model's state_dict: parameters and buffers."""
+    found = submission.there(resuming.as_dict, submission.snapshot, submission.there(recipes.model, kind, seed))
+    assert_that(type(found) is dict, "the snapshot is not a dict")
+    assert_close({name: _without_graph(value) for name, value in found.items()}, weights_of(kind, seed))
+
+
+def _without_graph(value: Any) -> Any:
+    return value.detach() if isinstance(value, Tensor) else value
 
 
 @exercise("checkpoints.snapshot")
 @pytest.mark.parametrize("kind", ["mlp", "norm", "tied", "frozen"])
-def test_training_does_not_change_it(submission: Submission, kind: str) -> None:
+@TWICE
+@given(seed=SEEDS)
+def test_training_does_not_change_it(submission: Submission, kind: str, seed: int) -> None:
     """After more training the snapshot is unchanged, and load_state_dict restores the model from it."""
-    model, made = start(submission.there, kind, "sgd")
-    kept = submission.there(files.keep, submission.snapshot, model)
+    model, made = start(submission.there, kind, "sgd", seed)
+    kept = submission.there(resuming.keep, submission.snapshot, model)
     before = submission.there(probes.state, model)
-    submission.there(files.train, model, made, 3)
-    restored = submission.there(recipes.model, kind, 9)
-    submission.there(files.load_kept, restored, kept)
+    submission.there(resuming.train, model, made, 3)
+    restored = submission.there(recipes.model, kind, seed + 1)
+    submission.there(resuming.load_kept, restored, kept)
     assert_close(submission.there(probes.state, restored), before, what="the snapshot after three more steps")
 
 
 @exercise("checkpoints.snapshot")
-def test_the_model_is_left_alone(submission: Submission) -> None:
-    """Taking a snapshot changes neither the model nor what training does to it."""
-    model, made = start(submission.there, "dropout", "sgd")
+def test_each_snapshot_is_of_its_moment(submission: Submission) -> None:
+    """Two snapshots of one model, with training in between, are each of their own moment."""
+    model, made = start(submission.there, "norm", "sgd", 4)
+    moments = []
+    for _ in range(2):
+        kept = submission.there(resuming.keep, submission.snapshot, model)
+        moments.append((kept, submission.there(probes.state, model)))
+        submission.there(resuming.train, model, made, 2)
+    for number, (kept, expected) in enumerate(moments, start=1):
+        restored = submission.there(recipes.model, "norm", 9)
+        submission.there(resuming.load_kept, restored, kept)
+        assert_close(submission.there(probes.state, restored), expected, what=f"snapshot number {number} of 2")
+
+
+@exercise("checkpoints.snapshot")
+@pytest.mark.parametrize("device", ["cpu", "cuda:0"])
+def test_the_model_stays_as_it_is(submission: Submission, device: str) -> None:
+    """Taking a snapshot, and changing the snapshot, change nothing about the model: not its weights, gradients or
+    training flags, nor where it is."""
+    submission.there(devices.start, gpus=1)
+    model = submission.there(resuming.placed, "norm", 3, device)
+    submission.there(resuming.spoil_kept, submission.there(resuming.keep, submission.snapshot, model))
+    assert_as_before(submission, model, "norm", 3, device)
+
+
+@exercise("checkpoints.snapshot")
+def test_training_goes_on_as_without_it(submission: Submission) -> None:
+    """Training after a snapshot gives the same weights as training without it."""
+    model, made = start(submission.there, "dropout", "sgd", 1)
     submission.snapshot(model)
-    submission.there(files.train, model, made, 4)
-    assert_close(submission.there(probes.state, model), uninterrupted("dropout", "sgd"), what="the weights at the end")
+    submission.there(resuming.train, model, made, 4)
+    expected = uninterrupted("dropout", "sgd", 1)
+    assert_close(submission.there(probes.state, model), expected, what="the weights at the end")

@@ -6,6 +6,8 @@ which order a seed gives, by which class loaders and parts of a split are made, 
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -29,7 +31,7 @@ from grader.testkit import (
 )
 
 SEEDS = st.integers(0, 1 << 16)
-COUNTS = st.integers(1, 60)
+COUNTS = st.integers(0, 60)
 FEW = settings(max_examples=4)
 """For checks that go through loaders: with worker processes, an epoch costs a tenth of a second."""
 
@@ -53,8 +55,9 @@ def as_pairs(items: list[Any]) -> list[object]:
 
 
 def toy_data(rows: int, seed: int, shape: tuple[int, ...] = (3,), dtype: torch.dtype = torch.int64) -> list[Tensor]:
-    """Features and labels of as many rows, no two alike."""
-    return [recipes.normal((rows, *shape), seed), (torch.arange(rows) * 7 + seed % 5).to(dtype)]
+    """Features and labels of as many rows, no two alike; labels of a floating dtype are not whole numbers."""
+    y = torch.arange(rows) * 7 + seed % 5
+    return [recipes.normal((rows, *shape), seed), y.to(dtype) + 0.5 if dtype.is_floating_point else y.to(dtype)]
 
 
 @exercise("datasets.ToyDataset")
@@ -71,17 +74,32 @@ def test_one_pair_per_index(submission: Submission, n: int, seed: int, shape: tu
 @exercise("datasets.ToyDataset")
 @pytest.mark.parametrize("dtype", [torch.int32, torch.float32], ids=str)
 def test_dtypes_and_memory_layouts(submission: Submission, dtype: torch.dtype) -> None:
-    """Labels of any dtype and features in any memory layout are returned unchanged."""
+    """Features and labels of any dtype, in any memory layout, are returned unchanged."""
     x, y = toy_data(4, 1, dtype=dtype)
-    dataset = submission.ToyDataset(x.T.contiguous().T, y)
+    x = (100 * x).to(torch.int64 if dtype.is_floating_point else torch.float64)
+    dataset = submission.ToyDataset(features=x.T.contiguous().T, labels=y)
     found = submission.there(probes.items, dataset)
     assert_equal([as_pair(item, y[i]) for i, item in enumerate(found)], [(x[i], y[i]) for i in range(4)])
 
 
 @exercise("datasets.ToyDataset")
-def test_negative_indices_count_from_the_end(submission: Submission) -> None:
+@given(seed=SEEDS)
+@FEW
+def test_two_datasets_at_a_time(submission: Submission, seed: int) -> None:
+    """Each dataset keeps its own rows, also when another one is made later."""
+    kept = [toy_data(n, seed + n) for n in (4, 3)]
+    datasets = [submission.ToyDataset(x, y) for x, y in kept]
+    for dataset, (x, y) in zip(datasets, kept, strict=True):
+        found = submission.there(probes.items, dataset)
+        assert_equal([as_pair(item, y[i]) for i, item in enumerate(found)], [(x[i], y[i]) for i in range(len(y))])
+
+
+@exercise("datasets.ToyDataset")
+@given(seed=SEEDS)
+@FEW
+def test_negative_indices_count_from_the_end(submission: Submission, seed: int) -> None:
     """dataset[-1] is the last pair, dataset[-n] the first."""
-    x, y = toy_data(5, 2)
+    x, y = toy_data(5, seed)
     dataset = submission.ToyDataset(x, y)
     for index in (-1, -3, -5):
         assert_equal(as_pair(dataset[index], y[index]), (x[index], y[index]), what=f"dataset[{index}]")
@@ -89,20 +107,24 @@ def test_negative_indices_count_from_the_end(submission: Submission) -> None:
 
 @exercise("datasets.ToyDataset")
 def test_index_error_outside(submission: Submission) -> None:
-    """An index past either end raises an IndexError."""
-    dataset = submission.ToyDataset(*toy_data(5, 3))
-    for index in (5, 6, 11, -6):
-        with raises(IndexError):
-            dataset[index]
+    """An index past either end raises an IndexError; in an empty dataset, every index does."""
+    for n, outside in ((5, (5, 6, 11, -6)), (1, (1, -2)), (0, (0, -1))):
+        dataset = submission.ToyDataset(*toy_data(n, 3))
+        for index in outside:
+            with raises(IndexError):
+                dataset[index]
 
 
 @exercise("datasets.ToyDataset")
 def test_a_plain_for_ends(submission: Submission) -> None:
     """ToyDataset is a torch Dataset, and a plain for loop over one gives every pair once, and ends."""
-    x, y = toy_data(3, 4)
-    found = submission.there(probes.walked, submission.ToyDataset(x, y))
-    assert_equal(len(found), 3, what="how many pairs a for loop gives")
-    assert_equal([as_pair(item, y[i]) for i, item in enumerate(found)], [(x[i], y[i]) for i in range(3)])
+    for n in (3, 0):
+        x, y = toy_data(n, 4)
+        dataset = submission.ToyDataset(x, y)
+        for _ in range(2):
+            found = submission.there(probes.walked, dataset)
+            assert_equal(len(found), n, what="how many pairs a for loop gives")
+            assert_equal([as_pair(item, y[i]) for i, item in enumerate(found)], [(x[i], y[i]) for i in range(n)])
     a_dataset = submission.there(probes.is_a, submission.ToyDataset, "torch.utils.data.Dataset")
     assert_equal(a_dataset, True, what="whether ToyDataset is a torch.utils.data.Dataset")
 
@@ -135,45 +157,82 @@ def order_of(epoch: list[Any]) -> list[int]:
         raise AssertionError("the train loader does not give batches of features and labels") from None
 
 
+def is_shuffled(order: list[int]) -> bool:
+    """Whether an order of 0, 1, ... is as good as random: not rotated, nor strided, nor shuffled only here and there.
+
+    Of 64 rows, one random order in a thousand million is taken for something else.
+    """
+    steps = Counter((second - first) % len(order) for first, second in pairwise(order))
+    moved = sum(abs(place - row) for place, row in enumerate(order)) / len(order)
+    return max(steps.values()) <= len(order) // 5 and moved > len(order) / 6
+
+
 @exercise("datasets.make_loaders")
-@given(whole=st.integers(1, 8), batch_size=st.integers(2, 5), seed=SEEDS)
+@given(whole=st.integers(1, 8), batch_size=st.integers(1, 5), rest=st.integers(0, 4), seed=SEEDS)
 @FEW
-def test_train_batches_are_full(submission: Submission, whole: int, batch_size: int, seed: int) -> None:
+def test_train_batches_are_full(submission: Submission, whole: int, batch_size: int, rest: int, seed: int) -> None:
     """The train loader gives full batches of different rows, each with its own label, and no short last batch."""
-    n = whole * batch_size + batch_size // 2
+    n = whole * batch_size + rest % batch_size
     train, _ = loaders(submission, n, batch_size, seed)
     (found,) = submission.there(probes.epochs, train)
     rows = order_of(found)
-    assert_equal([len(labels) for _, labels in found], [batch_size] * (n // batch_size), what="sizes of train batches")
+    assert_equal([len(labels) for _, labels in found], [batch_size] * whole, what="sizes of train batches")
     assert_that(len(set(rows)) == len(rows) and set(rows) <= set(range(n)), "a row comes more than once in an epoch")
     features = torch.stack([recipes.numbered(n)[row][0] for row in rows])
     assert_equal(torch.cat([x for x, _ in found]), features, what="features of the rows whose labels came with them")
 
 
 @exercise("datasets.make_loaders")
-def test_train_order_is_random_and_new_each_epoch(submission: Submission) -> None:
-    """The train loader shuffles: not the order of the dataset, and another order in each epoch."""
-    train, _ = loaders(submission, 64, 4, seed=3)
+@given(batch_size=st.sampled_from([4, 8]), seed=SEEDS)
+@settings(max_examples=2)
+def test_train_order_is_random_and_new_each_epoch(submission: Submission, batch_size: int, seed: int) -> None:
+    """The train loader shuffles the rows: a random order in each epoch, with other rows together in a batch."""
+    train, _ = loaders(submission, 64, batch_size, seed)
     orders = [order_of(epoch) for epoch in submission.there(probes.epochs, train, 3)]
-    assert_that(orders[0] != list(range(64)), "the train loader gives the rows in the order of the dataset")
-    assert_that(orders[0] != orders[1] and orders[1] != orders[2], "two epochs have the same order")
+    for order in orders:
+        assert_equal(sorted(order), list(range(64)), what="the rows of an epoch")
+        assert_that(order != list(range(64)), "the train loader gives the rows in the order of the dataset")
+        assert_that(is_shuffled(order), f"the order of the rows is not random: {order}")
+    for first, second in pairwise(orders):
+        assert_that(first != second, "two epochs have the same order")
+        assert_that(is_shuffled([first.index(row) for row in second]), "an epoch follows the order of the one before")
 
 
 @exercise("datasets.make_loaders")
 @given(seed=SEEDS)
-@FEW
-def test_the_seed_decides_the_order(submission: Submission, seed: int) -> None:
-    """Two fresh train loaders with one seed give the same orders, whatever the global random numbers are."""
-    first = submission.there(probes.epochs, loaders(submission, 24, 4, seed)[0], 2)
-    again = submission.there(probes.epochs, loaders(submission, 24, 4, seed, start=9)[0], 2)
-    assert_equal([order_of(epoch) for epoch in again], [order_of(epoch) for epoch in first], what="two epochs")
+@settings(max_examples=1)
+def test_every_row_has_its_turn(submission: Submission, seed: int) -> None:
+    """Which rows are left out with the short last batch is random as well: over some epochs, every row comes."""
+    train, _ = loaders(submission, 9, 4, seed)
+    came = {row for epoch in submission.there(probes.epochs, train, 10) for row in order_of(epoch)}
+    assert_equal(sorted(came), list(range(9)), what="rows that came in 10 epochs of 8 of 9 rows")
 
 
 @exercise("datasets.make_loaders")
-def test_another_seed_gives_another_order(submission: Submission) -> None:
+@given(seed=SEEDS)
+@settings(max_examples=2)
+def test_the_seed_decides_the_order(submission: Submission, seed: int) -> None:
+    """Two fresh train loaders with one seed give the same orders, whatever the global random numbers are."""
+    expected = [order_of(epoch) for epoch in submission.there(probes.epochs, loaders(submission, 24, 4, seed)[0], 2)]
+    pairs = [loaders(submission, 24, 4, seed, start=start) for start in (9, 7)]
+    found: list[list[list[int]]] = [[], []]
+    for _ in range(2):
+        for orders, (train, test) in zip(found, pairs, strict=True):
+            orders += [order_of(epoch) for epoch in submission.there(probes.epochs, train)]
+            submission.there(probes.epochs, test)
+            submission.there(probes.draw_from_global)
+    assert_equal(found, [expected] * 2, what="two epochs of two more loaders with this seed, used in turns")
+
+
+@exercise("datasets.make_loaders")
+@given(seed=SEEDS)
+@settings(max_examples=2)
+def test_another_seed_gives_another_order(submission: Submission, seed: int) -> None:
     """Other seeds give other orders."""
-    found = [order_of(submission.there(probes.epochs, loaders(submission, 64, 8, seed)[0])[0]) for seed in (0, 1, 2)]
-    assert_that(found[0] != found[1] and found[1] != found[2], "the order does not depend on the seed")
+    seeds = seed, seed + 1, seed + 2
+    found = [order_of(submission.there(probes.epochs, loaders(submission, 64, 8, one)[0])[0]) for one in seeds]
+    for first, second in pairwise(found):
+        assert_that(first != second, "the order does not depend on the seed")
 
 
 @exercise("datasets.make_loaders")
@@ -190,13 +249,14 @@ def test_global_random_numbers_are_not_touched(submission: Submission, times: in
 @exercise("datasets.make_loaders")
 @given(n_test=st.integers(0, 12), batch_size=st.integers(1, 5))
 @FEW
-def test_test_keeps_order_and_every_row(submission: Submission, n_test: int, batch_size: int) -> None:
-    """The test loader gives every row in the order of the dataset, in batches; the last one may be short."""
+def test_the_test_loader_keeps_every_row(submission: Submission, n_test: int, batch_size: int) -> None:
+    """The test loader gives every row in the order of the dataset, in batches, each time; the last one may be short."""
     _, test = loaders(submission, 8, batch_size, 0, n_test=n_test)
-    (found,) = submission.there(probes.epochs, test)
     rows = [recipes.numbered(n_test)[i] for i in range(n_test)]
     parts = [rows[start : start + batch_size] for start in range(0, n_test, batch_size)]
-    assert_equal(as_pairs(found), [(torch.stack([x for x, _ in p]), torch.stack([y for _, y in p])) for p in parts])
+    expected = [(torch.stack([x for x, _ in part]), torch.stack([y for _, y in part])) for part in parts]
+    for found in submission.there(probes.epochs, test, 2):
+        assert_equal(as_pairs(found), expected)
 
 
 @exercise("datasets.make_loaders")
@@ -217,9 +277,9 @@ def test_any_kind_of_row(submission: Submission) -> None:
 @exercise("datasets.num_batches")
 def test_the_example(submission: Submission) -> None:
     """10 rows in batches of 4 make 3 batches, or 2 without the short one; 8 rows make 2."""
-    assert_equal(submission.num_batches(10, 4, False), 3)
-    assert_equal(submission.num_batches(10, 4, True), 2)
-    assert_equal(submission.num_batches(8, 4, False), 2)
+    assert_equal(submission.num_batches(10, 4, drop_last=False), 3)
+    assert_equal(submission.num_batches(10, 4, drop_last=True), 2)
+    assert_equal(submission.num_batches(8, 4, drop_last=False), 2)
 
 
 @exercise("datasets.num_batches")
@@ -231,6 +291,13 @@ def test_as_many_as_a_loader_has(
     n = whole * batch_size + rest % batch_size
     expected = len(torch.utils.data.DataLoader(recipes.numbered(n, "numbers"), batch_size, drop_last=drop_last))
     assert_equal(submission.num_batches(n, batch_size, drop_last), expected)
+
+
+@exercise("datasets.num_batches")
+def test_arithmetic_alone(submission: Submission) -> None:
+    """No rows are made in order to count them: a thousand million rows are no more work than ten."""
+    assert_equal(submission.num_batches(10**9 + 1, 10**4, False), 10**5 + 1)
+    assert_equal(submission.num_batches(10**9 + 1, 10**4, True), 10**5)
 
 
 @exercise("datasets.num_batches")
@@ -256,6 +323,7 @@ def parts_of(submission: Submission, n: int, fraction: float, seed: int, kind: s
 
 @exercise("datasets.split")
 @given(n=COUNTS, fraction=st.floats(0, 1, width=32), seed=SEEDS)
+@settings(max_examples=30)
 def test_every_row_is_in_one_part(submission: Submission, n: int, fraction: float, seed: int) -> None:
     """No row is in both parts, none is lost, and round(n * val_fraction) are in the second."""
     train, val = parts_of(submission, n, fraction, seed)
@@ -292,10 +360,35 @@ def test_the_same_seed_gives_the_same_split(submission: Submission, seed: int) -
 
 
 @exercise("datasets.split")
-def test_rows_are_drawn_by_the_seed(submission: Submission) -> None:
-    """The validation rows are drawn at random: other seeds give other rows."""
-    drawn = [sorted(parts_of(submission, 60, 0.25, seed)[1], key=repr) for seed in (0, 1, 2)]
-    assert_that(drawn[0] != drawn[1] and drawn[1] != drawn[2], "the split does not depend on the seed")
+@given(seed=SEEDS)
+@settings(max_examples=2)
+def test_rows_are_drawn_by_the_seed(submission: Submission, seed: int) -> None:
+    """The validation rows are drawn at random: from everywhere, and other seeds give other rows."""
+    drawn = [parts_of(submission, 60, 0.25, one)[1] for one in (seed, seed + 1, seed + 2)]
+    for rows in drawn:
+        assert_that(are_drawn(rows, 60), f"the rows for validation do not look random: {rows}")
+    for first, second in pairwise(map(sorted, drawn)):
+        assert_that(first != second, "the split does not depend on the seed")
+
+
+def are_drawn(rows: list[Any], n: int) -> bool:
+    """Whether rows of 0, ..., n - 1 were drawn one by one: gaps between neighbours of three lengths at least.
+
+    A block of rows, also one that wraps around, has two; every fourth row has one.
+    """
+    places = sorted(row for row in rows if type(row) is int)
+    return len({(second - first) % n for first, second in pairwise([*places, *places[:1]])}) > 2
+
+
+@exercise("datasets.split")
+@given(seed=SEEDS)
+@settings(max_examples=1)
+def test_every_row_can_go_to_either_part(submission: Submission, seed: int) -> None:
+    """Over some seeds, every row is for validation at least once, and for training at least once."""
+    splits = [parts_of(submission, 8, 0.5, seed + i) for i in range(30)]
+    for number, part in enumerate(("training", "validation")):
+        rows = sorted({row for split in splits for row in split[number]})
+        assert_equal(rows, list(range(8)), what=f"rows that were for {part} in 30 splits of 8 rows")
 
 
 @exercise("datasets.split")
@@ -310,10 +403,20 @@ def test_rows_of_any_kind(submission: Submission) -> None:
 
 
 @exercise("datasets.split")
+@given(n=st.integers(1, 8), fraction=st.sampled_from([0.0, 0.4, 1.0]), seed=SEEDS)
+@FEW
+def test_a_plain_for_over_the_parts_ends(submission: Submission, n: int, fraction: float, seed: int) -> None:
+    """A plain for loop over both parts, one after the other, gives every row once."""
+    parts = submission.split(submission.there(recipes.numbered, n, "numbers"), fraction, seed=seed)
+    rows = [row for part in parts for row in submission.there(probes.walked, part)]
+    assert_equal(sorted(rows, key=repr), sorted(range(n), key=repr), what="what for loops over both parts give")
+
+
+@exercise("datasets.split")
 def test_fractions_outside_are_refused(submission: Submission) -> None:
     """A fraction below 0 or above 1 raises a ValueError."""
     dataset = submission.there(recipes.numbered, 10)
-    for fraction in (-0.1, -1.0, 1.01, 20.0):
+    for fraction in (-0.1, -1e-9, -1.0, 1.01, 20.0):
         with raises(ValueError):
             submission.split(dataset, fraction, 0)
 
@@ -338,7 +441,25 @@ def test_the_first_wrong_value_is_named(submission: Submission, values: list[int
     """The message of the ValueError contains the first value that is not a class."""
     first = next(value for value in values if not 0 <= value < 3)
     with raises(ValueError, match=str(first)):
-        submission.check_labels(torch.tensor(values), 3)
+        submission.check_labels(torch.tensor(values), num_classes=3)
+
+
+@exercise("datasets.check_labels")
+@given(seed=SEEDS, classes=st.integers(1, 9), dtype=st.sampled_from(INTEGERS[:4]))
+@settings(max_examples=10)
+def test_any_wrong_value_is_named(submission: Submission, seed: int, classes: int, dtype: torch.dtype) -> None:
+    """The first label that is not a class is in the message, wherever it stands and whatever comes after it."""
+    right = recipes.labels(seed % 5, classes, seed)
+    wrong = torch.tensor([[20 + seed % 50, -20 - seed % 50][seed // 2 % 2], 127, -128, 99])
+    with raises(ValueError, match=str(wrong[0].item())):
+        submission.check_labels(torch.cat([right, wrong, right]).to(dtype), classes)
+
+
+@exercise("datasets.check_labels")
+def test_large_values_are_compared_as_they_are(submission: Submission) -> None:
+    """A label of 2**32 + 1 is no class, although its last 32 bits are those of 1."""
+    with raises(ValueError, match=str(2**32 + 1)):
+        submission.check_labels(torch.tensor([0, 1, 2**32 + 1]), 3)
 
 
 @exercise("datasets.check_labels")
@@ -352,7 +473,12 @@ def test_the_number_of_classes_is_no_class(submission: Submission, classes: int,
 @exercise("datasets.check_labels")
 def test_floats_are_refused(submission: Submission) -> None:
     """Labels of a floating dtype raise a ValueError, even if their values are integers, or if there are none."""
-    for values, dtype in (([0.0, 1.0], torch.float32), ([0.5], torch.float64), ([], torch.float16)):
+    for values, dtype in (
+        ([0.0, 1.0], torch.float32),
+        ([0.5], torch.float64),
+        ([], torch.float16),
+        ([1.0, 2.0], torch.bfloat16),
+    ):
         with raises(ValueError):
             submission.check_labels(torch.tensor(values, dtype=dtype), 3)
 
@@ -398,22 +524,32 @@ def test_the_example_of_two(submission: Submission) -> None:
 @exercise("datasets.pad_collate")
 @given(lengths=st.lists(st.integers(1, 7), min_size=1, max_size=5), seed=SEEDS)
 def test_padded_to_the_longest(submission: Submission, lengths: list[int], seed: int) -> None:
-    """Zeros on the right up to the longest sequence of the batch; the mask is True on tokens, also those that are 0."""
+    """Rows in the batch's order, with zeros on the right up to its longest sequence; the mask is True on tokens, also
+    those that are 0."""
     check_padded(submission, batch_of(lengths, seed))
 
 
 @exercise("datasets.pad_collate")
 def test_empty_and_long_sequences(submission: Submission) -> None:
     """An empty sequence becomes a row of padding, and a long one keeps all of its tokens."""
-    for lengths in ([3, 0, 2], [40, 1], [700, 3]):
+    for lengths in ([3, 0, 2], [0, 4], [0], [0, 0], [40, 1], [700, 3]):
         check_padded(submission, batch_of(lengths, 5))
 
 
 @exercise("datasets.pad_collate")
 def test_dtype_of_the_sequences(submission: Submission) -> None:
-    """Floats stay floats, integers stay integers."""
-    for dtype in (torch.float32, torch.int64):
+    """The padded tensor has the dtype of the sequences, whichever it is."""
+    for dtype in (torch.float32, torch.int64, torch.float64, torch.int32):
         check_padded(submission, batch_of([2, 5, 1], 6, dtype))
+
+
+@exercise("datasets.pad_collate")
+@given(length=st.integers(1, 6), seed=SEEDS)
+@FEW
+def test_a_batch_of_one(submission: Submission, length: int, seed: int) -> None:
+    """A single sequence makes a batch with one row and no padding, whatever its memory layout is."""
+    ((tokens, label),) = batch_of([length], seed)
+    check_padded(submission, [(torch.stack([tokens, tokens], dim=1)[:, 0], label)])
 
 
 # ---------------------------------------------------------------- WindowDataset
@@ -448,6 +584,18 @@ def test_first_and_last_window(submission: Submission) -> None:
 
 
 @exercise("datasets.WindowDataset")
+@given(seed=SEEDS)
+@FEW
+def test_windows_of_two_datasets(submission: Submission, seed: int) -> None:
+    """Each dataset keeps its own tokens, with their dtype, also when another one is made later."""
+    kept = [(torch.arange(n, dtype=dtype) + seed % 9, n // 4) for n, dtype in ((9, torch.int32), (14, torch.int64))]
+    datasets = [submission.WindowDataset(tokens, context=size, stride=size) for tokens, size in kept]
+    for dataset, (tokens, size) in zip(datasets, kept, strict=True):
+        found = submission.there(probes.items, dataset)
+        assert_equal(as_pairs(found), windows(tokens, size, size), what="the windows")
+
+
+@exercise("datasets.WindowDataset")
 def test_hardly_enough_tokens(submission: Submission) -> None:
     """With a context of 4, five tokens make one window, and fewer make none: the length is 0, not negative."""
     for n in (5, 4, 1, 0):
@@ -462,6 +610,9 @@ def test_index_error_after_the_last_window(submission: Submission) -> None:
     for index in (3, 4, 50):
         with raises(IndexError):
             dataset[index]
+    empty = submission.WindowDataset(torch.arange(4), 4, 1)
+    with raises(IndexError):
+        empty[0]
 
 
 @exercise("datasets.WindowDataset")

@@ -1,27 +1,62 @@
 """Checks of ddp: real ranks that communicate over gloo, and the state of each of them at the end.
 
-Never decide what the contract leaves open: how rows are shuffled, which port is chosen, how the ranks are kept
-together, what the functions that return nothing return.
+What a rank must learn from the others is made of numbers that are drawn here and given to that rank alone. Never
+decide what the contract leaves open: how rows are shuffled, which port is chosen, how the ranks are kept together, what
+the functions that return nothing return.
 """
 
 from __future__ import annotations
 
+import random
+
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from grader.testkit import Submission, assert_close, assert_equal, assert_that, counted, exercise, probes, recipes
+from grader.testkit import (
+    Submission,
+    assert_close,
+    assert_equal,
+    assert_that,
+    counted,
+    exercise,
+    needs,
+    probes,
+    recipes,
+)
 from grader.testkit import ranks as r
 from kit import distributed as d
 
+pytestmark = needs("ranks")
+
 ADDRESS = ("MASTER_ADDR", "MASTER_PORT")
+NOBODY = ("RANK", "LOCAL_RANK", "WORLD_SIZE")
+SEEDS = st.integers(0, 1 << 16).filter(bool)
+"""Without 0, which would be the first to be drawn, whatever the seed of the grading is."""
+
+once = settings(max_examples=1)
+"""A run of ranks is dear; what it is given is another thing with each seed of the grading."""
+
+
+def secrets(seed: int, count: int) -> list[int]:
+    """Different numbers, one for each rank."""
+    return random.Random(seed).sample(range(1, 1 << 20), count)
+
+
+def flat(batches: list[list[int]]) -> list[int]:
+    """All rows of some batches."""
+    return [row for batch in batches for row in batch]
 
 
 # ---------------------------------------------------------------- read_env
 
 
 @exercise("ddp.read_env")
-@pytest.mark.parametrize("numbers", [(3, 1, 4), (0, 0, 2), (11, 3, 16)])
+@needs()
+@given(numbers=st.tuples(st.integers(0, 63), st.integers(0, 7), st.integers(1, 64)))
+@settings(max_examples=10)
 def test_what_torchrun_says(submission: Submission, numbers: tuple[int, int, int]) -> None:
     """Rank, local rank and world size come from RANK, LOCAL_RANK and WORLD_SIZE, in this order, as ints."""
     rank, local_rank, world_size = map(str, numbers)
@@ -30,15 +65,27 @@ def test_what_torchrun_says(submission: Submission, numbers: tuple[int, int, int
 
 
 @exercise("ddp.read_env")
+@needs()
 def test_a_process_on_its_own(submission: Submission) -> None:
     """Without these variables the result is rank 0, local rank 0, world size 1."""
     assert_equal(submission.read_env({"HOME": "/home/me"}), (0, 0, 1))
+
+
+@exercise("ddp.read_env")
+@given(seed=SEEDS)
+@once
+def test_only_reads(submission: Submission, seed: int) -> None:
+    """The environment is only read: it may be one that cannot be changed."""
+    numbers = tuple(secrets(seed, 3))
+    environ = dict(zip(("RANK", "LOCAL_RANK", "WORLD_SIZE"), map(str, numbers), strict=True))
+    assert_equal(submission.read_env(submission.there(d.read_only, environ)), numbers)
 
 
 # ---------------------------------------------------------------- choose_backend
 
 
 @exercise("ddp.choose_backend")
+@needs()
 @pytest.mark.parametrize("device", ["cuda", "cpu", "mps", "xpu"])
 @pytest.mark.parametrize("system", ["Linux", "Windows", "Darwin"])
 def test_backend_for(submission: Submission, device: str, system: str) -> None:
@@ -50,218 +97,281 @@ def test_backend_for(submission: Submission, device: str, system: str) -> None:
 # ---------------------------------------------------------------- ddp_setup
 
 
-def joined(rank: int, size: int, backend: str = "gloo") -> dict[str, object]:
+def joined(rank: int, numbers: list[int], backend: str = "gloo") -> dict[str, object]:
     """What `kit.distributed.group_facts` gives on a rank that has joined."""
-    total = float(size * (size + 1) // 2)
-    return {"initialized": True, "backend": backend, "rank": rank, "world_size": size, "sum": total}
+    return {
+        "initialized": True, "backend": backend, "rank": rank, "world_size": len(numbers), "sum": sum(numbers),
+    }  # fmt: skip
 
 
 @exercise("ddp.ddp_setup")
-@pytest.mark.parametrize("size", [2, 3, 1])
-def test_joins_the_group(submission: Submission, size: int) -> None:
-    """Afterwards each process is in a gloo group, with its rank and the right size, and the ranks can communicate."""
-    world = r.run(submission.ddp_setup, r.RANK, r.WORLD_SIZE, world_size=size, group=False, look=r.call(d.group_facts))
-    assert_equal(world.looks, [joined(rank, size) for rank in range(size)], what="the groups")
+@pytest.mark.parametrize("size", [3, 1])
+@given(seed=SEEDS)
+@once
+def test_joins_the_group(submission: Submission, size: int, seed: int) -> None:
+    """Afterwards each process is in a gloo group, with the rank and the size of the arguments, also where nothing is in
+    the environment; the ranks can communicate, and MASTER_ADDR and MASTER_PORT are set."""
+    numbers = secrets(seed, size)
+    look = r.call(d.set_up, r.each(*numbers), *ADDRESS)
+    world = r.run(
+        submission.ddp_setup, r.RANK, r.WORLD_SIZE, world_size=size, group=False,
+        env=dict.fromkeys((*NOBODY, *ADDRESS)), look=look,
+    )  # fmt: skip
+    assert_equal(
+        [facts for facts, _ in world.looks], [joined(rank, numbers) for rank in range(size)], what="the groups"
+    )
+    for rank, (_, values) in enumerate(world.looks):
+        for name, value in zip(ADDRESS, values, strict=True):
+            assert_that(bool(value), f"{name} is not set on rank {rank}")
 
 
 @exercise("ddp.ddp_setup")
-def test_arguments_count(submission: Submission) -> None:
-    """Rank and world size are taken from the arguments, also when the environment does not have them."""
-    env = {"RANK": None, "LOCAL_RANK": None, "WORLD_SIZE": None}
-    world = r.run(submission.ddp_setup, r.RANK, r.WORLD_SIZE, group=False, env=env, look=r.call(d.group_facts))
-    assert_equal(world.looks, [joined(rank, 2) for rank in range(2)], what="the groups")
+@given(seed=SEEDS)
+@once
+def test_an_address_that_is_set_stays(submission: Submission, seed: int) -> None:
+    """Where torchrun has set MASTER_ADDR and MASTER_PORT, the ranks meet there, and they are not changed."""
+    numbers = secrets(seed, 2)
+    world = r.run(
+        submission.ddp_setup, r.RANK, r.WORLD_SIZE, group=False,
+        look=r.call(d.set_up, r.each(*numbers), "EXPECTED_ADDR", "EXPECTED_PORT", *ADDRESS),
+        env={"EXPECTED_ADDR": "127.0.0.1", "EXPECTED_PORT": "{port}"},
+        look_outside=r.call(d.can_connect, r.MASTER_PORT),
+    )  # fmt: skip
+    for rank, (facts, values) in enumerate(world.looks):
+        assert_equal(facts, joined(rank, numbers), what=f"the group of rank {rank}")
+        for name, wanted, value in zip(ADDRESS, values[:2], values[2:], strict=True):
+            assert_that(value == wanted, f"{name} has changed on rank {rank}")
+    assert_that(world.outside, "nobody listens at the MASTER_PORT that was set")
 
 
 @exercise("ddp.ddp_setup")
-def test_an_address_that_is_set_stays(submission: Submission) -> None:
-    """Where torchrun has set MASTER_ADDR and MASTER_PORT, they are used and not changed."""
-    look = r.call(d.address_kept)
-    world = r.run(submission.ddp_setup, r.RANK, r.WORLD_SIZE, group=False, before=r.call(d.note_address), look=look)
-    assert_equal(world.looks, [(True, True)] * 2, what="whether MASTER_ADDR and MASTER_PORT are as they were")
+@given(seed=SEEDS)
+@once
+def test_a_port_that_is_not_set(submission: Submission, seed: int) -> None:
+    """Where only MASTER_PORT is missing, it gets a value that lets the ranks meet, and MASTER_ADDR stays."""
+    numbers = secrets(seed, 2)
+    world = r.run(
+        submission.ddp_setup, r.RANK, r.WORLD_SIZE, group=False, env={"MASTER_PORT": None},
+        look=r.call(d.set_up, r.each(*numbers), *ADDRESS),
+    )  # fmt: skip
+    for rank, (facts, (address, port)) in enumerate(world.looks):
+        assert_equal(facts, joined(rank, numbers), what=f"the group of rank {rank}")
+        assert_that(bool(port), f"MASTER_PORT is not set on rank {rank}")
+        assert_equal(address, "127.0.0.1", what=f"MASTER_ADDR on rank {rank}")
 
 
 @exercise("ddp.ddp_setup")
-@pytest.mark.parametrize("unset", [ADDRESS, ("MASTER_PORT",)], ids=["both", "port"])
-def test_an_address_that_is_not_set(submission: Submission, unset: tuple[str, ...]) -> None:
-    """Where MASTER_ADDR or MASTER_PORT is not set, it gets a value that lets the ranks meet."""
-    env = dict.fromkeys(unset)
-    look = r.call(d.address_is_set)
-    world = r.run(submission.ddp_setup, r.RANK, r.WORLD_SIZE, group=False, env=env, look=look)
-    assert_equal(world.looks, [(True, True)] * 2, what="whether MASTER_ADDR and MASTER_PORT are set")
-
-
-@exercise("ddp.ddp_setup")
-@pytest.mark.parametrize("local", ["1", None], ids=["local_rank", "no_local_rank"])
-def test_picks_the_gpu(submission: Submission, local: str | None) -> None:
+@pytest.mark.parametrize(("local", "size"), [("1", 2), (None, 3)], ids=["local_rank", "no_local_rank"])
+def test_picks_the_gpu(submission: Submission, local: str | None, size: int) -> None:
     """With CUDA (two GPUs, simulated) it picks the device by LOCAL_RANK, else by rank modulo 2, and NCCL as the
     backend."""
     world = r.run(
-        submission.ddp_setup, r.RANK, r.WORLD_SIZE, world_size=3, group=False,
+        submission.ddp_setup, r.RANK, r.WORLD_SIZE, world_size=size, group=False,
         env={"LOCAL_RANK": local}, before=r.call(d.pretend_gpus, 2), look=r.call(d.pretended),
     )  # fmt: skip
-    devices = [1, 1, 1] if local else [0, 1, 0]
+    devices = [1, 1] if local else [0, 1, 0]
     assert_equal([look["device"] for look in world.looks], devices, what="the current CUDA device of each rank")
-    assert_equal([look["backend"] for look in world.looks], ["nccl"] * 3, what="the backend of each rank")
+    assert_equal([look["backend"] for look in world.looks], ["nccl"] * size, what="the backend of each rank")
+
+
+@exercise("ddp.ddp_setup")
+def test_on_windows(submission: Submission) -> None:
+    """On Windows (simulated, with a GPU) the backend is gloo, and USE_LIBUV is set to 0 where it is not set."""
+    libuv = r.each(None, "1")
+    world = r.run(
+        submission.ddp_setup, r.RANK, r.WORLD_SIZE, group=False, env={"USE_LIBUV": None},
+        before=r.call(d.pretend_windows, 1, libuv), look=r.call(d.pretended),
+    )  # fmt: skip
+    assert_equal([look["backend"] for look in world.looks], ["gloo", "gloo"], what="the backend of each rank")
+    assert_equal(world.looks[0]["libuv"], "0", what="USE_LIBUV on rank 0, where it was not set")
+    assert_equal(world.looks[1]["libuv"], "1", what="USE_LIBUV on rank 1, where it was set to 1")
 
 
 # ---------------------------------------------------------------- ddp_cleanup
 
 
 @exercise("ddp.ddp_cleanup")
-def test_leaves_the_group(submission: Submission) -> None:
-    """Afterwards there is no process group, on any rank."""
-    world = r.run(submission.ddp_cleanup, look=r.call(probes.has_group))
-    assert_equal(world.looks, [False, False], what="whether a group is left")
+@given(seed=SEEDS)
+@once
+def test_leaves_the_group(submission: Submission, seed: int) -> None:
+    """Afterwards no rank is in a process group: all can join a new one, and communicate in it."""
+    numbers = secrets(seed, 2)
+    world = r.run(submission.ddp_cleanup, look=r.call(d.joins_again, r.each(*numbers)))
+    for rank, found in enumerate(world.looks):
+        assert_that(found == sum(numbers), f"rank {rank} {found if type(found) is str else 'cannot communicate'}")
 
 
 @exercise("ddp.ddp_cleanup")
-def test_no_group_no_harm(submission: Submission) -> None:
-    """It does nothing where there is no group."""
-    world = r.run(submission.ddp_cleanup, world_size=1, group=False, look=r.call(probes.has_group))
-    assert_equal(world.looks, [False], what="whether a group is left")
-
-
-@exercise("ddp.ddp_cleanup")
-def test_twice(submission: Submission) -> None:
-    """A second call does nothing and raises no error."""
-    world = r.run(submission.ddp_cleanup, look=r.call(d.again, submission.ddp_cleanup))
-    assert_equal(world.looks, [False, False], what="whether a group is left")
+@pytest.mark.parametrize("group", [True, False], ids=["twice", "none"])
+def test_no_group_no_harm(submission: Submission, group: bool) -> None:
+    """Where there is no group, or no more, it does nothing and raises no error."""
+    look = r.call(d.again, submission.ddp_cleanup, 7)
+    world = r.run(submission.ddp_cleanup, world_size=1, group=group, look=look)
+    assert_that(world.looks == [7], f"the process {world.looks[0]}")
 
 
 # ---------------------------------------------------------------- sharded_loader
 
 
-def shares(submission: Submission, count: int, batch: int, size: int, epochs: list[int]) -> list[list[list[list[int]]]]:
-    """Per rank, per epoch, per batch: the rows."""
-    rows = r.call(d.rows, count)
-    world = r.run(
-        submission.sharded_loader, rows, batch, r.RANK, r.WORLD_SIZE, 5, world_size=size,
-        look=r.call(d.dealt, r.RESULT, epochs),
-    )  # fmt: skip
-    return world.looks
+def batches_of(submission: Submission, loader: object, epoch: int) -> list[list[int]]:
+    """The row numbers of each batch of a loader of `kit.distributed.rows`, in an epoch."""
+    loader.sampler.set_epoch(epoch)  # type: ignore[attr-defined]
+    return [d.numbers(features) for features, _ in loader]  # type: ignore[attr-defined]
 
 
-def flat(batches: list[list[int]]) -> list[int]:
-    """All rows of some batches."""
-    return [row for batch in batches for row in batch]
+def shares(submission: Submission, count: int, batch: int, size: int, seed: int, epoch: int) -> list[list[list[int]]]:
+    """Per rank and batch: the rows."""
+    rows = submission.there(d.rows, count)
+    loaders = [submission.sharded_loader(rows, batch, rank, size, seed) for rank in range(size)]
+    return [batches_of(submission, loader, epoch) for loader in loaders]
 
 
 @exercise("ddp.sharded_loader")
-@pytest.mark.parametrize(("count", "batch", "size"), [(16, 4, 2), (13, 3, 2), (23, 4, 3)])
-def test_disjoint_and_equal_shares(submission: Submission, count: int, batch: int, size: int) -> None:
-    """No row goes to two ranks, all ranks get equally many rows and batches; only a remainder is dropped."""
-    found = [look[0] for look in shares(submission, count, batch, size, [0])]
+@given(
+    count=st.integers(5, 23), batch=st.integers(1, 5), size=st.integers(1, 4), seed=st.integers(0, 999),
+    epoch=st.integers(0, 9),
+)  # fmt: skip
+@settings(max_examples=12)
+def test_disjoint_and_equal_shares(
+    submission: Submission, count: int, batch: int, size: int, seed: int, epoch: int
+) -> None:
+    """No row goes to two ranks, all ranks get equally many, in batches of that size (the last may be shorter); only
+    what world_size does not divide is dropped."""
+    found = shares(submission, count, batch, size, seed, epoch)
     rows = [row for batches in found for row in flat(batches)]
-    assert_that(len(set(rows)) == len(rows), "some rows go to more than one rank")
-    assert_equal([len(batches) for batches in found], [len(found[0])] * size, what="batches per rank")
-    most, share = count // size, len(flat(found[0]))
-    assert_equal([len(flat(batches)) for batches in found], [share] * size, what="rows per rank")
-    assert_that(
-        most - most % batch <= share <= most,
-        f"each rank gets {share} of {counted(count, 'row')}, with {counted(size, 'rank')}",
-    )
-    sizes = [len(rows) for batches in found for rows in batches[:-1]]
-    assert_equal(sizes, [batch] * len(sizes), what="rows per batch, but for each rank's last")
+    assert_that(set(rows) <= set(range(count)), "some rows are not of this dataset")
+    assert_that(len(set(rows)) == len(rows), "some rows come twice")
+    share = count // size
+    for rank, batches in enumerate(found):
+        text = f"rank {rank} gets {len(flat(batches))} of {counted(count, 'row')}, with {counted(size, 'rank')}"
+        assert_that(len(flat(batches)) == share, f"{text}; it should be {share}")
+        sizes = [batch] * (share // batch) + [share % batch] * (share % batch > 0)
+        assert_equal([len(rows) for rows in batches], sizes, what=f"rows per batch of rank {rank}")
 
 
 @exercise("ddp.sharded_loader")
-def test_shuffles_anew(submission: Submission) -> None:
-    """set_epoch gives another shuffle for each epoch, and the same shuffle again for the same epoch."""
-    for epochs in shares(submission, 40, 5, 2, [0, 1, 0]):
-        first, second, third = map(flat, epochs)
+@given(seed=SEEDS)
+@settings(max_examples=2)
+def test_shuffles_anew(submission: Submission, seed: int) -> None:
+    """set_epoch gives another shuffle for each epoch, of rows among ranks too, and the same again for the same epoch
+    and seed."""
+    rows = submission.there(d.rows, 40)
+    shared = []
+    for rank in range(2):
+        loader = submission.sharded_loader(rows, 5, rank, 2, seed)
+        first, second, third = (flat(batches_of(submission, loader, epoch)) for epoch in (0, 1, 0))
         assert_that(first != second, "the order is the same in epochs 0 and 1")
         assert_equal(third, first, what="epoch 0 again")
         assert_that(first != sorted(first), "the rows are not shuffled")
+        submission.there(probes.draw_from_global)
+        other = submission.sharded_loader(rows, 5, rank, 2, seed)
+        assert_equal(flat(batches_of(submission, other, 1)), second, what="epoch 1 of another loader with this seed")
+        shared.append(set(first) == set(second))
+    assert_that(not all(shared), "each rank gets the same rows in every epoch")
 
 
 @exercise("ddp.sharded_loader")
-def test_seed_decides(submission: Submission) -> None:
+@given(seed=SEEDS)
+@settings(max_examples=2)
+def test_seed_decides(submission: Submission, seed: int) -> None:
     """Another seed gives another shuffle."""
-    rows = r.call(d.rows, 40)
-    look = r.call(d.dealt, r.RESULT, [0])
-    one, other = (
-        r.run(submission.sharded_loader, rows, 5, r.RANK, r.WORLD_SIZE, seed, look=look).looks for seed in (1, 2)
-    )
-    assert_that(one[0] != other[0], "seeds 1 and 2 give the same shuffle")
+    one, other = (shares(submission, 40, 5, 2, chosen, 0) for chosen in (seed, seed + 17))
+    assert_that(one[0] != other[0], "two seeds give the same shuffle")
 
 
 # ---------------------------------------------------------------- average_gradients
 
 
+def averaged(submission: Submission, kind: str, seeds: list[int]) -> None:
+    """Compares the gradients afterwards with the mean over the ranks, and the weights with those before."""
+    model = r.call(d.with_grads, kind, r.each(*seeds))
+    look = r.call(probes.model_grads, r.argument(0))
+    world = r.run(submission.average_gradients, model, world_size=len(seeds), look=look)
+    grads = [probes.model_grads(d.with_grads(kind, seed)) for seed in seeds]
+    mean = {
+        name: None if grad is None else torch.stack([one[name] for one in grads]).mean(0)  # type: ignore[misc]
+        for name, grad in grads[0].items()
+    }
+    assert_close(world.looks, [mean] * len(seeds), what=".grad, rank by rank")
+
+
 @exercise("ddp.average_gradients")
-@pytest.mark.parametrize(("kind", "size"), [("mlp", 2), ("tied", 2), ("mlp", 3)])
-def test_the_mean_over_ranks(submission: Submission, kind: str, size: int) -> None:
+@pytest.mark.parametrize(("kind", "size"), [("mlp", 2), ("tied", 3)])
+@given(seed=SEEDS)
+@once
+def test_the_mean_over_ranks(submission: Submission, kind: str, size: int, seed: int) -> None:
     """Each gradient becomes the mean of that gradient over all ranks, on every rank, with two ranks and with three."""
-    model = r.call(d.with_grads, kind, r.RANK)
-    world = r.run(submission.average_gradients, model, world_size=size, look=r.call(probes.model_grads, r.argument(0)))
-    grads = [probes.model_grads(d.with_grads(kind, rank)) for rank in range(size)]
-    mean = {name: torch.stack([grad[name] for grad in grads]).mean(0) for name in grads[0]}  # type: ignore[misc]
-    assert_close(world.looks, [mean] * size, what=".grad, rank by rank")
+    averaged(submission, kind, secrets(seed, size))
 
 
 @exercise("ddp.average_gradients")
-def test_without_a_gradient(submission: Submission) -> None:
+@given(seed=SEEDS)
+@once
+def test_without_a_gradient(submission: Submission, seed: int) -> None:
     """A parameter that has no gradient on any rank is skipped, and still has none."""
-    model = r.call(d.with_grads, "frozen", r.RANK)
-    world = r.run(submission.average_gradients, model, look=r.call(probes.model_grads, r.argument(0)))
-    grads = [probes.model_grads(d.with_grads("frozen", rank)) for rank in range(2)]
-    mean = {name: None if g is None else (g + grads[1][name]) / 2 for name, g in grads[0].items()}  # type: ignore[operator]
-    assert_close(world.looks, [mean] * 2, what=".grad, rank by rank")
+    averaged(submission, "frozen", secrets(seed, 2))
 
 
 # ---------------------------------------------------------------- wrap
 
 
 @exercise("ddp.wrap")
-def test_averages_on_backward(submission: Submission) -> None:
-    """The result is a DDP module: after backward each gradient is the mean over the ranks."""
-    look = r.call(d.step_grads, r.RESULT, 6, r.RANK)
-    world = r.run(submission.wrap, r.call(recipes.model, "mlp", 1), torch.device("cpu"), look=look)
-    grads = [d.step_grads(recipes.model("mlp", 1), 6, rank) for rank in range(2)]
+@given(seed=SEEDS)
+@once
+def test_averages_on_backward(submission: Submission, seed: int) -> None:
+    """The result is a DDP module of the same model, without device_ids on the CPU: after backward each gradient is the
+    mean over the ranks."""
+    kind_seed, *seeds = secrets(seed, 3)
+    look = r.call(d.step_grads, r.RESULT, 6, r.each(*seeds))
+    model = r.call(recipes.model, "mlp", kind_seed)
+    world = r.run(submission.wrap, model, torch.device("cpu"), look=look)
+    grads = [d.step_grads(recipes.model("mlp", kind_seed), 6, one) for one in seeds]
     mean = {f"module.{name}": (grad + grads[1][name]) / 2 for name, grad in grads[0].items()}  # type: ignore[operator]
     assert_close(world.looks, [mean] * 2, what="gradients, rank by rank")
 
 
 @exercise("ddp.wrap")
-@pytest.mark.parametrize("device", ["cpu", "cuda"])
-def test_moved_before_it_is_wrapped(submission: Submission, device: str) -> None:
-    """The model is moved first and then wrapped; device_ids=[that device] on CUDA (simulated), and None on the CPU."""
-    cuda = device == "cuda"
-    where = r.each(torch.device("cuda", 1), torch.device("cuda", 0)) if cuda else torch.device("cpu")
+def test_moved_before_it_is_wrapped(submission: Submission) -> None:
+    """On CUDA (simulated) the model is moved first and then wrapped, with device_ids=[that device]."""
     world = r.run(
-        submission.wrap, r.call(d.movable, "mlp"), where, env={"LOCAL_RANK": None},
-        before=r.call(d.pretend_gpus, 2) if cuda else None, look=r.call(d.wrap_facts, r.RESULT, r.argument(0)),
+        submission.wrap, r.call(d.movable, "mlp"), r.each(torch.device("cuda", 1), torch.device("cuda", 0)),
+        env={"LOCAL_RANK": None}, before=r.call(d.pretend_gpus, 2),
+        look=r.call(d.wrap_facts, r.RESULT, r.argument(0)),
     )  # fmt: skip
     for rank, seen in enumerate(world.looks):
         assert_equal(seen["kind"], "DistributedDataParallel", what="the result")
         assert_that(not seen["moved_inside"], "the model was moved after it was wrapped in DDP")
-        assert_equal(seen["device_ids"], [1 - rank] if cuda else [], what=f"device_ids on rank {rank}")
-        if cuda:
-            assert_equal(seen["moved_to"], f"cuda:{1 - rank}", what=f"where the model of rank {rank} was moved")
+        assert_equal(seen["device_ids"], [1 - rank], what=f"device_ids on rank {rank}")
+        assert_equal(seen["moved_to"], f"cuda:{1 - rank}", what=f"where the model of rank {rank} was moved")
 
 
 # ---------------------------------------------------------------- train
 
 
 def trained(
-    submission: Submission, count: int, batch: int, size: int = 2, epochs: int = 2, lr: float = 0.5
+    submission: Submission, count: int, batch: int, seeds: list[int], epochs: int = 2, lr: float = 0.5, shuffle: int = 0
 ) -> tuple[list[dict[str, Tensor]], list[list[list[int]]]]:
-    """Per rank: the returned state_dict, and the rows of each batch that the model was trained on."""
+    """Per rank: the returned state_dict, and the rows of each batch that the model was trained on.
+
+    Args:
+        seeds: the seed of the data, then that of each rank's model.
+        shuffle: the seed that `train` is given.
+    """
+    data, *models = seeds
     world = r.run(
-        submission.train, r.RANK, r.WORLD_SIZE, r.call(d.watched, "mlp", r.RANK), r.call(d.rows, count), epochs, lr,
-        batch, world_size=size, look=r.call(d.trained),
+        submission.train, r.RANK, r.WORLD_SIZE, r.call(d.watched, "mlp", r.each(*models)),
+        r.call(d.rows, count, data), epochs, lr, batch, world_size=len(models), options={"seed": shuffle},
+        look=r.call(d.trained, r.each(*models)),
     )  # fmt: skip
     for look in world.looks:
-        assert_that(look["group"], "the process group is gone: train must leave it as it was")
+        assert_that(look["group"] == sum(models), "the process group is gone: train must leave it as it was")
     return world.results, [look["batches"] for look in world.looks]
 
 
-def one_process(count: int, batches: list[list[int]], lr: float) -> dict[str, Tensor]:
-    """The weights after SGD steps over these rows, from those that rank 0 begins with."""
-    model, data = d.watched("mlp", 0), d.rows(count)
+def after_steps(model: nn.Module, steps: list[tuple[Tensor, Tensor]], lr: float) -> dict[str, Tensor]:
+    """The weights of one process after SGD steps over these batches."""
     optimizer = torch.optim.SGD(model.parameters(), lr=lr)
-    for rows in batches:
-        features, labels = data[rows]
+    for features, labels in steps:
         optimizer.zero_grad()
         torch.autograd.backward(nn.functional.cross_entropy(model(features), labels))
         optimizer.step()
@@ -269,40 +379,77 @@ def one_process(count: int, batches: list[list[int]], lr: float) -> dict[str, Te
 
 
 @exercise("ddp.train")
-@pytest.mark.parametrize(("batch", "size"), [(4, 2), (2, 3)])
-def test_equals_one_process(submission: Submission, batch: int, size: int) -> None:
-    """The weights are those of one process that trains on the joined batches of all ranks, step by step."""
-    count = 4 * batch * size
-    states, batches = trained(submission, count, batch, size)
-    assert_that(len({len(one) for one in batches}) == 1, "the ranks did not make the same number of steps")
+@pytest.mark.parametrize("size", [2, 3])
+@given(seed=SEEDS)
+@once
+def test_full_batches(submission: Submission, size: int, seed: int) -> None:
+    """With all rows in every step, the weights on every rank are those of one process that takes the same steps; they
+    start as those of rank 0, and have the plain model's names."""
+    data, *models = secrets(seed, 1 + size)
+    world = r.run(
+        submission.train, r.RANK, r.WORLD_SIZE, r.call(d.nested, "mlp", r.each(*models)),
+        r.call(d.points, 4 * size, data), 3, 0.3, 4, world_size=size,
+    )  # fmt: skip
+    features, labels = d.points(4 * size, data).tensors
+    expected = after_steps(d.nested("mlp", models[0]), [(features, labels)] * 3, 0.3)
+    for rank, state in enumerate(world.results):
+        assert_that(type(state) is dict, f"rank {rank} returned {type(state).__name__}, not a state_dict")
+        assert_equal(sorted(state), sorted(expected), what=f"the names on rank {rank}")
+        assert_close(state, expected, rtol=1e-3, atol=1e-4, what=f"the weights of rank {rank}")
+
+
+@exercise("ddp.train")
+@given(seed=SEEDS)
+@once
+def test_equals_one_process(submission: Submission, seed: int) -> None:
+    """Step by step it trains on batch_size rows of each rank: the weights are those of one process that trains on the
+    ranks' batches joined together, and each epoch takes every row once."""
+    count, batch, lr = 24, 3, 0.5
+    seeds = secrets(seed, 3)
+    states, batches = trained(submission, count, batch, seeds)
+    steps = count // (2 * batch)
+    for rank, own in enumerate(batches):
+        assert_equal([len(rows) for rows in own], [batch] * (2 * steps), what=f"rows in each step on rank {rank}")
     joint = [flat(list(step)) for step in zip(*batches, strict=True)]
-    for epoch in (joint[: len(joint) // 2], joint[len(joint) // 2 :]):
+    for epoch in (joint[:steps], joint[steps:]):
         assert_equal(sorted(flat(epoch)), list(range(count)), what="the rows that all ranks together took in an epoch")
-    expected = one_process(count, joint, 0.5)
+    rows = d.rows(count, seeds[0])
+    expected = after_steps(d.watched("mlp", seeds[1]), [rows[step] for step in joint], lr)
     assert_close(states[0], expected, rtol=1e-3, atol=1e-4, what="the weights of rank 0")
 
 
 @exercise("ddp.train")
-def test_all_ranks_alike(submission: Submission) -> None:
-    """All ranks return the same weights, also with a remainder, as CPU tensors with the plain model's names."""
-    states, _ = trained(submission, 19, 4)
+@given(seed=SEEDS)
+@once
+def test_all_ranks_alike(submission: Submission, seed: int) -> None:
+    """All ranks return the same weights, also with a remainder, as CPU tensors."""
+    states, _ = trained(submission, 19, 4, secrets(seed, 3))
     assert_equal(sorted(states[0]), sorted(probes.state(d.watched("mlp"))), what="the names")
+    for name, value in states[0].items():
+        assert_that(isinstance(value, Tensor) and value.device.type == "cpu", f"{name} is not a CPU tensor")
     assert_close(states[1], states[0], what="the weights of rank 1, compared with those of rank 0")
 
 
 @exercise("ddp.train")
-def test_a_new_shuffle_each_epoch(submission: Submission) -> None:
-    """The second epoch goes over the rows in another order than the first."""
-    _, batches = trained(submission, 32, 4)
-    half = len(batches[0]) // 2
-    assert_that(batches[0][:half] != batches[0][half:], "both epochs take the same batches in the same order")
+@given(seed=SEEDS)
+@once
+def test_a_new_shuffle_each_epoch(submission: Submission, seed: int) -> None:
+    """The second epoch goes over the rows in another order than the first; another seed gives other shuffles."""
+    seeds = secrets(seed, 3)
+    (_, one), (_, other) = (trained(submission, 32, 4, seeds, shuffle=chosen) for chosen in (seed, seed + 17))
+    half = len(one[0]) // 2
+    assert_that(one[0][:half] != one[0][half:], "both epochs take the same batches in the same order")
+    assert_that(one[0] != other[0], "two seeds give the same shuffles")
 
 
 @exercise("ddp.train")
-def test_rank_0_counts(submission: Submission) -> None:
+@given(seed=SEEDS)
+@once
+def test_rank_0_counts(submission: Submission, seed: int) -> None:
     """If the models have different weights at the start, all ranks start with those of rank 0."""
-    states, _ = trained(submission, 16, 4, epochs=1, lr=0.0)
-    start = probes.state(d.watched("mlp", 0))
+    seeds = secrets(seed, 3)
+    states, _ = trained(submission, 16, 4, seeds, epochs=1, lr=0.0)
+    start = probes.state(d.watched("mlp", seeds[1]))
     assert_close(states, [start] * 2, what="the weights after steps with lr = 0, rank by rank")
 
 
@@ -311,66 +458,143 @@ def test_rank_0_counts(submission: Submission) -> None:
 
 @exercise("ddp.global_accuracy")
 @pytest.mark.parametrize(
-    ("counts", "right"),
-    [((8, 8), (0, 1, 2, 8, 9)), ((9, 2), (0, 9, 10)), ((3, 0), (1,)), ((1, 4, 7), (0, 1, 5, 6, 11))],
-    ids=["equal", "unequal", "none_on_one", "three"],
+    "counts", [(8, 8), (11, 2), (7, 0), (1, 4, 8)], ids=["equal", "unequal", "none_on_one", "three"]
 )
-def test_right_rows_over_all_rows(submission: Submission, counts: tuple[int, ...], right: tuple[int, ...]) -> None:
+@given(seed=SEEDS)
+@once
+def test_right_rows_over_all_rows(submission: Submission, counts: tuple[int, ...], seed: int) -> None:
     """The result is the same float on every rank: the right rows of all ranks divided by the rows of all ranks."""
-    starts = [sum(counts[:rank]) for rank in range(len(counts))]
-    loaders = [r.call(d.loader, n, 3, rank, start) for rank, (n, start) in enumerate(zip(counts, starts, strict=True))]
-    labels = [int(y) for rank, n in enumerate(counts) for y in recipes.labels(n, recipes.CLASSES, rank + 1)]
-    model = r.call(d.scorer, labels, list(right))
+    kind, *seeds = uneven(seed, counts)
+    loaders = [r.call(d.loader, count, 3, own) for count, own in zip(counts, seeds, strict=True)]
+    model = r.call(recipes.model, "mlp", kind)
     world = r.run(submission.global_accuracy, model, r.each(*loaders), world_size=len(counts))
-    assert_close(world.results, [len(right) / sum(counts)] * len(counts), what="the accuracy, rank by rank")
+    right = sum(int(hits(kind, count, own).sum()) for count, own in zip(counts, seeds, strict=True))
+    assert_close(world.results, [right / sum(counts)] * len(counts), what="the accuracy, rank by rank")
+
+
+def hits(kind: int, count: int, seed: int) -> Tensor:
+    """Which rows of a rank's `kit.distributed.points` the model gets right."""
+    features, labels = d.points(count, seed).tensors
+    right: Tensor = recipes.model("mlp", kind)(features).argmax(dim=1) == labels
+    return right.double()
+
+
+def uneven(seed: int, counts: tuple[int, ...]) -> list[int]:
+    """The seeds of a model and of each rank's rows, by which ranks and batches differ in what they get right."""
+    for turn in range(1000):
+        kind, *seeds = secrets(seed + 1_000_003 * turn, 1 + len(counts))
+        found = [hits(kind, count, own) for count, own in zip(counts, seeds, strict=True)]
+        accuracy = float(torch.cat(found).mean())
+        batches = [part.mean() for one in found if len(one) for part in torch.split(one, 3)]
+        others = [float(one.mean()) for one in found if 0 < len(one) < sum(counts)]
+        others.append(float(torch.stack(batches).mean()))
+        if 0 < accuracy < 1 and all(abs(other - accuracy) > 0.01 for other in others):
+            break
+    return [kind, *seeds]
 
 
 # ---------------------------------------------------------------- save_on_rank0
 
 
+def plain_state(seed: int) -> dict[str, Tensor]:
+    """The names and weights of the plain model that is saved."""
+    return probes.state(d.nested("mlp", seed))
+
+
 @exercise("ddp.save_on_rank0")
 @pytest.mark.parametrize("inside", [True, False], ids=["ddp", "plain"])
-def test_there_when_it_returns(submission: Submission, inside: bool) -> None:
-    """When it returns, on any rank, the file exists and has rank 0's weights with the plain model's names."""
-    model = r.call(d.late_to_save, "mlp", 3)
+@given(seed=SEEDS)
+@once
+def test_there_when_it_returns(submission: Submission, inside: bool, seed: int) -> None:
+    """When it returns, on any rank, the file exists and is complete. (In this check rank 0 takes its time to write.)"""
+    (number,) = secrets(seed, 1)
+    model = r.call(d.held_when_saved, "mlp", number)
     model = r.call(d.in_ddp, model) if inside else model
-    world = r.run(submission.save_on_rank0, model, "weights.pt", look=r.call(d.saved, "weights.pt"))
-    for rank, found in enumerate(world.looks):
-        assert_that(found is not None, f"rank {rank} returned before the file was there")
-    expected = {f"net.{name}": value for name, value in probes.state(recipes.model("mlp", 3)).items()}
-    assert_close(world.looks, [expected] * 2, what="what is in the file, seen from each rank")
+    path = "weights.pt" if inside else r.call(d.as_path, "weights.pt")
+    world = r.run(
+        submission.save_on_rank0, model, path, held=0, look_outside=r.call(d.saved, r.in_folder("weights.pt"))
+    )
+    assert_that(not world.early, "rank 1 returned before rank 0 had written the file")
+    assert_that(world.outside is not None, "no file at `path` when all ranks have returned")
+    assert_close(world.outside, plain_state(number), what="what is in the file")
 
 
 @exercise("ddp.save_on_rank0")
-def test_one_writer(submission: Submission) -> None:
-    """Only rank 0 writes. (In this check the other rank cannot write to any file: if it tries, it gets an error.)"""
-    model = r.call(d.in_ddp, r.call(recipes.model, "mlp", 3))
-    world = r.run(submission.save_on_rank0, model, "weights.pt", read_only=[1], look=r.call(d.saved, "weights.pt"))
-    assert_close(world.looks[0], probes.state(recipes.model("mlp", 3)), what="what is in the file")
+@pytest.mark.parametrize("inside", [True, False], ids=["ddp", "plain"])
+@given(seed=SEEDS)
+@once
+def test_one_writer(submission: Submission, inside: bool, seed: int) -> None:
+    """Only rank 0 writes, even if each rank is on a machine of its own. (In this check the ranks have different
+    weights, and rank 1 takes its time: if it writes, its weights are in the file.)"""
+    numbers = secrets(seed, 2)
+    model = r.call(d.held_when_saved, "mlp", r.each(*numbers))
+    model = r.call(d.in_ddp, model) if inside else model
+    world = r.run(
+        submission.save_on_rank0, model, "weights.pt", held=1,
+        env={"LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1", "GROUP_RANK": "{rank}"},
+        look_outside=r.call(d.saved, r.in_folder("weights.pt")),
+    )  # fmt: skip
+    assert_that(world.outside is not None, "no file at `path` when all ranks have returned")
+    assert_close(world.outside, plain_state(numbers[0]), what="what is in the file")
 
 
 # ---------------------------------------------------------------- main
 
 
+def final_loss(seed: int) -> float:
+    """The loss that `main` must print: one process, all rows in each step."""
+    generator = torch.Generator().manual_seed(seed)
+    features = torch.randn(64, 2, generator=generator)
+    labels = (features.sum(dim=1) + torch.randn(64, generator=generator) > 0).long()
+    generator = torch.Generator().manual_seed(seed + 1)
+    weight, bias = torch.randn(2, 2, generator=generator), torch.randn(2, generator=generator)
+    model = nn.Linear(2, 2)
+    model.load_state_dict({"weight": weight, "bias": bias})
+    after_steps(model, [(features, labels)] * 12, 0.5)
+    return float(nn.functional.cross_entropy(model(features), labels).detach())
+
+
+def assert_printed(lines: list[int], numbers: list[list[float]], seed: int | None) -> None:
+    """One line on rank 0, with the loss; nothing on other ranks."""
+    assert_equal(lines, [1, *[0] * (len(lines) - 1)], what="lines printed, rank by rank")
+    assert_equal(len(numbers[0]), 1, what="numbers with 4 decimals in the line")
+    what = f"the loss that was printed, with SEED={seed}" if seed is not None else "the loss, without SEED"
+    assert_close(numbers[0][0], final_loss(seed or 0), rtol=0, atol=1.5e-4, what=what)
+
+
 @exercise("ddp.main")
-@pytest.mark.parametrize("size", [2, 1], ids=["two_ranks", "alone"])
-def test_one_line_and_no_group_left(submission: Submission, size: int) -> None:
-    """On two ranks, or alone, rank 0 prints one line, other ranks print none, and no process group is left at the
-    end."""
-    env = r.ALONE if size == 1 else None
+@given(seed=SEEDS)
+@once
+def test_two_ranks(submission: Submission, seed: int) -> None:
+    """On two ranks, rank 0 prints one line with the final loss, made from SEED, the other rank prints none, and no
+    process group is left at the end."""
+    numbers = secrets(seed, 2)
     world = r.run(
-        submission.main, world_size=size, group=False, env=env, lines=True, may_exit=True, look=r.call(probes.has_group)
-    )
-    assert_equal(world.lines, [1, 0][:size], what="lines printed, rank by rank")
-    assert_equal(world.looks, [False] * size, what="whether a group is left, rank by rank")
+        submission.main, group=False, env={"SEED": str(seed)}, lines=True, may_exit=True,
+        look=r.call(d.joins_again, r.each(*numbers)),
+    )  # fmt: skip
+    assert_printed(world.lines, world.numbers, seed)
+    for rank, found in enumerate(world.looks):
+        assert_that(found == sum(numbers), f"rank {rank} {found if type(found) is str else 'cannot communicate'}")
+
+
+@exercise("ddp.main")
+@given(seed=SEEDS)
+@once
+def test_alone(submission: Submission, seed: int) -> None:
+    """Alone, where the environment has none of torchrun's variables, it prints the same kind of line."""
+    world = r.run(
+        submission.main, world_size=1, group=False, env={**r.ALONE, "SEED": str(seed)}, lines=True, may_exit=True,
+        look=r.call(d.joins_again, 7),
+    )  # fmt: skip
+    assert_printed(world.lines, world.numbers, seed)
+    assert_that(world.looks == [7], f"the process {world.looks[0]}")
 
 
 @exercise("ddp.main")
 def test_under_torchrun(submission: Submission) -> None:
-    """`torchrun --standalone --nproc-per-node=2 ddp.py` prints one line, on rank 0, and ends with exit code 0."""
-    for size, env in ((2, None), (1, r.ALONE)):
-        world = r.run(submission.main, world_size=size, group=False, env=env, lines=True, may_exit=True)
-        assert_equal(world.lines, [1, 0][:size], what="lines printed, rank by rank")
+    """`torchrun --standalone --nproc-per-node=2 ddp.py` prints the line, on rank 0, and ends with exit code 0; where
+    SEED is not set, the seed is 0."""
     script = r.torchrun(submission.main, "ddp.py")
     assert_equal(script.exit_code, 0, what="the exit code")
-    assert_equal(script.lines, [1, 0], what="lines printed, rank by rank")
+    assert_printed(script.lines, script.numbers, None)

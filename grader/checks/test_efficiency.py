@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from grader.testkit import (
@@ -33,35 +33,39 @@ from kit import checklist
 
 CPU = torch.device("cpu")
 
+SEEDS = st.integers(0, 1 << 16)
+
 # ---------------------------------------------------------------- amp_step
 
 
-def amp(submission: Submission, steps: int, *, stale: bool = True, bad: int = -1, **scaling: Any) -> None:
+def amp(submission: Submission, seed: int, steps: int, *, stale: bool = True, bad: int = -1, **scaling: Any) -> None:
     """Steps over there and here: the same losses, weights, and scaler afterwards.
 
     Args:
         bad: the step whose input is not finite, so that the scaler must leave it out.
     """
-    model, made = submission.there(checklist.amp_model, 1), checklist.amp_model(1)
+    model, made = submission.there(checklist.amp_model, seed), checklist.amp_model(seed)
     if stale:
-        model = submission.there(recipes.with_stale_grads, model, 5)
+        model = submission.there(recipes.with_stale_grads, model, seed)
     optimizer, reference = (
         submission.there(recipes.optimizer, model, momentum=0.5),
         recipes.optimizer(made, momentum=0.5),
     )
     scaler, scaler_here = submission.there(checklist.scaler, **scaling), checklist.scaler(**scaling)
-    for step, (x, y) in enumerate(recipes.batches([6] * steps, seed=3)):
-        if step == bad:
-            x = x * math.inf
-        found = submission.amp_step(model, x, y, optimizer, scaler, "cpu")
+    found, expected = [], []
+    for step, (x, y) in enumerate(recipes.batches([6] * steps, seed=seed)):
+        x = x * (math.inf if step == bad else 3)
+        found.append(submission.amp_step(model, x, y, optimizer, scaler, "cpu"))
         reference.zero_grad()
         with torch.autocast("cpu"):
             loss = F.cross_entropy(made(x), y)
         scaler_here.scale(loss).backward()
         scaler_here.step(reference)
         scaler_here.update()
-        assert_close(found, loss.item(), rtol=1e-5, what="the loss")
-    assert_close(submission.there(probes.weights, model), probes.weights(made), rtol=1e-4, what="the parameters")
+        expected.append(loss.item())
+    weights = submission.there(probes.weights, model)
+    assert_close(found, expected, rtol=1e-5, what="the loss of each step")
+    assert_close(weights, probes.weights(made), rtol=1e-4, what="the parameters")
     assert_equal(
         submission.there(checklist.scaler_state, scaler),
         checklist.scaler_state(scaler_here),
@@ -70,34 +74,38 @@ def amp(submission: Submission, steps: int, *, stale: bool = True, bad: int = -1
 
 
 @exercise("efficiency.amp_step")
-def test_one_step(submission: Submission) -> None:
+@given(seed=SEEDS)
+@settings(max_examples=2)
+def test_one_step(submission: Submission, seed: int) -> None:
     """One step gives the same loss, weights and scaler as torch's recipe for mixed precision, compared closely
     enough to tell 16-bit results from 32-bit ones."""
-    amp(submission, 1, stale=False)
+    amp(submission, seed, 1, stale=False)
 
 
 @exercise("efficiency.amp_step")
-def test_old_gradients_do_not_matter(submission: Submission) -> None:
+@given(seed=SEEDS)
+@settings(max_examples=2)
+def test_old_gradients_do_not_matter(submission: Submission, seed: int) -> None:
     """Gradients left over from before the call make no difference."""
-    amp(submission, 1)
+    amp(submission, seed, 1)
 
 
 @exercise("efficiency.amp_step")
 def test_the_scale_grows(submission: Submission) -> None:
     """After some good steps in a row the scaler doubles its scale; the steps are the same as before."""
-    amp(submission, 5, scale=64.0, interval=2)
+    amp(submission, 1, 5, scale=64.0, interval=2)
 
 
 @exercise("efficiency.amp_step")
 def test_a_step_with_infinite_gradients_is_left_out(submission: Submission) -> None:
     """A batch whose gradients are not finite changes no weight: the scaler skips the step and halves its scale."""
-    amp(submission, 3, bad=1, interval=5)
+    amp(submission, 1, 3, bad=1, interval=5)
 
 
 @exercise("efficiency.amp_step")
 def test_a_scaler_that_is_switched_off(submission: Submission) -> None:
     """With a disabled scaler the step is the same, without scaling."""
-    amp(submission, 2, enabled=False)
+    amp(submission, 1, 2, enabled=False)
 
 
 @exercise("efficiency.amp_step")
@@ -124,14 +132,16 @@ def cuda(gpus: int) -> AbstractContextManager[object]:
 # ---------------------------------------------------------------- accumulate_step
 
 
-def accumulate(submission: Submission, kind: str, steps: list[list[int]], momentum: float = 0.0) -> None:
+def accumulate(
+    submission: Submission, recipe: tuple[Any, ...], made: nn.Module, steps: list[list[int]], seed: int, **sgd: float
+) -> None:
     """Steps of micro-batches of these sizes over there, of whole batches here: the same losses and weights."""
-    model, made = submission.there(recipes.model, kind, 2), recipes.model(kind, 2)
-    model = submission.there(recipes.with_stale_grads, model, 5)
-    optimizer, reference = submission.there(recipes.optimizer, model, momentum), recipes.optimizer(made, momentum)
+    model = submission.there(*recipe)
+    model = submission.there(recipes.with_stale_grads, model, seed)
+    optimizer, reference = submission.there(recipes.optimizer, model, **sgd), recipes.optimizer(made, **sgd)
     found, expected = [], []
     for number, sizes in enumerate(steps):
-        micro_batches = recipes.batches(sizes, seed=10 * number)
+        micro_batches = [(3 * x, y) for x, y in recipes.batches(sizes, seed=seed + 10 * number)]
         found.append(submission.accumulate_step(model, micro_batches, optimizer))
         reference.zero_grad()
         x, y = (torch.cat(parts) for parts in zip(*micro_batches, strict=True))
@@ -147,20 +157,41 @@ def accumulate(submission: Submission, kind: str, steps: list[list[int]], moment
 @pytest.mark.parametrize("sizes", [[3, 3], [4, 4, 1], [1, 7], [2, 5, 3], [6]], ids=str)
 def test_as_one_whole_batch(submission: Submission, sizes: list[int]) -> None:
     """The step and the loss are those of the whole batch, whether micro-batches are equal or not."""
-    accumulate(submission, "mlp", [sizes])
+    accumulate(submission, (recipes.model, "mlp", 2), recipes.model("mlp", 2), [sizes], 2)
 
 
 @exercise("efficiency.accumulate_step")
-def test_one_step_of_the_optimizer(submission: Submission) -> None:
+@given(sizes=st.lists(st.integers(1, 5), min_size=1, max_size=4), seed=SEEDS)
+@settings(max_examples=4)
+def test_micro_batches_of_any_sizes(submission: Submission, sizes: list[int], seed: int) -> None:
+    """The step and the loss are those of the whole batch, however many micro-batches there are."""
+    accumulate(submission, (recipes.model, "mlp", seed), recipes.model("mlp", seed), [sizes], seed, lr=0.5)
+
+
+@exercise("efficiency.accumulate_step")
+@given(seed=SEEDS)
+@settings(max_examples=2)
+def test_one_step_of_the_optimizer(submission: Submission, seed: int) -> None:
     """The optimizer makes one step per call, at the end, also over several calls with momentum."""
-    accumulate(submission, "mlp", [[2, 2, 2], [3, 1], [5]], momentum=0.9)
+    steps = [[2, 2, 2], [3, 1], [5]]
+    accumulate(submission, (recipes.model, "mlp", seed), recipes.model("mlp", seed), steps, seed, momentum=0.9)
 
 
 @exercise("efficiency.accumulate_step")
 @pytest.mark.parametrize("kind", ["tied", "frozen"])
 def test_shared_and_frozen_parameters(submission: Submission, kind: str) -> None:
     """It works with shared and with frozen weights."""
-    accumulate(submission, kind, [[3, 2], [1, 4]])
+    accumulate(submission, (recipes.model, kind, 2), recipes.model(kind, 2), [[3, 2], [1, 4]], 3)
+
+
+@exercise("efficiency.accumulate_step")
+@given(sizes=st.lists(st.integers(1, 5), min_size=2, max_size=4), seed=SEEDS)
+@settings(max_examples=3)
+def test_one_graph_at_a_time(submission: Submission, sizes: list[int], seed: int) -> None:
+    """It works where the memory holds the graph of the largest micro-batch, and no more; the model runs in the mode in
+    which it is."""
+    there, here = (checklist.model_in_memory, max(sizes), seed), checklist.model_in_memory(1000, seed)
+    accumulate(submission, there, here, [sizes, sizes[::-1]], seed)
 
 
 # ---------------------------------------------------------------- fast_loader
@@ -183,12 +214,19 @@ def test_settings_fit_the_device(submission: Submission, device: str, gpus: int,
 
 @exercise("efficiency.fast_loader")
 @pytest.mark.parametrize("batch_size", [1, 4, 6])
-def test_every_row_comes(submission: Submission, batch_size: int) -> None:
-    """The batches have the size that was passed, and contain every row of the dataset once."""
-    loader = submission.fast_loader(submission.there(recipes.numbered, 12), batch_size, CPU, 0)
-    (batches,) = submission.there(probes.epochs, loader)
-    assert_equal([len(labels) for _, labels in batches], [batch_size] * (12 // batch_size), what="sizes of batches")
-    assert_equal(sorted(int(label) for _, labels in batches for label in labels), list(range(12)), what="the rows")
+@pytest.mark.parametrize("rows", [12, 13])
+def test_every_row_comes(submission: Submission, rows: int, batch_size: int) -> None:
+    """The batches have the size that was passed, but perhaps the last one; in each epoch they contain every row of the
+    dataset once, with its own label."""
+    loader = submission.fast_loader(submission.there(recipes.numbered, rows), batch_size, CPU, 0)
+    last = [rows % batch_size] if rows % batch_size else []
+    for batches in submission.there(probes.epochs, loader, 2):
+        sizes = [len(labels) for _, labels in batches]
+        assert_equal(sizes, [batch_size] * (rows // batch_size) + last, what="sizes of batches")
+        labels = [int(label) for _, labels in batches for label in labels]
+        assert_equal(sorted(labels), list(range(rows)), what="the rows")
+        features = torch.stack([recipes.numbered(rows)[label][0] for label in labels])
+        assert_equal(torch.cat([x for x, _ in batches]), features, what="features of the rows")
 
 
 # ---------------------------------------------------------------- align_up
@@ -241,7 +279,7 @@ def test_on_and_off(submission: Submission, fixed_shapes: bool, before: bool) ->
 @exercise("efficiency.wrap_data_parallel")
 @pytest.mark.parametrize("gpus", [0, 1, 2, 4])
 def test_only_with_more_than_one_gpu(submission: Submission, gpus: int) -> None:
-    """With two GPUs or more the result is the model inside a DataParallel, else the model itself."""
+    """With two GPUs or more the result is the model inside a DataParallel over all of them, else the model itself."""
     submission.there(devices.start, gpus=gpus)
     model = submission.there(recipes.model, "mlp", 1)
     wrapped = submission.wrap_data_parallel(model)
@@ -249,6 +287,8 @@ def test_only_with_more_than_one_gpu(submission: Submission, gpus: int) -> None:
     assert_equal(
         submission.there(checklist.inner_module, model, wrapped), expected, what=f"with {counted(gpus, 'GPU')}"
     )
+    if gpus > 1:
+        assert_equal(submission.there(checklist.spread_over, wrapped), list(range(gpus)), what="the GPUs that are used")
 
 
 # ---------------------------------------------------------------- clear_grads
@@ -262,8 +302,18 @@ def test_every_gradient_is_none(submission: Submission, kind: str) -> None:
     submission.clear_grads(submission.there(checklist.grouped_sgd, model))
     names = [name for name, _ in recipes.model(kind, 1).named_parameters()]
     assert_equal(submission.there(probes.model_grads, model), dict.fromkeys(names), what=".grad by name")
-    weights = probes.weights(recipes.model(kind, 1))
-    assert_equal(submission.there(probes.weights, model), weights, what="the parameters afterwards")
+    here = recipes.model(kind, 1)
+    assert_equal(submission.there(probes.weights, model), probes.weights(here), what="the parameters afterwards")
+    assert_equal(submission.there(probes.trainable, model), probes.trainable(here), what="requires_grad afterwards")
+
+
+@exercise("efficiency.clear_grads")
+def test_gradients_of_frozen_parameters(submission: Submission) -> None:
+    """A parameter that was frozen after a backward loses its gradient too."""
+    model = submission.there(recipes.with_stale_grads, submission.there(recipes.model, "mlp", 1))
+    submission.clear_grads(submission.there(checklist.grouped_sgd, submission.there(checklist.frozen, model)))
+    names = [name for name, _ in recipes.model("mlp", 1).named_parameters()]
+    assert_equal(submission.there(probes.model_grads, model), dict.fromkeys(names), what=".grad by name")
 
 
 @exercise("efficiency.clear_grads")
@@ -293,45 +343,53 @@ def test_momentum_stays(submission: Submission) -> None:
 
 # ---------------------------------------------------------------- inference
 
+FLAGS = [{"": False}, {"1": False}, {"": False, "0": False, "2": False}, {}]
+"""Training flags by module name: the model is off, one of its modules is, some are, none is."""
 
-def in_eval_mode(kind: str, x: Tensor) -> Tensor:
+
+def in_eval_mode(kind: str, seed: int, x: Tensor) -> Tensor:
     """What the model gives in eval mode."""
     with torch.no_grad():
-        found: Tensor = recipes.model(kind, 1).eval()(x)
+        found: Tensor = recipes.model(kind, seed).eval()(x)
     return found
 
 
 @exercise("efficiency.inference")
 @pytest.mark.parametrize("kind", ["mlp", "dropout", "functional", "hooked"])
 def test_the_output_in_eval_mode(submission: Submission, kind: str) -> None:
-    """The output is the model's in eval mode, and records no graph."""
+    """The output is the model's in eval mode, with its hooks, and records no graph."""
     x = recipes.normal((5, recipes.FEATURES), 2)
-    model = submission.there(recipes.model, kind, 1)
-    found, _ = submission.there(checklist.inferred, submission.inference, model, x)
-    assert_close(found, in_eval_mode(kind, x))
+    found = submission.inference(submission.there(recipes.model, kind, 1), x)
+    assert_close(found, in_eval_mode(kind, 1, x))
     assert_that(not found.requires_grad, "the output has a graph")
 
 
 @exercise("efficiency.inference")
-@pytest.mark.parametrize("kind", ["mlp", "dropout"])
-def test_forward_in_inference_mode(submission: Submission, kind: str) -> None:
-    """The forward runs once, in inference mode, with every submodule in eval mode."""
-    model = submission.there(recipes.model, kind, 1)
-    _, seen = submission.there(checklist.inferred, submission.inference, model, recipes.normal((3, recipes.FEATURES)))
-    assert_that(len(seen) > 0, "the model was not called as model(x)")
-    assert_that(all(mode for _, mode in seen), "the forward did not run in torch.inference_mode()")
-    assert_that(not any(training for training, _ in seen), "the forward ran in training mode")
-
-
-FLAGS = [{"": False}, {"1": False}, {"": False, "0": False, "2": False}, {}]
+@given(n=st.integers(1, 5), seed=SEEDS, flags=st.sampled_from(FLAGS))
+@settings(max_examples=6)
+def test_forward_in_inference_mode(submission: Submission, n: int, seed: int, flags: dict[str, bool]) -> None:
+    """The forward runs in inference mode, with every submodule in eval mode; here the modules show it in their
+    outputs, and afterwards they give what they gave before."""
+    x = recipes.normal((n, recipes.FEATURES), seed)
+    model, here = submission.there(checklist.telling_model, seed, flags), checklist.telling_model(seed, flags)
+    found = submission.inference(model, x)
+    before = here(x).detach()
+    with torch.inference_mode():
+        expected = here.eval()(x)
+    assert_close(found, expected, what="the output of a model whose modules add numbers in the wrong mode")
+    assert_close(model(x).detach(), before, what="what model(x) gives afterwards, in the mode that it was in")
 
 
 @exercise("efficiency.inference")
 @pytest.mark.parametrize("flags", FLAGS, ids=["top off", "one off", "some off", "all on"])
 def test_every_flag_is_as_before(submission: Submission, flags: dict[str, bool]) -> None:
-    """The training flag of the model and of each submodule is the same as before; so are parameters and buffers."""
-    model = submission.there(recipes.model, "dropout", 1, flags=flags)
-    submission.inference(model, recipes.normal((3, recipes.FEATURES)))
-    here = recipes.model("dropout", 1, flags=flags)
-    assert_equal(submission.there(probes.training_flags, model), probes.training_flags(here), what="training flags")
-    assert_equal(submission.there(probes.state, model), probes.state(here), what="the model's state_dict")
+    """The training flag of the model and of each submodule is the same as before; so are parameters, buffers and
+    gradients."""
+    model, here = (recipes.model, "dropout", 1, flags), recipes.model("dropout", 1, flags)
+    there = submission.there(recipes.with_stale_grads, submission.there(*model), 3)
+    submission.inference(there, recipes.normal((3, recipes.FEATURES)))
+    here = recipes.with_stale_grads(here, 3)
+    assert_equal(submission.there(probes.training_flags, there), probes.training_flags(here), what="training flags")
+    assert_equal(submission.there(probes.state, there), probes.state(here), what="the model's state_dict")
+    assert_equal(submission.there(probes.model_grads, there), probes.model_grads(here), what="gradients afterwards")
+    assert_equal(submission.there(probes.trainable, there), probes.trainable(here), what="requires_grad afterwards")

@@ -17,7 +17,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor
+from torch import Tensor, nn
 
 from grader.testkit import (
     Remote,
@@ -36,6 +36,8 @@ from kit import training
 SEEDS = st.integers(0, 1 << 16)
 CLOSE: Final[dict[str, Any]] = {"rtol": 1e-3, "atol": 1e-4}
 """How close weights and losses must be after some steps: sums in another order differ by far less."""
+CLOSER: Final[dict[str, Any]] = {"rtol": 1e-5, "atol": 1e-6}
+"""How close they must be after a single forward or step."""
 MODES: dict[str, dict[str, bool]] = {
     "train": {},
     "one_eval": {"1": False},
@@ -45,10 +47,11 @@ MODES: dict[str, dict[str, bool]] = {
 """Training flags of a model, from training throughout to eval throughout."""
 
 
-def check_state(submission: Submission, model: Remote, expected: torch.nn.Module, kind: str) -> None:
+def check_state(submission: Submission, model: Remote, expected: nn.Module, kind: str) -> None:
     """Parameters and buffers over there are those of a model here."""
     what = f"the model ({kind}) afterwards"
     assert_close(submission.there(probes.state, model), probes.state(expected), **CLOSE, what=what)
+    assert_that(submission.there(training.grad_enabled), "the recording of gradients is switched off afterwards")
 
 
 # ---------------------------------------------------------------- reference trajectories
@@ -62,7 +65,7 @@ class Epoch(NamedTuple):
 
 
 def epochs_of(
-    model: torch.nn.Module, train_batches: Iterable[Any], val_batches: Iterable[Any], epochs: int, lr: float
+    model: nn.Module, train_batches: Iterable[Any], val_batches: Iterable[Any], epochs: int, lr: float
 ) -> list[Epoch]:
     """Validation loss and a copy of the state after each epoch of plain SGD."""
     optimizer = torch.optim.SGD(model.parameters(), lr=lr)
@@ -74,7 +77,7 @@ def epochs_of(
     return found
 
 
-def clipped(model: torch.nn.Module, loss: Tensor, optimizer: torch.optim.Optimizer, max_norm: float) -> float:
+def clipped(model: nn.Module, loss: Tensor, optimizer: torch.optim.Optimizer, max_norm: float) -> float:
     """A step whose gradients are scaled down to ``max_norm`` together; the norm that they had."""
     torch.autograd.backward(loss)
     grads = [param.grad for param in model.parameters() if param.grad is not None]
@@ -90,10 +93,18 @@ def clipped(model: torch.nn.Module, loss: Tensor, optimizer: torch.optim.Optimiz
 
 
 def check_steps(
-    submission: Submission, kind: str, sizes: list[int], seed: int, *, momentum: float = 0.0, transposed: bool = False
+    submission: Submission,
+    kind: str,
+    sizes: list[int],
+    seed: int,
+    *,
+    momentum: float = 0.0,
+    transposed: bool = False,
+    scale: float = 1.0,
+    close: dict[str, Any] = CLOSE,
 ) -> None:
     """Some steps over there give the losses and the model of the same steps here; stale gradients are there before."""
-    batches = recipes.batches(sizes, seed=seed)
+    batches = [(scale * x, y) for x, y in recipes.batches(sizes, seed=seed)]
     if transposed:
         batches = [(x.T.contiguous().T, y) for x, y in batches]
     model = submission.there(recipes.with_stale_grads, submission.there(recipes.model, kind, seed), seed)
@@ -103,22 +114,25 @@ def check_steps(
     here = recipes.model(kind, seed)
     with reference.global_stream(1):
         expected, _ = reference.train(here, batches, recipes.optimizer(here, momentum))
-    assert_close(losses, expected, **CLOSE, what=f"losses of the steps of a model ({kind})")
+    assert_close(losses, expected, **close, what=f"losses of the steps of a model ({kind})")
     check_state(submission, model, here, kind)
+    flags = submission.there(probes.training_flags, model)
+    assert_equal(flags, probes.training_flags(here), what="training flags afterwards")
 
 
 @exercise("training.train_step")
-@given(size=st.integers(1, 6), seed=SEEDS)
-@settings(max_examples=10)
-def test_one_step(submission: Submission, size: int, seed: int) -> None:
-    """The result is the loss before the step, a number; the weights change by the gradient of that loss only."""
-    check_steps(submission, "mlp", [size], seed)
+@given(size=st.integers(1, 6), seed=SEEDS, scale=st.sampled_from([1.0, 30.0]))
+@settings(max_examples=8)
+def test_one_step(submission: Submission, size: int, seed: int, scale: float) -> None:
+    """The result is the loss before the step, a number; the weights change by the gradient of that loss only, however
+    large it is."""
+    check_steps(submission, "mlp", [size], seed, scale=scale, close=CLOSER)
 
 
 @exercise("training.train_step")
 def test_steps_of_all_kinds_of_models(submission: Submission) -> None:
     """Three steps with BatchNorm, Dropout, shared weights, frozen weights or a hook give the right losses, weights and
-    buffers."""
+    buffers, and leave the model in training mode."""
     for kind in ("norm", "dropout", "functional", "tied", "frozen", "hooked"):
         check_steps(submission, kind, [5, 4, 6], 2)
 
@@ -128,6 +142,21 @@ def test_the_optimizer_that_was_given(submission: Submission) -> None:
     """Each step is taken by the given optimizer, which may have momentum; batches may differ in size."""
     for momentum in (0.0, 0.9):
         check_steps(submission, "mlp", [5, 2, 1, 3], 3, momentum=momentum)
+
+
+@exercise("training.train_step")
+@given(seed=SEEDS)
+@settings(max_examples=2)
+def test_features_of_three_dimensions(submission: Submission, seed: int) -> None:
+    """Features have any shape (n, ...), and the model gets them as they are; each parameter may have a rate of its
+    own."""
+    model, here = submission.there(training.of_sequences, seed), training.of_sequences(seed)
+    optimizer, optimizer_here = submission.there(training.grouped_sgd, model), training.grouped_sgd(here)
+    batches = [(recipes.normal((n, 2, recipes.FEATURES), seed + n), recipes.labels(n, seed=seed)) for n in (3, 4)]
+    losses = [submission.train_step(model, x, y, optimizer) for x, y in batches]
+    expected, _ = reference.train(here, batches, optimizer_here)
+    assert_close(losses, expected, **CLOSE, what="losses of two steps")
+    check_state(submission, model, here, "of sequences")
 
 
 @exercise("training.train_step")
@@ -163,9 +192,9 @@ def check_epochs(
     """Two epochs over there give the mean losses and the model of two epochs here, and end in training mode."""
     model = submission.there(recipes.with_stale_grads, submission.there(recipes.model, kind, seed, flags), seed)
     optimizer = submission.there(recipes.optimizer, model, momentum)
-    loader = submission.there(recipes.loader, seed=seed, **cut)
+    loader = submission.there(training.shuffled, seed=seed, **cut)
     losses = [submission.train_epoch(model, loader, optimizer) for _ in range(2)]
-    here, loader_here = recipes.model(kind, seed), recipes.loader(seed=seed, **cut)
+    here, loader_here = recipes.model(kind, seed), training.shuffled(seed=seed, **cut)
     optimizer_here = recipes.optimizer(here, momentum)
     expected = [reference.per_example(*reference.train(here, loader_here, optimizer_here)) for _ in range(2)]
     assert_close(losses, expected, **CLOSE, what=f"mean losses of two epochs of a model ({kind})")
@@ -193,7 +222,7 @@ def test_even_batches_and_single_ones(submission: Submission) -> None:
 @given(n=st.integers(5, 14), batch_size=st.integers(2, 5), seed=SEEDS)
 @settings(max_examples=8)
 def test_epochs_of_any_size(submission: Submission, n: int, batch_size: int, seed: int) -> None:
-    """One step per batch, in the loader's order, for any number of rows."""
+    """One pass: one step per batch, in the loader's order, for any number of rows."""
     check_epochs(submission, "mlp", {"count": n, "batch_size": batch_size}, seed)
 
 
@@ -221,16 +250,22 @@ def test_an_optimizer_with_a_memory(submission: Submission) -> None:
 # ---------------------------------------------------------------- fit
 
 
-def check_fit(submission: Submission, kind: str, cut: dict[str, Any], epochs: int, lr: float, seed: int) -> None:
-    """Losses and model over there are those of plain SGD here."""
-    model = submission.there(recipes.with_stale_grads, submission.there(recipes.model, kind, seed), seed)
-    loader = submission.there(recipes.loader, seed=seed, **cut)
-    losses = submission.fit(model, loader, epochs, lr)
-    here, loader_here = recipes.model(kind, seed), recipes.loader(seed=seed, **cut)
+def check_fit(
+    submission: Submission, recipe: tuple[Any, ...], cut: dict[str, Any], epochs: int, lr: float, seed: int
+) -> Remote:
+    """Losses and model over there, which is returned, are those of plain SGD here."""
+    make, *args = recipe
+    model: Remote = submission.there(recipes.with_stale_grads, submission.there(make, *args), seed)
+    loader = submission.there(training.shuffled, seed=seed, **cut)
+    losses = submission.fit(model, loader, epochs=epochs, lr=lr)
+    here, loader_here = make(*args), training.shuffled(seed=seed, **cut)
     optimizer = recipes.optimizer(here, lr=lr)
     expected = [loss for _ in range(epochs) for loss in reference.train(here, loader_here, optimizer)[0]]
-    assert_close(losses, expected, **CLOSE, what=f"losses of all batches, with a model ({kind})")
-    check_state(submission, model, here, kind)
+    what = str(args[0]) if make is recipes.model else make.__name__.replace("_", " ")
+    assert_close(losses, expected, **CLOSE, what=f"losses of all batches, with a model ({what})")
+    assert_close(losses[:1], expected[:1], **CLOSER, what=f"the first loss, with a model ({what})")
+    check_state(submission, model, here, what)
+    return model
 
 
 @exercise("training.fit")
@@ -242,25 +277,48 @@ def test_the_six_losses_of_the_book(submission: Submission) -> None:
 
 
 @exercise("training.fit")
-@given(n=st.integers(1, 9), batch_size=st.integers(1, 4), epochs=st.integers(0, 3), seed=SEEDS)
+@given(n=st.integers(1, 9), batch_size=st.integers(1, 4), epochs=st.integers(0, 3), drop_last=st.booleans(), seed=SEEDS)
 @settings(max_examples=8)
-def test_every_batch_of_every_epoch(submission: Submission, n: int, batch_size: int, epochs: int, seed: int) -> None:
-    """There is one loss per batch and epoch, in order, as numbers; 0 epochs give an empty list."""
-    check_fit(submission, "mlp", {"count": n, "batch_size": batch_size}, epochs, 0.1, seed)
+def test_every_batch_of_every_epoch(
+    submission: Submission, n: int, batch_size: int, epochs: int, drop_last: bool, seed: int
+) -> None:
+    """There is one loss per batch and epoch, in order, as numbers; 0 epochs give an empty list. The loader may give
+    other batches in each epoch."""
+    cut = {"count": n, "batch_size": batch_size, "drop_last": drop_last}
+    check_fit(submission, (recipes.model, "mlp", seed), cut, epochs, 0.1, seed)
 
 
 @exercise("training.fit")
-def test_plain_sgd_with_this_rate(submission: Submission) -> None:
+@given(lr=st.sampled_from([0.5, 0.1, 0.003]), seed=SEEDS)
+@settings(max_examples=3)
+def test_plain_sgd_with_this_rate(submission: Submission, lr: float, seed: int) -> None:
     """The weights change by lr times the gradient of each batch, and by nothing else."""
-    for lr in (0.5, 0.1, 0.003):
-        check_fit(submission, "mlp", {"count": 7, "batch_size": 3}, 3, lr, 2)
+    check_fit(submission, (recipes.model, "mlp", seed), {"count": 7, "batch_size": 3}, 3, lr, seed)
+
+
+@exercise("training.fit")
+@given(seed=SEEDS)
+@settings(max_examples=2)
+def test_nothing_but_the_gradient_counts(submission: Submission, seed: int) -> None:
+    """Large gradients are not clipped, and a weight without influence on the loss stays as it is."""
+    cut = {"count": 6, "batch_size": 3, "scale": 30.0}
+    check_fit(submission, (recipes.model, "linear", seed), cut, 2, 0.01, seed)
+    model = check_fit(submission, (training.with_idle_parameters, seed), {"count": 6, "batch_size": 3}, 3, 0.2, seed)
+    check_idle(submission, model, seed)
+
+
+def check_idle(submission: Submission, model: Remote, seed: int) -> None:
+    """The weights that the loss does not depend on are exactly what they were."""
+    found, at_first = submission.there(probes.state, model), probes.state(training.with_idle_parameters(seed))
+    for name in ("idle", "unused"):
+        assert_equal(found[name], at_first[name], what=f"the weight `{name}`, on which the loss does not depend")
 
 
 @exercise("training.fit")
 def test_fit_of_all_kinds_of_models(submission: Submission) -> None:
     """With BatchNorm, Dropout, shared weights, frozen weights or hooks, the losses, weights and buffers are right."""
     for kind in ("norm", "counted", "tied", "frozen", "hooked"):
-        check_fit(submission, kind, {"count": 14, "batch_size": 5}, 2, 0.1, 3)
+        check_fit(submission, (recipes.model, kind, 3), {"count": 14, "batch_size": 5}, 2, 0.1, 3)
 
 
 # ---------------------------------------------------------------- evaluate
@@ -274,7 +332,7 @@ def test_loss_and_accuracy_per_example(submission: Submission, cuts: tuple[str, 
         model = submission.there(recipes.model, "mlp", 1)
         found = submission.evaluate(model, submission.there(recipes.loader, seed=6, **LOADERS[cut]))
         expected = reference.measure(recipes.model("mlp", 1), recipes.loader(seed=6, **LOADERS[cut]))
-        assert_close(found, expected, **CLOSE, what="(loss, accuracy)")
+        assert_close(found, expected, **CLOSER, what="(loss, accuracy)")
 
 
 @exercise("training.evaluate")
@@ -299,37 +357,51 @@ def test_measured_in_eval_mode(submission: Submission) -> None:
         assert_close(found, expected, **CLOSE, what=f"(loss, accuracy) of a model ({kind})")
 
 
+def check_as_before(submission: Submission, model: Remote, here: nn.Module) -> None:
+    """A model over there is what a model here is that nothing was done to."""
+    flags = submission.there(probes.training_flags, model)
+    assert_equal(flags, probes.training_flags(here), what="training flags afterwards")
+    assert_equal(submission.there(probes.state, model), probes.state(here), what="parameters and buffers afterwards")
+    assert_equal(submission.there(probes.model_grads, model), probes.model_grads(here), what="gradients afterwards")
+    trainable = submission.there(probes.trainable, model)
+    assert_equal(trainable, probes.trainable(here), what="which parameters require a gradient afterwards")
+
+
 @exercise("training.evaluate")
 @pytest.mark.parametrize("flags", MODES)
 def test_model_is_as_before(submission: Submission, flags: str) -> None:
     """Parameters, buffers, gradients and every training flag are the same as before."""
     submission.there(probes.start_global, 0)
-    model = submission.there(recipes.model, "dropout", 3, MODES[flags])
+    model, here = submission.there(recipes.model, "dropout", 3, MODES[flags]), recipes.model("dropout", 3, MODES[flags])
+    model = submission.there(recipes.with_stale_grads, model, 4)
     found = submission.evaluate(model, submission.there(recipes.loader, 8, 4, 8))
-    here = recipes.model("dropout", 3, MODES[flags])
-    before, state, grads = probes.training_flags(here), probes.state(here), probes.model_grads(here)
+    untouched = recipes.with_stale_grads(recipes.model("dropout", 3, MODES[flags]), 4)
     assert_close(found, reference.measure(here, recipes.loader(8, 4, 8)), **CLOSE, what="(loss, accuracy)")
-    assert_equal(submission.there(probes.training_flags, model), before, what="training flags afterwards")
-    assert_equal(submission.there(probes.state, model), state, what="parameters and buffers afterwards")
-    assert_equal(submission.there(probes.model_grads, model), grads, what="gradients afterwards")
+    check_as_before(submission, model, untouched)
+
+
+PARTS = [{}, {"": False}, {"inner": False}, {"": False, "first": False, "inner": False, "last": False}]
+"""Training flags of a model that shows how it ran (`training.telling`)."""
 
 
 @exercise("training.evaluate")
-def test_no_gradients_are_recorded(submission: Submission) -> None:
-    """While the model runs, no gradients are recorded; afterwards the recording is on again."""
-    model, loader = submission.there(recipes.model, "norm", 4), submission.there(recipes.loader, 6, 3, 9)
-    modes = submission.there(probes.forward_modes, submission.evaluate, model, loader)
-    check_modes(submission, modes)
+@given(seed=SEEDS, flags=st.sampled_from(PARTS), batch_size=st.integers(1, 4))
+@settings(max_examples=6)
+def test_no_gradients_are_recorded(submission: Submission, seed: int, flags: dict[str, bool], batch_size: int) -> None:
+    """The model runs in eval mode, with its hooks, and records no gradients: here its logits show that. Afterwards it
+    runs as before."""
+    model, loader = (training.telling, seed, flags), (recipes.loader, 6, batch_size, seed)
+    there, here = submission.there(*model), training.telling(seed, flags)
+    found = submission.evaluate(there, submission.there(*loader))
+    assert_close(found, reference.measure(here, recipes.loader(*loader[1:])), **CLOSER, what="(loss, accuracy)")
+    check_runs_as_before(there, seed, flags)
 
 
-def check_modes(submission: Submission, modes: dict[str, list[bool]]) -> None:
-    """Every forward ran in eval mode without recording, and recording goes on afterwards."""
-    assert_that(
-        bool(modes["grad"]), "the model itself was not called: model(x) runs its hooks, model.forward(x) does not"
-    )
-    assert_that(not any(modes["grad"]), "gradients were recorded while the model ran")
-    assert_that(not any(modes["training"]), "the model, or a part of it, ran in training mode")
-    assert_that(submission.there(training.grad_enabled), "the recording of gradients is still switched off afterwards")
+def check_runs_as_before(model: Remote, seed: int, flags: dict[str, bool]) -> None:
+    """What a `training.telling` model gives now is what it gave at first."""
+    x = recipes.normal((2, recipes.FEATURES), seed)
+    expected = training.telling(seed, flags)(x).detach()
+    assert_close(model(x).detach(), expected, what="what model(x) gives afterwards, in the mode that it was in")
 
 
 # ---------------------------------------------------------------- predict_proba, predict_labels
@@ -386,39 +458,77 @@ def check_left_alone(submission: Submission, name: str, flags: str) -> None:
     x = recipes.normal((4, 4), 1)
     submission.there(probes.start_global, 0)
     model = submission.there(recipes.model, "dropout", 4, MODES[flags])
+    model = submission.there(recipes.with_stale_grads, model, 4)
     getattr(submission, name)(model, x)
-    here = recipes.model("dropout", 4, MODES[flags])
-    assert_equal(submission.there(probes.training_flags, model), probes.training_flags(here), what="training flags")
-    assert_equal(submission.there(probes.state, model), probes.state(here), what="parameters and buffers afterwards")
+    check_as_before(submission, model, recipes.with_stale_grads(recipes.model("dropout", 4, MODES[flags]), 4))
 
 
 @exercise("training.predict_proba")
 @pytest.mark.parametrize("flags", MODES)
 def test_model_is_as_before_probabilities(submission: Submission, flags: str) -> None:
-    """The training flag of the model and of each submodule is the same as before, and buffers do not change."""
+    """Training flags, parameters, buffers and gradients of the model and of each submodule are the same as before."""
     check_left_alone(submission, "predict_proba", flags)
 
 
 @exercise("training.predict_labels")
 @pytest.mark.parametrize("flags", MODES)
 def test_model_is_as_before_labels(submission: Submission, flags: str) -> None:
-    """The training flag of the model and of each submodule is the same as before, and buffers do not change."""
+    """Training flags, parameters, buffers and gradients of the model and of each submodule are the same as before."""
     check_left_alone(submission, "predict_labels", flags)
 
 
+def telling_logits(seed: int, x: Tensor) -> Tensor:
+    """The logits of a `training.telling` model in eval mode, without gradients."""
+    with torch.no_grad():
+        return training.telling(seed).eval()(x)  # type: ignore[no-any-return]
+
+
 @exercise("training.predict_proba")
-def test_no_gradients_for_probabilities(submission: Submission) -> None:
-    """No gradients are recorded while the model runs; the result has no graph."""
-    model, x = submission.there(recipes.model, "norm", 5), recipes.normal((3, 4), 2)
-    check_modes(submission, submission.there(probes.forward_modes, submission.predict_proba, model, x))
-    assert_that(not observe(submission.predict_proba, model, x).requires_grad, "the result requires grad")
+@given(seed=SEEDS, flags=st.sampled_from(PARTS))
+@settings(max_examples=6)
+def test_no_gradients_for_probabilities(submission: Submission, seed: int, flags: dict[str, bool]) -> None:
+    """The model runs in eval mode, with its hooks, and records no gradients: here its logits show that. Afterwards it
+    runs as before."""
+    x = recipes.normal((3, recipes.FEATURES), seed + 2)
+    model = submission.there(training.telling, seed, flags)
+    found = submission.predict_proba(model, x)
+    assert_close(found, telling_logits(seed, x).softmax(dim=1))
+    assert_that(not found.requires_grad, "the result requires grad")
+    check_runs_as_before(model, seed, flags)
 
 
 @exercise("training.predict_labels")
-def test_no_gradients_for_labels(submission: Submission) -> None:
-    """No gradients are recorded while the model runs."""
-    model, x = submission.there(recipes.model, "norm", 5), recipes.normal((3, 4), 2)
-    check_modes(submission, submission.there(probes.forward_modes, submission.predict_labels, model, x))
+@given(seed=SEEDS, flags=st.sampled_from(PARTS))
+@settings(max_examples=6)
+def test_no_gradients_for_labels(submission: Submission, seed: int, flags: dict[str, bool]) -> None:
+    """The model runs in eval mode, with its hooks, and records no gradients: here its logits show that. Afterwards it
+    runs as before."""
+    x = recipes.normal((12, recipes.FEATURES), seed + 2)
+    model = submission.there(training.telling, seed, flags)
+    assert_equal(submission.predict_labels(model, x), telling_logits(seed, x).argmax(dim=1))
+    check_runs_as_before(model, seed, flags)
+
+
+@exercise("training.predict_proba")
+@given(seed=SEEDS)
+@settings(max_examples=2)
+def test_large_logits_and_three_dimensions(submission: Submission, seed: int) -> None:
+    """x may have any shape (n, ...), and logits may be so large that exp of them overflows: rows still sum to 1."""
+    x = 2000 * recipes.normal((5, 2, recipes.FEATURES), seed)
+    found = submission.predict_proba(submission.there(training.of_sequences, seed), x)
+    with torch.no_grad():
+        assert_close(found, training.of_sequences(seed)(x).softmax(dim=1))
+
+
+@exercise("training.predict_labels")
+@given(seed=SEEDS)
+@settings(max_examples=2)
+def test_labels_of_three_dimensions(submission: Submission, seed: int) -> None:
+    """x may have any shape (n, ...), and the model gets it as it is."""
+    x = 3 * recipes.normal((9, 2, recipes.FEATURES), seed)
+    found = submission.predict_labels(submission.there(training.of_sequences, seed), x)
+    with torch.no_grad():
+        assert_equal(found, training.of_sequences(seed)(x).argmax(dim=1))
 
 
 # ---------------------------------------------------------------- fit_best
@@ -432,36 +542,42 @@ class Run(NamedTuple):
     lr: float
     epochs: int = 6
     zeros: bool = False
+    flags: str = "train"
 
     @property
-    def cuts(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Arguments of the two loaders."""
-        train = {"count": 10, "batch_size": 5, "seed": self.seed}
-        return train, {"count": 9, "batch_size": 4, "seed": self.seed + 100, "zeros": self.zeros}
+    def loaders(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """What makes the two loaders; the first one has other batches in each epoch."""
+        val = {"count": 9, "batch_size": 4, "seed": self.seed + 100, "zeros": self.zeros}
+        return (training.shuffled, {"count": 10, "batch_size": 5, "seed": self.seed}), (recipes.loader, val)
 
     @property
     def recipe(self) -> tuple[Any, ...]:
         """What makes the model."""
-        return (training.unbiased, self.seed) if self.kind == "unbiased" else (recipes.model, self.kind, self.seed)
+        own = {"unbiased": training.unbiased, "idle": training.with_idle_parameters}
+        if self.kind in own:
+            return own[self.kind], self.seed
+        return recipes.model, self.kind, self.seed, MODES[self.flags]
 
-    def check(self, submission: Submission, best: int) -> None:
-        """The loss that is returned and the model that is left are those of the best epoch."""
-        model = submission.there(*self.recipe)
-        loaders = [submission.there(recipes.loader, **cut) for cut in self.cuts]
-        found = submission.fit_best(model, *loaders, self.epochs, self.lr)
+    def check(self, submission: Submission, best: int) -> Remote:
+        """The loss that is returned and the model that is left, which is returned, are those of the best epoch."""
+        model: Remote = submission.there(*self.recipe)
+        loaders = [submission.there(make, **cut) for make, cut in self.loaders]
+        found = submission.fit_best(model, *loaders, epochs=self.epochs, lr=self.lr)
         expected = trajectory(self)[best]
         assert_close(found, expected.val_loss, **CLOSE, what=f"the lowest validation loss, with a model ({self.kind})")
         state = submission.there(probes.state, model)
         assert_close(
             state, expected.state, **CLOSE, what=f"the model ({self.kind}) afterwards, compared with epoch {best + 1}"
         )
+        assert_that(submission.there(training.grad_enabled), "the recording of gradients is switched off afterwards")
+        return model
 
 
 @lru_cache(maxsize=256)
 def trajectory(run: Run) -> list[Epoch]:
     """What each epoch of a run should give."""
     recipe, *args = run.recipe
-    train, val = (recipes.loader(**cut) for cut in run.cuts)
+    train, val = (make(**cut) for make, cut in run.loaders)
     return epochs_of(recipe(*args), train, val, run.epochs, run.lr)
 
 
@@ -470,13 +586,13 @@ def clear_run(kind: str, seed: int, lr: float, want: str) -> tuple[int, int]:
     """The first seed from this one on whose best epoch is clear and where it is wanted, and that epoch's index.
 
     Args:
-        want: "first", "middle", "last", or "dip": some epoch before the best one is worse than one before it.
+        want: "first", "middle", "last", "any", or "dip": some epoch before the best one is worse than one before it.
     """
     for candidate in count(seed):
         losses = [epoch.val_loss for epoch in trajectory(Run(kind, candidate, lr))]
         best = losses.index(min(losses))
         clear = all(loss > losses[best] + 0.01 for i, loss in enumerate(losses) if i != best)
-        places = {"first" if best == 0 else "last" if best == len(losses) - 1 else "middle"}
+        places = {"any", "first" if best == 0 else "last" if best == len(losses) - 1 else "middle"}
         if any(losses[i] > losses[i - 1] + 0.01 for i in range(1, best)):
             places.add("dip")
         if clear and want in places:
@@ -511,6 +627,23 @@ def test_best_of_all_kinds_of_models(submission: Submission) -> None:
 
 
 @exercise("training.fit_best")
+@pytest.mark.parametrize("flags", ["eval", "one_eval"])
+def test_it_trains_in_training_mode(submission: Submission, flags: str) -> None:
+    """A model that is in eval mode, whole or in part, is trained in training mode from the first epoch on."""
+    seed, best = clear_run("counted", 0, 1.0, "middle")
+    Run("counted", seed, 1.0, flags=flags).check(submission, best)
+
+
+@exercise("training.fit_best")
+@given(seed=st.integers(0, 15))
+@settings(max_examples=2)
+def test_best_of_plain_sgd(submission: Submission, seed: int) -> None:
+    """A weight without influence on the loss stays as it is: there is no weight decay."""
+    seed, best = clear_run("idle", seed, 0.5, "any")
+    check_idle(submission, Run("idle", seed, 0.5).check(submission, best), seed)
+
+
+@exercise("training.fit_best")
 def test_the_first_of_equal_epochs(submission: Submission) -> None:
     """If all epochs have the same validation loss, the first one is kept."""
     Run("unbiased", 3, 0.5, epochs=3, zeros=True).check(submission, 0)
@@ -528,7 +661,7 @@ def worsening_run() -> tuple[Run, int]:
     """A run whose epochs are all clearly worse than the model before it, and the index of the best of them."""
     for run in (Run("mlp", seed, 3.0, epochs=2) for seed in count()):
         recipe, *args = run.recipe
-        at_first, _ = reference.measure(recipe(*args), recipes.loader(**run.cuts[1]))
+        at_first, _ = reference.measure(recipe(*args), recipes.loader(**run.loaders[1][1]))
         losses = [epoch.val_loss for epoch in trajectory(run)]
         if at_first + 0.1 < min(losses) and min(losses) + 0.05 < max(losses):
             return run, losses.index(min(losses))
@@ -587,3 +720,96 @@ def test_clipping_of_all_kinds_of_models(submission: Submission) -> None:
 def test_clipped_steps_of_an_optimizer_with_a_memory(submission: Submission) -> None:
     """The given optimizer takes the steps: its momentum is computed from the clipped gradients."""
     check_clipped(submission, "mlp", 0.2, 4, scale=3.0, momentum=0.9)
+
+
+@exercise("training.clip_and_step")
+@given(seed=SEEDS)
+@settings(max_examples=3)
+def test_all_groups_are_clipped_together(submission: Submission, seed: int) -> None:
+    """The norm is that of all gradients, also if the optimizer has several groups of parameters; a parameter may have
+    no gradient."""
+    for recipe in ((training.of_sequences, seed), (training.with_idle_parameters, seed)):
+        make, *args = recipe
+        shape = (4, 2, recipes.FEATURES) if make is training.of_sequences else (4, recipes.FEATURES)
+        batches = [(3 * recipes.normal(shape, seed + i), recipes.labels(4, seed=seed + i)) for i in range(3)]
+        model, here = submission.there(make, *args), make(*args)
+        optimizer, optimizer_here = submission.there(training.grouped_sgd, model), training.grouped_sgd(here)
+        norms = submission.there(
+            training.clipped_steps, submission.clip_and_step, model, optimizer, batches, max_norm=0.3, scale=2.0
+        )
+        expected = training.clipped_steps(clipped, here, optimizer_here, batches, max_norm=0.3, scale=2.0)
+        assert_close(norms, expected, **CLOSE, what="norms before clipping, of three steps")
+        check_state(submission, model, here, "in groups")
+
+
+# ---------------------------------------------------------------- experiment
+
+APPENDIX_A: dict[str, list[Any]] = {
+    "TRAIN_FEATURES": [[-1.2, 3.1], [-0.9, 2.9], [-0.5, 2.6], [2.3, -1.1], [2.7, -1.5]],
+    "TRAIN_LABELS": [0, 0, 0, 1, 1],
+    "TEST_FEATURES": [[-0.8, 2.8], [2.6, -1.6]],
+    "TEST_LABELS": [0, 1],
+}
+
+
+def toy_data(train: int, test: int, seed: int) -> dict[str, list[Any]]:
+    """Other data in the same form; the first two training rows differ in their labels only, so one is not learned."""
+    x, y = (2 * recipes.normal((train + test, 2), seed)).tolist(), recipes.labels(train + test, 2, seed + 1).tolist()
+    x[1], y[1] = x[0], 1 - y[0]
+    return {
+        "TRAIN_FEATURES": x[:train],
+        "TRAIN_LABELS": y[:train],
+        "TEST_FEATURES": x[train:],
+        "TEST_LABELS": y[train:],
+    }
+
+
+def experiment_here(data: dict[str, list[Any]], seed: int) -> dict[str, object]:
+    """What the experiment gives."""
+    x, y = torch.tensor(data["TRAIN_FEATURES"]), torch.tensor(data["TRAIN_LABELS"])
+    test = torch.tensor(data["TEST_FEATURES"]), torch.tensor(data["TEST_LABELS"])
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        net = nn.Sequential(nn.Linear(2, 30), nn.ReLU(), nn.Linear(30, 20), nn.ReLU(), nn.Linear(20, 2))
+        rows = recipes.Rows(list(zip(x, y, strict=True)))
+        loader = torch.utils.data.DataLoader(rows, 2, shuffle=True, drop_last=True)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.5)
+        losses = [loss for _ in range(3) for loss in reference.train(net, loader, optimizer)[0]]
+    accuracies = [reference.measure(net, [pair])[1] for pair in ((x, y), test)]
+    with torch.no_grad():
+        probabilities = net(x).softmax(dim=1)
+    return {
+        "losses": losses,
+        "train_accuracy": accuracies[0],
+        "test_accuracy": accuracies[1],
+        "probabilities": probabilities,
+    }
+
+
+@exercise("training.experiment")
+def test_appendix_a(submission: Submission) -> None:
+    """With the data and the seed 123 of appendix A, which is the default, the losses are 0.75, 0.65, 0.44, 0.13, 0.03,
+    0.00, and all rows are classified correctly."""
+    found = submission.there(training.with_data, submission.experiment, APPENDIX_A)
+    if isinstance(found, dict) and "losses" in found:
+        book = [0.75, 0.65, 0.44, 0.13, 0.03, 0.00]
+        assert_close(found["losses"], book, rtol=0.0, atol=0.0051, what="losses to 2 decimals")
+    assert_close(found, experiment_here(APPENDIX_A, 123), **CLOSE)
+
+
+@exercise("training.experiment")
+@given(seed=SEEDS)
+@settings(max_examples=3)
+def test_another_seed(submission: Submission, seed: int) -> None:
+    """Another seed gives other first weights and another order, and so other results."""
+    assert_close(submission.experiment(seed=seed), experiment_here(APPENDIX_A, seed), **CLOSE)
+
+
+@exercise("training.experiment")
+@given(train=st.sampled_from([5, 9, 6]), test=st.integers(1, 5), seed=SEEDS)
+@settings(max_examples=4)
+def test_other_data(submission: Submission, train: int, test: int, seed: int) -> None:
+    """With other rows in the four lists, losses, accuracies and probabilities are those of these rows."""
+    data = toy_data(train, test, seed)
+    found = submission.there(training.with_data, submission.experiment, data, seed)
+    assert_close(found, experiment_here(data, seed), **CLOSE)

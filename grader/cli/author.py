@@ -14,7 +14,8 @@ def add_to(app: typer.Typer) -> None:
     """Adds the commands to a command line."""
     app.command(epilog="\b\nExamples:\n  grader release\n  grader release --check --course my-course")(release)
     app.command(
-        epilog="\b\nExamples:\n  grader verify\n  grader verify tensor_ops.gram\n  grader verify --course my-course"
+        epilog="\b\nExamples:\n  grader verify\n  grader verify tensor_ops.gram\n  grader verify --course my-course\n"
+        "  grader verify --mutants tensor_ops"
     )(verify)
 
 
@@ -40,12 +41,18 @@ def verify(
     names: Annotated[list[str] | None, typer.Argument(metavar="[TOPIC|EXERCISE]...", show_default=False)] = None,
     course: CourseOption = None,
     devices: DevicesOption = "auto",
+    mutants: Annotated[
+        bool, typer.Option("--mutants", help="Change the solutions in many small ways; list what no check fails.")
+    ] = False,
 ) -> int:
     """Prove a course: solutions earn everything, stubs nothing, every misconception is caught and named."""
     from grader.course import Course
-    from grader.grading.verify import Defect, verify_course
+    from grader.grading.promises import Defect
+    from grader.grading.verify import verify_course
     from grader.machine import resolve_devices
 
+    if mutants:
+        return _grade_mutants(course, names or [], devices)
     found = 0
 
     def report(defect: Defect) -> None:
@@ -62,3 +69,26 @@ def verify(
     )
     typer.echo(counted(found, "defect") if found else "the course is sound")
     return 1 if found else 0
+
+
+def _grade_mutants(course: CourseOption, names: list[str], devices: DevicesOption) -> int:
+    from grader.course import Course
+    from grader.grading.mutation import Survivor, grade_mutants
+    from grader.machine import resolve_devices
+
+    def report(survivor: Survivor) -> None:
+        typer.echo(str(survivor))
+
+    score = grade_mutants(
+        Course.load(course),
+        report,
+        progress=lambda text: typer.echo(text, err=True),
+        devices=resolve_devices(devices),
+        only=names,
+    )
+    for one in score.outdated:
+        typer.echo(f"written down, but not a survivor: {one.definition}: {one.change}")
+    same = f"; {counted(score.equivalent, 'mutant')} written down as equivalent" if score.equivalent else ""
+    judged = counted(score.caught + score.survived, "mutant")
+    typer.echo(f"{score.caught} of {judged} caught ({score.share:.1%}){same}")
+    return 1 if score.survived or score.outdated else 0

@@ -13,6 +13,7 @@ from grader.cli.options import (
     DEFAULT_MEMORY,
     DEFAULT_PRINTS,
     CheckSeconds,
+    ClassSeedOption,
     CourseOption,
     DevicesOption,
     Due,
@@ -24,7 +25,7 @@ from grader.cli.options import (
     Prints,
     Processes,
     RosterOption,
-    SeedOption,
+    SkippedOk,
     TopicSeconds,
     limits_from,
 )
@@ -71,9 +72,10 @@ def grade(
     due: Due = None,
     late_penalty: LatePenalty = None,
     course: CourseOption = None,
-    seed: SeedOption = 0,
+    seed: ClassSeedOption = None,
     devices: DevicesOption = "auto",
     fail_under: FailUnder = None,
+    skipped_ok: SkippedOk = False,
     check_seconds: CheckSeconds = DEFAULT_LIMITS.check_seconds,
     topic_seconds: TopicSeconds = DEFAULT_LIMITS.topic_seconds,
     memory: Memory = DEFAULT_MEMORY,
@@ -90,7 +92,13 @@ def grade(
     from grader.machine import cores
 
     settings = GradingSettings(
-        names=tuple(only or ()), course=course, seed=seed, fail_under=fail_under, limits=limits, devices=devices
+        names=tuple(only or ()),
+        course=course,
+        seed=seed,
+        fail_under=fail_under,
+        skipped_ok=skipped_ok,
+        limits=limits,
+        devices=devices,
     )
     class_settings = ClassSettings(
         paths=tuple(paths),

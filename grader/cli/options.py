@@ -69,6 +69,15 @@ CourseOption = Annotated[
 SeedOption = Annotated[
     int, typer.Option("--seed", min=0, max=2**31 - 1, help="Varies the inputs that checks generate.")
 ]
+ClassSeedOption = Annotated[
+    int | None,
+    typer.Option(
+        "--seed",
+        min=0,
+        max=2**31 - 1,
+        help="Varies the inputs that checks generate; kept for later runs.  [default: a secret one per gradebook]",
+    ),
+]
 FailUnder = Annotated[
     float | None,
     typer.Option(
@@ -77,6 +86,9 @@ FailUnder = Annotated[
         callback=_percentage,
         help="Exit code 1 only when a score is below this percentage of the points (else: when any check fails).",
     ),
+]
+SkippedOk = Annotated[
+    bool, typer.Option("--skipped-ok", help="Points that are not assessed here do not count as missing.")
 ]
 OutOption = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where gradebook and results are.")]
 RosterOption = Annotated[

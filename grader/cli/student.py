@@ -21,6 +21,7 @@ from grader.cli.options import (
     Prints,
     Processes,
     SeedOption,
+    SkippedOk,
     TopicSeconds,
     limits_from,
 )
@@ -49,6 +50,7 @@ def check(
     seed: SeedOption = 0,
     devices: DevicesOption = "auto",
     fail_under: FailUnder = None,
+    skipped_ok: SkippedOk = False,
     check_seconds: CheckSeconds = DEFAULT_LIMITS.check_seconds,
     topic_seconds: TopicSeconds = DEFAULT_LIMITS.topic_seconds,
     memory: Memory = DEFAULT_MEMORY,
@@ -71,7 +73,13 @@ def check(
         from grader.grading.settings import GradingSettings
 
         settings = GradingSettings(
-            names=tuple(names or ()), course=course, seed=seed, fail_under=fail_under, limits=limits, devices=devices
+            names=tuple(names or ()),
+            course=course,
+            seed=seed,
+            fail_under=fail_under,
+            skipped_ok=skipped_ok,
+            limits=limits,
+            devices=devices,
         )
         return check_one(worker, submission, settings, as_json=json)
     finally:

@@ -68,9 +68,10 @@ def read_checks(file: Path, topic: Topic) -> tuple[CheckInfo, ...]:
                 raise CourseError(file, node.lineno, f'`{node.name}` has no @exercise("{topic.name}.NAME")')
             continue
         name, options = _literals(call, file)
-        hidden = options.pop("hidden", False)
-        if options or not isinstance(hidden, bool):
-            raise CourseError(file, call.lineno, "@exercise takes one name and hidden=True or hidden=False")
+        hidden, may_change = options.pop("hidden", False), options.pop("may_change", False)
+        if options or not isinstance(hidden, bool) or not isinstance(may_change, bool):
+            message = "@exercise takes one name, and hidden=True, may_change=True or both"
+            raise CourseError(file, call.lineno, message)
         if not node.name.startswith("test_"):
             raise CourseError(file, node.lineno, f"`{node.name}` is not collected: a check's name begins with test_")
         if node.name in found:

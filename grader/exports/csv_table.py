@@ -12,14 +12,18 @@ from grader.reports.entries import Entry
 from grader.text import percent
 
 _HEAD = ["submission", "id", "points", "max", "percent", "automatic", "days late", "penalty", "final", "verdicts"]
+_END = ["not assessed", "flags"]
 
 
 def table(entries: Sequence[Entry], course: Course) -> Iterator[bytes]:
-    """The file, piece by piece; the points of exercises include overrides, and are empty where nothing was assessed."""
+    """The file, piece by piece; the points of exercises include overrides, and are empty where nothing was assessed.
+
+    The last columns are the points that are not assessed, and what an instructor should look at.
+    """
     names = list(dict.fromkeys(exercise.name for entry in entries for exercise in entry.result.exercises))
     order = {exercise.full_name: number for number, exercise in enumerate(course.exercises)}
     names.sort(key=lambda name: order.get(name, len(order)))
-    yield b"\xef\xbb\xbf" + _line([*_HEAD, *names])
+    yield b"\xef\xbb\xbf" + _line([*_HEAD, *names, *_END])
     for entry in entries:
         row = entry.row
         share = percent(row.score, row.max)
@@ -29,7 +33,10 @@ def table(entries: Sequence[Entry], course: Course) -> Iterator[bytes]:
         cells = [entry.result.submission, row.arrival.student, f"{row.score:g}", f"{row.max:g}"]
         cells += ["" if share is None else f"{share:.1f}", f"{entry.result.score:g}"]
         cells += [_days(entry), f"{row.late.penalty:g}" if row.late else "0", f"{row.final:g}", " ".join(kinds)]
-        yield _line([*cells, *(scores.get(name, "") for name in names)])
+        by_hand = {one.exercise for one in row.overrides}
+        missing = sum(e.not_assessed for e in entry.result.left_out if e.name not in by_hand)
+        end = [f"{missing:g}", "; ".join(map(str, entry.result.flags))]
+        yield _line([*cells, *(scores.get(name, "") for name in names), *end])
 
 
 def _days(entry: Entry) -> str:

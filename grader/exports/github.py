@@ -22,6 +22,7 @@ from grader.reports.feedback import (
     bounded,
     equal_groups,
     explanation_of,
+    not_assessed,
     not_passed,
     one_line,
     worst,
@@ -41,6 +42,10 @@ def commands(entries: Sequence[Entry], root: Path) -> Iterator[str]:
         who = f"{one_line(entry.result.submission)}: " if len(entries) > 1 else ""
         title = f"{who}{exercise.name}: {VERDICT_WORDS[check.verdict]}"
         yield _command("error", bounded(check.message, 30, 300), file=file, line=str(line), title=title)
+    for entry in entries:
+        if missing := not_assessed(entry.result, {one.exercise for one in entry.row.overrides}):
+            yield _command("warning", f"{missing}: here they count as missing", title="not assessed")
+            break  # it is the same for everybody who is graded on this machine
     if len(found) > _ANNOTATIONS:
         yield _command("notice", f"{counted(len(found) - _ANNOTATIONS, 'more failure')} in the step's summary")
 
@@ -102,6 +107,8 @@ def _markdown(entry: Entry, course: Course) -> Iterator[str]:
     row = entry.row
     share = percent(row.score, row.max)
     yield f"\n### {_plain(entry.result.submission)}: {points(row.score, row.max)} points"
+    missing = not_assessed(entry.result, {one.exercise for one in row.overrides})
+    yield f", {_plain(missing)}" if missing else ""
     yield ("" if share is None else f", {share:.1f}%") + "\n\n| | exercise | points |\n|---|---|---:|\n"
     for exercise in entry.result.exercises:
         earned, most = entry.points_of(exercise)

@@ -8,7 +8,16 @@ import msgspec
 
 from grader.course import Course
 from grader.reports.entries import Entry
-from grader.reports.feedback import VERDICT_WORDS, bounded, equal_groups, explanation_of, not_passed, one_cause, worst
+from grader.reports.feedback import (
+    VERDICT_WORDS,
+    bounded,
+    equal_groups,
+    explanation_of,
+    not_assessed,
+    not_passed,
+    one_cause,
+    worst,
+)
 from grader.results import ExerciseResult
 from grader.text import clean, percent, points
 
@@ -18,6 +27,8 @@ def results(entry: Entry, course: Course) -> bytes:
     row, result = entry.row, entry.result
     share = percent(row.score, row.max)
     lines = [f"{points(row.score, row.max)} points" + ("" if share is None else f", {share:.1f}%")]
+    if missing := not_assessed(result, {one.exercise for one in row.overrides}):
+        lines.append(f"{row.score:g} of {row.max:g}, {missing}")
     lines += [clean(note) for note in row.notes]
     if "error" in result.verdicts:
         lines.append("THE GRADER FAILED on some exercises: tell your instructor; no points are lost.")

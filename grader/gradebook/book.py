@@ -11,21 +11,26 @@ import datetime
 import json
 import os
 import platform
+import secrets
 import sqlite3
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import Final
 
 import msgspec
 
 from grader.course.due import NOT_DUE, LatePolicy
 from grader.errors import UserError
 from grader.gradebook import reading
+from grader.gradebook.lateness import is_claim
 from grader.gradebook.records import Override, Row, Run
 from grader.gradebook.schema import DamagedGradebook, connect, file_errors, set_aside
 from grader.intake.submission import Submission
 from grader.results import SubmissionResult, to_json
+
+MAX_SEED: Final = 2**31 - 1
 
 
 def selection_key(exercises: Sequence[str], settings: Mapping[str, object]) -> str:
@@ -81,6 +86,26 @@ class Gradebook:
     def close(self) -> None:
         """Closes the file; may be called twice."""
         self._db.close()
+
+    @property
+    def seed(self) -> int | None:
+        """The seed of the generated inputs that is kept for the next run; None before the first."""
+        with file_errors(self.path):
+            row = self._db.execute("SELECT seed FROM seeds").fetchone()
+        return None if row is None else int(row[0])
+
+    def keep_seed(self, seed: int | None = None) -> int:
+        """The seed of the next run, kept for all later ones: the given one, else the kept one, else a secret new one.
+
+        It is drawn once for a gradebook. It is never 0, which `grader check` uses and students can know.
+        """
+        with self._writing():
+            if seed is not None:
+                self._db.execute("INSERT OR REPLACE INTO seeds VALUES (1, ?)", (seed,))
+                return seed
+            drawn = 1 + secrets.randbelow(MAX_SEED)
+            self._db.execute("INSERT OR IGNORE INTO seeds VALUES (1, ?)", (drawn,))
+            return int(self._db.execute("SELECT seed FROM seeds").fetchone()[0])
 
     def start_run(
         self,
@@ -195,6 +220,12 @@ class Gradebook:
         """The results of a run (None: the last that is not a trial), reused ones too, in order of names."""
         with file_errors(self.path):
             yield from reading.rows(self._db, run)
+
+    def in_time_by_file_time(self, run: int | None = None) -> list[str]:
+        """The submissions of a run (None: the last that is not a trial) that only file times say came in time."""
+        with file_errors(self.path):
+            policy = reading.late_policy(self._db, run)
+        return [row.result.submission for row in self.results(run) if is_claim(row.arrival, policy)]
 
     def runs(self) -> Iterator[Run]:
         """Every run and how far it came, the first one first."""

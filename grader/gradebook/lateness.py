@@ -10,6 +10,8 @@ from grader.course.due import LatePolicy, moment
 from grader.intake.submission import Arrival
 from grader.text import counted
 
+FILE_TIME = "file time"
+"""The source of a time of handing in that is only the student's own claim: whoever has a file can set its time."""
 _DAY = 86_400.0
 
 
@@ -29,7 +31,13 @@ class Late(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         if self.days is None:
             return "late by the LMS's mark, which does not say how late: no penalty taken (a roster can say)"
-        return f"{counted(self.days, 'day')} late by its {self.by}: {100 * self.penalty:g} % off"
+        claim = ", which its owner can set" if self.by == FILE_TIME else ""
+        return f"{counted(self.days, 'day')} late by its {self.by}{claim}: {100 * self.penalty:g} % off"
+
+
+def is_claim(arrival: Arrival, policy: LatePolicy) -> bool:
+    """Whether only the times of the student's own files say that the work came in time."""
+    return policy.due is not None and arrival.by == FILE_TIME and lateness(arrival, policy) is None
 
 
 def lateness(arrival: Arrival, policy: LatePolicy) -> Late | None:

@@ -74,6 +74,11 @@ def decoded(text: str) -> SubmissionResult | None:
     return result if result.schema == SCHEMA else None
 
 
+def late_policy(db: sqlite3.Connection, run: int | None) -> LatePolicy:
+    """When the work of a run was due, and what a day costs."""
+    return _course_and_policy(db, run)[1]
+
+
 def _overrides(db: sqlite3.Connection, course: str, student: str, digest: str) -> tuple[Override, ...]:
     """Those in force: the newest for each exercise, unless that one withdraws."""
     found = db.execute(

@@ -13,8 +13,13 @@ from grader.reports.jsonl import write_jsonl
 from grader.reports.notes import NoteList
 from grader.text import points
 
+_FLAGS_NOTED = 3
+"""Flags of one submission that are notes; the class page has more of them."""
 
-def report_class(book: Gradebook, run: int, settings: ClassSettings, fail_under: float | None) -> int:
+
+def report_class(
+    book: Gradebook, run: int, settings: ClassSettings, fail_under: float | None, skipped_ok: bool = False
+) -> int:
     """Writes results.jsonl (not for a trial), prints the table and the notes, returns the exit code.
 
     Raises:
@@ -28,11 +33,13 @@ def report_class(book: Gradebook, run: int, settings: ClassSettings, fail_under:
             write_jsonl((row.result for row in book.results(run)), file)
         except OSError as problem:
             raise UserError(f"{file}: {problem.strerror}", fix="the results are safe in the gradebook") from problem
-    tally = Tally(fail_under)
+    tally = Tally(fail_under, skipped_ok)
     notes = NoteList("; all of them: grader status --notes")
     show_class(_counted_and_noted(book.results(run), tally, notes), make_console())
     sys.stdout.flush()
     notes.print()
+    if tally.is_incomplete:
+        print("points that are not assessed count as missing for the exit code (--skipped-ok: they do not)")
     if tally.missing_layers:
         print(f"sandbox without: {', '.join(sorted(tally.missing_layers))} (see: grader doctor)")
     print(f"gradebook: {book.path}")
@@ -56,11 +63,17 @@ def _note(row: Row, notes: NoteList) -> None:
     name = row.result.submission
     for note in row.notes:
         notes.add(f"{name}: {note}", urgent=row.result.score == 0)
+    for flag in row.result.flags[:_FLAGS_NOTED]:
+        notes.add(f"{name}: {flag}", urgent=True)
     for exercise in row.result.exercises:
-        # Its points leave the total, and a submission can cause that on purpose: the instructor has to look at it.
-        if any(check.cause and check.cause.kind == "not_simulated" for check in exercise.checks):
-            skipped = f"{exercise.name} was skipped for what it uses: have a look at the code"
-            notes.add(f"{name}: {skipped}, or grade it where there is a GPU", urgent=True)
+        for check in exercise.checks:
+            if check.cause and check.cause.kind == "judge_ended":
+                ended = "the grader's own process ended more than once at this exercise, which earns nothing"
+                notes.add(f"{name}: {exercise.name}: {ended}: have a look at the code", urgent=True)
+                break
+            if check.cause and check.cause.kind == "grader_fault" and check.cause.stage == "check":
+                what = f"check {check.name} ended in an error: {check.message}"
+                notes.add(f"{name}: {exercise.name}: {what}", urgent=True)
     if row.late is not None:
         marks = f"{points(row.score, row.max)} before, {points(round(row.final, 4), row.max)} after"
         notes.add(f"{name}: {row.late}; {marks}")

@@ -67,10 +67,11 @@ class Cluster:
         self._address = address
         self._course = course
         self._note = note
-        settings = RunSettings(
+        self._settings = RunSettings(
             run=uuid.uuid4().hex, course=course.name, course_hash=course_hash, options=options, versions=versions()
         )
-        self._run, self._run_settings, self._options = settings.run, msgspec.msgpack.encode(settings), options
+        self._run, self._options = self._settings.run, options
+        self._run_settings = msgspec.msgpack.encode(self._settings)
         self._arrived: SimpleQueue[Any] = SimpleQueue()
         self.stopped = False
         # Dask would log lost connections between the grader's lines, and warn of submissions larger than 10 MB.
@@ -103,6 +104,11 @@ class Cluster:
         ending.join(_ROUND_TRIP_SECONDS)
         with contextlib.suppress(Exception):
             self._client.close()
+
+    def use_seed(self, seed: int) -> None:
+        """See `Graders.use_seed`."""
+        self._options = msgspec.structs.replace(self._options, seed=seed)
+        self._run_settings = msgspec.msgpack.encode(msgspec.structs.replace(self._settings, options=self._options))
 
     def _end_workers(self) -> None:
         with contextlib.suppress(Exception):  # A cluster that is gone has ended them already.

@@ -13,6 +13,7 @@ from grader.course import Course, Exercise, Misconception, Topic, misconceptions
 from grader.results import NOT_ASSESSED, CheckResult
 
 if TYPE_CHECKING:
+    from grader.grading.second_run import SecondRun
     from grader.judge.judge import Judge
 
 
@@ -54,16 +55,22 @@ class TopicEvidence:
         CourseError: (its attributes) a file cannot be read or imported.
     """
 
-    def __init__(self, course: Course, topic: Topic, judge: Judge) -> None:
+    def __init__(self, course: Course, topic: Topic, judge: Judge, second_run: SecondRun) -> None:
         self.course = course
         self.topic = topic
         self.stub = course.exercises_dir / f"{topic.name}.py"
         self.solution = course.solution_file(topic.name)
         self._judge = judge
+        self._second_run = second_run
 
     @cached_property
     def graded_solution(self) -> GradedFile:
         return self._grade(self.solution)
+
+    @property
+    def second_results(self) -> dict[tuple[str, str], CheckResult]:
+        """The results of a second run of the solutions, by exercise and check."""
+        return self._second_run.results
 
     @cached_property
     def graded_stub(self) -> GradedFile:
@@ -107,7 +114,6 @@ class TopicEvidence:
         with self._judge.misconceptions_desk(self.topic.name) as desk:
             desk.wants_trace_only = True
             for misconception in found:
-                desk.restart_clock()
                 desk.replace_functions(((misconception.part, misconception.function),))
                 traces = self._judge.run_checks(exercise.full_name, desk)[1]
                 self._judge.misconceptions.keep(exercise, misconception.name, traces)

@@ -10,9 +10,12 @@ from grader.sandbox.sandbox import full_set
 PASSED, FAILED, INTERRUPTED, FAULT, USAGE = range(5)
 
 
-def exit_code(results: Iterable[SubmissionResult], fail_under: float | None) -> int:
-    """0 all passed, 1 some failed (`fail_under`: only if a score is below that percentage), 3 a fault of the grader."""
-    tally = Tally(fail_under)
+def exit_code(results: Iterable[SubmissionResult], fail_under: float | None, skipped_ok: bool = False) -> int:
+    """0 all passed, 1 some failed (`fail_under`: only if a score is below that percentage), 3 a fault of the grader.
+
+    Points that are not assessed count as missing, unless `skipped_ok`.
+    """
+    tally = Tally(fail_under, skipped_ok)
     for result in results:
         tally.add(result)
     return tally.code
@@ -24,12 +27,15 @@ class Tally:
     Attributes:
         code: the exit code so far.
         missing_layers: the sandbox's layers that some submission was graded without.
+        is_incomplete: whether points that are not assessed count as missing.
     """
 
-    def __init__(self, fail_under: float | None) -> None:
+    def __init__(self, fail_under: float | None, skipped_ok: bool = False) -> None:
         self.code = PASSED
         self.missing_layers: set[str] = set()
+        self.is_incomplete = False
         self._fail_under = fail_under
+        self._skipped_ok = skipped_ok
 
     def add(self, result: SubmissionResult) -> None:
         """Counts one more result."""
@@ -37,14 +43,17 @@ class Tally:
             self.code = FAULT
             return
         self.missing_layers.update(missing_layers(result))
-        if self.code != FAULT and self._fails(result):
+        if self._fails(result) and self.code != FAULT:
             self.code = FAILED
 
     def _fails(self, result: SubmissionResult) -> bool:
+        missing = () if self._skipped_ok else result.left_out
+        self.is_incomplete = self.is_incomplete or bool(missing)
         if self._fail_under is None:
-            return not result.verdicts <= {"passed", "skipped"}
+            return bool(missing) or not result.verdicts <= {"passed", "skipped"}
+        most = result.max + sum(exercise.not_assessed for exercise in missing)
         # A submission of which nothing was assessed fails too: its percentage is not known.
-        return result.max <= 0 or 100 * result.score < self._fail_under * result.max - 1e-9
+        return result.max <= 0 or 100 * result.score < self._fail_under * most - 1e-9
 
 
 def missing_layers(result: SubmissionResult) -> list[str]:

@@ -22,12 +22,18 @@ _MAX_REASON: Final = 5_000
 
 
 class Graded(msgspec.Struct, frozen=True):
-    """One submission's result, with what the gradebook keeps besides; ``seconds`` is wall time."""
+    """One submission's result, with what the gradebook keeps besides.
+
+    Attributes:
+        seconds: wall time.
+        fault: how the grader itself failed meanwhile, for its author: it may hold a traceback, and no student sees it.
+    """
 
     result: SubmissionResult
     digest: str
     seconds: float
     notes: tuple[str, ...] = ()
+    fault: str = ""
 
 
 class GradingStopped(Exception):
@@ -39,6 +45,9 @@ class Graders(Protocol):
 
     stopped: bool
     """Whether `stop` was called."""
+
+    def use_seed(self, seed: int) -> None:
+        """Grades with this seed of the generated inputs; called before anything is graded, if at all."""
 
     def grade_all(self, sources: Iterable[Source]) -> Iterator[Graded]:
         """Yields each submission's result as it is known; reads `sources` only as fast as they are graded.

@@ -1,7 +1,7 @@
 """Grades submissions with warm worker processes on this machine, one for each thread that grades.
 
-A worker that dies is replaced, and its submission is graded once more; every submission gets a result. No submitted
-code runs here and no verdict is made here, except ``error`` where the grader itself failed.
+A worker that dies or has grown is replaced; `incidents.py` says what becomes of the submission that it died at. Every
+submission gets a result. No submitted code runs here, and no verdict is made here but for what the grader failed on.
 """
 
 from __future__ import annotations
@@ -11,19 +11,25 @@ import itertools
 import threading
 import time
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from types import TracebackType
 
+import msgspec
+
 from grader.course import Course
 from grader.grading.graders import Graded, GradingStopped, error_result
+from grader.grading.incidents import Incidents, faulty_checks, host_incident, incident_of, solution_of
 from grader.grading.protocol import WorkerOptions
 from grader.grading.worker_process import Worker, WorkerDied
 from grader.intake.submission import Source, Submission, digest
-from grader.results import SubmissionResult
+from grader.judge.marks import Mark, Place
+from grader.results import Cause, SubmissionResult
 
 _EXTRA_SECONDS = 120.0
 """How long a worker may take beyond the limits of its topics before it is taken for dead."""
+_MOST_GROWTH = 256 << 20
+"""Memory that a worker may gain after its first submission before another one takes its place (bytes)."""
 _FIRST_FAILURES = 3
 """After so many failures without any result, a failing submission is not tried a second time."""
 
@@ -34,17 +40,28 @@ class LocalWorkers:
     Args:
         jobs: how many submissions `grade_all` grades at a time.
         first: a worker that is starting already, for the thread that makes this.
+        hash_seed: of the workers that are started here: see `Worker`.
     """
 
-    def __init__(self, course: Course, options: WorkerOptions, jobs: int = 1, first: Worker | None = None) -> None:
+    def __init__(
+        self,
+        course: Course,
+        options: WorkerOptions,
+        jobs: int = 1,
+        first: Worker | None = None,
+        hash_seed: int = 0,
+    ) -> None:
         self.stopped = False
         self._course = course
         self._options = options
         self._jobs = jobs
+        self._hash_seed = hash_seed
         self._reply_timeout = _EXTRA_SECONDS + 2 * options.limits.topic_seconds * len(course.topics)
         self._thread = threading.local()
         self._lock = threading.RLock()  # Reentrant: `stop` may interrupt the very thread that holds it.
         self._workers: set[Worker] = set()
+        self._faulty: dict[Place, Cause] | None = None
+        self._finding_faulty = threading.Lock()
         self._graded_one = False
         self._failures = 0
         if first is not None:
@@ -58,6 +75,10 @@ class LocalWorkers:
             self.stop()
         self.close()
 
+    def use_seed(self, seed: int) -> None:
+        """See `Graders.use_seed`."""
+        self._options = msgspec.structs.replace(self._options, seed=seed)
+
     def grade(self, source: Source) -> Graded:
         """Reads and grades one submission; a fault of the grader's own becomes a result of ``error`` verdicts.
 
@@ -66,14 +87,16 @@ class LocalWorkers:
         """
         started = time.monotonic()
         submission = Submission(source.name, {})
+        fault = ""
         try:
             submission = source.read()
-            result = self._grade(submission)
+            result, fault = self._grade(submission)
         except GradingStopped:
             raise
-        except Exception:
-            result = error_result(self._course, self._options, source.name, traceback.format_exc(limit=-5).rstrip())
-        return Graded(result, digest(submission), time.monotonic() - started, submission.note_lines)
+        except Exception as problem:
+            fault = traceback.format_exc(limit=-5).rstrip()
+            result = error_result(self._course, self._options, source.name, f"{type(problem).__name__}: {problem}")
+        return Graded(result, digest(submission), time.monotonic() - started, submission.note_lines, fault)
 
     def grade_all(self, sources: Iterable[Source]) -> Iterator[Graded]:
         """Grades the submissions and yields each result as it is known; see `Graders.grade_all`.
@@ -119,27 +142,56 @@ class LocalWorkers:
         for worker in workers:
             worker.end(gently=idle)
 
-    def _grade(self, submission: Submission) -> SubmissionResult:
-        for _ in range(2):
-            worker: Worker | None = getattr(self._thread, "worker", None)
-            if worker is None:
-                worker = self._use(Worker())
+    def _grade(self, submission: Submission) -> tuple[SubmissionResult, str]:
+        """The result, and what the instructor should know of the grader's own failures meanwhile."""
+        incidents = Incidents(self._faulty or {}, self._find_faulty)
+        failures: list[str] = []
+        while True:
+            worker: Worker = getattr(self._thread, "worker", None) or self._use(Worker(self._hash_seed))
             try:
-                reply = worker.grade(submission, self._reply_timeout)
+                reply = worker.grade(submission, self._reply_timeout, incidents.marks)
             except WorkerDied as death:
-                reason = f"the grader's worker process died: {death}"
+                failures.append(f"the grader's worker process died: {death}")
+                reason, incident = f"the grader's worker process died: {death.how}", incident_of(self._course, death)
             else:
                 if isinstance(reply, SubmissionResult):
                     self._graded_one = True
-                    return reply
-                reason = reply.fault
+                    if worker.grown > _MOST_GROWTH:
+                        self._discard(worker)
+                    return reply, "\n".join(failures)
+                failures.append(reply.fault)
+                reason, incident = reply.fault, None if reply.place is None else host_incident(reply.place)
             self._discard(worker)
             if self.stopped:
                 raise GradingStopped
-            if self._has_never_worked():
+            is_hopeless = self._has_never_worked() or (incident is None and len(failures) > 1)
+            if is_hopeless or not (incident is None or incidents.add(incident)):
                 break
         self._failures += 1
-        return error_result(self._course, self._options, submission.name, reason)
+        return error_result(self._course, self._options, submission.name, reason), "\n".join(failures)
+
+    def _find_faulty(self) -> dict[Place, Cause]:
+        """The checks that end a worker on the solution too. Found once, by grading the solution."""
+        with self._finding_faulty:
+            if self._faulty is None:
+                self._faulty = faulty_checks(self._course, self._grade_solution)
+            return self._faulty
+
+    def _grade_solution(self, marks: Sequence[Mark]) -> WorkerDied | None:
+        """Grades the course's own solution with a worker of its own; how that died, if it did."""
+        worker = Worker()
+        with self._lock:
+            self._workers.add(worker)
+        try:
+            worker.configure(self._options)
+            worker.grade(solution_of(self._course), self._reply_timeout, marks)
+        except WorkerDied as death:
+            return death
+        finally:
+            with self._lock:
+                self._workers.discard(worker)
+            worker.end()
+        return None
 
     def _has_never_worked(self) -> bool:
         """Whether all submissions so far failed, several of them, as when a course's checks cannot be imported."""

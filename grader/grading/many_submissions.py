@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+import msgspec
+
 from grader.course import Course, content_hash
 from grader.course.due import LatePolicy, read_due, read_penalty
 from grader.errors import UserError
@@ -51,6 +53,8 @@ class ClassGrading:
         """
         self._class = class_settings
         self._fail_under = settings.fail_under
+        self._seed = settings.seed
+        self._skipped_ok = settings.skipped_ok
         self._course = Course.load(settings.course)
         self._course_hash = content_hash(self._course)
         self._options = worker_options(self._course, settings, settings.names)
@@ -65,6 +69,8 @@ class ClassGrading:
         """
         sources = self._find()
         with self._graders() as graders, self._open_gradebook() as book:
+            self._options = msgspec.structs.replace(self._options, seed=self._seed_of(book))
+            graders.use_seed(self._options.seed)
             run = self._start_run(book, expected=len(sources))
             if self._grade_new(sources, graders, book, run):
                 done = sum(1 for _ in book.results(run))
@@ -73,7 +79,7 @@ class ClassGrading:
                 )
                 return INTERRUPTED
             book.finish_run(run)
-            return report_class(book, run, self._class, self._fail_under)
+            return report_class(book, run, self._class, self._fail_under, self._skipped_ok)
 
     def _find(self) -> list[Source]:
         roster = None if self._class.roster is None else Roster.read(self._class.roster)
@@ -103,6 +109,12 @@ class ClassGrading:
             )
         return book
 
+    def _seed_of(self, book: Gradebook) -> int:
+        """The gradebook's own seed, unless one was given. That of a trial is not kept: later runs are no trials."""
+        if self._class.trial and self._seed is not None:
+            return self._seed
+        return book.keep_seed(self._seed)
+
     def _start_run(self, book: Gradebook, expected: int) -> int:
         return book.start_run(
             self._course.name,
@@ -120,6 +132,8 @@ class ClassGrading:
         with StopOnInterrupt(graders.stop) as signals, progress(len(sources)) as advance:
             for graded in graders.grade_all(self._new(sources, graders, book, run, advance)):
                 book.record(run, graded.result, graded.digest, graded.seconds)
+                if graded.fault:
+                    print_note(f"{graded.result.submission}: the grader itself failed: {graded.fault}")
                 advance()
         return signals.interrupted
 

@@ -43,7 +43,7 @@ def check_one(worker: Worker, path: Path, settings: GradingSettings, as_json: bo
             with _importing_meanwhile():
                 graded = workers.grade(source)
             _show(graded, course)
-    return exit_code([graded.result], settings.fail_under)
+    return exit_code([graded.result], settings.fail_under, settings.skipped_ok)
 
 
 def _show(graded: Graded, course: Course) -> None:

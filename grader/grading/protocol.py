@@ -5,16 +5,18 @@ Both ends are trusted; no submitted code ever holds either. Never uses pickle, n
 
 from __future__ import annotations
 
-from typing import IO, TypeVar
+from typing import IO, Any
 
 import msgspec
 
 from grader.border import frames
+from grader.intake.submission import Submission
+from grader.judge.marks import Mark, Place
+from grader.judge.time_limit import JUDGE_SECONDS
 from grader.machine import Devices
 from grader.results import SubmissionResult
 from grader.sandbox.limits import Limits
 
-T = TypeVar("T")
 MAX_WORKER_MESSAGE = 256 << 20
 """Bytes of a submission or a result."""
 
@@ -29,6 +31,7 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
         limits: what each submission may use.
         misconceptions: whether to compare with the records of the misconceptions.
         devices: what checks that want GPUs get; resolved for this machine.
+        judge_seconds: processor time of the judge for one run of a check's body.
     """
 
     course: str | None = None
@@ -37,12 +40,49 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     limits: Limits = Limits()
     misconceptions: bool = True
     devices: Devices = "simulated"
+    judge_seconds: float = JUDGE_SECONDS
 
 
-class Fault(msgspec.Struct, frozen=True):
-    """A worker's reply when it could not grade: the grader's own fault, in words."""
+class Work(msgspec.Struct, frozen=True):
+    """A frame to a worker: a submission, and what is not run for it."""
+
+    submission: Submission
+    marks: tuple[Mark, ...] = ()
+
+
+class Began(msgspec.Struct, frozen=True, tag=True):
+    """From a worker: what it does from now on."""
+
+    place: Place
+
+
+class Alive(msgspec.Struct, frozen=True, tag=True):
+    """From a worker, about once a second: it runs Python code, or waits for a student process."""
+
+
+class Done(msgspec.Struct, frozen=True, tag=True):
+    """A worker's reply.
+
+    Attributes:
+        resident: the memory that it holds now (bytes); 0 where that is not known.
+    """
+
+    result: SubmissionResult
+    resident: int = 0
+
+
+class Fault(msgspec.Struct, frozen=True, tag=True):
+    """A worker's reply when it could not grade: the grader's own fault, in words.
+
+    Attributes:
+        place: what it did when its warm host ended; None for other faults.
+    """
 
     fault: str
+    place: Place | None = None
+
+
+FromWorker = Began | Alive | Done | Fault
 
 
 def write_frame(stream: IO[bytes], message: msgspec.Struct) -> None:
@@ -54,8 +94,32 @@ def write_frame(stream: IO[bytes], message: msgspec.Struct) -> None:
     frames.write(stream, msgspec.msgpack.encode(message))
 
 
-def read_frame(stream: IO[bytes], kind: type[T]) -> T | None:
+class Sender:
+    """Sends a worker's messages, also from a signal handler that interrupts the sending of another one."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._is_sending = False
+
+    def send(self, message: msgspec.Struct) -> None:
+        """Sends one message."""
+        self._is_sending = True
+        try:
+            write_frame(self._stream, message)
+        finally:
+            self._is_sending = False
+
+    def send_alive(self) -> None:
+        """Sends a sign of life, unless another message is being sent, which is one as well."""
+        if not self._is_sending:
+            self.send(Alive())
+
+
+def read_frame(stream: IO[bytes], kind: Any) -> Any:
     """The next message, or None when the stream has ended.
+
+    Args:
+        kind: a type, or a union of types.
 
     Raises:
         BrokenFrame: the frame is cut short or too long.
@@ -63,18 +127,3 @@ def read_frame(stream: IO[bytes], kind: type[T]) -> T | None:
     """
     payload = frames.receive(stream.read, MAX_WORKER_MESSAGE)
     return None if payload is None else msgspec.msgpack.decode(payload, type=kind)
-
-
-def read_reply(stream: IO[bytes]) -> SubmissionResult | Fault | None:
-    """A worker's reply: a result, or ``{"fault": text}``; None when the stream has ended.
-
-    Raises:
-        BrokenFrame, msgspec.DecodeError: what came is not a reply.
-    """
-    payload = frames.receive(stream.read, MAX_WORKER_MESSAGE)
-    if payload is None:
-        return None
-    try:
-        return msgspec.msgpack.decode(payload, type=SubmissionResult)
-    except msgspec.ValidationError:
-        return msgspec.msgpack.decode(payload, type=Fault)

@@ -19,16 +19,18 @@ class GradingSettings(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         names: topics or exercises; none means all.
         course: the course's folder; None is the shipped course.
-        seed: varies the generated inputs.
+        seed: varies the generated inputs; None: 0 for one submission, for a class its gradebook's own, secret one.
         limits: what each submission may use: seconds and bytes.
         devices: what checks that want GPUs get.
         fail_under: percentage of the points below which the exit code is 1; None: any check that fails makes it 1.
+        skipped_ok: whether points that are not assessed do not count as missing for that.
     """
 
     names: tuple[str, ...] = ()
     course: Path | None = None
-    seed: int = 0
+    seed: int | None = None
     fail_under: float | None = None
+    skipped_ok: bool = False
     limits: Limits = Limits()
     devices: Devices = "simulated"
 
@@ -75,7 +77,7 @@ def worker_options(course: Course, settings: GradingSettings, names: Sequence[st
     return WorkerOptions(
         course=None if settings.course is None else str(course.root),
         exercises=exercises,
-        seed=settings.seed,
+        seed=settings.seed or 0,
         limits=settings.limits,
         devices=resolve_devices(settings.devices),
     )

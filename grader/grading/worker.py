@@ -5,19 +5,31 @@ The host is forked before anything of the course is read: submitted code runs in
 
 from __future__ import annotations
 
+import contextlib
+import faulthandler
 import gc
 import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NoReturn
+from typing import IO, TYPE_CHECKING, Any, Final, NoReturn
 
-from grader.grading.protocol import Fault, WorkerOptions, read_frame, write_frame
-from grader.intake.submission import Submission
+from grader.grading.protocol import Began, Done, Fault, Sender, Work, WorkerOptions, read_frame, write_frame
+from grader.judge.marks import Place
+from grader.judge.time_limit import TimeLimit
+
+if sys.platform != "win32":
+    import resource
 
 if TYPE_CHECKING:
     from grader.judge.judge import Judge
     from grader.student.client import HostClient
+
+JUDGE_BYTES: Final = 2 << 30
+"""Memory that the judge may take beyond what it has when it is ready (bytes)."""
+STACK_SIGNAL: Final = getattr(signal, "SIGUSR1", None)
+"""Makes a worker write to its standard error where it is, also deep in C."""
 
 
 def main() -> int:
@@ -33,7 +45,11 @@ def main() -> int:
 
     torch.set_num_threads(1)
     control, process = start_host()
-    options = read_frame(requests, WorkerOptions)
+    # Only now: the host and its children must not have these.
+    faulthandler.enable(sys.stderr, all_threads=False)
+    if STACK_SIGNAL is not None:
+        faulthandler.register(STACK_SIGNAL, sys.stderr, all_threads=False)
+    options: WorkerOptions | None = read_frame(requests, WorkerOptions)
     if options is None:
         return 0
     from grader.errors import UserError
@@ -44,17 +60,32 @@ def main() -> int:
     def serve(judge: Judge) -> int:
         gc.freeze()
         gc.enable()
+        limit_memory()
+        sender = Sender(answers)
+        limit = TimeLimit(options.judge_seconds, sender.send_alive)
+        at: Place | None = None
+
+        def began(place: Place) -> None:
+            nonlocal at
+            at = place
+            sender.send(Began(place))
+
+        judge.checks.limit_time(limit)
+        judge.checks.began = began
         graded = 0
-        while (submission := read_frame(requests, Submission)) is not None:
+        while (work := read_frame(requests, Work)) is not None:
             try:
                 if graded == 1:
                     host.settle()
                 graded += 1
-                write_frame(answers, judge.grade(submission))
+                judge.checks.marks = work.marks
+                with limit.ticking():
+                    result = judge.grade(work.submission)
+                write_frame(answers, Done(result, resident_bytes()))
             except UserError as error:  # a fault of the course that shows only while grading
                 write_frame(answers, Fault(str(error)))
             except HostGone as error:
-                write_frame(answers, Fault(f"the warm host has ended: {error}"))
+                write_frame(answers, Fault(f"the warm host has ended: {error}", at or Place("")))
                 return 3
         host.close()
         return 0
@@ -101,9 +132,31 @@ def hidden_paths(course: Any) -> list[str]:
 
 def _give_up(requests: IO[bytes], answers: IO[bytes], reason: str) -> int:
     """Answers every submission with the reason why nothing can be graded; the exit code."""
-    while read_frame(requests, Submission) is not None:
+    while read_frame(requests, Work) is not None:
         write_frame(answers, Fault(reason))
     return 3
+
+
+def limit_memory(more: int = JUDGE_BYTES) -> None:
+    """Lets this process take that many bytes more than it has; then allocating fails, and with it the check at hand."""
+    if sys.platform == "win32":
+        return
+    with contextlib.suppress(OSError, ValueError, StopIteration):  # where it is not offered, workers are only replaced
+        status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines()
+        data = next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmData:"))
+        _, most = resource.getrlimit(resource.RLIMIT_DATA)
+        wanted = data + more
+        resource.setrlimit(
+            resource.RLIMIT_DATA, (wanted if most == resource.RLIM_INFINITY else min(wanted, most), most)
+        )
+
+
+def resident_bytes() -> int:
+    """The memory that this process holds; 0 where that is not known."""
+    with contextlib.suppress(OSError, ValueError, IndexError, AttributeError):
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+    return 0
 
 
 def run() -> NoReturn:

@@ -7,18 +7,22 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import subprocess
 import sys
 import threading
 from collections import deque
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, cast
 
 import msgspec
 
 from grader.border.frames import BrokenFrame
-from grader.grading.protocol import Fault, WorkerOptions, read_reply, write_frame
+from grader.grading.protocol import Alive, Began, Done, Fault, FromWorker, Work, WorkerOptions, read_frame, write_frame
+from grader.grading.supervisor import Supervisor
 from grader.intake.submission import Submission
+from grader.judge.marks import Mark, Place
 from grader.results import SubmissionResult
 
 # Not `-m`: that would put the current folder, perhaps a submission with a torch.py in it, before everything else.
@@ -26,63 +30,102 @@ _BOOT = (
     "import sys; sys.path[:] = [p for p in sys.path if p]; root = sys.argv.pop(1); "
     "root in sys.path or sys.path.insert(0, root); from grader.grading.worker import run; run()"
 )
-_STDERR_LINES = 20
+_STDERR_LINES = 150
+"""Lines of its stderr that are kept: as many as a deep stack has."""
+_LAST_WORDS = 20
 _ENDING_SECONDS = 3.0
 
 
 class WorkerDied(Exception):
-    """The worker process ended, was silent too long, or sent something else than a reply. Remedy: start another one."""
+    """The worker process ended, was silent too long, or sent something else than a reply. Remedy: start another one.
+
+    Attributes:
+        how: how it ended, in one line.
+        place: what it did then; None when it had not begun to grade.
+        stack: the files and lines that it was in, innermost first, where they are known.
+    """
+
+    def __init__(self, how: str, words: Sequence[str], place: Place | None) -> None:
+        text = "".join(f"\n  {line}" for line in words[-_LAST_WORDS:])
+        super().__init__(how + (f"; its last words:{text}" if text else ""))
+        self.how = how
+        self.place = place
+        self.stack = [(file, int(line)) for file, line in re.findall(r'File "([^"]+)", line (\d+)', "\n".join(words))]
 
 
 class Worker:
-    """One worker process: starts at once (importing torch takes it a while), gets its options later."""
+    """One worker process: starts at once (importing torch takes it a while), gets its options later.
 
-    def __init__(self) -> None:
+    Args:
+        hash_seed: decides the order of sets and the like in this worker.
+
+    Attributes:
+        resident: the memory that it held after its last submission (bytes); 0 where that is not known.
+        grown: how much of that came since its first submission (bytes).
+    """
+
+    def __init__(self, hash_seed: int = 0) -> None:
         root = str(Path(__file__).resolve().parent.parent.parent)
         self.process = subprocess.Popen(
             [sys.executable, "-c", _BOOT, root],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**os.environ, "PYTHONHASHSEED": "0"},
+            env={**os.environ, "PYTHONHASHSEED": str(hash_seed)},
             start_new_session=True,  # Ctrl-C reaches the main process only; that one ends the workers.
         )
+        self.resident = self.grown = 0
+        self._judge_seconds = WorkerOptions().judge_seconds
         self._stderr_lines: deque[str] = deque(maxlen=_STDERR_LINES)
         self._listener = threading.Thread(target=self._listen, daemon=True, name="worker-stderr")
         self._listener.start()
 
     def configure(self, options: WorkerOptions) -> None:
         """Sends the options; needed once, before the first submission."""
+        self._judge_seconds = options.judge_seconds
         with contextlib.suppress(OSError):  # The first `grade` reports a death.
             write_frame(self._stdin, options)
 
-    def grade(self, submission: Submission, timeout: float) -> SubmissionResult | Fault:
+    def grade(self, submission: Submission, timeout: float, marks: Sequence[Mark] = ()) -> SubmissionResult | Fault:
         """Grades one submission.
 
         Args:
             timeout: seconds to wait for the reply.
+            marks: what is not run for it.
 
         Raises:
             WorkerDied: with the reason and the last lines of its stderr; also when no reply came in time.
         """
-        watchdog = threading.Timer(timeout, self.process.kill)
-        watchdog.daemon = True
-        watchdog.start()
-        reply: SubmissionResult | Fault | None
-        try:
-            write_frame(self._stdin, submission)
-            reply = read_reply(cast("IO[bytes]", self.process.stdout))
-        except (OSError, ValueError, BrokenFrame, msgspec.DecodeError) as problem:
-            reply, reason = None, f"{type(problem).__name__}: {problem}"
-        else:
-            reason = "it closed its output"
-        finally:
-            late = not watchdog.is_alive()
-            watchdog.cancel()
+        written = len(self._stderr_lines)
+        with Supervisor(
+            self.process, self._judge_seconds, timeout, lambda: len(self._stderr_lines) > written
+        ) as supervisor:
+            try:
+                write_frame(self._stdin, Work(submission, tuple(marks)))
+                reply = self._reply(supervisor)
+                reason = "it closed its output"
+            except (OSError, ValueError, BrokenFrame, msgspec.DecodeError) as problem:
+                reply, reason = None, f"{type(problem).__name__}: {problem}"
         if reply is None:
             self.end()
-            raise WorkerDied(self._how_it_died(f"no answer in {timeout:g} s" if late else reason))
-        return reply
+            raise WorkerDied(self._how_it_died(supervisor.reason or reason), list(self._stderr_lines), supervisor.place)
+        if isinstance(reply, Fault):
+            return reply
+        self.grown = reply.resident - self.resident + self.grown if self.resident else 0
+        self.resident = reply.resident
+        return reply.result
+
+    def _reply(self, supervisor: Supervisor) -> Done | Fault | None:
+        """What the worker answers, after its signs of life; None when its output has ended."""
+        while True:
+            message: FromWorker | None = read_frame(cast("IO[bytes]", self.process.stdout), FromWorker)
+            match message:
+                case Began(place):
+                    supervisor.sign_of_life(place)
+                case Alive():
+                    supervisor.sign_of_life()
+                case _:
+                    return message
 
     def close_input(self) -> None:
         """Asks the worker to end."""
@@ -124,5 +167,4 @@ class Worker:
     def _how_it_died(self, reason: str) -> str:
         code = self.process.returncode
         how = f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
-        words = "".join(f"\n  {line}" for line in self._stderr_lines)
-        return f"{reason} ({how})" + (f"; its last words:{words}" if words else "")
+        return f"{reason} ({how})"

@@ -9,12 +9,14 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+import pytest
 from msgspec.structs import replace
 
 from grader.border.failures import BadReply, MissingName, SubmissionCrashed, SubmissionRaised
 from grader.border.messages import MAX_MESSAGE, ImportBadReply, ImportCrashed, ImportFailure, ImportRaised, SourceLine
 from grader.border.proxies import Call, Remote
 from grader.judge.check import Check
+from grader.judge.time_limit import Overrun
 from grader.results import MAX_TEXT, Cause, Frame
 from grader.testkit.compare import Mismatch
 from grader.testkit.show import show, show_call
@@ -146,8 +148,25 @@ def fault(check: Check, error: BaseException | str) -> Cause:
         if tb.tb_frame.f_code.co_filename == str(check.item.path):
             line = Frame(check.item.path.name, tb.tb_lineno, tb.tb_frame.f_code.co_name)
         tb = tb.tb_next
-    message = str(error)[:MAX_MESSAGE]
+    try:
+        message = str(error)[:MAX_MESSAGE]
+    except Exception:  # an exception of the check's own may be broken, too
+        message = ""
+    if isinstance(error, pytest.skip.Exception):
+        late = f"it skips itself after it has asked the submission ({message}): name what it needs with `needs`"
+        return Cause(kind="grader_fault", reason=late, check_line=line)
     return Cause(kind="grader_fault", exception_type=type(error).__name__, exception_message=message, check_line=line)
+
+
+def unusable(check: Check, error: Exception) -> Cause:
+    """An answer on which the judge itself failed; the reference solution passes the check."""
+    reason = f"sent an answer that the grader cannot use ({type(error).__name__})"
+    return Cause(kind="no_answer", sentence=check.sentence[:MAX_TEXT], reason=reason)
+
+
+def endless(overrun: Overrun) -> Cause:
+    """A check that does not end in the judge: no student loses points."""
+    return Cause(kind="grader_fault", reason=str(overrun), check_line=overrun.line)
 
 
 def import_failed(topic: str, failure: ImportFailure, prints: str) -> Cause:

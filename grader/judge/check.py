@@ -32,21 +32,25 @@ class Check:
         exercise: full name of its exercise.
         sentence: its docstring's first paragraph on one line.
         hidden: whether a failure must not show what was expected.
+        may_change: whether a submission may change the tensors that the check passes to it.
         body: the check's own function, without Hypothesis's wrapper.
+        fails_on_reference: whether the reference solution fails it; None until that is asked for.
         plan: which of its requests may be sent ahead of the replies.
     """
 
-    def __init__(self, item: pytest.Function, exercise: str, hidden: bool, seed: int) -> None:
+    def __init__(self, item: pytest.Function, exercise: str, hidden: bool, seed: int, may_change: bool = False) -> None:
         self.item = item
         self.name = item.name.removeprefix("test_")
         self.exercise = exercise
         self.hidden = hidden
         self.sentence = " ".join((item.function.__doc__ or "").strip().split("\n\n")[0].split())
         self.seed = seed
+        self.may_change = may_change
         function: Any = item.obj
         # Read now: while examples are made, Hypothesis runs another function in its place.
         self.body: Callable[..., Any] = function.hypothesis.inner_test if generated.is_property(function) else function
         self.plan = RequestPlan()
+        self.fails_on_reference: bool | None = None
         self._examples: list[Example] | None = None
         self._drawn = False
 

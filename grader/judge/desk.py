@@ -14,13 +14,17 @@ class Desk(Protocol):
 
     Attributes:
         shrinks_failures: whether a smaller failing example is looked for, which only a reader of messages needs.
-        wants_trace_only: whether a run yields only its trace, made in a fresh process, and no cause.
-        can_send_ahead: whether requests can be sent before earlier replies came; if so, checks learn which.
+        wants_trace_only: whether a run yields only its trace and no cause.
+        learns_plans: whether requests can be sent before earlier replies came; if so, checks learn which.
     """
 
     shrinks_failures: bool
     wants_trace_only: bool
-    can_send_ahead: bool
+    learns_plans: bool
+
+    @property
+    def is_final(self) -> bool:
+        """Whether a failure counts now; if not, only whether the check passes is wanted."""
 
     def channel(self) -> Channel:
         """The channel to the current exercise's process, with an empty record and a new deadline.
@@ -29,14 +33,17 @@ class Desk(Protocol):
             SubmissionCrashed: no process can be started for the exercise.
         """
 
-    def fresh_channel(self) -> Channel:
-        """Like `channel`, but to a new process, in which nothing has been called yet."""
+    def renew_time(self) -> None:
+        """Gives the running check its full time again."""
 
     def send_ahead(self, requests: list[bytes]) -> bool:
         """Sends requests before the replies to earlier ones came, once the exercise has answered; whether it did."""
 
     def end_process(self) -> None:
         """Ends the process; the next `channel` starts a new one."""
+
+    def end_worlds(self) -> None:
+        """Ends what further processes the check has started."""
 
     def take_prints(self) -> str:
         """What the submission printed since this was last called."""

@@ -18,6 +18,7 @@ from hypothesis.errors import HypothesisException, StopTest
 from hypothesis.strategies import DataObject
 
 from grader.judge.hypothesis_adapter import changed_settings, no_constants_of_modules
+from grader.testkit.strategies import varied_by
 
 MOST_SHRINKS: Final = 150
 """Executions while a failure is made smaller."""
@@ -86,6 +87,7 @@ def _run(test: Any, seed: int, name: str, inner: Callable[[dict[str, Any]], None
     try:
         with (
             no_constants_of_modules(),
+            varied_by(seed),
             changed_settings(
                 test,
                 database=None,

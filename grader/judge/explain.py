@@ -6,13 +6,32 @@ Pure: looks at nothing but the cause, imports no torch, and decides nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+from msgspec.structs import replace
 
 from grader.results import MAX_TEXT, VERDICT_OF, Cause, CheckResult, Frame
+from grader.text import printable
 
 
 def result(name: str, cause: Cause) -> CheckResult:
-    """The result of a check that did not pass."""
+    """The result of a check that did not pass; no text in it can act on a terminal, whatever a submission sent."""
+    cause = _printable(cause)
     return CheckResult(name=name, verdict=VERDICT_OF[cause.kind], message=message(cause), cause=cause)
+
+
+def _printable(cause: Cause) -> Cause:
+    """The same cause with texts that can be printed, and names and lines of source that are one line each."""
+    texts = ("sentence", "call", "returned", "expected", "reason", "exception_message", "prints", "note")
+    names = ("exception_type", "file")
+    changed: dict[str, Any] = {field: printable(text) for field in texts if (text := getattr(cause, field))}
+    changed |= {field: _one_line(text) for field in names if (text := getattr(cause, field))}
+    frames = tuple(Frame(_one_line(f.file), f.line, _one_line(f.function), _one_line(f.text)) for f in cause.frames)
+    return replace(cause, frames=frames, names=tuple(map(_one_line, cause.names)), **changed)
+
+
+def _one_line(text: str) -> str:
+    return "".join(c if c.isprintable() else "\ufffd" for c in printable(text))
 
 
 def message(cause: Cause) -> str:
@@ -34,8 +53,8 @@ def _lines(cause: Cause) -> list[str]:
         case "grader_fault":
             return [_fault(cause)]
         case "not_simulated":
-            why = f"cannot be assessed without a GPU: {cause.exception_message}"
-            return [f"{why} (a machine that has one: --devices real)", *_frames(cause.frames)]
+            why = f"GPUs are simulated here, and {cause.exception_message}: this check fails"
+            return [f"{why}. Write it another way, or ask your instructor to look at it", *_frames(cause.frames)]
         case "exception":
             raised = _with_message(cause)
             return [cause.sentence, cause.call, f"raised    {raised}", *_frames(cause.frames)]

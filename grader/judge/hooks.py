@@ -30,7 +30,10 @@ class NoSubmissionYet:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "exercise(name, hidden=False): the exercise that a check belongs to")
+    config.addinivalue_line(
+        "markers", "exercise(name, hidden=False, may_change=False): the exercise that a check belongs to"
+    )
+    config.addinivalue_line("markers", "needs(*what): what a check needs of the machine, else it is not assessed")
 
 
 @pytest.fixture(name="submission", scope="session")
@@ -66,7 +69,8 @@ class CheckHooks:
                 continue
             from grader.judge.check import Check
 
-            self.checks[item.nodeid] = Check(item, mark.args[0], bool(mark.kwargs.get("hidden")), self._seed)
+            hidden, may_change = (bool(mark.kwargs.get(name)) for name in ("hidden", "may_change"))
+            self.checks[item.nodeid] = Check(item, mark.args[0], hidden, self._seed, may_change)
         if self.checks and self._desk_for is None:
             self._desk_for = self._open_desks()
 
@@ -75,8 +79,10 @@ class CheckHooks:
         check = self.checks.get(pyfuncitem.nodeid)
         if check is None or self._desk_for is None:
             return None
-        from grader.judge import run
+        from grader.judge import needs, run
 
+        if reason := needs.unmet(pyfuncitem, ()):
+            pytest.skip(reason)
         result, trace = run.run(check, self._desk_for(check), fixtures_of(pyfuncitem))
         self.outcomes[pyfuncitem.nodeid] = result, trace
         if result.verdict != "passed":

@@ -7,34 +7,57 @@ student's files; the judge uses it only for the course's own solutions.
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from grader.border.arena import Arena
 from grader.border.failures import import_raised
 from grader.border.proxies import Call, Channel
 from grader.border.service import Service
+from grader.border.transport import Process
 from grader.judge import cause as causes
 from grader.judge import explain, run
 from grader.judge.check import Check
+from grader.judge.collected import CollectedChecks
 from grader.judge.desk import Desk
-from grader.judge.session import CollectedChecks, with_collected_checks
+from grader.judge.local_process import LocalProcess
+from grader.judge.session import with_collected_checks
 from grader.kit import Kit, load
 from grader.results import NOT_ASSESSED
-from grader.testkit import in_student_process
+from grader.student.one_at_a_time import one_at_a_time
+from grader.testkit._ranks.world import World
+from grader.testkit.in_student_process import MODULES
 
 if TYPE_CHECKING:
     from grader.course import Course
 
 
-class LocalTransport:
-    """Answers calls from a service in this process; a `Transport`."""
+HERE: Final = Path()
+"""The current folder."""
 
-    def __init__(self, service: Service) -> None:
+
+class LocalTransport:
+    """Answers calls from a service in this process, and forks further processes; a `Transport` and a `Starter`.
+
+    Args:
+        make_service: imports the submission again, for a further process; None where none is ever needed.
+        folder: where the submission's files are.
+    """
+
+    def __init__(
+        self, service: Service, make_service: Callable[[], Service] | None = None, folder: Path = HERE
+    ) -> None:
         self._service = service
+        self._make_service = make_service
+        self._folder = folder
+        self._started: list[LocalProcess] = []
         self.kept: dict[str, object] = {}
 
     def call(self, request: bytes) -> bytes:
@@ -51,39 +74,88 @@ class LocalTransport:
     def drop_ahead(self) -> None:
         """Nothing is sent ahead in-process."""
 
+    def processes(self, count: int, imports: bool = True) -> list[Process]:
+        if self._make_service is None or not hasattr(os, "fork"):
+            pytest.skip("needs further processes of the submission, which cannot be forked here")
+        _import_before_fork()
+        make = self._make_service if imports else lambda: Service(ModuleType("outside"), frozenset(), modules=MODULES)
+        started = [LocalProcess(make, self._folder) for _ in range(count)]
+        self._started += started
+        return [*started]
+
+    def add_prints(self, text: str) -> None:
+        """Shows what further processes have printed, as what is printed here."""
+        print(text, end="")
+
+    def own_network(self) -> AbstractContextManager[None]:
+        """Keeps others of this user from opening ports meanwhile: submissions choose fixed ones."""
+        return one_at_a_time()
+
+    def close(self) -> None:
+        """Ends the further processes, and removes what was kept for them."""
+        for kept in self.kept.values():
+            if isinstance(kept, World):
+                kept.end()
+        self.kept.clear()
+        for process in self._started:
+            process.end()
+        self._started.clear()
+
+
+def _import_before_fork() -> None:
+    """Imports what ranks need on first use: every one of them would pay more than a second for it."""
+    import torch._dynamo
+    import torch.distributed.run
+    import torch.nn.parallel
+    import torch.optim  # noqa: F401
+
 
 class LocalDesk:
     """A desk for one topic's module in a folder; every fresh channel imports the module again."""
 
     shrinks_failures = True
     wants_trace_only = False
-    can_send_ahead = False  # a call in this process needs no message
+    learns_plans = False  # a call in this process needs no message
+    is_final = True
 
     def __init__(self, folder: Path, topic: str, kit: Kit | None = None) -> None:
-        self._folder = folder
+        self._folder = folder.resolve()
         self._topic = topic
         self._kit = kit
+        self._transport: LocalTransport | None = None
         self._channel: Channel | None = None
 
     def channel(self) -> Channel:
         if self._channel is None:
-            return self.fresh_channel()
+            self._channel = self._fresh_channel()
         self._channel.restart()
         return self._channel
 
-    def fresh_channel(self) -> Channel:
-        path = (self._folder / f"{self._topic}.py").resolve()
+    def renew_time(self) -> None:
+        """There is no limit here."""
+
+    def _fresh_channel(self) -> Channel:
+        self.end_process()
+        arena = Arena.local()
+        self._transport = LocalTransport(self._make_service(arena), self._make_service, self._folder)
+        return Channel(self._transport, self._kit.name if self._kit else "", arena)
+
+    def _make_service(self, arena: Arena | None = None) -> Service:
+        path = self._folder / f"{self._topic}.py"
         module = load_module(self._topic, path)
         files = frozenset(str(file) for file in path.parent.glob("*.py"))
-        service = Service(module, files, modules={**in_student_process.MODULES, **load(self._kit)})
-        self._channel = Channel(LocalTransport(service), self._kit.name if self._kit else "")
-        return self._channel
+        return Service(module, files, modules={**MODULES, **load(self._kit)}, arena=arena)
 
     def send_ahead(self, requests: list[bytes]) -> bool:
         return False
 
     def end_process(self) -> None:
-        self._channel = None
+        if self._transport is not None:
+            self._transport.close()
+        self._transport = self._channel = None
+
+    def end_worlds(self) -> None:
+        """There are none."""
 
     def take_prints(self) -> str:
         return ""
@@ -119,11 +191,21 @@ class SubmissionDesk(LocalDesk):
 
 
 def reference_raises(course: Course, check: Check, fixtures: dict[str, Any]) -> bool:
-    """Whether the check ends in anything but *passed* on the course's own solution."""
-    topic = check.exercise.partition(".")[0]
-    desk = ReferenceDesk(course.solutions_dir, topic, course.kit)
-    result, _ = run.run(check, desk, fixtures)
-    return result.verdict != "passed"
+    """Whether the check fails or ends in an error on the course's own solution; found out once for each check.
+
+    That it is late says nothing about a check: on a busy machine everything is.
+    """
+    if check.fails_on_reference is None:
+        topic = check.exercise.partition(".")[0]
+        desk = ReferenceDesk(course.solutions_dir, topic, course.kit)
+        try:
+            result, _ = run.run(check, desk, fixtures)
+            check.fails_on_reference = result.verdict in ("failed", "error")
+        except Exception:  # what it raises cannot even be described
+            check.fails_on_reference = True
+        finally:
+            desk.end_process()
+    return check.fails_on_reference
 
 
 class LocalDesks:
@@ -148,7 +230,7 @@ class LocalDesks:
         if check.exercise not in self._desks:
             desk = SubmissionDesk(self._folder, topic, self._course)
             try:
-                desk.fresh_channel()
+                desk.channel()
             except BaseException as error:
                 service = Service(ModuleType(topic), frozenset({str((self._folder / f"{topic}.py").resolve())}))
                 failure = import_raised(service.describe(error))
@@ -163,10 +245,8 @@ class LocalDesks:
             file = self._course.check_file(topic)
 
             def all_pass(checks: CollectedChecks) -> bool:
-                return all(
-                    checks.run(check, self.desk_for(check))[0].verdict in ("passed", *NOT_ASSESSED)
-                    for check in checks.of(exercise)
-                )
+                verdicts = [checks.run(check, self.desk_for(check))[0].verdict for check in checks.of(exercise)]
+                return all(one in ("passed", *NOT_ASSESSED) for one in verdicts) and set(verdicts) != {"skipped"}
 
             self._passed[exercise] = with_collected_checks([file], self._course.checks_dir, self._seed, all_pass)
         return self._passed[exercise]

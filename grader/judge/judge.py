@@ -6,9 +6,8 @@ The trusted side: it never imports submitted code. What the student process send
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from grader import kit
 from grader.course import Course, Exercise, Topic
@@ -17,14 +16,21 @@ from grader.intake.submission import Submission
 from grader.judge import cause as causes
 from grader.judge import explain
 from grader.judge.check import Trace
-from grader.judge.misconceptions import MisconceptionRecords, Replacements, RunCheck, files_with_misconceptions
+from grader.judge.collected import CollectedChecks
+from grader.judge.flags import flags_of_results, together
+from grader.judge.marks import Place, mark_on
+from grader.judge.misconceptions import MisconceptionRecords, Replacements, RunChecks, files_with_misconceptions
+from grader.judge.needs import Assessment
 from grader.judge.points import meets_needs, with_points
-from grader.judge.session import CollectedChecks, with_collected_checks
+from grader.judge.scan import scan
+from grader.judge.session import with_collected_checks
 from grader.judge.topic_desk import TopicDesk
-from grader.results import Cause, CheckResult, ExerciseResult, SubmissionResult
+from grader.results import Cause, CheckResult, ExerciseResult, Flag, SubmissionResult
 from grader.student.client import HostClient
 
 T = TypeVar("T")
+_RIGHT: Final = ("passed", "skipped")
+"""Verdicts after which the process goes on to the next exercise."""
 
 
 def with_judge(
@@ -81,6 +87,7 @@ class Judge:
         self.checks = checks
         self._topics = topics
         self._names_misconceptions = names_misconceptions
+        self._assessment = Assessment(course, checks, lambda: host.layers)
         self.misconceptions = MisconceptionRecords(course, self._misconceptions_runner)
 
     def grade(self, submission: Submission) -> SubmissionResult:
@@ -91,74 +98,128 @@ class Judge:
         """
         met: set[str] = set()
         results: list[ExerciseResult] = []
+        seen: dict[Flag, None] = {}
         for topic, exercises in self._topics:
-            results += self._grade_topic(topic, exercises, submission, met)
+            results += self._grade_topic(topic, exercises, submission, met, seen)
+        read = scan(submission.files, self.course.kit.name if self.course.kit else "")
         return SubmissionResult(
             submission=submission.name,
             score=sum(result.score for result in results),
             max=sum(result.max for result in results),
             exercises=tuple(results),
             sandbox=self.host.layers,
+            flags=together(read, seen, flags_of_results(results)),
         )
 
     def _grade_topic(
-        self, topic: Topic, exercises: Sequence[Exercise], submission: Submission, met: set[str]
+        self,
+        topic: Topic,
+        exercises: Sequence[Exercise],
+        submission: Submission,
+        met: set[str],
+        seen: dict[Flag, None],
     ) -> list[ExerciseResult]:
-        """The results of a topic's exercises; adds to `met` the names of those that meet the needs of others."""
+        """The results of a topic's exercises.
+
+        Args:
+            met: gets the names of those that meet the needs of others.
+            seen: gets what the submission's processes did that no exercise needs.
+        """
         file = f"{topic.name}.py"
         if file not in submission.files:
             note = next(iter(submission.notes_on(file)), "")
             return self._all_not_passed(exercises, causes.missing_file(topic.name, note))
-        results: list[ExerciseResult] = []
+        self.checks.began(Place(topic.name))
+        if mark := mark_on(Place(topic.name), self.checks.marks):
+            return self._all_not_passed(exercises, mark.cause)
         with self.desk(topic.name, submission.files) as desk:
-            if desk.import_failure is not None:
-                cause = causes.import_failed(topic.name, desk.import_failure, desk.import_prints())
-                return self._all_not_passed(exercises, cause)
-            for exercise in exercises:
-                unmet = [need for need in exercise.needs if need not in met]
-                if unmet:
-                    result = self._not_passed(exercise, causes.blocked(unmet))
-                else:
-                    result = self._grade_exercise(exercise, desk)
-                if meets_needs(result):
-                    met.add(result.name)
-                results.append(result)
+            results = self._grade_exercises(topic, exercises, desk, met)
+        seen |= desk.flags
+        return results
+
+    def _grade_exercises(
+        self, topic: Topic, exercises: Sequence[Exercise], desk: TopicDesk, met: set[str]
+    ) -> list[ExerciseResult]:
+        if desk.import_failure is not None:
+            cause = causes.import_failed(topic.name, desk.import_failure, desk.import_prints)
+            return self._all_not_passed(exercises, cause)
+        results: list[ExerciseResult] = []
+        for exercise in exercises:
+            unmet = [need for need in exercise.needs if need not in met]
+            if unmet:
+                result = self._not_passed(exercise, causes.blocked(unmet))
+            else:
+                result = self._grade_exercise(exercise, desk)
+            if meets_needs(result):
+                met.add(result.name)
+            results.append(result)
         return results
 
     def _grade_exercise(self, exercise: Exercise, desk: TopicDesk) -> ExerciseResult:
         found, traces = self.run_checks(exercise.full_name, desk)
         name = None
         if self._names_misconceptions and any(check.verdict in ("failed", "timeout", "crashed") for check in found):
-            started = time.monotonic()
             name = self.misconceptions.name_of(exercise, traces)
-            desk.extend_time(time.monotonic() - started)
         return with_points(exercise, found, name)
 
     def run_checks(self, exercise: str, desk: TopicDesk) -> tuple[list[CheckResult], dict[str, Trace]]:
         """Runs the checks of one exercise; the results of all, and by name the traces of those that were run.
 
-        After a timeout no further check of the exercise is run: the others get the same cause.
+        If one does not pass where a failure does not count, all are run again where it does.
+        """
+        desk.begin()
+        ran = self._run_in_order(exercise, desk)
+        if ran is None:
+            desk.begin_again()
+            ran = self._run_in_order(exercise, desk)
+            assert ran is not None
+        results, _ = ran
+        desk.finish(is_right=all(result.verdict in _RIGHT for result in results))
+        return ran
+
+    def passes(self, exercise: str, desk: TopicDesk) -> bool:
+        """Whether no check of an exercise fails; as soon as one does, no further one is run."""
+        desk.begin_again()
+        for check in self.checks.of(exercise):
+            if not self._assessment.reason(check) and self.checks.run(check, desk)[0].verdict not in _RIGHT:
+                desk.finish(is_right=False)
+                return False
+        desk.finish(is_right=True)
+        return True
+
+    def _run_in_order(self, exercise: str, desk: TopicDesk) -> tuple[list[CheckResult], dict[str, Trace]] | None:
+        """The results and traces; None once a check does not pass where that does not count.
+
+        After a timeout no further check is run: the others get the same cause.
         """
         results: list[CheckResult] = []
         traces: dict[str, Trace] = {}
         timeout: Cause | None = None
         for check in self.checks.of(exercise):
+            if reason := self._assessment.reason(check):
+                results.append(explain.result(check.name, causes.not_assessed(reason)))
+                continue
             if timeout is None and desk.is_out_of_time:
                 timeout = causes.topic_timeout(desk.seconds)
             if timeout is not None:
                 results.append(explain.result(check.name, timeout))
                 continue
             result, traces[check.name] = self.checks.run(check, desk)
+            if result.verdict not in _RIGHT and not desk.is_final:
+                return None
             results.append(result)
             if result.verdict == "timeout":
                 timeout = result.cause
-        desk.end_exercise()
         return results, traces
 
     @contextlib.contextmanager
-    def desk(self, topic: str, files: Mapping[str, bytes]) -> Iterator[TopicDesk]:
-        """A desk for one topic of a submission with these files, whose processes are ended afterwards."""
-        with contextlib.closing(TopicDesk(self.host, self.course, topic, files)) as desk:
+    def desk(self, topic: str, files: Mapping[str, bytes], *, is_own: bool = False) -> Iterator[TopicDesk]:
+        """A desk for one topic of a submission with these files, whose processes are ended afterwards.
+
+        Args:
+            is_own: whether they are the course's own, with its misconceptions.
+        """
+        with contextlib.closing(TopicDesk(self.host, self.course, topic, files, is_own=is_own)) as desk:
             yield desk
 
     @contextlib.contextmanager
@@ -168,29 +229,31 @@ class Judge:
         Raises:
             CourseError: if they cannot be imported.
         """
-        with self.desk(topic, files_with_misconceptions(self.course, topic)) as desk:
+        with self.desk(topic, files_with_misconceptions(self.course, topic), is_own=True) as desk:
             if reason := desk.why_not_imported():
                 raise CourseError(self.course.misconceptions_file(topic), None, reason)
             yield desk
 
     @contextlib.contextmanager
-    def _misconceptions_runner(self, topic: str) -> Iterator[RunCheck]:
+    def _misconceptions_runner(self, topic: str) -> Iterator[RunChecks]:
         with self.misconceptions_desk(topic) as desk:
             desk.wants_trace_only = True
 
-            def run_check(exercise: str, name: str, replacements: Replacements) -> Trace:
-                desk.restart_clock()
+            def run_checks(exercise: str, replacements: Replacements) -> Iterator[tuple[str, Trace]]:
                 desk.replace_functions(replacements)
-                (check,) = (check for check in self.checks.of(exercise) if check.name == name)
-                return self.checks.run(check, desk)[1]
+                desk.begin_again()
+                for check in self.checks.of(exercise):
+                    yield check.name, self.checks.run(check, desk)[1]
 
-            yield run_check
+            yield run_checks
 
     def _all_not_passed(self, exercises: Iterable[Exercise], cause: Cause) -> list[ExerciseResult]:
         return [self._not_passed(exercise, cause) for exercise in exercises]
 
     def _not_passed(self, exercise: Exercise, cause: Cause) -> ExerciseResult:
-        """The result of an exercise none of whose checks could run, for one cause."""
-        return with_points(
-            exercise, [explain.result(check.name, cause) for check in self.checks.of(exercise.full_name)]
-        )
+        """The result of an exercise none of whose checks could run; those that are not assessed here stay so."""
+        results = []
+        for check in self.checks.of(exercise.full_name):
+            reason = self._assessment.reason(check)
+            results.append(explain.result(check.name, causes.not_assessed(reason) if reason else cause))
+        return with_points(exercise, results)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from grader.border import wire
 from grader.border.bounds import WireError
-from grader.border.messages import Exchange, Raised, Reply, Reported, Returned
+from grader.border.messages import Digest, Exchange, Raised, Reply, Reported, Returned
 from grader.border.service import WRONG_ANSWERS
 from grader.course import Course, Exercise, Misconception, misconceptions_of
 from grader.judge.check import Trace
@@ -25,19 +25,20 @@ _OBSERVE: Final = wire.pack(["r", watch.__module__, watch.__qualname__])
 
 Replacements = tuple[tuple[str, str], ...]
 """Names in a topic's module, each with the function of its misconceptions that takes its place."""
-RunCheck = Callable[[str, str, Replacements], Trace]
-"""Runs a check (full name of the exercise, name of the check) on the solutions with replacements."""
-OpenProcess = Callable[[str], AbstractContextManager[RunCheck]]
-"""Imports a topic's misconceptions in a student process, and runs checks in it."""
+RunChecks = Callable[[str, Replacements], Iterator[tuple[str, Trace]]]
+"""Runs the checks of an exercise (full name) in order on the solutions with replacements, in a process of their own;
+gives the name and the trace of each."""
+OpenTopic = Callable[[str], AbstractContextManager[RunChecks]]
+"""Makes a topic's misconceptions ready to be run."""
 
 
 class MisconceptionRecords:
-    """The records of a course's misconceptions, each made when it is first needed."""
+    """The records of a course's misconceptions, each made when it is first needed, as far as it is needed."""
 
-    def __init__(self, course: Course, open_process: OpenProcess) -> None:
+    def __init__(self, course: Course, open_topic: OpenTopic) -> None:
         self._course = course
-        self._open_process = open_process
-        self._records: dict[tuple[str, str, str], Trace] = {}
+        self._open_topic = open_topic
+        self._records: dict[tuple[str, str], dict[str, Trace]] = {}
 
     def name_of(self, exercise: Exercise, traces: Mapping[str, Trace]) -> str | None:
         """The first misconception of the exercise with the same record, else None.
@@ -45,44 +46,46 @@ class MisconceptionRecords:
         Args:
             traces: by name of check, of every check that was run, in order.
         """
-        failing = {name: trace for name, trace in traces.items() if trace.verdict not in ("passed", *NOT_ASSESSED)}
-        if not any(_shows_an_answer(trace) for trace in failing.values()):
+        failing = [trace for trace in traces.values() if trace.verdict not in ("passed", *NOT_ASSESSED)]
+        if not any(map(_shows_an_answer, failing)):
             return None
-        # Failing checks first: most misconceptions differ from the student there, so that few checks are run.
-        ordered = {**failing, **{name: trace for name, trace in traces.items() if trace.verdict == "passed"}}
-        with self._process(exercise.topic) as run_check:
+        with self._topic(exercise.topic) as run_checks:
             for misconception in misconceptions_of(self._course, exercise.topic):
-                if misconception.exercise == exercise.full_name and all(
-                    same_record(self._record_of(misconception, check, run_check), trace)
-                    for check, trace in ordered.items()
-                ):
+                if misconception.exercise == exercise.full_name and self._is_same(misconception, traces, run_checks):
                     return misconception.name
         return None
 
     def keep(self, exercise: Exercise, name: str, traces: Mapping[str, Trace]) -> None:
         """Keeps the records of a misconception that the caller has run already."""
-        for check, trace in traces.items():
-            self._records[exercise.full_name, name, check] = trace
+        self._records[exercise.full_name, name] = dict(traces)
 
-    def _record_of(self, misconception: Misconception, check: str, run_check: RunCheck) -> Trace:
-        key = (misconception.exercise, misconception.name, check)
-        if key not in self._records:
-            replacements = ((misconception.part, misconception.function),)
-            self._records[key] = run_check(misconception.exercise, check, replacements)
-        return self._records[key]
+    def _is_same(self, misconception: Misconception, traces: Mapping[str, Trace], run_checks: RunChecks) -> bool:
+        """Whether a misconception has the same record in every check; only as many are run as it takes to tell."""
+        known = self._records.setdefault((misconception.exercise, misconception.name), {})
+        if not all(same_record(known[check], trace) for check, trace in traces.items() if check in known):
+            return False
+        if known.keys() >= traces.keys():
+            return True
+        # From the first check on, in one process, as the student's were: an answer may depend on earlier calls.
+        running = run_checks(misconception.exercise, ((misconception.part, misconception.function),))
+        for check, trace in running:
+            known[check] = trace
+            if check in traces and not same_record(trace, traces[check]):
+                return False
+        return known.keys() >= traces.keys()
 
     @contextmanager
-    def _process(self, topic: str) -> Iterator[RunCheck]:
-        """Gives a function that runs checks in one process; the process starts with the first check."""
+    def _topic(self, topic: str) -> Iterator[RunChecks]:
+        """Gives a function that runs checks; the misconceptions are made ready when the first is run."""
         with ExitStack() as stack:
-            started: RunCheck | None = None
+            opened: RunChecks | None = None
 
-            def run_check(exercise: str, check: str, replacements: Replacements) -> Trace:
-                nonlocal started
-                started = started or stack.enter_context(self._open_process(topic))
-                return started(exercise, check, replacements)
+            def run_checks(exercise: str, replacements: Replacements) -> Iterator[tuple[str, Trace]]:
+                nonlocal opened
+                opened = opened or stack.enter_context(self._open_topic(topic))
+                return opened(exercise, replacements)
 
-            yield run_check
+            yield run_checks
 
 
 def files_with_misconceptions(course: Course, topic: str) -> dict[str, bytes]:
@@ -124,6 +127,8 @@ def _same_exchange(one: Exchange, other: Exchange) -> bool:
 
 def _same_reply(one: Exchange, other: Exchange) -> bool:
     """Whether the replies to one request are equal as values, or the same exception with the same message."""
+    if isinstance(one.reply, Digest) or isinstance(other.reply, Digest):
+        return False
     try:
         match wire.unpack(one.reply, Reply), wire.unpack(other.reply, Reply):
             case Returned(one_tree), Returned(other_tree):

@@ -12,9 +12,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from grader.border import wire
-from grader.border.messages import Exchange
+from grader.border.arena import Sent
+from grader.border.arguments import passed_by
+from grader.border.messages import RUN_OF_RANKS, Digest, Exchange, Request
 
-_TAGS = frozenset({"l", "t", "d", "z", "i", "c", "y", "v", "ok"})
+_TAGS = frozenset({"l", "t", "d", "i", "c", "y", "v", "ok"})
 
 MOST_RIGHT_RECORDS: Final = 32
 """Digests of right records that a check remembers: right answers differ from each other in their last bits only."""
@@ -33,11 +35,13 @@ class RequestPlan:
 
     Attributes:
         requests: in order; empty unless the state is ``REQUESTS``.
+        passed: the tensors that these requests pass to submitted code.
     """
 
     def __init__(self) -> None:
         self.state = PlanState.UNKNOWN
         self.requests: list[bytes] = []
+        self.passed: list[Sent] = []
         self._right: set[bytes] = set()
 
     def learn(self, examples: Sequence[Sequence[Exchange]]) -> None:
@@ -49,8 +53,8 @@ class RequestPlan:
         exchanges = [exchange for example in examples for exchange in example]
         requests = [exchange.request for exchange in exchanges]
         if self.state is PlanState.UNKNOWN:
-            if requests and not any(map(gives_away, examples)):
-                self.state, self.requests = PlanState.REQUESTS, requests
+            if requests and not any(map(gives_away, examples)) and not any(map(_is_noted_only, exchanges)):
+                self.state, self.requests, self.passed = PlanState.REQUESTS, requests, passed_by(requests)
             else:
                 self.state = PlanState.NONE
         if self.state is PlanState.REQUESTS and requests == self.requests and len(self._right) < MOST_RIGHT_RECORDS:
@@ -58,7 +62,7 @@ class RequestPlan:
 
     def give_up(self) -> None:
         """The calls depend on the answers: from now on nothing is sent ahead."""
-        self.state, self.requests = PlanState.NONE, []
+        self.state, self.requests, self.passed = PlanState.NONE, [], []
 
     def is_right(self, replies: Sequence[bytes]) -> bool:
         """Whether the replies to all requests are bit for bit those of a run that passed.
@@ -68,11 +72,10 @@ class RequestPlan:
         return bool(replies) and _digest(replies) in self._right
 
 
-def _digest(replies: Iterable[bytes]) -> bytes:
+def _digest(replies: Iterable[bytes | Digest]) -> bytes:
     total = hashlib.sha256()
     for reply in replies:
-        total.update(len(reply).to_bytes(4, "little"))
-        total.update(reply)
+        total.update(reply.sha256 if isinstance(reply, Digest) else hashlib.sha256(reply).digest())
     return total.digest()
 
 
@@ -88,8 +91,18 @@ def gives_away(example: Sequence[Exchange]) -> bool:
         if asked_for_value and new_values:
             return True
         known |= new_values
-        asked_for_value = asked_for_value or any(True for _ in _values(wire.unpack(exchange.reply)))
+        asked_for_value = asked_for_value or _returns_value(exchange.reply)
     return False
+
+
+def _is_noted_only(exchange: Exchange) -> bool:
+    """Whether it stands for several exchanges with other processes, and cannot be sent."""
+    request: Request = wire.unpack(exchange.request, Request)
+    return request.operation == RUN_OF_RANKS
+
+
+def _returns_value(reply: bytes | Digest) -> bool:
+    return isinstance(reply, Digest) or any(True for _ in _values(wire.unpack(reply)))
 
 
 def _values(tree: Any) -> Iterator[object]:

@@ -22,9 +22,15 @@ def with_points(exercise: Exercise, checks: Sequence[CheckResult], misconception
         max=points if assessed else 0.0,
         misconception=misconception,
         checks=tuple(checks),
+        not_assessed=0.0 if assessed else points,
     )
 
 
 def meets_needs(result: ExerciseResult) -> bool:
-    """Whether exercises that need this one may be graded: it has all its points, or it could not be assessed."""
-    return result.max == 0 or result.score == result.max
+    """Whether exercises that need this one may be graded: it has all its points, or only faulty checks.
+
+    One that is not assessed here unlocks nothing: `needs.Assessment` takes what depends on it out of the total too.
+    """
+    if result.max > 0:
+        return result.score == result.max
+    return any(check.verdict == "error" for check in result.checks)

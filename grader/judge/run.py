@@ -1,18 +1,18 @@
 """Runs one check against one submission and decides its verdict: the same way in the judge and under plain pytest.
 
-First the examples run in a process that earlier checks may have used. Only if one fails, they run again in a fresh
-process: to record all calls, which misconceptions are compared with, and to find a smaller example for the student.
+Where a desk says that a failure counts, the examples after the first that fails are run too, to record all calls, which
+misconceptions are compared with, and then a smaller example is looked for. Else the first failure is the end.
 """
 
 from __future__ import annotations
 
 import contextlib
+import traceback
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from hypothesis.errors import StopTest, UnsatisfiedAssumption
-from msgspec.structs import replace
 
 from grader.border.failures import MissingName, NotSimulatedHere, SubmissionCrashed, SubmissionRaised, SubmissionTimeout
 from grader.border.messages import Exchange
@@ -23,7 +23,7 @@ from grader.judge import examples as generated
 from grader.judge import explain
 from grader.judge.check import Check, CheckFault, Example, Trace
 from grader.judge.desk import Desk
-from grader.results import Cause, CheckResult, VerdictKind
+from grader.results import CheckResult
 
 Failure = AssertionError | SubmissionRaised
 
@@ -31,21 +31,31 @@ Failure = AssertionError | SubmissionRaised
 def run(check: Check, desk: Desk, fixtures: dict[str, Any]) -> tuple[CheckResult, Trace]:
     """The verdict of one check, its cause, and its trace (empty when passed).
 
-    A desk that wants only the trace gets no cause.
+    Where a failure does not count, or only the trace is wanted, there is no cause.
     Exceptions of pytest's own (skip) pass through.
     """
     try:
-        if desk.wants_trace_only and check.examples() is not None:
-            trace = _trace(check, desk, fixtures)
-            return CheckResult(name=check.name, verdict=cast("VerdictKind", trace.verdict)), trace
-        failure = _run_in_shared_process(check, desk, fixtures)
-        if failure is None:
+        try:
+            examples = check.examples()
+        except Exception as error:
+            raise CheckFault from error
+        channel = desk.channel()
+        if examples is None:
+            failure = _run_drawing_check(check, desk, channel, fixtures)
+            return _result(check, desk, channel, fixtures, failure, [], iter(()))
+        if _is_right_again(check, desk, channel):
             return CheckResult(name=check.name, verdict="passed"), Trace("passed")
-        if isinstance(failure, NotSimulatedHere):
-            return explain.result(check.name, causes.not_simulated(failure)), Trace("skipped")
-        if _is_unwritten(failure):
-            return explain.result(check.name, causes.unwritten(check, failure)), Trace("failed")
-        return _diagnose(check, desk, fixtures, failure)
+        exchanges: list[tuple[Exchange, ...]] = []
+        running = _run_examples(check, channel, desk, fixtures, exchanges)
+        failure = next(running, None)
+        if channel.asked_outside:
+            check.plan.give_up()
+        elif failure is None and desk.learns_plans:
+            check.plan.learn(exchanges)
+        return _result(check, desk, channel, fixtures, failure, exchanges, running)
+    except PlanLeft:
+        check.plan.give_up()
+        return CheckResult(name=check.name, verdict="failed"), Trace("failed")
     except SubmissionTimeout as error:
         where = desk.stopped_at()
         cause = causes.timeout(check, desk.last_call(), where, desk.take_prints(), str(error))
@@ -60,45 +70,58 @@ def run(check: Check, desk: Desk, fixtures: dict[str, Any]) -> tuple[CheckResult
     return explain.result(check.name, cause), trace
 
 
+def _result(
+    check: Check,
+    desk: Desk,
+    channel: Channel,
+    fixtures: dict[str, Any],
+    failure: Failure | None,
+    exchanges: list[tuple[Exchange, ...]],
+    running: Iterator[Failure],
+) -> tuple[CheckResult, Trace]:
+    """What follows from the first failure.
+
+    Args:
+        exchanges: of each example that was run.
+        running: runs the examples after it.
+    """
+    if failure is None:
+        return CheckResult(name=check.name, verdict="passed"), Trace("passed")
+    if not desk.is_final:
+        return CheckResult(name=check.name, verdict="failed"), Trace("failed")
+    if isinstance(failure, NotSimulatedHere):
+        return explain.result(check.name, causes.not_simulated(failure)), Trace("failed")
+    if _is_unwritten(failure):
+        return explain.result(check.name, causes.unwritten(check, failure)), Trace("failed")
+    return _diagnose(check, desk, channel, fixtures, failure, exchanges, running)
+
+
 def _run_example(
     check: Check, desk: Desk, channel: Channel, fixtures: dict[str, Any], example: Example
 ) -> Failure | None:
     """Runs the check's body on one example."""
     try:
+        channel.begin_example(check.may_change)
         check.body(**{**fixtures, "submission": SubmissionProxy(channel)}, **example)
+        channel.check_arguments()
     except (AssertionError, SubmissionRaised) as failure:
         return failure.with_traceback(None)  # a traceback would keep all that the submission sent in memory
     except pytest.fail.Exception as error:
         return AssertionError(str(error))
     except UnsatisfiedAssumption:
         return None
-    except Exception as error:
+    except (Exception, pytest.skip.Exception) as error:
+        if isinstance(error, pytest.skip.Exception) and not channel.record:
+            raise
+        # A skip after that could be what the submission wanted.
         # Either the answer is of a kind that the check does not expect, or the check itself is wrong.
+        traceback.clear_frames(error.__traceback__)  # What the check held may be all the memory that the judge may use.
         if not channel.record or desk.reference_also_fails(check, fixtures):
             raise CheckFault from error
         unusable = AssertionError(f"this answer cannot be used: {type(error).__name__}: {error}")
         unusable.__cause__ = error
         return unusable
     return None
-
-
-def _run_in_shared_process(check: Check, desk: Desk, fixtures: dict[str, Any]) -> Failure | None:
-    """The first failure in the current process, which earlier checks may have used."""
-    channel = desk.channel()
-    try:
-        examples = check.examples()
-    except Exception as error:
-        raise CheckFault from error
-    if examples is None:
-        return _run_drawing_check(check, desk, channel, fixtures)
-    try:
-        if _is_right_again(check, desk, channel):
-            return None
-        return _first_failure(check, desk, channel, fixtures)
-    except PlanLeft:
-        check.plan.give_up()
-        desk.end_process()
-        return _first_failure(check, desk, desk.channel(), fixtures)
 
 
 def _run_drawing_check(check: Check, desk: Desk, channel: Channel, fixtures: dict[str, Any]) -> Failure | None:
@@ -133,21 +156,14 @@ def _is_right_again(check: Check, desk: Desk, channel: Channel) -> bool:
         return False
     if not check.plan.is_right(channel.transport.take_ahead()):
         return False
+    if channel.arguments is not None and not (check.may_change or channel.arguments.are_kept(check.plan.passed)):
+        return False
     channel.transport.drop_ahead()
     return True
 
 
-def _first_failure(check: Check, desk: Desk, channel: Channel, fixtures: dict[str, Any]) -> Failure | None:
-    """Runs the examples until one fails; if none does, the check's plan learns from them."""
-    exchanges: list[tuple[Exchange, ...]] = []
-    failure = next(_run_examples(check, desk, channel, fixtures, exchanges), None)
-    if failure is None and desk.can_send_ahead:
-        check.plan.learn(exchanges)
-    return failure
-
-
 def _run_examples(
-    check: Check, desk: Desk, channel: Channel, fixtures: dict[str, Any], traces: list[tuple[Exchange, ...]]
+    check: Check, channel: Channel, desk: Desk, fixtures: dict[str, Any], traces: list[tuple[Exchange, ...]]
 ) -> Iterator[Failure]:
     """Runs all examples, adds the exchanges of each to `traces`, and yields the failures as they come."""
     for example in check.examples() or []:
@@ -158,51 +174,44 @@ def _run_examples(
             yield failure
 
 
-def _trace(check: Check, desk: Desk, fixtures: dict[str, Any]) -> Trace:
-    """The trace of all examples in a fresh process."""
-    traces: list[tuple[Exchange, ...]] = []
-    failures = list(_run_examples(check, desk, desk.fresh_channel(), fixtures, traces))
-    if any(isinstance(failure, NotSimulatedHere) for failure in failures):
-        return Trace("skipped")
-    if not failures:
-        return Trace("passed")
-    return Trace("failed", () if _is_unwritten(failures[0]) else tuple(traces))
-
-
-def _diagnose(check: Check, desk: Desk, fixtures: dict[str, Any], first: Failure) -> tuple[CheckResult, Trace]:
-    """Records all examples in a fresh process, then looks for the smallest that fails in the same way.
-
-    Args:
-        first: the failure in the shared process.
-    """
-    found = causes.failed(check, desk.last_call(), first, desk.take_prints())
-    desk.end_process()
-    channel = desk.fresh_channel()
-    traces: list[tuple[Exchange, ...]] = []
-    alone: Cause | None = None
-    kind = ""
+def _diagnose(
+    check: Check,
+    desk: Desk,
+    channel: Channel,
+    fixtures: dict[str, Any],
+    first: Failure,
+    traces: list[tuple[Exchange, ...]],
+    running: Iterator[Failure],
+) -> tuple[CheckResult, Trace]:
+    """Records the other examples, then looks for the smallest that fails in the same way."""
+    found = None
+    if not desk.wants_trace_only:
+        found = causes.failed(check, desk.last_call(), first, desk.take_prints())
+    kind = _failure_kind(first)
     try:
-        for failure in _run_examples(check, desk, channel, fixtures, traces):
-            if alone is None:
-                alone, kind = causes.failed(check, channel.last, failure, desk.take_prints()), _failure_kind(failure)
-        if desk.shrinks_failures and generated.is_property(check.item.obj):
+        desk.renew_time()
+        for failure in running:
+            if isinstance(failure, NotSimulatedHere):
+                return explain.result(check.name, causes.not_simulated(failure)), Trace("failed")
+        if found is not None and desk.shrinks_failures and generated.is_property(check.item.obj):
 
             def attempt(example: Example) -> bool:
-                nonlocal alone
+                nonlocal found
                 channel.last = None
                 failure = _run_example(check, desk, channel, fixtures, example)
-                if failure is None or _failure_kind(failure) != (kind or _failure_kind(first)):
+                if failure is None or _failure_kind(failure) != kind:
                     return False
-                alone = causes.failed(check, channel.last, failure, desk.take_prints())
+                found = causes.failed(check, channel.last, failure, desk.take_prints())
                 return True
 
             _shrink(check, attempt)
     except (SubmissionTimeout, SubmissionCrashed):
-        # The verdict stays *failed*; only a better message is lost.
-        pass
-    desk.end_process()
-    note = "asked alone, the same call was right: the answer depends on earlier calls"
-    return explain.result(check.name, alone or replace(found, note=note)), Trace("failed", tuple(traces))
+        desk.end_process()  # the verdict stays *failed*; only a better message is lost
+    desk.end_worlds()
+    trace = Trace("failed", tuple(traces))
+    if found is None:
+        return CheckResult(name=check.name, verdict="failed"), trace
+    return explain.result(check.name, found), trace
 
 
 def _shrink(check: Check, attempt: generated.Attempt) -> None:

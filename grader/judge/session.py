@@ -18,8 +18,9 @@ import pytest
 
 from grader.errors import UserError
 from grader.judge import cause as causes
-from grader.judge import explain, hooks, run
+from grader.judge import explain, hooks
 from grader.judge.check import Check, Trace
+from grader.judge.collected import CollectedChecks, skipped_result
 from grader.judge.desk import Desk
 from grader.judge.hooks import CheckHooks
 from grader.results import CheckResult
@@ -63,26 +64,6 @@ def with_collected_checks(files: Iterable[Path], root: Path, seed: int, use: Cal
     return session.outcome(code)
 
 
-class CollectedChecks:
-    """The checks of some topics, in the session that collected them."""
-
-    def __init__(self, session: _Session[Any]) -> None:
-        self._session = session
-        self._checks: dict[str, list[Check]] = {}
-        for check in session.hooks.checks.values():
-            self._checks.setdefault(check.exercise, []).append(check)
-
-    def of(self, exercise: str) -> list[Check]:
-        """The checks of an exercise, in their files' order."""
-        return self._checks.get(exercise, [])
-
-    def run(self, check: Check, desk: Desk) -> tuple[CheckResult, Trace]:
-        """Runs one check against a submission, with pytest's own set-up and tear-down of its fixtures."""
-        if _needs_no_fixtures(check.item):
-            return _run_directly(check, desk)
-        return self._session.run(check, desk)
-
-
 class _Session(Generic[T]):
     """A plugin for one pytest session, in which ``use`` takes the place of running the tests."""
 
@@ -118,7 +99,7 @@ class _Session(Generic[T]):
         for report in self._reports:
             if report.skipped:
                 reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-                return _skipped(check, reason.removeprefix("Skipped: "))
+                return skipped_result(check, reason.removeprefix("Skipped: "))
         outcome = self.hooks.outcomes.pop(check.item.nodeid, None)
         failed = [report for report in self._reports if report.failed and (outcome is None or report.when != "call")]
         if outcome is None or failed:
@@ -150,7 +131,7 @@ class _Session(Generic[T]):
     def pytest_runtestloop(self) -> bool:
         if not self._problems:
             try:
-                self._returned.append(self._use(CollectedChecks(self)))
+                self._returned.append(self._use(CollectedChecks(self.hooks.checks.values(), self.run)))
             except BaseException as error:  # pytest would print it and go on
                 self._error = error
         return True
@@ -164,25 +145,6 @@ class _Session(Generic[T]):
 
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         self._error = excinfo.value
-
-
-def _run_directly(check: Check, desk: Desk) -> tuple[CheckResult, Trace]:
-    """Runs a check that has no fixtures without pytest's set-up, which takes longer than most checks."""
-    callspec = getattr(check.item, "callspec", None)
-    try:
-        return run.run(check, desk, dict(callspec.params) if callspec else {})
-    except pytest.skip.Exception as skipped:
-        return _skipped(check, str(skipped))
-
-
-def _needs_no_fixtures(item: pytest.Function) -> bool:
-    params = set(item.callspec.params) if hasattr(item, "callspec") else set()
-    marks = {mark.name for mark in item.iter_markers()}
-    return set(item.fixturenames) <= {"submission"} | params and marks <= {"exercise", "parametrize", "hypothesis"}
-
-
-def _skipped(check: Check, reason: str) -> tuple[CheckResult, Trace]:
-    return explain.result(check.name, causes.not_assessed(reason)), Trace("skipped")
 
 
 def _exception_of(report: pytest.TestReport) -> str:

@@ -1,10 +1,15 @@
-"""Runs the calls of a topic's checks in sandboxed processes of one submission, within the time that it may take."""
+"""Runs the calls of a topic's checks in sandboxed processes of one submission, within the time that it may take.
+
+One process answers exercise after exercise while all answers are right. Only a process in which nothing but the
+exercise at hand was asked may fail anybody: `begin_again` makes one.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from grader.border.failures import SubmissionCrashed
 from grader.border.messages import ImportFailure, SourceLine
@@ -16,45 +21,76 @@ from grader.judge.check import Check
 from grader.judge.endless_loops import endless_loop
 from grader.judge.in_process import reference_raises
 from grader.judge.misconceptions import Replacements
+from grader.results import Flag
+from grader.sandbox import process_tree
 from grader.student.client import HostClient
-from grader.student.exercise import ExerciseProcess
-from grader.student.topic import TopicProcess
+from grader.student.clock import Deadline
+from grader.student.leader_client import LeaderClient, LeaderGone
+from grader.student.student_process import StudentProcess
+
+FIRST_TRY: Final = 0.4
+"""The part of its time that a check gets where no failure counts."""
+SLOWER_IMPORT: Final = 5.0
+"""A later import of the same submission may take this much longer than the first (s), three times as long at most."""
 
 
 class TopicDesk:
-    """A `Desk` for the exercises of one topic, one after the other, each in a sandboxed process of its own.
+    """A `Desk` for the exercises of one topic, one after the other.
 
     Args:
         files: the submission's files by name; the topic's own must be among them.
+        is_own: whether they are the course's own, with its wrong answers beside them.
 
     Attributes:
-        seconds: the topic's time limit (wall-clock seconds).
+        seconds: how long the checks of one exercise may take together (s).
+        import_failure: why the topic cannot be imported, else None.
+        import_prints: what the topic's import printed.
+        flags: what the submission did that no exercise needs, as far as its ended processes say.
     """
 
     shrinks_failures = True
     wants_trace_only = False
-    can_send_ahead = True
+    learns_plans = True
 
-    def __init__(self, host: HostClient, course: Course, topic: str, files: Mapping[str, bytes]) -> None:
+    def __init__(
+        self, host: HostClient, course: Course, topic: str, files: Mapping[str, bytes], *, is_own: bool = False
+    ) -> None:
         self._host = host
         self._course = course
         self._topic = topic
         self._files = files
-        self._replacements: Replacements = ()
-        self.seconds = host.limits.topic_seconds
-        self._until = time.monotonic() + self.seconds
-        self._exercise: ExerciseProcess | None = None
+        limits = host.limits
+        count = len(course.topic(topic).exercises)
+        self.seconds = max(limits.check_seconds, limits.topic_seconds / max(count, 1))
+        self._import_seconds = limits.topic_seconds
+        self._leader = LeaderClient(host, topic, files, () if is_own else None)
+        self._process: StudentProcess | None = None
         self._channel: Channel | None = None
+        self.flags: dict[Flag, None] = {}
+        self._threads = 0
         self._answered = False
-        self._process = self._start()
+        self._is_final = True
+        self._is_fresh = True
+        self._may_send_ahead = True
+        self._exercise = Deadline(self.seconds)
+        self.import_prints = ""
+        started = time.monotonic()
+        self.import_failure = self._start()
+        self._import_seconds = min(self._import_seconds, 3 * (time.monotonic() - started) + SLOWER_IMPORT)
 
-    def _start(self) -> TopicProcess:
-        return TopicProcess(self._host, self._topic, self._files, self._until)
-
-    @property
-    def import_failure(self) -> ImportFailure | None:
-        """Why the topic cannot be imported, else None."""
-        return self._process.failure
+    def _start(self) -> ImportFailure | None:
+        """Starts a fresh process; why it could not import the topic, else None."""
+        self.end_process()
+        self._process = self._leader.start_afresh()
+        deadline = Deadline(self._import_seconds, self._leader.waited_for_processor)
+        failure = self._process.finish_import(deadline)
+        if failure is None:
+            self._leader.keep_files()
+            self._threads = process_tree.count_threads(self._process.pid)
+        self.import_prints = self._process.take_prints()
+        self._is_fresh = True
+        self._answered = False
+        return failure
 
     def why_not_imported(self) -> str:
         """Why the topic cannot be imported, on one line for the course's author; empty if it was imported."""
@@ -62,77 +98,97 @@ class TopicDesk:
             return ""
         return explain.for_author(causes.import_failed(self._topic, self.import_failure, ""))
 
+    def replace_functions(self, replacements: Replacements) -> None:
+        """From the next process on, calls go to the functions that take the place of others."""
+        self._leader.bindings = replacements
+        self.end_process()
+
+    # ---------------------------------------------------------------- an exercise
+
+    def begin(self) -> None:
+        """Begins an exercise, in the process that the one before has used if that had right answers only."""
+        self._exercise = Deadline(self.seconds, self._leader.waited_for_processor)
+        self._is_final = self._process is None or not self._process.alive or self._is_fresh
+        self._may_send_ahead = not self.wants_trace_only
+
+    def begin_again(self) -> None:
+        """Begins the exercise again, in a fresh process: now its failures count."""
+        self.end_process()
+        self._exercise = Deadline(self.seconds, self._leader.waited_for_processor)
+        self._is_final = True
+        self._may_send_ahead = False
+
+    @property
+    def is_final(self) -> bool:
+        """Whether a failure counts: nothing but this exercise was asked of its process, one call at a time."""
+        return self._is_final
+
+    def finish(self, *, is_right: bool) -> None:
+        """Ends an exercise: what it left in the work folder is removed; so is its process, but after right answers."""
+        process = self._process
+        if is_right and process is not None and process.alive:
+            with contextlib.suppress(LeaderGone):
+                self._leader.tidy()
+                if not self._leader.has_left_something(process, self._threads):
+                    self._is_fresh = False
+                    return
+        self.end_process()
+
     @property
     def is_out_of_time(self) -> bool:
-        """Whether the topic's time is used up."""
-        return time.monotonic() >= self._until
+        """Whether the exercise's time is used up."""
+        return self._exercise.is_over()
 
-    def restart_clock(self) -> None:
-        """Gives the topic its full time again, from now on."""
-        self._until = time.monotonic() + self.seconds
-
-    def extend_time(self, seconds: float) -> None:
-        """Moves the topic's time limit by seconds that the grader used for itself, not for the submission."""
-        self._until += seconds
-
-    def import_prints(self) -> str:
-        """What the topic's import printed."""
-        return self._process.prints
-
-    def replace_functions(self, replacements: Replacements) -> None:
-        """Calls go to the functions that take the place of others, from the next fresh process on."""
-        self._replacements = replacements
-
-    def end_exercise(self) -> None:
-        """Ends the current exercise and its process."""
-        self.end_process()
-        self._answered = False
+    # ---------------------------------------------------------------- a check
 
     def channel(self) -> Channel:
-        if self._channel is None or self._exercise is None or not self._exercise.alive:
-            return self.fresh_channel()
-        if self._exercise.pending:
-            return self.fresh_channel()
-        self._set_deadline(self._exercise)
+        is_usable = self._process is not None and self._process.alive and not self._process.pending
+        if not is_usable and self._start() is not None:
+            self.end_process()
+            raise SubmissionCrashed("cannot be imported a second time")
+        assert self._process is not None
+        if self._channel is None:
+            kit = self._course.kit.name if self._course.kit else ""
+            self._channel = Channel(self._process, kit, self._process.arena)
+        self.renew_time()
         self._answered = self._answered or any(answered(exchange.reply) for exchange in self._channel.record[-1:])
         self._channel.restart()
         return self._channel
 
-    def fresh_channel(self) -> Channel:
-        self.end_process()
-        self._exercise = self._process.exercise(self._replacements)
-        if self._exercise is None:
-            # An earlier exercise ended the topic's process too. The next exercises must not lose points for that.
-            self._process.close()
-            self._process = self._start()
-            self._exercise = None if self._process.failure else self._process.exercise(self._replacements)
-        if self._exercise is None:
-            raise SubmissionCrashed("ended the process that had imported it")
-        self._set_deadline(self._exercise)
-        self._channel = Channel(self._exercise, self._course.kit.name if self._course.kit else "")
-        return self._channel
-
-    def _set_deadline(self, exercise: ExerciseProcess) -> None:
-        exercise.deadline = min(time.monotonic() + self._host.limits.check_seconds, self._until)
+    def renew_time(self) -> None:
+        """Gives the running check its full time, as far as the exercise still has it."""
+        assert self._process is not None
+        seconds = self._host.limits.check_seconds * (1.0 if self._is_final else FIRST_TRY)
+        seconds = max(min(seconds, self._exercise.left()), 0.01)
+        self._process.deadline = Deadline(seconds, self._leader.waited_for_processor)
 
     def send_ahead(self, requests: list[bytes]) -> bool:
         # Only after a first answer: a stub answers nothing, and its replies to later requests would stay unread.
-        if self._exercise is None or not self._answered:
+        if self._process is None or not self._answered or not self._may_send_ahead:
             return False
-        self._exercise.prime(requests)
+        self._is_final = False
+        self._process.prime(requests)
         return True
 
     def end_process(self) -> None:
-        if self._exercise is not None:
-            self._exercise.close()
-            self._exercise = None
+        if self._process is not None:
+            if self._leader.bindings is None:
+                self.flags |= dict.fromkeys(self._process.flags())
+            self._process.end()
+            self._process = None
+        self._channel = None
+
+    def end_worlds(self) -> None:
+        """Ends what further processes the check has started: a failed check leaves none to the next."""
+        if self._process is not None:
+            self._process.end_others()
 
     def take_prints(self) -> str:
-        return self._exercise.prints() if self._exercise else ""
+        return self._process.take_prints() if self._process else ""
 
     def stopped_at(self) -> tuple[SourceLine, ...]:
         file = f"{self._topic}.py"
-        frames = [line for line in (self._exercise.stopped_at if self._exercise else ()) if line.file == file]
+        frames = [line for line in (self._process.stopped_at if self._process else ()) if line.file == file]
         place = endless_loop(frames, self._files[file])
         return (place,) if place else ()
 
@@ -145,4 +201,4 @@ class TopicDesk:
     def close(self) -> None:
         """Ends all processes of the submission."""
         self.end_process()
-        self._process.close()
+        self._leader.close()

@@ -9,11 +9,11 @@ import contextlib
 import hashlib
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from grader.course import Course, Exercise, misconceptions_of
 from grader.errors import UserError
-from grader.results import Cause, CheckResult, ExerciseResult, VerdictKind
+from grader.results import Cause, CheckResult, ExerciseResult, SubmissionResult, VerdictKind
 from grader.text import clean, counted
 
 WORST_FIRST: tuple[VerdictKind, ...] = ("error", "crashed", "timeout", "failed", "blocked", "skipped", "passed")
@@ -37,6 +37,8 @@ VERDICT_WORDS: dict[VerdictKind, str] = {
 }
 FAILING: frozenset[VerdictKind] = frozenset({"failed", "timeout", "crashed"})
 """Verdicts of a check that ran and did not pass because of the submission."""
+_NAMED = 6
+"""Exercises that a list on one line names."""
 
 
 def worst(exercise: ExerciseResult) -> VerdictKind:
@@ -46,6 +48,21 @@ def worst(exercise: ExerciseResult) -> VerdictKind:
         if kind in kinds and not (kind == "skipped" and "passed" in kinds):
             return kind
     return "skipped"
+
+
+def not_assessed(result: SubmissionResult, by_hand: Collection[str] = ()) -> str:
+    """What is not in the total, e.g. ``3 points not assessed: ddp.wrap, ddp.train``; empty where everything is.
+
+    Args:
+        by_hand: exercises that a person gave points for.
+    """
+    left_out = [exercise for exercise in result.left_out if exercise.name not in by_hand]
+    if not left_out:
+        return ""
+    worth = sum(exercise.not_assessed for exercise in left_out)  # not known of results of schema 2
+    names = [exercise.name for exercise in left_out]
+    listed = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if names[_NAMED:] else "")
+    return f"{counted(worth, 'point') + ' ' if worth else ''}not assessed: {listed}"
 
 
 def not_passed(exercise: ExerciseResult) -> list[CheckResult]:

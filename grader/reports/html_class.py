@@ -12,11 +12,13 @@ from dataclasses import dataclass
 
 from grader.course import Course
 from grader.reports.entries import Entry
-from grader.reports.feedback import FAILING, explanation_of, headline, one_cause, one_line, worst
+from grader.reports.feedback import FAILING, explanation_of, headline, not_assessed, one_cause, one_line, worst
 from grader.results import ExerciseResult, SubmissionResult, VerdictKind
 from grader.text import counted, percent, points
 
 _MOST_COMMON = 10
+_FLAGS_SHOWN = 5
+"""Flags of one submission that are listed."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,7 @@ class ClassPage:
     failures: tuple[Common, ...]
     slowest: tuple[TableRow, ...]
     trouble: tuple[tuple[TableRow, str], ...]
+    flagged: tuple[tuple[TableRow, tuple[str, ...]], ...]
     rows: tuple[TableRow, ...]
     sandboxes: tuple[tuple[str, int], ...]
     has_penalties: bool
@@ -107,6 +110,11 @@ def class_page(entries: Sequence[Entry], course: Course, pages: Mapping[str, str
         failures=tuple(_failures(entries)),
         slowest=tuple(sorted(rows, key=lambda row: -row.seconds)[:5]),
         trouble=tuple((row, what) for row, what in trouble if what),
+        flagged=tuple(
+            (row, tuple(one_line(str(flag), 200) for flag in entry.result.flags[:_FLAGS_SHOWN]))
+            for row, entry in zip(rows, entries, strict=True)
+            if entry.result.flags
+        ),
         rows=rows,
         sandboxes=tuple(sandboxes.most_common()),
         has_penalties=any(entry.row.late and entry.row.late.penalty for entry in entries),
@@ -120,6 +128,12 @@ def _facts(entries: Sequence[Entry], shares: Sequence[float]) -> Iterator[tuple[
         yield "median", f"{statistics.median(shares):.1f}%"
         yield "full marks", str(sum(share >= 100 for share in shares))
     yield "crashed or too slow", str(sum(bool({"crashed", "timeout"} & entry.result.verdicts) for entry in entries))
+    flagged = sum(bool(entry.result.flags) for entry in entries)
+    if flagged:
+        yield "to look at", str(flagged)
+    missing = max(sum(e.not_assessed for e in entry.result.left_out) for entry in entries)
+    if missing:
+        yield "points not assessed", f"{missing:g}"
     faults = sum("error" in entry.result.verdicts for entry in entries)
     if faults:
         yield "faults of the grader", str(faults)
@@ -197,6 +211,9 @@ def _row(entry: Entry, index: Mapping[str, int], pages: Mapping[str, str]) -> Ta
     notable += (
         [f"late, {entry.row.late.penalty:.0%} off" if entry.row.late.penalty else "late"] if entry.row.late else []
     )
+    notable += [counted(len(result.flags), "flag")] if result.flags else []
+    missing = not_assessed(result, {one.exercise for one in entry.row.overrides})
+    notable += [missing] if missing else []
     return TableRow(
         name=one_line(result.submission),
         page=pages[result.submission],

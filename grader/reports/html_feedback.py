@@ -21,6 +21,7 @@ from grader.reports.feedback import (
     hint_command,
     is_brief,
     lines_of,
+    not_assessed,
     not_passed,
     one_cause,
     one_line,
@@ -28,7 +29,7 @@ from grader.reports.feedback import (
 )
 from grader.reports.feedback_page import CheckGroup, ExercisePart, FeedbackPage, TopicPart
 from grader.results import CheckResult, ExerciseResult, SubmissionResult
-from grader.text import counted, percent, points
+from grader.text import percent, points
 
 _LINES = 60
 _FEW_LINES = 12
@@ -79,7 +80,7 @@ class Pages:
             final=points(row.final, row.max),
             overrides=tuple(_override(one) for one in row.overrides),
             fault="error" in result.verdicts,
-            not_assessed=self._not_assessed(result, {one.exercise for one in row.overrides}),
+            not_assessed=not_assessed(result, {one.exercise for one in row.overrides}),
             notes=tuple(one_line(note, 400) for note in row.notes),
             sandbox=result.sandbox,
             topics=tuple(self._topic(name, exercises, files, room) for name, exercises in topics.items()),
@@ -137,13 +138,6 @@ class Pages:
         if key not in self._explanations:
             self._explanations[key] = explanation_of(self._course, exercise)
         return self._explanations[key]
-
-    def _not_assessed(self, result: SubmissionResult, by_hand: set[str]) -> str:
-        """The points of exercises that could not be assessed, as text; empty when there are none."""
-        left_out = (e.name for e in result.exercises if not e.max and e.checks and e.name not in by_hand)
-        missing = (self._exercises.get(name) for name in left_out)
-        amount = sum(exercise.points for exercise in missing if exercise)
-        return counted(amount, "point") if amount else ""
 
 
 def _override(one: Override) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from grader.course.due import moment
 from grader.errors import UserError, did_you_mean
 from grader.gradebook import Gradebook, Override, Row, Run, compare
+from grader.reports.feedback import not_assessed
 from grader.text import counted, points
 
 _MOST_FAILED = 10
@@ -29,12 +30,15 @@ def status_lines(out: Path, *, notes: bool) -> Iterator[str]:
         if not runs:
             raise UserError(f"no run in {book.path} yet", fix="grade something: grader grade PATH")
         for run in runs:
-            seed = f", seed {run.seed}" if run.seed else ""
+            seed = f", seed {run.seed}"
             of = f" of {run.expected}" if run.expected else ""
             trial = ", a trial" if run.trial else ""
             yield f"run {run.id}  {_when(run.started)}  {run.course}{seed}{trial}: {run.done}{of} done, {_state(run)}"
         yield ""
         yield from _progress(runs[-1])
+        yield f"seed of the next run: {book.seed} (keep it secret: who knows it knows every generated input)"
+        missing = {not_assessed(row.result, {one.exercise for one in row.overrides}) for row in book.results()}
+        yield from sorted(missing - {""})[:_MOST_FAILED]
         rows = list(book.results(runs[-1].id)) if runs[-1].failed else []
         failed = [row.result.submission for row in rows if "error" in row.result.verdicts]
         if failed:
@@ -43,10 +47,14 @@ def status_lines(out: Path, *, notes: bool) -> Iterator[str]:
         for row in book.results():
             if row.late is not None:
                 yield f"late: {row.result.submission}: {row.late}; {_marks(row)}"
+            yield from (f"flag: {row.result.submission}: {flag}" for flag in row.result.flags)
             for given in row.overrides:
                 yield f"override: {_override_line(given, row)}"
             if notes:
                 yield from (f"note: {row.result.submission}: {note}" for note in row.notes)
+        if claims := book.in_time_by_file_time():
+            those = counted(len(claims), "submission")
+            yield f"in time: {those} by file times alone, which students can set (see: --roster)"
         yield f"gradebook: {book.path}"
 
 
@@ -91,7 +99,7 @@ def give_points(out: Path, student: str, exercise: str, text: str, why: str, who
         most: dict[str, float] = {}
         for other in (row, *rows):
             for one in other.result.exercises:
-                most[one.name] = max(one.max, most.get(one.name, 0.0))
+                most[one.name] = max(one.max, one.not_assessed, most.get(one.name, 0.0))
         name = _exercise(list(most), exercise)
         given = Override(
             student=row.result.submission,

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from grader.course import Course, Exercise
+from grader.course import Course
 from grader.gradebook import Row
 from grader.reports.feedback import (
     FAILING,
@@ -24,6 +24,7 @@ from grader.reports.feedback import (
     explanation_of,
     hint_command,
     is_brief,
+    not_assessed,
     not_passed,
     one_cause,
     worst,
@@ -91,7 +92,10 @@ def _flags(row: Row) -> list[str]:
     flags += [f"{kinds[kind]} {kind}" for kind in ("crashed", "timeout", "skipped") if kinds[kind]]
     named = sum(exercise.misconception is not None for exercise in row.result.exercises)
     flags += [counted(named, "misconception")] if named else []
-    return flags + (["unchanged"] if row.reused else [])
+    flags += [counted(len(row.result.flags), "flag")] if row.result.flags else []
+    flags += ["unchanged"] if row.reused else []
+    missing = not_assessed(row.result, {given.exercise for given in row.overrides})
+    return flags + ([missing] if missing else [])
 
 
 class _Student:
@@ -184,16 +188,11 @@ class _Student:
             self._line("nothing could be assessed", "bold")
         else:
             self._line(f"{points(result.score, result.max)} points, {share:.1f}%", "bold")
-        skipped = sum(self._points(e) for e in result.exercises if not e.max and e.checks)
-        if skipped:
-            self._line(f"{counted(skipped, 'point')} could not be assessed here: left out of the total", "yellow")
+        if missing := not_assessed(result):
+            self._line(f"{result.score:g} of {result.max:g}, {missing}", "yellow")
         if "error" in result.verdicts:
             text = "THE GRADER FAILED on the exercises marked `!`: tell your instructor; no points are lost"
             self._line(text, _STYLES["error"])
-
-    def _points(self, exercise: ExerciseResult) -> float:
-        known: Exercise | None = self._exercises.get(exercise.name)
-        return known.points if known else 0.0
 
     def _line(self, text: str, style: str, bar: str = "") -> None:
         """Prints text wrapped to the width; each line begins with the bar, or with the indentation of the text."""

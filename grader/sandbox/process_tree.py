@@ -9,7 +9,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 _PASSES = 50
 _PAUSE_SECONDS = 0.002
@@ -32,6 +32,54 @@ def descendants(pid: int) -> list[int]:
 def memory_of(pids: Iterable[int], baseline_bytes: int) -> int:
     """Private and shared memory (bytes) that `pids` hold beyond `baseline_bytes` each; ended ones count nothing."""
     return sum(max(0, _resident(pid) - baseline_bytes) for pid in pids)
+
+
+def waited_for_processor(pids: Iterable[int]) -> float:
+    """How long the threads of `pids` have waited for their turn on a processor, all together (s)."""
+    return sum(waited for pid in pids for _, _, waited in _threads(pid))
+
+
+def activity(pid: int) -> tuple[bool, float, float]:
+    """Whether all threads of a process sleep, their processor time, and how long they waited for a processor (s).
+
+    Never at rest where the system does not say.
+    """
+    threads = list(_threads(pid))
+    return (
+        bool(threads) and all(state in "SZX" for state, _, _ in threads),
+        sum(worked for _, worked, _ in threads),
+        sum(waited for _, _, waited in threads),
+    )
+
+
+def count_threads(pid: int) -> int:
+    """How many threads a process has; 0 where the system does not say."""
+    try:
+        return len(os.listdir(f"/proc/{pid}/task"))
+    except OSError:
+        return 0
+
+
+def find_by_inner_id(pids: Iterable[int], inner: int) -> int | None:
+    """The process that has the id ``inner`` in its own, innermost PID namespace."""
+    for pid in pids:
+        ids = _status(pid).get("NSpid", str(pid)).split()
+        if ids and int(ids[-1]) == inner:
+            return pid
+    return None
+
+
+def _threads(pid: int) -> Iterator[tuple[str, float, float]]:
+    """Of each thread of a process: its state, its processor time, and the time that it waited for a processor (s)."""
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/stat", encoding="utf-8", errors="replace") as stat:
+                state = stat.read().rpartition(")")[2].split()[0]
+            with open(f"/proc/{pid}/task/{thread}/schedstat", encoding="ascii") as counted:
+                worked, waited = counted.read().split()[:2]
+            yield state, int(worked) / 1e9, int(waited) / 1e9
+    except (OSError, IndexError, ValueError):
+        return
 
 
 def kill_tree_below(pid: int) -> bool:

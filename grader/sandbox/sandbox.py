@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from grader import machine
-from grader.sandbox import confinement, kernel, landlock, namespaces, seccomp, view
+from grader.sandbox import confinement, kernel, landlock, leftovers, namespaces, seccomp, view
 from grader.sandbox.confinement import ConfinementPlan
 from grader.sandbox.limits import Limits
 from grader.sandbox.namespaces import LayerFailed
@@ -111,14 +111,21 @@ class Sandbox:
             _run(child)
         if "mount-namespace" not in self.layers:
             self._space.empty_work(self._plan.layout.owner)
+        self._remove_leftovers()
         return self._fork(self._plan, child, keep_fds, errors=2 if _is_open(2) else -1)
 
     def close(self) -> None:
         """Remove the sandbox's folder. Children must have ended."""
+        self._remove_leftovers()
         if self._pid_namespace >= 0:
             os.close(self._pid_namespace)
             self._pid_namespace = -1
         self._space.close()
+
+    def _remove_leftovers(self) -> None:
+        """Removes what earlier children left in memory that others see too, where their user id is theirs alone."""
+        if "uid" in self.layers and not {"mount-namespace", "ipc-namespace"} <= set(self.layers):
+            leftovers.remove(self._plan.layout.owner[0])
 
     def _fork(self, plan: ConfinementPlan, child: Callable[[], None], keep_fds: Sequence[int], errors: int) -> int:
         host = os.pidfd_open(os.getpid())

@@ -69,29 +69,33 @@ class HostClient:
                 case answer:
                     raise HostGone(f"an unexpected answer: {answer}")
 
-    def spawn(self, control: socket.socket) -> int:
-        """Starts a topic's process, which gets one end of a socket; its number for the other orders.
+    def spawn(self, control: socket.socket) -> tuple[int, int]:
+        """Starts a topic's leader, which gets one end of a socket.
+
+        Returns:
+            Its number, for the other orders, and its process id.
 
         Raises:
             HostGone: no process could be started.
         """
         self._count += 1
-        answer = self._ask(orders.Spawn(self._count), [control.fileno()])
-        if isinstance(answer, orders.Failed):
-            raise HostGone(f"cannot start a student process: {answer.reason}")
-        return self._count
+        match self._ask(orders.Spawn(self._count), [control.fileno()]):
+            case orders.Spawned(process):
+                return self._count, process
+            case answer:
+                raise HostGone(f"cannot start a student process: {answer}")
 
     def end(self, topic: int) -> None:
-        """Ends a topic's process and all that it started."""
+        """Ends a topic's leader and all that it started."""
         self._ask(orders.End(topic))
 
     def sweep(self, topic: int) -> None:
-        """Ends every process below a topic's own."""
+        """Ends every process below a topic's leader."""
         self._ask(orders.Sweep(topic))
 
-    def dump(self, topic: int) -> None:
-        """Makes the processes below a topic's own write where they are to their standard error."""
-        self._ask(orders.Dump(topic))
+    def dump(self, topic: int, process: int) -> None:
+        """Makes a process below a topic's leader write where it is."""
+        self._ask(orders.Dump(topic, process))
 
     def ran_out_of_memory(self, topic: int) -> bool:
         """Whether the host ended a process of the topic for its memory, since last asked."""

@@ -18,6 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final
 
+import msgspec
 import torch
 
 from grader import machine
@@ -28,7 +29,8 @@ from grader.sandbox import kernel, process_tree
 from grader.sandbox.limits import CUDA_BYTES, Limits
 from grader.sandbox.sandbox import Sandbox
 from grader.student import huge_pages, orders
-from grader.student.process import DUMP_SIGNAL, serve_topic
+from grader.student.leader import lead
+from grader.student.process import DUMP_SIGNAL
 
 WATCH_SECONDS: Final = 0.05
 """How often the memory of student processes is measured (s)."""
@@ -77,8 +79,8 @@ class Host:
                 self._end(topic)
             case orders.Sweep(topic) if topic in self._topics:
                 process_tree.kill_tree_below(self._topics[topic])
-            case orders.Dump(topic) if topic in self._topics:
-                for process in process_tree.descendants(self._topics[topic]):
+            case orders.Dump(topic, process) if topic in self._topics:
+                if process in process_tree.descendants(self._topics[topic]):
                     with contextlib.suppress(ProcessLookupError, PermissionError):
                         os.kill(process, DUMP_SIGNAL)
             case orders.Settle():
@@ -121,12 +123,12 @@ class Host:
         self._baseline = process_tree.memory_of([os.getpid()], 0)
         return orders.Layers(self._sandbox.layers)
 
-    def _spawn(self, topic: int, descriptor: int) -> orders.Done | orders.Failed:
+    def _spawn(self, topic: int, descriptor: int) -> orders.Spawned | orders.Failed:
         assert self._sandbox is not None
         sandbox = self._sandbox
 
         def child() -> None:
-            serve_topic(socket.socket(fileno=descriptor), self._testkit, self._kit)
+            lead(socket.socket(fileno=descriptor), self._testkit, self._kit)
 
         try:
             self._topics[topic] = sandbox.fork(child, [descriptor])
@@ -134,7 +136,7 @@ class Host:
             return orders.Failed(str(error))
         finally:
             os.close(descriptor)
-        return orders.Done()
+        return orders.Spawned(self._topics[topic])
 
     def _end(self, topic: int) -> None:
         process = self._topics.pop(topic, None)
@@ -175,6 +177,14 @@ def _warm_up(backward: bool) -> None:
     if backward:
         torch.autograd.grad(y, x)
     torch.random.get_rng_state()
+    for kind in _subclasses(msgspec.Struct):
+        with contextlib.suppress(NameError, TypeError):
+            msgspec.msgpack.Decoder(kind)  # looks up its types, in modules that student processes hide
+
+
+def _subclasses(kind: type) -> set[type]:
+    found: set[type] = set(kind.__subclasses__())
+    return found.union(*map(_subclasses, found))
 
 
 def start_host() -> tuple[socket.socket, int]:

@@ -27,30 +27,31 @@ class Prepare(msgspec.Struct, frozen=True, tag=True):
 
 
 class Spawn(msgspec.Struct, frozen=True, tag=True):
-    """Starts a topic's process, under a number that the judge chose; its socket comes with the order.
+    """Starts a topic's leader, under a number that the judge chose; its socket comes with the order.
 
-    Answers: `Done`, `Failed`.
+    Answers: `Spawned`, `Failed`.
     """
 
     topic: int
 
 
 class End(msgspec.Struct, frozen=True, tag=True):
-    """Ends a topic's process and all that it started. Answer: `Done`."""
+    """Ends a topic's leader and all that it started. Answer: `Done`."""
 
     topic: int
 
 
 class Sweep(msgspec.Struct, frozen=True, tag=True):
-    """Ends all processes below a topic's own. Answer: `Done`."""
+    """Ends all processes below a topic's leader. Answer: `Done`."""
 
     topic: int
 
 
 class Dump(msgspec.Struct, frozen=True, tag=True):
-    """Makes the processes below a topic's own write where they are to their standard error. Answer: `Done`."""
+    """Makes one process below a topic's leader write where it is. Answer: `Done`."""
 
     topic: int
+    process: int
 
 
 class WhyEnded(msgspec.Struct, frozen=True, tag=True):
@@ -68,6 +69,12 @@ Order: TypeAlias = Prepare | Spawn | End | Sweep | Dump | WhyEnded | Settle
 
 class Done(msgspec.Struct, frozen=True, tag=True):
     """The order has been carried out."""
+
+
+class Spawned(msgspec.Struct, frozen=True, tag=True):
+    """The leader has been started; ``process`` is its id."""
+
+    process: int
 
 
 class Layers(msgspec.Struct, frozen=True, tag=True):
@@ -94,4 +101,4 @@ class Why(msgspec.Struct, frozen=True, tag=True):
     out_of_memory: bool
 
 
-Answer: TypeAlias = Done | Layers | Refused | Failed | Why
+Answer: TypeAlias = Done | Spawned | Layers | Refused | Failed | Why

@@ -32,6 +32,8 @@ class Prints:
 
     def drain(self) -> None:
         """Takes what is there now; bounded, so that endless prints cannot keep the judge here."""
+        if self.reader < 0:
+            return
         for _ in range(64):
             try:
                 data = os.read(self.reader, 1 << 16)
@@ -43,6 +45,11 @@ class Prints:
             room = self._limit - len(self._kept)
             self._kept += data[: max(room, 0)]
             self.is_cut = self.is_cut or len(data) > room
+
+    def seen(self) -> str:
+        """What was printed since the last `take`, which will give it again."""
+        self.drain()
+        return self._kept.decode("utf-8", "replace")
 
     def take(self) -> str:
         """What was printed since the last `take`."""
@@ -59,9 +66,11 @@ class Prints:
             self.writer = -1
 
     def close(self) -> None:
-        """Closes both ends."""
+        """Closes both ends; does nothing the second time."""
         self.close_writer()
-        os.close(self.reader)
+        if self.reader >= 0:
+            os.close(self.reader)
+            self.reader, self.is_open = -1, False
 
 
 def receive(sock: socket.socket, deadline: float, prints: Prints | None, kind: Any) -> Any:

@@ -1,92 +1,139 @@
-"""What runs inside the sandbox: imports one topic, then forks one process per exercise to answer calls.
+"""A student process: imports the topic and answers the judge's calls. The only place where submitted code runs.
 
-The process that imports the topic is the first of its PID namespace: when it ends, all that it started ends. From
-the import on it runs submitted code, so nothing that it sends is trusted. It holds no check and no expected answer.
+From the import on nothing that it sends is trusted. It holds no check and no expected answer. A leader forks it; it
+can take part in an exercise, be one of several ranks, or stand beside the submission without importing it.
 """
 
 from __future__ import annotations
 
-import contextlib
 import faulthandler
 import importlib
 import importlib.util
 import os
-import shutil
 import signal
 import socket
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Final
+from typing import Final, NoReturn
 
 from grader.border import frames, wire
+from grader.border.arena import Arena
 from grader.border.frames import FrameReader
-from grader.border.messages import Ended, Imported, ReadyForCalls, SetUp, StartExercise
+from grader.border.messages import Imported, SetUp, Start
 from grader.border.output import flush_output, use_output
 from grader.border.service import WRONG_ANSWERS, Service
+from grader.sandbox import kernel
+from grader.student import audit
+from grader.testkit.marking import misconception
 
 DUMP_SIGNAL: Final = signal.SIGUSR1
-"""Makes an exercise's process write where it is to its standard error."""
+"""Makes a student process write where it is, to a descriptor of its own."""
 
 
-def serve_topic(control: socket.socket, testkit: Mapping[str, ModuleType], kit: Mapping[str, ModuleType]) -> None:
-    """Imports the topic that the judge sends, then serves exercises until the judge hangs up.
+def live(
+    order: Start,
+    descriptors: Mapping[str, int],
+    setup: SetUp,
+    folder: Path,
+    modules: Mapping[str, ModuleType],
+    kit: Mapping[str, ModuleType],
+) -> NoReturn:
+    """The whole life of a student process, from its fork on.
 
     Args:
-        testkit: the modules of the test kit whose functions a check may run, by name.
-        kit: the modules of the course's kit by name.
+        descriptors: ``calls``, ``prints``, ``errors`` and ``dumps``; ``arena``, where tensors are watched, and
+            ``events``, where submitted code is.
+        folder: the work folder, where the submission's files are.
+        modules: the modules whose functions a check may run here, by name.
+        kit: those of them that are the course's own.
     """
-    payload, descriptors = frames.receive_with_descriptors(control)
-    if payload is None:
-        return
-    setup: SetUp = wire.unpack(payload, SetUp)
-    (output,) = descriptors
-    use_output(output, output)
-    folder = Path.cwd()
-    files = _write(folder, setup)
-    _uncover_own_files(kit, set(setup.files))
-    modules = {**testkit, **kit}
-    reporter = Service(ModuleType(setup.topic), files, modules=modules)
     try:
-        module = _import(setup.topic, folder / f"{setup.topic}.py")
-        wrong_file = f"{WRONG_ANSWERS}.py"
-        wrong = _import(WRONG_ANSWERS, folder / wrong_file) if wrong_file in setup.files else None
+        kernel.die_with_parent()
+        kernel.close_all_but({0, 1, 2, *descriptors.values()})
+        use_output(descriptors["prints"], descriptors["errors"])
+        faulthandler.register(DUMP_SIGNAL, file=descriptors["dumps"], all_threads=False)
+        calls = socket.socket(fileno=descriptors["calls"])
+        arena = Arena.attach(descriptors["arena"]) if "arena" in descriptors else None
+        if order.imports:
+            service = _import(calls, order, setup, folder, modules, kit, arena, descriptors.get("events", -1))
+        else:
+            service = Service(ModuleType("outside"), frozenset(), modules=modules)
+        flush_output()
+        if service is not None:
+            frames.send(calls, wire.pack(Imported()))
+            serve(calls, service)
+    except BaseException:
+        os._exit(70)
+    os._exit(0)
+
+
+def serve(calls: socket.socket, service: Service) -> None:
+    """Answers calls until the judge hangs up."""
+    requests = FrameReader()
+    while data := calls.recv(1 << 18):
+        requests.feed(data)
+        while (request := requests.next()) is not None:
+            reply = service.answer(request)
+            flush_output()
+            # One by one: a crash in the next call must not lose this reply.
+            frames.send(calls, reply)
+
+
+def _import(
+    calls: socket.socket,
+    order: Start,
+    setup: SetUp,
+    folder: Path,
+    modules: Mapping[str, ModuleType],
+    kit: Mapping[str, ModuleType],
+    arena: Arena | None,
+    events: int,
+) -> Service | None:
+    """Imports the submission; None when that raised, which has been sent then."""
+    files = frozenset(str(folder / name) for name in setup.files)
+    finish_watching = audit.watch(events, files) if events >= 0 else None
+    reporter = Service(ModuleType(setup.topic), files, modules=modules)
+    overlay: dict[str, object] = {}
+    if order.bindings is None:
+        hide_grader(kit)
+    _uncover_own_files(kit, set(setup.files))
+    try:
+        module = import_file(setup.topic, folder / f"{setup.topic}.py")
+        if order.bindings is not None:
+            wrong = import_file(WRONG_ANSWERS, folder / f"{WRONG_ANSWERS}.py")
+            overlay = {name: getattr(wrong, other) for name, other in order.bindings}
+            hide_grader(kit)
     except BaseException as error:
         flush_output()
-        frames.send(control, wire.pack(reporter.describe(error)))
-        return
-    flush_output()
-    frames.send(control, wire.pack(Imported()))
-    imported = set(os.listdir(folder))
-    while True:
-        payload, descriptors = frames.receive_with_descriptors(control)
-        if payload is None or len(descriptors) != 2:
-            return
-        start: StartExercise = wire.unpack(payload, StartExercise)
-        process = os.fork()
-        if not process:
-            control.close()
-            calls, output = descriptors
-            overlay = {name: getattr(wrong, other) for name, other in start.bindings} if wrong else {}
-            _serve_exercise(socket.socket(fileno=calls), output, Service(module, files, overlay, modules))
-        for descriptor in descriptors:
-            os.close(descriptor)
-        code = _wait_for(process)
-        _clear(folder, imported)
-        frames.send(control, wire.pack(Ended(code)))
+        frames.send(calls, wire.pack(reporter.describe(error)))
+        return None
+    if finish_watching is not None:
+        finish_watching()
+    for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):
+        signal.setitimer(timer, 0)  # one that was set at import would end some exercise, by chance
+    return Service(module, files, overlay, modules, arena)
 
 
-def _write(folder: Path, setup: SetUp) -> frozenset[str]:
-    """Writes the submission's files, and sets ``sys.path`` and ``sys.argv`` as for a script; returns their paths."""
-    for name, content in setup.files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    sys.dont_write_bytecode = True
-    sys.path.insert(0, str(folder))
-    sys.argv = [f"{setup.topic}.py"]
-    return frozenset(str(folder / name) for name in setup.files)
+def hide_grader(kit: Mapping[str, ModuleType]) -> None:
+    """Takes the grader and the course's kit out of ``sys.modules``: what is patched there has no effect on them.
+
+    Where a module defines classes, one with these alone takes its place: pickling an object looks its class up there.
+    So does one for ``grader.testkit`` with the mark of wrong answers, which does nothing.
+    """
+    hidden = {
+        name: sys.modules.pop(name)
+        for name in list(sys.modules)
+        if name in kit or name == "grader" or name.startswith("grader.")
+    }
+    for name in {*kit, "grader", "grader.testkit", "grader.testkit.models", "grader.testkit.recipes"} & hidden.keys():
+        own = {key: value for key, value in vars(hidden[name]).items() if getattr(value, "__module__", "") == name}
+        sys.modules[name] = ModuleType(name)
+        sys.modules[name].__path__ = []
+        vars(sys.modules[name]).update({key: value for key, value in own.items() if isinstance(value, type)})
+    if "grader.testkit" in hidden:
+        vars(sys.modules["grader.testkit"])["misconception"] = misconception
 
 
 def _uncover_own_files(kit: Mapping[str, ModuleType], files: set[str]) -> None:
@@ -97,26 +144,8 @@ def _uncover_own_files(kit: Mapping[str, ModuleType], files: set[str]) -> None:
             del sys.modules[name]
 
 
-def _serve_exercise(calls: socket.socket, output: int, service: Service) -> None:
-    """Answers calls until the judge hangs up. Never returns."""
-    try:
-        use_output(output, output)
-        faulthandler.register(DUMP_SIGNAL, file=2, all_threads=False)
-        frames.send(calls, wire.pack(ReadyForCalls()))
-        requests = FrameReader()
-        while data := calls.recv(1 << 18):
-            requests.feed(data)
-            while (request := requests.next()) is not None:
-                reply = service.answer(request)
-                flush_output()
-                # One by one: a crash in the next call must not lose this reply.
-                frames.send(calls, reply)
-    except BaseException:
-        os._exit(70)
-    os._exit(0)
-
-
-def _import(name: str, path: Path) -> ModuleType:
+def import_file(name: str, path: Path) -> ModuleType:
+    """Imports a file under a name."""
     importlib.invalidate_caches()
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
@@ -124,35 +153,3 @@ def _import(name: str, path: Path) -> ModuleType:
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
-
-
-def _wait_for(process: int) -> int:
-    """Reaps until the exercise's process has ended; then ends whatever it left behind."""
-    status = 0
-    while True:
-        try:
-            ended, status = os.wait()
-        except ChildProcessError:
-            break
-        if ended == process:
-            break
-    if os.getpid() == 1:
-        try:
-            os.kill(-1, signal.SIGKILL)
-            while os.waitpid(-1, 0)[0]:
-                pass
-        except (ProcessLookupError, ChildProcessError):
-            pass
-    return os.waitstatus_to_exitcode(status)
-
-
-def _clear(folder: Path, keep: set[str]) -> None:
-    """Removes what an exercise left in the work folder: the next one finds the disk as empty as the first."""
-    for entry in os.scandir(folder):
-        if entry.name in keep:
-            continue
-        if entry.is_dir(follow_symlinks=False):
-            shutil.rmtree(entry.path, ignore_errors=True)
-        else:
-            with contextlib.suppress(OSError):
-                os.unlink(entry.path)

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from grader.border.proxies import SubmissionProxy as Submission
     from grader.testkit import devices, probes, ranks, recipes, reference
     from grader.testkit.compare import Mismatch, assert_close, assert_equal, assert_that, raises
-    from grader.testkit.marking import exercise, misconception
+    from grader.testkit.marking import exercise, misconception, needs
     from grader.testkit.observation import observe, value_and_grad
-    from grader.testkit.strategies import labels, shapes, tensors
+    from grader.testkit.strategies import labels, seeds, shapes, tensors
     from grader.text import counted
 
 __all__ = [
@@ -40,12 +40,14 @@ __all__ = [
     "exercise",
     "labels",
     "misconception",
+    "needs",
     "observe",
     "probes",
     "raises",
     "ranks",
     "recipes",
     "reference",
+    "seeds",
     "shapes",
     "tensors",
     "value_and_grad",
@@ -64,8 +66,10 @@ _HOME = {
     "exercise": "grader.testkit.marking",
     "labels": "grader.testkit.strategies",
     "misconception": "grader.testkit.marking",
+    "needs": "grader.testkit.marking",
     "observe": "grader.testkit.observation",
     "raises": "grader.testkit.compare",
+    "seeds": "grader.testkit.strategies",
     "shapes": "grader.testkit.strategies",
     "tensors": "grader.testkit.strategies",
     "value_and_grad": "grader.testkit.observation",

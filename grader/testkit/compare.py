@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sized
 from contextlib import contextmanager
+from typing import Any, Final
 
 import torch
 from torch import Tensor
@@ -16,9 +17,12 @@ from torch import Tensor
 from grader.border.failures import NotSimulatedHere, SubmissionRaised
 from grader.border.labels import name_of
 from grader.border.proxies import Remote, class_name_of
+from grader.border.wire import plain
 from grader.testkit.show import show
 from grader.text import counted, with_article
 
+_LONGEST_KEY: Final = 100
+"""Characters of a key that a mismatch names."""
 _TOLERANCES: dict[torch.dtype, tuple[float, float]] = {
     torch.float16: (1e-3, 1e-5),
     torch.bfloat16: (1.6e-2, 1e-5),
@@ -135,6 +139,7 @@ class _Tolerance:
 def _difference(actual: object, expected: object, tolerance: _Tolerance, where: str) -> str:
     """The first difference in words, or the empty string."""
     place = f"at {where}: " if where else ""
+    actual, expected = plain(actual), plain(expected)
     if isinstance(actual, Remote):
         return f"{place}an object of class {class_name_of(actual)} where {_name(expected)} was expected"
     if isinstance(expected, Tensor):
@@ -164,12 +169,12 @@ def _difference(actual: object, expected: object, tolerance: _Tolerance, where: 
         assert isinstance(actual, dict)
         if len(actual) != len(expected):
             return f"{place}{_counts(actual, expected, 'entry', 'entries')}"
-        if list(map(repr, actual)) != list(map(repr, expected)) and set(map(repr, actual)) != set(map(repr, expected)):
-            return (
-                f"{place}keys {show(sorted(map(str, actual)))} where {show(sorted(map(str, expected)))} were expected"
-            )
-        for key in expected:
-            reason = _difference(actual.get(key), expected[key], tolerance, f"{where}[{key!r}]")
+        # By their text: keys that are equal may still be of different types, as 1 and True, and NaN is not itself.
+        by_key, wanted = ({repr(key): item for key, item in items.items()} for items in (actual, expected))
+        if set(by_key) != set(wanted):
+            return f"{place}keys {_keys(actual)} where {_keys(expected)} were expected"
+        for text, item in wanted.items():
+            reason = _difference(by_key[text], item, tolerance, f"{where}[{text[:_LONGEST_KEY]}]")
             if reason:
                 return reason
         return ""
@@ -203,6 +208,10 @@ def _tensor_difference(actual: Tensor, expected: Tensor, tolerance: _Tolerance) 
     )
 
 
+def _keys(items: dict[Any, Any]) -> str:
+    return show(sorted(str(key)[:_LONGEST_KEY] for key in items))
+
+
 def _counts(actual: Sized, expected: Sized, noun: str, plural: str | None = None) -> str:
     were = "was" if len(expected) == 1 else "were"
     return f"{counted(len(actual), noun, plural)} where {len(expected)} {were} expected"
@@ -213,5 +222,4 @@ def _name(value: object) -> str:
         return "None"
     if isinstance(value, Tensor):
         return f"a tensor of shape {tuple(value.shape)}"
-    name = "torch.Size" if type(value) is torch.Size else type(value).__name__
-    return with_article(name)
+    return with_article(type(value).__name__)

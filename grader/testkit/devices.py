@@ -7,12 +7,12 @@ in the student process, then the student's functions, then `events`:
     result = submission.to_device(batch, "cuda:1")
     assert_equal(submission.there(devices.events), [...])
 
-Must never give a wrong verdict: what cannot be simulated raises `NotSimulated`, and the check is *skipped*.
+Must never give a wrong verdict: what cannot be simulated raises `NotSimulated`; the check fails, and says why.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -31,6 +31,7 @@ __all__ = [
     "device_map",
     "device_of",
     "events",
+    "keep_time",
     "on",
     "real",
     "simulated",
@@ -76,22 +77,16 @@ def simulated(gpus: int = 4, mps: bool = False) -> Iterator[list[dict[str, Any]]
 def start(gpus: int = 4, mps: bool = False, recording: bool = False) -> None:
     """From now on, the calls of this check run on a machine with these devices; replaces an earlier one.
 
-    With ``--devices real`` it is this machine itself, provided that it has as many GPUs.
+    With ``--devices real`` and ``auto`` it is this machine itself, provided that it has as many GPUs.
 
     Args:
         recording: whether the check reads `events`, which real devices do not record: simulated in any case.
-
-    Raises:
-        NotSimulated: if real devices are wanted and this machine has too few: the check is skipped.
     """
     stop()
     simulation = _new(gpus, mps)
-    if not mps and not recording:
-        if real(gpus):
-            surroundings.real = True
-            return
-        if gpus and _chosen == ["real"]:
-            raise NotSimulated(f"a machine with {gpus} CUDA devices (--devices real)")
+    if not mps and not recording and real(gpus):
+        surroundings.real = True
+        return
     _running.append(simulation)
     surroundings.enter = simulation.active
     surroundings.close = _forget
@@ -131,6 +126,16 @@ def transfers() -> list[tuple[str, str, tuple[int, ...]]]:
 def syncs() -> list[str]:
     """What made the CPU wait, in order: ``"item"``, ``"cpu"``, ``"synchronize"``."""
     return [event["what"] for event in events() if event["kind"] == "sync"]
+
+
+def keep_time(clock: Callable[[str], float]) -> None:
+    """From now on, events of simulated devices are recorded by this clock.
+
+    Args:
+        clock: gives the time at which a device, by name, has done all that it was asked to (s).
+    """
+    for simulation in _running:
+        simulation.machine.clock = clock
 
 
 def clear_events() -> None:

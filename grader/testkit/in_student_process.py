@@ -10,9 +10,10 @@ from types import ModuleType
 from typing import Final
 
 from grader.testkit import devices, marking, probes, ranks, recipes, watching
+from grader.testkit._ranks import launch, place, rank
 
 MODULES: Final[Mapping[str, ModuleType]] = {
-    module.__name__: module for module in (devices, probes, ranks, recipes, watching)
+    module.__name__: module for module in (devices, probes, ranks, recipes, watching, launch, place, rank)
 }
 NEEDED_BY_MISCONCEPTIONS: Final = marking
 """A course's wrong answers run there too, and are marked by it."""

@@ -1,23 +1,33 @@
-"""The two decorators that tie code to the course: `exercise` on a check, `misconception` on a wrong answer."""
+"""The decorators that tie code to the course: `exercise` and `needs` on a check, `misconception` on a wrong answer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+if TYPE_CHECKING:
+    from pytest import MarkDecorator
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
 EXAMPLES: Final = 25
 """Generated examples per property, where the check does not say otherwise."""
+NEEDS: Final[Mapping[str, str]] = {
+    "gpu": "needs a CUDA device",
+    "ranks": "needs a network namespace in the sandbox (see `grader doctor`)",
+}
+"""What a check can need of the machine, and what is said where the machine does not have it."""
 
 
-def exercise(name: str, *, hidden: bool = False) -> Callable[[F], F]:
+def exercise(name: str, *, hidden: bool = False, may_change: bool = False) -> Callable[[F], F]:
     """Ties a check to its exercise. Put it above ``@given``.
 
     Args:
         name: ``"topic.exercise"``, as in course.toml.
         hidden: whether a failure keeps back what was expected.
+        may_change: whether it is the exercise's job to change the tensors that it is given. Else the check fails when
+            a tensor that it passed to the submission is changed in place.
     """
 
     def mark(check: F) -> F:
@@ -27,9 +37,30 @@ def exercise(name: str, *, hidden: bool = False) -> Callable[[F], F]:
             from hypothesis import settings
 
             check = settings(max_examples=EXAMPLES)(check)
-        return pytest.mark.exercise(name, hidden=hidden)(check)  # type: ignore[no-any-return]
+        return pytest.mark.exercise(name, hidden=hidden, may_change=may_change)(check)  # type: ignore[no-any-return]
 
     return mark
+
+
+def needs(*what: str) -> MarkDecorator:
+    """Names what a check needs of the machine. Where that is missing the check is not assessed, for any submission.
+
+    Also for all checks of a file: ``pytestmark = needs("ranks")``. The mark of a check counts before that of its file,
+    so ``@needs()`` takes one out. A check may also use pytest's own ``skipif``, or call ``pytest.skip`` before it has
+    asked the submission anything; to skip after that is a fault of the check.
+
+    Args:
+        what: ``"gpu"``, a real CUDA device; ``"ranks"``, sockets between the processes of a submission.
+
+    Raises:
+        ValueError: there is no such need.
+    """
+    import pytest
+
+    for name in what:
+        if name not in NEEDS:
+            raise ValueError(f"a check can need {' or '.join(map(repr, NEEDS))}, not {name!r}")
+    return pytest.mark.needs(*what)
 
 
 def misconception(of: str, *, tell: str, name: str | None = None, part: str | None = None) -> Callable[[T], T]:

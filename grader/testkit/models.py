@@ -121,7 +121,8 @@ class CountedDropout(nn.Module):
         if not self.training:
             return x
         self.calls += 1
-        return 2 * x * (torch.rand(x.shape, generator=torch.Generator().manual_seed(self.calls)) < 0.5)
+        kept = torch.rand(x.shape, generator=torch.Generator().manual_seed(self.calls)) < 0.5
+        return 2 * x * kept.to(x.device)
 
 
 def counted(net: nn.Sequential) -> nn.Sequential:

@@ -73,7 +73,7 @@ def observe(function: RemoteFunction, *args: object, **kwargs: object) -> Observ
             bool(grad),
             bool(leaf),
             bool(rng),
-        ):
+        ) if all(type(text) is str for text in (*changed, *shares, *called, returned or "")):
             shown.result = result
             return Observation(result, changed, returned, shares, calls, called, grad, leaf, rng)
     raise BadReply("sent an observation that is not data")
@@ -93,7 +93,9 @@ def value_and_grad(
     shown = call_of(function, args, kwargs)
     reply = channel_of(function).request("call", (backpropagate, function, list(args), dict(kwargs), wrt), {}, shown)
     match reply:
-        case (value, list(grads), bool(has_graph)) if all(g is None or type(g) is torch.Tensor for g in grads):
+        case (value, list(grads), bool(has_graph)) if len(grads) == len(wrt) and all(
+            grad is None or type(grad) is torch.Tensor for grad in grads
+        ):
             shown.result = value
             return ValueAndGrad(value, grads, has_graph)
     raise BadReply("sent gradients that are not data")

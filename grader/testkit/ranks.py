@@ -5,30 +5,30 @@
     world = ranks.run(submission.average_gradients, ranks.call(recipes.model, "mlp", ranks.RANK), world_size=2)
     world.results      # what each rank returned, in order of rank
 
-Two sides: `run` and `torchrun` are called in the judge, by checks; what is below the line, and what it starts, runs in
-the student process. A rank that raises, dies or hangs is named in the verdict.
+Two sides: `run` and `torchrun` are called in the judge, by checks, and drive the ranks from there: each is a student
+process of its own. What is below the line runs on a rank. A rank that raises, dies or hangs is named in the verdict.
 """
 
 from __future__ import annotations
 
-import inspect
-import os
+import re
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from grader.border import wire
+from grader.border.failures import MissingName
+from grader.border.messages import RUN_OF_RANKS, Exchange, Missing, Request
 from grader.testkit._ranks import answers as _answers
-from grader.testkit._ranks import job as _job
 from grader.testkit._ranks import launch as _launch
 from grader.testkit._ranks import rank as _rank
-from grader.testkit._ranks import states as _states
 from grader.testkit._ranks import world as _world
+from grader.testkit._ranks.states import Trouble
 from grader.text import with_article
 
 if TYPE_CHECKING:
-    from grader.border.proxies import RemoteFunction
+    from grader.border.proxies import Channel, RemoteFunction
 
 SECONDS: Final = 4.0
 """How long the ranks of one run may take, all together; shorter than what a check may take."""
@@ -64,16 +64,14 @@ class Slot:
         return self.shown
 
 
-RANK: Final = Slot(("slot", "rank"), "rank")
+RANK: Final = Slot(("rank",), "rank")
 """The number of the rank."""
-WORLD_SIZE: Final = Slot(("slot", "world_size"), "world_size")
+WORLD_SIZE: Final = Slot(("world_size",), "world_size")
 """How many ranks there are."""
-RESULT: Final = Slot(("slot", "result"), "result")
+MASTER_PORT: Final = Slot(("port",), "MASTER_PORT")
+"""In `run`'s ``look_outside``: the free port that the ranks were given."""
+RESULT: Final = Slot(("result",), "result")
 """In `run`'s ``look``: what the submission's function returned on the rank."""
-
-
-def _spec(value: object) -> tuple[Any, ...]:
-    return value.spec if isinstance(value, Slot) else ("value", value)
 
 
 def argument(place: int | str) -> Slot:
@@ -81,9 +79,14 @@ def argument(place: int | str) -> Slot:
     return Slot(("argument", place), f"argument {place}")
 
 
+def in_folder(name: str) -> Slot:
+    """In `run`'s ``look_outside``: the path of a file in the ranks' current folder."""
+    return Slot(("in_folder", name), name)
+
+
 def each(*values: object) -> Slot:
-    """One value (or slot) per rank."""
-    return Slot(("each", [_spec(value) for value in values]), f"each({', '.join(map(repr, values))})")
+    """One value (or slot) per rank; no rank gets another's."""
+    return Slot(("each", values), f"each({', '.join(map(repr, values))})")
 
 
 def call(function: Callable[..., Any], *args: object, **kwargs: object) -> Slot:
@@ -92,8 +95,7 @@ def call(function: Callable[..., Any], *args: object, **kwargs: object) -> Slot:
     Args:
         args: values or slots.
     """
-    named = {name: _spec(value) for name, value in kwargs.items()}
-    return Slot(("call", function, [_spec(value) for value in args], named), f"<{function.__name__}>")
+    return Slot(("call", function, args, kwargs), f"<{function.__name__}>")
 
 
 class World(msgspec.Struct, frozen=True):
@@ -101,15 +103,21 @@ class World(msgspec.Struct, frozen=True):
 
     Attributes:
         looks: per rank, what ``look`` gave.
+        outside: what ``look_outside`` gave.
+        early: the ranks whose function returned while another one was held.
         prints: per rank, what it wrote to its standard output (only with ``prints=True``).
         lines: per rank, how many lines of that are not blank (only with ``lines=True``).
+        numbers: per rank, the numbers with four decimals in that (only with ``lines=True``).
     """
 
     returned: list[Any]
     kinds: list[str | None]
     looks: list[Any]
+    outside: Any
+    early: list[int]
     prints: list[str]
     lines: list[int]
+    numbers: list[list[float]]
 
     @property
     def results(self) -> list[Any]:
@@ -132,7 +140,9 @@ def run(
     env: Mapping[str, str | None] | None = None,
     before: Slot | None = None,
     look: Slot | None = None,
+    look_outside: Slot | None = None,
     seconds: float = SECONDS,
+    held: int | None = None,
     read_only: Sequence[int] = (),
     may_exit: bool = False,
     prints: bool = False,
@@ -144,14 +154,18 @@ def run(
     Args:
         args: its arguments: values, or slots (`RANK`, `WORLD_SIZE`, `each`, `call`).
         group: whether the process group is set up first; else the function finds none.
-        env: environment variables to set, or with None to remove, over those of `TORCHRUN`.
+        env: environment variables to set, or with None to remove, over those of `TORCHRUN`; ``{rank}`` and ``{port}``,
+            the free port that the ranks are given, are filled in.
         before: a `call` made on each rank before anything else, but after the group is set up.
         look: a `call` made on each rank when the function has returned.
+        look_outside: a `call` made when all have returned, beside the submission, while the ranks are still there.
         seconds: after this time all ranks are ended.
+        held: a rank that is held where an object of the kit calls `hold`, until the others have returned or wait.
         read_only: ranks that cannot write to any file.
         may_exit: whether ``sys.exit(0)`` counts as returning.
-        prints, lines: whether to bring back what each rank printed. Prints are the student's own: a check that asks
-            for their text cannot name a misconception in a submission that prints something else.
+        prints: whether to bring back what each rank printed. Prints are the student's own: a check that asks for
+            their text cannot name a misconception in a submission that prints something else.
+        lines: whether to bring back how many lines each rank printed, and which numbers with four decimals.
         options: keyword arguments of the function.
 
     Raises:
@@ -167,67 +181,160 @@ def run(
     channel = channel_of(function)
     _answers.require_network(channel)
     _answers.give_time(channel, seconds + 2.0)
-    sizes = {"WORLD_SIZE": str(world_size), "LOCAL_WORLD_SIZE": str(world_size)}
     options = dict(options or {})
-    order = {
-        "args": [_spec(value) for value in args],
-        "kwargs": {name: _spec(value) for name, value in options.items()},
-        "before": None if before is None else before.spec,
-        "look": None if look is None else look.spec,
-        "size": world_size,
-        "group": group,
-        "env": {**TORCHRUN, **sizes, **(env or {})},
-        "seconds": float(seconds),
-        "read_only": tuple(read_only),
-        "may_exit": may_exit,
-        "prints": prints,
-        "lines": lines,
-    }
+    port = str(_world.free_port())
+    everybody = range(world_size)
+    settings = {**TORCHRUN, "WORLD_SIZE": str(world_size), "LOCAL_WORLD_SIZE": str(world_size), **(env or {})}
+    fill = {("rank",): None, ("world_size",): world_size, ("port",): int(port)}
+    parts = [_Parts({**fill, ("rank",): rank}) for rank in everybody]
+    job = _world.Job(
+        function=function,
+        args=[[part.spec(value) for value in args] for part in parts],
+        kwargs=[{name: part.spec(value) for name, value in options.items()} for part in parts],
+        before=[None if before is None else part.spec(before) for part in parts],
+        look=[None if look is None else part.spec(look) for part in parts],
+        env=[_filled({"MASTER_PORT": port, **settings}, rank, port) for rank in everybody],
+        size=world_size,
+        group=group,
+        seconds=float(seconds),
+        look_outside=None if look_outside is None else parts[0].plain(look_outside),
+        read_only=tuple(read_only),
+        may_exit=may_exit,
+        held=held,
+    )
+    asked = [job.args, job.kwargs, job.before, job.look, settings, group, sorted(read_only), held, may_exit]
+    request = _packed(channel, function, *asked)
     shown = call_of(function, args, options)
-    answer = _answers.request(channel, shown, world, function, order)
-    shown.answered = False
-    match answer:
-        case list() if len(answer) == world_size and all(type(one) is list and len(one) == 5 for one in answer):
-            returned, kinds, looks, printed, counts = (list(column) for column in zip(*answer, strict=True))
-            strings = all(type(part) is str for part in (*printed, *filter(None, kinds)))
-            if strings and all(type(count) is int for count in counts):
-                return World(returned, kinds, looks, printed, counts)
-    raise _answers.crash(channel, "sent results of ranks that are not data")
+    channel.last = shown
+    outcomes = _world.run(channel, job)
+    if isinstance(outcomes, Missing):
+        channel.record.append(Exchange(request, wire.pack(outcomes)))
+        missing = MissingName(outcomes.name)
+        missing.kind, missing.message = "missing", outcomes.name
+        raise missing
+    if isinstance(outcomes, Trouble):
+        raise _answers.note_trouble(channel, request, outcomes)
+    _answers.show_prints(channel, outcomes.printed)
+    every = outcomes.ranks
+    made = World(
+        returned=[one.value for one in every],
+        kinds=[one.kind for one in every],
+        looks=[one.looks for one in every],
+        outside=outcomes.outside,
+        early=[rank for rank, one in enumerate(every) if one.is_early],
+        prints=[one.prints if prints else "" for one in every],
+        lines=[_written_lines(one.prints) if lines else 0 for one in every],
+        numbers=[_numbers(one.prints) if lines else [] for one in every],
+    )
+    fields = [getattr(made, name) for name in made.__struct_fields__]
+    _answers.note_values(channel, request, fields)
+    return made
+
+
+def _filled(env: Mapping[str, str | None], rank: int, port: str) -> dict[str, str | None]:
+    return {name: value and value.replace("{rank}", str(rank)).replace("{port}", port) for name, value in env.items()}
+
+
+class _Parts:
+    """Gives one rank its part of the arguments of a run.
+
+    Args:
+        known: the values of the slots that the judge fills in.
+    """
+
+    def __init__(self, known: Mapping[tuple[Any, ...], Any]) -> None:
+        self._known = known
+
+    def spec(self, value: object) -> _rank.Spec:
+        """The argument as it is sent to the rank."""
+        if not isinstance(value, Slot):
+            return ("value", value)
+        if value.spec in (("rank",), ("world_size",), ("port",)):
+            return ("value", self._known[value.spec])
+        match value.spec:
+            case ("each", tuple(values)):
+                return self.spec(values[self._known["rank",]])
+            case ("call", function, tuple(args), dict(kwargs)):
+                named = {name: self.spec(one) for name, one in kwargs.items()}
+                return ("call", function, [self.spec(one) for one in args], named)
+        return value.spec
+
+    def plain(self, slot: Slot) -> tuple[Any, ...]:
+        """A `call` of plain values: the function and its arguments."""
+        kind, function, args, _ = slot.spec
+        assert kind == "call"
+        return (function, *map(self.spec, args))
 
 
 class Launch(msgspec.Struct, frozen=True):
-    """How a script ended under torchrun: its exit code, and how many lines each worker printed."""
+    """How a script ended under torchrun.
+
+    Attributes:
+        lines: for each worker, how many lines it printed that are not blank.
+        numbers: for each worker, the numbers with four decimals in them.
+    """
 
     exit_code: int
     lines: list[int]
+    numbers: list[list[float]]
 
 
-def torchrun(function: RemoteFunction, script: str, workers: int = 2, seconds: float = LAUNCH_SECONDS) -> Launch:
+def torchrun(
+    function: RemoteFunction,
+    script: str,
+    workers: int = 2,
+    seconds: float = LAUNCH_SECONDS,
+    env: Mapping[str, str] | None = None,
+) -> Launch:
     """Runs the submission's file as ``torchrun --standalone --nproc-per-node=WORKERS SCRIPT``.
 
     Args:
         function: the function that the script calls when it runs as a script.
         script: the file's name.
+        env: environment variables to set.
 
     Raises:
         SubmissionTimeout: when it does not end.
     """
-    from grader.border.failures import SubmissionTimeout
     from grader.border.proxies import Call, channel_of
 
     channel = channel_of(function)
     _answers.require_network(channel)
     _answers.give_time(channel, seconds + 5.0)
-    shown = Call(f"torchrun --nproc-per-node={workers} {script}", (), {})
-    answer = _answers.request(channel, shown, launched, function, script, workers, float(seconds))
-    match answer:
-        case {"exit": None, "lines": [*_]}:
-            hung = SubmissionTimeout(f"{script} did not end within {seconds:g} s under torchrun")
-            hung.examples = (tuple(channel.record),)
-            raise hung
-        case {"exit": int(code), "lines": [*lines]} if all(type(count) is int for count in lines):
-            return Launch(code, lines)
-    raise _answers.crash(channel, "sent a result of torchrun that is not data")
+    call = Call(f"torchrun --nproc-per-node={workers} {script}", (), {})
+    in_place_of = str(channel.request("call", (_launch.in_place_of_script, function), {}, call))
+    call.answered = False
+    order = _launch.Order(script, workers, float(seconds), dict(env or {}), in_place_of)
+    request = _packed(channel, function, script, workers, order.env)
+    with _world.exclusive(channel):
+        outcome = _launch.launch(channel, order)
+    numbers = [_numbers(text) for text in outcome.prints]
+    lines = [_written_lines(text) for text in outcome.prints]
+    _answers.note_values(channel, request, [outcome.exit_code, lines, numbers])
+    _answers.show_prints(channel, outcome.shown())
+    if outcome.exit_code is None:
+        raise _answers.hang(channel, f"{script} did not end within {seconds:g} s under torchrun")
+    return Launch(outcome.exit_code, lines, numbers)
+
+
+def _packed(channel: Channel, *values: object) -> bytes:
+    """The request that the record of the check gets for a whole run; it is never sent."""
+    from grader.border.proxies import packed_values
+
+    return wire.pack(Request(RUN_OF_RANKS, packed_values(channel, *values), []))
+
+
+def _written_lines(text: str) -> int:
+    """How many lines are not blank."""
+    return sum(bool(line.strip()) for line in text.splitlines())
+
+
+def _numbers(text: str) -> list[float]:
+    """The numbers with exactly four decimals, at most 100."""
+    return [float(found) for found in re.findall(r"(?<![\d.])-?\d{1,9}\.\d{4}(?!\d|\.\d)", text)[:100]]
+
+
+# ---------------------------------------------------------------- on a rank
 
 
 def is_rank() -> bool:
@@ -244,44 +351,12 @@ def here() -> _rank.Here:
     return _rank.here()
 
 
-def wait_for_others(seconds: float) -> bool:
-    """On a rank: blocks until another rank has finished, or ``seconds`` have passed; whether one has."""
-    return _rank.wait_for_others(seconds)
-
-
-# ---------------------------------------------------------------- in the student process
-
-
-def world(function: Callable[..., Any], order: dict[str, Any]) -> list[list[Any]] | _states.Trouble:
-    """Runs in the student process: ``[value, kind, looks, prints, lines]`` of each rank. Use `run`."""
-    prints, lines = order.pop("prints"), order.pop("lines")
-    outcomes = _world.run(_job.Job(function=function, folder=_folder_of(function), **order))
-    if isinstance(outcomes, _states.Trouble):
-        return outcomes
-    return [
-        [one.value, one.kind, one.looks, one.prints if prints else "", _written_lines(one.prints) if lines else 0]
-        for one in outcomes
-    ]
-
-
-def _written_lines(text: str) -> int:
-    """How many lines are not blank."""
-    return sum(bool(line.strip()) for line in text.splitlines())
-
-
-def launched(function: Callable[..., Any], script: str, workers: int, seconds: float) -> dict[str, Any]:
-    """Runs in the student process: torchrun on the submitted file. Use `torchrun`."""
-    with _world.one_at_a_time():
-        return _launch.launch(function, _folder_of(function), script, workers, seconds)
-
-
-def _folder_of(function: Callable[..., Any]) -> str:
-    """The folder of the student's files."""
-    code = getattr(inspect.unwrap(function), "__code__", None)
-    return str(Path(code.co_filename).parent) if code is not None else os.getcwd()
+def hold() -> None:
+    """On the rank that `run` holds: returns when the others have returned or wait; on others at once."""
+    _rank.hold()
 
 
 __all__ = [
-    "ALONE", "MAX_RANKS", "RANK", "RESULT", "SECONDS", "TORCHRUN", "WORLD_SIZE", "Launch", "Slot", "World",
-    "argument", "call", "each", "here", "is_rank", "run", "torchrun", "wait_for_others",
+    "ALONE", "MASTER_PORT", "MAX_RANKS", "RANK", "RESULT", "SECONDS", "TORCHRUN", "WORLD_SIZE", "Launch", "Slot",
+    "World", "argument", "call", "each", "here", "hold", "in_folder", "is_rank", "run", "torchrun",
 ]  # fmt: skip

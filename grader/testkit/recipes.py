@@ -20,6 +20,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from grader.errors import suggest_names
 from grader.testkit import models
+from grader.testkit.models import CountedDropout as CountedDropout
 from grader.testkit.models import seeded as seeded
 
 FEATURES: Final = 4

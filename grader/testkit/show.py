@@ -17,6 +17,8 @@ from grader.border.labels import label_of
 
 MAX_LINE: Final = 400
 MAX_SHOWN_ITEMS: Final = 50
+_LONGEST_TEXT: Final = 4_000
+"""Characters of a text that are looked at, before the line is cut."""
 
 
 def show(value: object, limit: int = MAX_LINE) -> str:
@@ -79,6 +81,8 @@ def _one(value: object) -> str:
         return text if set(text) & set(".en") else f"{text}.0"
     if isinstance(value, FunctionType | type):
         return value.__name__
+    if isinstance(value, str | bytes) and len(value) > _LONGEST_TEXT:
+        return f"{value[:_LONGEST_TEXT]!r}…"
     return repr(value)
 
 

@@ -74,7 +74,7 @@ def backpropagate(
     function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any], wrt: tuple[int, ...]
 ) -> tuple[Any, list[torch.Tensor | None], bool]:
     """One call, its value, and the gradients by torch."""
-    leaves = [args[position].detach().clone().requires_grad_(True) for position in wrt]
+    leaves = [args[position].detach().requires_grad_(True) for position in wrt]
     for position, leaf in zip(wrt, leaves, strict=True):
         args[position] = leaf
     value = function(*args, **kwargs)

@@ -9,6 +9,7 @@ import copy
 import os
 import re
 import shutil
+import tempfile
 
 import torch
 from torch import Tensor, nn
@@ -84,6 +85,85 @@ def parameters_without_buffers(model: nn.Module, path: str) -> None:
 )
 def wraps_the_state_dict(model: nn.Module, path: str) -> None:
     torch.save({"model": model.state_dict()}, f"{path}.tmp")
+    os.replace(f"{path}.tmp", path)
+
+
+@misconception(
+    "save_weights",
+    tell="You remove the old file before you rename the new one. A crash in between leaves nothing at the path: "
+    "os.replace takes the place of the old file in one single step.",
+)
+def removes_then_renames(model: nn.Module, path: str) -> None:
+    torch.save(model.state_dict(), f"{path}.tmp")
+    if os.path.exists(path):
+        os.remove(path)
+    os.rename(f"{path}.tmp", path)
+
+
+@misconception(
+    "save_weights",
+    tell="You rename the old file to keep it as a backup, and until the new one is complete there is nothing at the "
+    "path. Leave the old file where it is: os.replace takes its place in one single step.",
+)
+def moves_the_old_file_away(model: nn.Module, path: str) -> None:
+    if os.path.exists(path):
+        os.replace(path, f"{path}.bak")
+    torch.save(model.state_dict(), f"{path}.tmp")
+    os.replace(f"{path}.tmp", path)
+
+
+@misconception(
+    "save_weights",
+    tell="You rename the file also when writing it has failed, so a broken file takes the place of the old one. "
+    "Rename only what is complete.",
+)
+def renames_whatever_happens(model: nn.Module, path: str) -> None:
+    try:
+        torch.save(model.state_dict(), f"{path}.tmp")
+    finally:
+        os.replace(f"{path}.tmp", path)
+
+
+@misconception(
+    "save_weights",
+    tell="You write in another folder. It may be on another disk, and between disks a file cannot be renamed, only "
+    "copied. Write next to the path, in the same folder.",
+)
+def writes_in_another_folder(model: nn.Module, path: str) -> None:
+    handle, name = tempfile.mkstemp()
+    os.close(handle)
+    torch.save(model.state_dict(), name)
+    os.replace(name, path)
+
+
+@misconception(
+    "save_weights",
+    tell="model.cpu() moves the model itself: after the save it is no longer on its GPU. torch.save can write tensors "
+    "that are on a GPU, and load_weights chooses where they go.",
+)
+def moves_the_model_to_the_cpu(model: nn.Module, path: str) -> None:
+    torch.save(model.cpu().state_dict(), f"{path}.tmp")
+    os.replace(f"{path}.tmp", path)
+
+
+@misconception(
+    "save_weights",
+    tell="You switch the model to eval mode, and leave it there: training would go on without dropout. Saving needs no "
+    "mode.",
+)
+def leaves_it_in_eval_mode(model: nn.Module, path: str) -> None:
+    model.eval()
+    torch.save(model.state_dict(), f"{path}.tmp")
+    os.replace(f"{path}.tmp", path)
+
+
+@misconception(
+    "save_weights",
+    tell="You halve the precision of the weights. What is loaded later should be what was saved.",
+)
+def saves_half_precision(model: nn.Module, path: str) -> None:
+    state = {name: value.half() if value.is_floating_point() else value for name, value in model.state_dict().items()}
+    torch.save(state, f"{path}.tmp")
     os.replace(f"{path}.tmp", path)
 
 
@@ -167,6 +247,41 @@ def the_model_stays(model: nn.Module, path: str, device: torch.device) -> nn.Mod
     return model
 
 
+@misconception(
+    "load_weights",
+    tell="copy_ broadcasts: one number fills a whole row, and no error is raised. load_state_dict compares the shapes, "
+    "and the names too.",
+)
+def copies_entry_by_entry(model: nn.Module, path: str, device: torch.device) -> nn.Module:
+    state = torch.load(path, map_location=device, weights_only=True)
+    own = model.state_dict()
+    if set(state) != set(own):
+        raise ValueError("the file does not fit")
+    with torch.no_grad():
+        for name, value in state.items():
+            own[name].copy_(value)
+    return model.to(device)
+
+
+@misconception(
+    "load_weights",
+    tell="You switch the model to eval mode. Loading is only about the weights and where they are: whoever goes on "
+    "training with this model would train without dropout.",
+)
+def switches_to_eval_mode(model: nn.Module, path: str, device: torch.device) -> nn.Module:
+    model.load_state_dict(torch.load(path, map_location=device, weights_only=True))
+    return model.to(device).eval()
+
+
+@misconception(
+    "load_weights",
+    tell="A model that requires no gradients cannot be trained further. Loading leaves requires_grad as it is.",
+)
+def freezes_the_model(model: nn.Module, path: str, device: torch.device) -> nn.Module:
+    model.load_state_dict(torch.load(path, map_location=device, weights_only=True))
+    return model.to(device).requires_grad_(False)
+
+
 # ---------------------------------------------------------------- save_checkpoint, resume
 
 
@@ -200,6 +315,47 @@ def checkpoint_in_place(model: nn.Module, optimizer: Optimizer, epoch: int, path
 def checkpoint_copied(model: nn.Module, optimizer: Optimizer, epoch: int, path: str) -> None:
     torch.save(_all(model, optimizer, epoch), f"{path}.tmp")
     shutil.copyfile(f"{path}.tmp", path)
+
+
+@misconception(
+    "save_checkpoint",
+    tell="You remove the old checkpoint before you rename the new one. A crash in between leaves nothing at the path: "
+    "os.replace takes the place of the old file in one single step.",
+)
+def checkpoint_removed_then_renamed(model: nn.Module, optimizer: Optimizer, epoch: int, path: str) -> None:
+    torch.save(_all(model, optimizer, epoch), f"{path}.tmp")
+    if os.path.exists(path):
+        os.remove(path)
+    os.rename(f"{path}.tmp", path)
+
+
+@misconception(
+    "save_checkpoint",
+    tell="You rename the file also when writing it has failed, so a broken file takes the place of the old checkpoint. "
+    "Rename only what is complete.",
+)
+def checkpoint_renamed_whatever_happens(model: nn.Module, optimizer: Optimizer, epoch: int, path: str) -> None:
+    try:
+        torch.save(_all(model, optimizer, epoch), f"{path}.tmp")
+    finally:
+        os.replace(f"{path}.tmp", path)
+
+
+@misconception(
+    "save_checkpoint",
+    tell="model.cpu() moves the model itself: after the save, training goes on with a model that is no longer on its "
+    "GPU.",
+)
+def checkpoint_moves_the_model(model: nn.Module, optimizer: Optimizer, epoch: int, path: str) -> None:
+    _replace({**_all(model, optimizer, epoch), "model": model.cpu().state_dict()}, path)
+
+
+@misconception(
+    "save_checkpoint",
+    tell="You switch the model to eval mode, and leave it there. A save should change nothing.",
+)
+def checkpoint_leaves_eval_mode(model: nn.Module, optimizer: Optimizer, epoch: int, path: str) -> None:
+    _replace(_all(model.eval(), optimizer, epoch), path)
 
 
 @misconception(
@@ -400,6 +556,24 @@ def adds_a_dot(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.removeprefix(prefix + "."): value for name, value in state.items()}
 
 
+@misconception(
+    "strip_prefix",
+    tell="The names with the prefix come first in your dict, and then the others. Keep the order of the dict that was "
+    "given.",
+)
+def others_go_last(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    stripped = {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
+    return {**stripped, **{name: value for name, value in state.items() if not name.startswith(prefix)}}
+
+
+@misconception(
+    "strip_prefix",
+    tell="partition finds the prefix anywhere in a name. Remove it only where the name begins with it.",
+)
+def keeps_what_follows(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {(name.partition(prefix)[2] or name) if prefix else name: value for name, value in state.items()}
+
+
 # ---------------------------------------------------------------- snapshot
 
 
@@ -437,3 +611,19 @@ def buffers_still_live(model: nn.Module) -> dict[str, Tensor]:
 )
 def copies_the_model(model: nn.Module) -> nn.Module:
     return copy.deepcopy(model)
+
+
+@misconception(
+    "snapshot",
+    tell="model.cpu() moves the model itself: after the snapshot it is no longer on its GPU.",
+)
+def snapshot_moves_the_model(model: nn.Module) -> dict[str, Tensor]:
+    return {name: value.clone() for name, value in model.cpu().state_dict().items()}
+
+
+@misconception(
+    "snapshot",
+    tell="You switch the model to eval mode, and leave it there. A snapshot should not change the model.",
+)
+def snapshot_leaves_eval_mode(model: nn.Module) -> dict[str, Tensor]:
+    return {name: value.clone() for name, value in model.eval().state_dict().items()}

@@ -124,6 +124,35 @@ class AssertsTheLengths(_Toy):
         self.labels = labels
 
 
+@misconception(
+    "ToyDataset",
+    tell="You convert the features, or the labels, to another dtype. A dataset returns what it was given.",
+    name="converts_the_dtype",
+)
+class ConvertsTheDtype(_Toy):
+    def __init__(self, features: Tensor, labels: Tensor) -> None:
+        super().__init__(features.float(), labels.long())
+
+
+@misconception(
+    "ToyDataset",
+    tell="You store the tensors in the class, which all datasets share: making a second one changes the first. Assign "
+    "to self.features, in __init__.",
+    name="stores_in_the_class",
+)
+class StoresInTheClass(_Toy):
+    def __init__(self, features: Tensor, labels: Tensor) -> None:
+        super().__init__(features, labels)
+        StoresInTheClass.rows = features, labels
+
+    def __len__(self) -> int:
+        return len(StoresInTheClass.rows[1])
+
+    def __getitem__(self, index: int) -> tuple[Tensor, Tensor]:
+        features, labels = StoresInTheClass.rows
+        return features[index], labels[index]
+
+
 # ---------------------------------------------------------------- make_loaders
 
 
@@ -206,6 +235,78 @@ def ignores_the_seed(train_ds: Dataset, test_ds: Dataset, batch_size: int, seed:
 )
 def always_the_same_seed(train_ds: Dataset, test_ds: Dataset, batch_size: int, seed: int):
     train = DataLoader(train_ds, batch_size, shuffle=True, drop_last=True, generator=_own(123))
+    return train, DataLoader(test_ds, batch_size)
+
+
+@misconception(
+    "make_loaders",
+    tell="Both loaders have the same generator. A loader draws from its generator each time that you iterate over it, "
+    "so the training order depends on when you test. Only the train loader needs one.",
+)
+def one_generator_for_both(train_ds: Dataset, test_ds: Dataset, batch_size: int, seed: int):
+    generator = _own(seed)
+    train = DataLoader(train_ds, batch_size, shuffle=True, drop_last=True, generator=generator)
+    return train, DataLoader(test_ds, batch_size, generator=generator)
+
+
+_GENERATOR = torch.Generator()
+
+
+@misconception(
+    "make_loaders",
+    tell="All your train loaders share one generator: making or using one changes the order of the others. Make a "
+    "generator for each call.",
+)
+def one_generator_for_all_calls(train_ds: Dataset, test_ds: Dataset, batch_size: int, seed: int):
+    _GENERATOR.manual_seed(seed)
+    train = DataLoader(train_ds, batch_size, shuffle=True, drop_last=True, generator=_GENERATOR)
+    return train, DataLoader(test_ds, batch_size)
+
+
+@misconception(
+    "make_loaders",
+    tell="The rows that do not fill a batch are cut off before the shuffling, so the last rows of the dataset are "
+    "never trained on. drop_last leaves out other rows in each epoch.",
+)
+def never_trains_on_the_last_rows(train_ds: Dataset, test_ds: Dataset, batch_size: int, seed: int):
+    whole = len(train_ds) // batch_size * batch_size
+    train = DataLoader(Subset(train_ds, range(whole)), batch_size, shuffle=True, generator=_own(seed))
+    return train, DataLoader(test_ds, batch_size)
+
+
+class _InBlocks(torch.utils.data.Sampler):
+    def __init__(self, count: int, batch_size: int, seed: int) -> None:
+        self.starts = [start for start in range(0, count - batch_size + 1, batch_size)]
+        self.batch_size = batch_size
+        self.generator = _own(seed)
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __iter__(self):
+        for number in torch.randperm(len(self.starts), generator=self.generator).tolist():
+            yield list(range(self.starts[number], self.starts[number] + self.batch_size))
+
+
+@misconception(
+    "make_loaders",
+    tell="You shuffle the batches, not the rows: the same rows are always together in a batch. Shuffle before "
+    "the batches are cut.",
+)
+def shuffles_the_batches(train_ds: Dataset, test_ds: Dataset, batch_size: int, seed: int):
+    train = DataLoader(train_ds, batch_sampler=_InBlocks(len(train_ds), batch_size, seed), generator=torch.Generator())
+    return train, DataLoader(test_ds, batch_size)
+
+
+@misconception(
+    "make_loaders",
+    tell="The last batch is always left out, also when it is full. Leave it out only if it is short.",
+)
+def drops_a_full_batch(train_ds: Dataset, test_ds: Dataset, batch_size: int, seed: int):
+    order = torch.utils.data.RandomSampler(
+        train_ds, num_samples=max(0, len(train_ds) - 1) // batch_size * batch_size, generator=_own(seed)
+    )
+    train = DataLoader(train_ds, batch_size, sampler=order, generator=torch.Generator())
     return train, DataLoader(test_ds, batch_size)
 
 
@@ -393,6 +494,32 @@ def refuses_nothing_and_all(dataset: Dataset, val_fraction: float, seed: int):
     return Subset(dataset, order[size:]), Subset(dataset, order[:size])
 
 
+@misconception(
+    "split",
+    tell="Validation is one block of neighbouring rows: the seed only decides where it begins. In a sorted file a "
+    "block is not a fair sample; shuffle the indices.",
+)
+def rotates_the_rows(dataset: Dataset, val_fraction: float, seed: int):
+    _check(val_fraction)
+    n = len(dataset)
+    first = int(torch.randint(max(n, 1), (1,), generator=_own(seed)))
+    order = [(first + i) % n for i in range(n)]
+    size = round(n * val_fraction)
+    return Subset(dataset, order[size:]), Subset(dataset, order[:size])
+
+
+@misconception(
+    "split",
+    tell="You look at how the dataset stores its rows. All that is known of it is len(dataset) and dataset[i].",
+)
+def knows_the_inside(dataset: Dataset, val_fraction: float, seed: int):
+    _check(val_fraction)
+    order = torch.randperm(len(dataset), generator=_own(seed)).tolist()
+    size = round(len(order) * val_fraction)
+    rows = dataset.features
+    return [rows[i] for i in order[size:]], [rows[i] for i in order[:size]]
+
+
 # ---------------------------------------------------------------- check_labels
 
 
@@ -509,6 +636,41 @@ def int64_only(labels: Tensor, num_classes: int) -> None:
             raise ValueError(f"label {label}")
 
 
+@misconception(
+    "check_labels",
+    tell="Your message names the smallest of the wrong values: unique() or a sort came first. Name the one that comes "
+    "first in the tensor.",
+)
+def names_the_smallest(labels: Tensor, num_classes: int) -> None:
+    _refuse_floats(labels)
+    for label in labels.unique().tolist():
+        if not 0 <= label < num_classes:
+            raise ValueError(f"label {label}")
+
+
+@misconception(
+    "check_labels",
+    tell="Your message says where the first wrong label is. Say which value it has.",
+)
+def names_the_position(labels: Tensor, num_classes: int) -> None:
+    _refuse_floats(labels)
+    for place, label in enumerate(labels.tolist()):
+        if not 0 <= label < num_classes:
+            raise ValueError(f"wrong label at index {place}")
+
+
+@misconception(
+    "check_labels",
+    tell="You convert the labels to int32 before you compare: large values become small ones, and pass. Compare them "
+    "as they are.",
+)
+def compares_as_int32(labels: Tensor, num_classes: int) -> None:
+    _refuse_floats(labels)
+    for label in labels.int().tolist():
+        if not 0 <= label < num_classes:
+            raise ValueError(f"label {label}")
+
+
 # ---------------------------------------------------------------- pad_collate
 
 Batch = Sequence[tuple[Tensor, Tensor]]
@@ -621,6 +783,23 @@ def always_float(batch: Batch):
 def labels_stay_a_list(batch: Batch):
     padded, mask, labels = _padded(batch)
     return padded, mask, list(labels)
+
+
+@misconception(
+    "pad_collate",
+    tell="You sort the batch by length. The rows of the padded tensor are in the order of the batch.",
+)
+def sorts_by_length(batch: Batch):
+    return _padded(sorted(batch, key=lambda pair: -len(pair[0])))
+
+
+@misconception(
+    "pad_collate",
+    tell="The padded tensor is always int64. Keep the sequences' dtype: they may be floats.",
+)
+def always_int64(batch: Batch):
+    padded, mask, labels = _padded(batch)
+    return padded.long(), mask, labels
 
 
 # ---------------------------------------------------------------- WindowDataset
@@ -747,6 +926,29 @@ class StepsByContext(_Windows):
 class NegativeLength(_Windows):
     def __len__(self) -> int:
         return (len(self.tokens) - self.context - 1) // self.stride + 1
+
+
+@misconception(
+    "WindowDataset",
+    tell="You store the tokens in the class, which all datasets share. Assign to self, in __init__.",
+    name="tokens_in_the_class",
+)
+class TokensInTheClass(_Windows):
+    def __init__(self, tokens: Tensor, context: int, stride: int) -> None:
+        TokensInTheClass.tokens = tokens
+        TokensInTheClass.context = context
+        TokensInTheClass.stride = stride
+
+
+@misconception(
+    "WindowDataset",
+    tell="You convert the tokens to another dtype. A window has the dtype of the tokens.",
+    name="converts_the_tokens",
+)
+class ConvertsTheTokens(_Windows):
+    def cut(self, start: int) -> tuple[Tensor, Tensor]:
+        inputs, targets = super().cut(start)
+        return inputs.long(), targets.long()
 
 
 # ---------------------------------------------------------------- suggest_num_workers

@@ -14,7 +14,7 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel as DDP
-from torch.utils.data import DataLoader, Dataset, DistributedSampler, RandomSampler, TensorDataset
+from torch.utils.data import DataLoader, Dataset, DistributedSampler, RandomSampler, Subset, TensorDataset
 
 from grader.testkit import misconception
 
@@ -58,6 +58,14 @@ def reads_os_environ(environ: Mapping[str, str]) -> tuple[int, int, int]:
     return int(os.environ.get("RANK", 0)), int(os.environ.get("LOCAL_RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
 
 
+@misconception(
+    "read_env",
+    tell="You take the variables out of the environment. Others need them too: only read them.",
+)
+def takes_them_out(environ: Mapping[str, str]) -> tuple[int, int, int]:
+    return int(environ.pop("RANK", 0)), int(environ.pop("LOCAL_RANK", 0)), int(environ.pop("WORLD_SIZE", 1))
+
+
 # ---------------------------------------------------------------- choose_backend
 
 
@@ -94,8 +102,14 @@ def _backend() -> str:
 
 
 def _pick(rank: int) -> None:
+    _choose_store()
     if torch.cuda.is_available():
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", rank % torch.cuda.device_count())))
+
+
+def _choose_store() -> None:
+    if platform.system() == "Windows":
+        os.environ.setdefault("USE_LIBUV", "0")
 
 
 @misconception(
@@ -155,6 +169,7 @@ def hard_coded_gloo(rank: int, world_size: int) -> None:
 def global_rank_as_device(rank: int, world_size: int) -> None:
     os.environ.setdefault("MASTER_ADDR", "localhost")
     os.environ.setdefault("MASTER_PORT", "12355")
+    _choose_store()
     if torch.cuda.is_available():
         torch.cuda.set_device(rank)
     dist.init_process_group(_backend(), rank=rank, world_size=world_size)
@@ -168,6 +183,7 @@ def global_rank_as_device(rank: int, world_size: int) -> None:
 def local_rank_or_nothing(rank: int, world_size: int) -> None:
     os.environ.setdefault("MASTER_ADDR", "localhost")
     os.environ.setdefault("MASTER_PORT", "12355")
+    _choose_store()
     if torch.cuda.is_available():
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     dist.init_process_group(_backend(), rank=rank, world_size=world_size)
@@ -178,6 +194,7 @@ def local_rank_or_nothing(rank: int, world_size: int) -> None:
     tell="You never choose the CUDA device, so all ranks of a machine use GPU 0. Call torch.cuda.set_device.",
 )
 def never_picks_a_device(rank: int, world_size: int) -> None:
+    _choose_store()
     os.environ.setdefault("MASTER_ADDR", "localhost")
     os.environ.setdefault("MASTER_PORT", "12355")
     dist.init_process_group(_backend(), rank=rank, world_size=world_size)
@@ -200,10 +217,60 @@ def ignores_its_arguments(rank: int, world_size: int) -> None:
     "waits for the others.",
 )
 def only_rank_0_joins(rank: int, world_size: int) -> None:
+    _pick(rank)
     os.environ.setdefault("MASTER_ADDR", "localhost")
     os.environ.setdefault("MASTER_PORT", "12355")
     if rank == 0:
         dist.init_process_group(_backend(), rank=rank, world_size=world_size)
+
+
+@misconception(
+    "ddp_setup",
+    tell="The ranks meet at an address of your own (init_method), not at MASTER_ADDR and MASTER_PORT, which torchrun "
+    "has set for all machines. Leave init_method out.",
+)
+def meets_somewhere_else(rank: int, world_size: int) -> None:
+    os.environ.setdefault("MASTER_ADDR", "localhost")
+    os.environ.setdefault("MASTER_PORT", "12355")
+    _pick(rank)
+    dist.init_process_group(_backend(), init_method="tcp://127.0.0.1:12399", rank=rank, world_size=world_size)
+
+
+@misconception(
+    "ddp_setup",
+    tell="With CUDA your backend is always nccl. There is no NCCL on Windows: ask platform.system(), as choose_backend "
+    "does.",
+)
+def nccl_with_cuda_everywhere(rank: int, world_size: int) -> None:
+    os.environ.setdefault("MASTER_ADDR", "localhost")
+    os.environ.setdefault("MASTER_PORT", "12355")
+    _pick(rank)
+    dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo", rank=rank, world_size=world_size)
+
+
+@misconception(
+    "ddp_setup",
+    tell="On Windows torch has no libuv, and the ranks cannot meet: set USE_LIBUV to 0 there, where it is not set.",
+)
+def libuv_on_windows(rank: int, world_size: int) -> None:
+    os.environ.setdefault("MASTER_ADDR", "localhost")
+    os.environ.setdefault("MASTER_PORT", "12355")
+    if torch.cuda.is_available():
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", rank % torch.cuda.device_count())))
+    dist.init_process_group(_backend(), rank=rank, world_size=world_size)
+
+
+@misconception(
+    "ddp_setup",
+    tell="On Windows you overwrite USE_LIBUV. Whoever has set it knows their torch: set it only where it is not set.",
+)
+def overwrites_libuv(rank: int, world_size: int) -> None:
+    os.environ.setdefault("MASTER_ADDR", "localhost")
+    os.environ.setdefault("MASTER_PORT", "12355")
+    _pick(rank)
+    if platform.system() == "Windows":
+        os.environ["USE_LIBUV"] = "0"
+    dist.init_process_group(_backend(), rank=rank, world_size=world_size)
 
 
 # ---------------------------------------------------------------- ddp_cleanup
@@ -318,6 +385,44 @@ def forgets_the_seed(dataset: Dataset, batch_size: int, rank: int, world_size: i
 def divides_the_batch_size(dataset: Dataset, batch_size: int, rank: int, world_size: int, seed: int) -> DataLoader:
     sampler = _sampler(dataset, rank, world_size, seed, drop_last=True)
     return DataLoader(dataset, max(1, batch_size // world_size), sampler=sampler)
+
+
+@misconception(
+    "sharded_loader",
+    tell="A rank's last batch is dropped where it is short (drop_last=True of the loader). Only the rows that do not "
+    "divide among the ranks are to be dropped, by the sampler.",
+)
+def drops_short_batches(dataset: Dataset, batch_size: int, rank: int, world_size: int, seed: int) -> DataLoader:
+    sampler = _sampler(dataset, rank, world_size, seed, drop_last=True)
+    return DataLoader(dataset, batch_size, sampler=sampler, drop_last=True)
+
+
+@misconception(
+    "sharded_loader",
+    tell="You leave out num_replicas and rank, so the sampler asks the process group, which there need not be. Pass "
+    "the arguments on.",
+)
+def asks_the_group(dataset: Dataset, batch_size: int, rank: int, world_size: int, seed: int) -> DataLoader:
+    return DataLoader(dataset, batch_size, sampler=DistributedSampler(dataset, seed=seed, drop_last=True))
+
+
+class _Keeps(RandomSampler):
+    def set_epoch(self, epoch: int) -> None:
+        self.generator.manual_seed(self.seed + epoch)
+
+
+@misconception(
+    "sharded_loader",
+    tell="You divide the rows once and shuffle each share: a rank sees the same rows in every epoch. Shuffle all rows "
+    "first, then divide.",
+)
+def always_the_same_share(dataset: Dataset, batch_size: int, rank: int, world_size: int, seed: int) -> DataLoader:
+    share = len(dataset) // world_size
+    own = Subset(dataset, range(rank * share, (rank + 1) * share))
+    sampler = _Keeps(own, generator=torch.Generator())
+    sampler.seed = seed
+    sampler.set_epoch(0)
+    return DataLoader(own, batch_size, sampler=sampler)
 
 
 # ---------------------------------------------------------------- average_gradients
@@ -640,6 +745,50 @@ def clears_before_the_step(rank, world_size, model, dataset, epochs, lr, batch_s
     return _state(_loop(DDP(model), loader, epochs, lr, after=lambda inner: inner.zero_grad()))
 
 
+@misconception(
+    "train",
+    tell="Your optimizer has momentum. Plain SGD takes a step along the gradient and remembers nothing.",
+)
+def has_momentum(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
+    net, loader = DDP(model), _dealt(dataset, batch_size, rank, world_size, seed)
+    optimizer = torch.optim.SGD(net.parameters(), lr=lr, momentum=0.9)
+    for epoch in range(epochs):
+        loader.sampler.set_epoch(epoch)
+        for features, labels in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(net(features), labels).backward()
+            optimizer.step()
+    return _state(model)
+
+
+@misconception(
+    "train",
+    tell="batch_size is meant per rank and step. You divide it by the number of ranks.",
+)
+def smaller_batches(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
+    loader = _dealt(dataset, max(1, batch_size // world_size), rank, world_size, seed)
+    return _state(_loop(DDP(model), loader, epochs, lr))
+
+
+@misconception(
+    "train",
+    tell="You cut `module.` out of the names wherever it stands. A plain model may have it in the middle of a name: "
+    "take the state_dict of net.module, or remove it at the front only.",
+)
+def module_cut_out_anywhere(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
+    net = DDP(model)
+    _loop(net, _dealt(dataset, batch_size, rank, world_size, seed), epochs, lr)
+    return {name.replace("module.", ""): value for name, value in _state(net).items()}
+
+
+@misconception(
+    "train",
+    tell="The seed is not passed on: the shuffles are the same for every seed.",
+)
+def always_shuffles_with_0(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
+    return _state(_loop(DDP(model), _dealt(dataset, batch_size, rank, world_size, 0), epochs, lr))
+
+
 # ---------------------------------------------------------------- global_accuracy
 
 
@@ -752,7 +901,8 @@ def _plain(model: nn.Module) -> nn.Module:
 
 @misconception(
     "save_on_rank0",
-    tell="Every rank writes the same file at the same time: the file may end up broken. Only rank 0 should write.",
+    tell="Several ranks write the same file at the same time, all or one of each machine: the file may end up broken. "
+    "Only rank 0 should write.",
 )
 def every_rank_saves(model: nn.Module, path: str) -> None:
     torch.save(_plain(model).state_dict(), path)
@@ -762,7 +912,7 @@ def every_rank_saves(model: nn.Module, path: str) -> None:
 @misconception(
     "save_on_rank0",
     tell="The other ranks return before the file exists. They must wait at a barrier that rank 0 reaches after it has "
-    "written; a barrier before the saving does not help.",
+    "written; a barrier before the saving does not help, nor does it help to sleep for a while.",
 )
 def nobody_waits(model: nn.Module, path: str) -> None:
     if dist.get_rank() == 0:
@@ -812,6 +962,17 @@ def saves_the_whole_model(model: nn.Module, path: str) -> None:
     dist.barrier()
 
 
+@misconception(
+    "save_on_rank0",
+    tell="You cut `module.` out of the names wherever it stands. A plain model may have it in the middle of a name: "
+    "take the state_dict of model.module, or remove it at the front only.",
+)
+def module_cut_out_of_the_file(model: nn.Module, path: str) -> None:
+    if dist.get_rank() == 0:
+        torch.save({name.replace("module.", ""): value for name, value in model.state_dict().items()}, path)
+    dist.barrier()
+
+
 # ---------------------------------------------------------------- main
 
 
@@ -830,19 +991,37 @@ def _who() -> tuple[int, int]:
     return int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
 
 
-def _learn(rank: int, world_size: int) -> float:
-    features = torch.randn(32, 2, generator=torch.Generator().manual_seed(1))
-    dataset = TensorDataset(features, (features.sum(dim=1) > 0).long())
+def _seed() -> int:
+    return int(os.environ.get("SEED", 0))
+
+
+def _toy_data(seed: int) -> TensorDataset:
+    generator = torch.Generator().manual_seed(seed)
+    features = torch.randn(64, 2, generator=generator)
+    return TensorDataset(features, (features.sum(dim=1) + torch.randn(64, generator=generator) > 0).long())
+
+
+def _toy_model(seed: int) -> nn.Module:
+    generator = torch.Generator().manual_seed(seed + 1)
     model = nn.Linear(2, 2)
-    _loop(DDP(model), _dealt(dataset, 8, rank, world_size, 0), 2, 0.5)
-    return float(F.cross_entropy(model(features), dataset.tensors[1]).detach())
+    with torch.no_grad():
+        for p in model.parameters():
+            p.copy_(torch.randn(p.shape, generator=generator))
+    return model
+
+
+def _learn(rank: int, world_size: int, seed: int, epochs: int = 12, averages: bool = True) -> float:
+    dataset, model = _toy_data(seed), _toy_model(seed)
+    _loop(DDP(model) if averages else model, _dealt(dataset, 64 // world_size, rank, world_size, 0), epochs, 0.5)
+    features, labels = dataset.tensors
+    return float(F.cross_entropy(model(features), labels).detach())
 
 
 @misconception("main", tell="Every rank prints. Only rank 0 should: put the print under `if rank == 0:`.")
 def every_rank_prints() -> None:
     rank, world_size = _who()
     _join(rank, world_size)
-    print(f"rank {rank}: {_learn(rank, world_size):.3f}")
+    print(f"rank {rank}: {_learn(rank, world_size, _seed()):.4f}")
     _leave()
 
 
@@ -854,9 +1033,9 @@ def every_rank_prints() -> None:
 def cannot_run_alone() -> None:
     rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     _join(rank, world_size)
-    loss = _learn(rank, world_size)
+    loss = _learn(rank, world_size, _seed())
     if rank == 0:
-        print(f"loss {loss:.3f}")
+        print(f"loss {loss:.4f}")
     _leave()
 
 
@@ -864,9 +1043,9 @@ def cannot_run_alone() -> None:
 def never_cleans_up() -> None:
     rank, world_size = _who()
     _join(rank, world_size)
-    loss = _learn(rank, world_size)
+    loss = _learn(rank, world_size, _seed())
     if rank == 0:
-        print(f"loss {loss:.3f}")
+        print(f"loss {loss:.4f}")
 
 
 @misconception(
@@ -876,9 +1055,9 @@ def never_cleans_up() -> None:
 def only_rank_0_cleans_up() -> None:
     rank, world_size = _who()
     _join(rank, world_size)
-    loss = _learn(rank, world_size)
+    loss = _learn(rank, world_size, _seed())
     if rank == 0:
-        print(f"loss {loss:.3f}")
+        print(f"loss {loss:.4f}")
         _leave()
 
 
@@ -886,7 +1065,7 @@ def only_rank_0_cleans_up() -> None:
 def says_nothing() -> None:
     rank, world_size = _who()
     _join(rank, world_size)
-    _learn(rank, world_size)
+    _learn(rank, world_size, _seed())
     _leave()
 
 
@@ -894,10 +1073,10 @@ def says_nothing() -> None:
 def prints_as_it_goes() -> None:
     rank, world_size = _who()
     _join(rank, world_size)
-    for epoch in range(3):
-        loss = _learn(rank, world_size)
+    for epoch in range(1, 13):
+        loss = _learn(rank, world_size, _seed(), epochs=epoch)
         if rank == 0:
-            print(f"epoch {epoch}: loss {loss:.3f}")
+            print(f"epoch {epoch}: loss {loss:.4f}")
     _leave()
 
 
@@ -910,5 +1089,72 @@ def only_rank_0_trains() -> None:
     rank, world_size = _who()
     _join(rank, world_size)
     if rank == 0:
-        print(f"loss {_learn(rank, world_size):.3f}")
+        print(f"loss {_learn(rank, world_size, _seed()):.4f}")
+    _leave()
+
+
+@misconception(
+    "main", tell="The loss is printed, but it is no result of training: train the model that toy_model makes."
+)
+def only_prints() -> None:
+    rank, world_size = _who()
+    _join(rank, world_size)
+    if rank == 0:
+        print(f"{world_size} ranks, loss 0.1234")
+    _leave()
+
+
+@misconception(
+    "main",
+    tell="Each rank trains a model of its own, on its own rows: nothing averages their gradients. Wrap the model in "
+    "DDP, or call your train.",
+)
+def trains_on_its_own_share() -> None:
+    rank, world_size = _who()
+    _join(rank, world_size)
+    loss = _learn(rank, world_size, _seed(), averages=False)
+    if rank == 0:
+        print(f"loss {loss:.4f}")
+    _leave()
+
+
+@misconception("main", tell="SEED in the environment is ignored: data and model are always those of seed 0.")
+def ignores_the_seed() -> None:
+    rank, world_size = _who()
+    _join(rank, world_size)
+    loss = _learn(rank, world_size, 0)
+    if rank == 0:
+        print(f"loss {loss:.4f}")
+    _leave()
+
+
+@misconception(
+    "main", tell="SEED is needed, but it need not be in the environment: where it is not set, the seed is 0."
+)
+def needs_a_seed() -> None:
+    rank, world_size = _who()
+    _join(rank, world_size)
+    loss = _learn(rank, world_size, int(os.environ["SEED"]))
+    if rank == 0:
+        print(f"loss {loss:.4f}")
+    _leave()
+
+
+@misconception("main", tell="The loss is that of the model before its training. Train for EPOCHS epochs first.")
+def never_trains() -> None:
+    rank, world_size = _who()
+    _join(rank, world_size)
+    loss = _learn(rank, world_size, _seed(), epochs=0)
+    if rank == 0:
+        print(f"loss {loss:.4f}")
+    _leave()
+
+
+@misconception("main", tell="The loss has not the number of decimals that was asked for. Print it with :.4f.")
+def too_few_decimals() -> None:
+    rank, world_size = _who()
+    _join(rank, world_size)
+    loss = _learn(rank, world_size, _seed())
+    if rank == 0:
+        print(f"loss {loss:.2f}")
     _leave()

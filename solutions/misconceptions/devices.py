@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.optim import Optimizer
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader, Dataset, RandomSampler
 
 from grader.testkit import misconception
 
@@ -194,7 +194,7 @@ def mps_first() -> torch.device:
 
 @misconception(
     "pick_device",
-    tell="Without CUDA you always return mps. Check whether mps is available.",
+    tell="Without CUDA you always return mps. Check whether mps is available (is_built only says how torch was made).",
 )
 def cuda_or_mps() -> torch.device:
     return torch.device("cuda" if torch.cuda.is_available() else "mps")
@@ -344,6 +344,24 @@ def non_blocking_at_the_top_only(batch: Any, device: torch.device, non_blocking:
     return batch
 
 
+@misconception(
+    "to_device",
+    tell="You put the moved tensors into the batch that was passed. Whoever passed it still needs it as it was: build "
+    "a new one.",
+)
+def changes_the_batch(batch: Any, device: torch.device, non_blocking: bool = False) -> Any:
+    if isinstance(batch, Tensor):
+        return batch.to(device, non_blocking=non_blocking)
+    if isinstance(batch, dict):
+        for key, item in batch.items():
+            batch[key] = changes_the_batch(item, device, non_blocking)
+    elif isinstance(batch, list):
+        batch[:] = [changes_the_batch(item, device, non_blocking) for item in batch]
+    elif isinstance(batch, tuple):
+        return _rebuilt(batch, [changes_the_batch(item, device, non_blocking) for item in batch])
+    return batch
+
+
 # ---------------------------------------------------------------- add_across
 
 
@@ -386,6 +404,35 @@ def always_meets_on_cuda(x: Tensor, y: Tensor) -> Tensor:
 )
 def forgets_the_index(x: Tensor, y: Tensor) -> Tensor:
     return x + y.to(x.device.type)
+
+
+@misconception(
+    "add_across",
+    tell="y.to(x) takes over the dtype of x as well: 0.5 becomes 0 next to integers. Move with y.to(x.device).",
+)
+def the_dtype_follows_too(x: Tensor, y: Tensor) -> Tensor:
+    return x + y.to(x)
+
+
+@misconception(
+    "add_across",
+    tell="You move y only when adding fails. A tensor without dims may meet tensors of another device, and then the "
+    "sum is not where x is. Always move y to x.device.",
+)
+def moves_only_after_an_error(x: Tensor, y: Tensor) -> Tensor:
+    try:
+        return x + y
+    except RuntimeError:
+        return x + y.to(x.device)
+
+
+@misconception(
+    "add_across",
+    tell="+= and add_ write the sum into x, which then has another value for whoever passed it. Use x + y.",
+)
+def adds_in_place(x: Tensor, y: Tensor) -> Tensor:
+    x += y.to(x.device)
+    return x
 
 
 # ---------------------------------------------------------------- ScaledAttentionMask
@@ -542,6 +589,54 @@ class ZerosForTheFuture(_Masked):
         return scores / math.sqrt(t) * ~self.mask[:t, :t]
 
 
+@misconception(
+    "ScaledAttentionMask",
+    name="shrinks_its_mask",
+    tell="forward cuts the module's own mask, so that after scores of few tokens it is too small for more. Cut a copy.",
+)
+class ShrinksItsMask(_Masked):
+    def forward(self, scores: Tensor) -> Tensor:
+        t = scores.shape[-1]
+        self.mask = self.mask[:t, :t]
+        return (scores / math.sqrt(t)).masked_fill(self.mask, -math.inf)
+
+
+@misconception(
+    "ScaledAttentionMask",
+    name="keeps_a_mask_and_makes_another",
+    tell="The mask is a buffer, but forward does not use it: it makes a new one each time.",
+)
+class KeepsAMaskAndMakesAnother(_Masked):
+    def forward(self, scores: Tensor) -> Tensor:
+        t = scores.shape[-1]
+        mask = torch.ones(t, t, dtype=torch.bool, device=scores.device).triu(1)
+        return (scores / math.sqrt(t)).masked_fill(mask, -math.inf)
+
+
+@misconception(
+    "ScaledAttentionMask",
+    name="cuts_the_graph",
+    tell="You compute without recording gradients, so that nothing in front of this module can be trained. The mask is "
+    "a buffer: it gets no gradient anyway.",
+)
+class CutsTheGraph(_Masked):
+    @torch.no_grad()
+    def forward(self, scores: Tensor) -> Tensor:
+        t = scores.shape[-1]
+        return (scores / math.sqrt(t)).masked_fill(self.mask[:t, :t], -math.inf)
+
+
+@misconception(
+    "ScaledAttentionMask",
+    name="always_float32",
+    tell="The result is always float32. Dividing and masking leave the dtype of the scores as it is.",
+)
+class AlwaysFloat32(_Masked):
+    def forward(self, scores: Tensor) -> Tensor:
+        t = scores.shape[-1]
+        return (scores.float() / math.sqrt(t)).masked_fill(self.mask[:t, :t], -math.inf)
+
+
 # ---------------------------------------------------------------- prepare
 
 
@@ -590,6 +685,40 @@ def adam_for_sgd(model: nn.Module, device: torch.device, lr: float) -> tuple[nn.
 def optimizer_first(model: nn.Module, device: torch.device, lr: float) -> tuple[Optimizer, nn.Module]:
     model = model.to(device)
     return torch.optim.SGD(model.parameters(), lr=lr), model
+
+
+@misconception("prepare", tell="Your SGD has momentum. Plain SGD takes nothing but the parameters and lr.")
+def sgd_with_momentum(model: nn.Module, device: torch.device, lr: float) -> tuple[nn.Module, Optimizer]:
+    model = model.to(device)
+    return model, torch.optim.SGD(model.parameters(), lr=lr, momentum=0.9)
+
+
+@misconception("prepare", tell="Your SGD has weight decay. Plain SGD takes nothing but the parameters and lr.")
+def sgd_with_weight_decay(model: nn.Module, device: torch.device, lr: float) -> tuple[nn.Module, Optimizer]:
+    model = model.to(device)
+    return model, torch.optim.SGD(model.parameters(), lr=lr, weight_decay=0.1)
+
+
+@misconception(
+    "prepare",
+    tell="You leave frozen parameters out. Give the optimizer all of them: it skips those without a gradient, and they "
+    "may be unfrozen later.",
+)
+def trainable_ones_only(model: nn.Module, device: torch.device, lr: float) -> tuple[nn.Module, Optimizer]:
+    model = model.to(device)
+    return model, torch.optim.SGD([param for param in model.parameters() if param.requires_grad], lr=lr)
+
+
+@misconception("prepare", tell="You switch the model to training mode. Only its place should change.")
+def switches_to_train_mode(model: nn.Module, device: torch.device, lr: float) -> tuple[nn.Module, Optimizer]:
+    model = model.to(device).train()
+    return model, torch.optim.SGD(model.parameters(), lr=lr)
+
+
+@misconception("prepare", tell="You unfreeze all parameters. Only the place of the model should change.")
+def unfreezes_all(model: nn.Module, device: torch.device, lr: float) -> tuple[nn.Module, Optimizer]:
+    model = model.to(device).requires_grad_(True)
+    return model, torch.optim.SGD(model.parameters(), lr=lr)
 
 
 # ---------------------------------------------------------------- train_on
@@ -735,6 +864,63 @@ def returns_tensors(model: nn.Module, loader: Iterable[Any], device: torch.devic
     model = model.to(device)
     optimizer = _sgd(model, lr)
     return [_step(model, x.to(device), y.to(device), optimizer) for x, y in loader]
+
+
+@misconception(
+    "train_on",
+    tell="What you keep of each batch, such as its loss, holds its graph, which fills the memory. Keep loss.detach().",
+)
+def keeps_the_graphs(model: nn.Module, loader: Iterable[Any], device: torch.device, lr: float) -> list[float]:
+    model = model.to(device)
+    optimizer, losses = _sgd(model, lr), []
+    for x, y in loader:
+        loss = F.cross_entropy(model(x.to(device)), y.to(device))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss)
+    return torch.stack(losses).tolist()
+
+
+@misconception(
+    "train_on",
+    tell="You go through the loader once to count its batches, and then again. A loader that shuffles gives other "
+    "batches the second time, and loading is work. Go through it once.",
+)
+def counts_the_batches_first(model: nn.Module, loader: Iterable[Any], device: torch.device, lr: float) -> list[float]:
+    model = model.to(device)
+    optimizer, losses = _sgd(model, lr), torch.zeros(sum(1 for _ in loader), device=device)
+    for i, (x, y) in enumerate(loader):
+        losses[i] = _step(model, x.to(device), y.to(device), optimizer)
+    return losses.tolist()
+
+
+@misconception("train_on", tell="Your SGD has momentum. Plain SGD takes nothing but the parameters and lr.")
+def trains_with_momentum(model: nn.Module, loader: Iterable[Any], device: torch.device, lr: float) -> list[float]:
+    model = model.to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr, momentum=0.9)
+    return torch.stack([_step(model, x.to(device), y.to(device), optimizer) for x, y in loader]).tolist()
+
+
+@misconception("train_on", tell="You return the losses after the steps. Return the loss of each batch before its step.")
+def losses_after_the_steps(model: nn.Module, loader: Iterable[Any], device: torch.device, lr: float) -> list[float]:
+    model = model.to(device)
+    optimizer, losses = _sgd(model, lr), []
+    for x, y in loader:
+        x, y = x.to(device), y.to(device)
+        _step(model, x, y, optimizer)
+        with torch.no_grad():
+            losses.append(F.cross_entropy(model(x), y))
+    return torch.stack(losses).tolist()
+
+
+@misconception("train_on", tell="The learning rate that was given is not used.")
+def trains_at_a_rate_of_its_own(
+    model: nn.Module, loader: Iterable[Any], device: torch.device, lr: float
+) -> list[float]:
+    model = model.to(device)
+    optimizer = _sgd(model, 0.1)
+    return torch.stack([_step(model, x.to(device), y.to(device), optimizer) for x, y in loader]).tolist()
 
 
 # ---------------------------------------------------------------- DeviceTrainer
@@ -893,6 +1079,87 @@ class GradientsPileUp(_Trainer):
         return losses
 
 
+@misconception(
+    "DeviceTrainer",
+    name="batches_of_the_first_epoch",
+    tell="You prepare the batches once and use them in every epoch. A loader that shuffles gives other batches in each "
+    "pass: go through the loader again.",
+)
+class BatchesOfTheFirstEpoch(_Trainer):
+    def fit(self, model: nn.Module, loader: Iterable[Any], epochs: int, lr: float) -> list[float]:
+        return super().fit(model, list(loader), epochs, lr)
+
+
+@misconception(
+    "DeviceTrainer",
+    name="one_device_for_all_trainers",
+    tell="You store the device in the class, where the next trainer writes its own. Store it in self.",
+)
+class OneDeviceForAllTrainers(_Trainer):
+    def __init__(self, device: torch.device) -> None:
+        type(self).device = device
+
+
+@misconception(
+    "DeviceTrainer",
+    name="trainer_with_momentum",
+    tell="Your SGD has momentum. Plain SGD takes nothing but the parameters and lr.",
+)
+class TrainerWithMomentum(_Trainer):
+    def fit(self, model: nn.Module, loader: Iterable[Any], epochs: int, lr: float) -> list[float]:
+        model = self.prepare_model(model)
+        optimizer, losses = torch.optim.SGD(model.parameters(), lr=lr, momentum=0.9), []
+        for _ in range(epochs):
+            for batch in loader:
+                features, labels = self.prepare_batch(batch)
+                losses.append(_step(model, features, labels, optimizer))
+        return torch.stack(losses).tolist()
+
+
+@misconception("DeviceTrainer", name="a_rate_of_its_own", tell="The learning rate that was given is not used.")
+class ARateOfItsOwn(_Trainer):
+    def fit(self, model: nn.Module, loader: Iterable[Any], epochs: int, lr: float) -> list[float]:
+        return super().fit(model, loader, epochs, 0.1)
+
+
+@misconception(
+    "DeviceTrainer",
+    name="losses_pile_up",
+    tell="You store the losses in the trainer, so that a second fit returns those of the first one too. Begin a new "
+    "list in fit.",
+)
+class LossesPileUp(_Trainer):
+    def __init__(self, device: torch.device) -> None:
+        super().__init__(device)
+        self.losses: list[float] = []
+
+    def fit(self, model: nn.Module, loader: Iterable[Any], epochs: int, lr: float) -> list[float]:
+        self.losses += super().fit(model, loader, epochs, lr)
+        return self.losses
+
+
+@misconception(
+    "DeviceTrainer",
+    name="optimizer_of_the_first_model",
+    tell="You make the optimizer once and store it in the trainer. In a second fit it still has the parameters of the "
+    "first model.",
+)
+class OptimizerOfTheFirstModel(_Trainer):
+    def __init__(self, device: torch.device) -> None:
+        super().__init__(device)
+        self.optimizer: Any = None
+
+    def fit(self, model: nn.Module, loader: Iterable[Any], epochs: int, lr: float) -> list[float]:
+        model = self.prepare_model(model)
+        self.optimizer, losses = self.optimizer or _sgd(model, lr), []
+        for _ in range(epochs):
+            for batch in loader:
+                features, labels = self.prepare_batch(batch)
+                model.zero_grad()
+                losses.append(_step(model, features, labels, self.optimizer))
+        return torch.stack(losses).tolist()
+
+
 # ---------------------------------------------------------------- loader_for
 
 
@@ -934,6 +1201,23 @@ def pins_for_one_name(dataset: Dataset[Any], batch_size: int, device: torch.devi
 @misconception("loader_for", tell="The batch size is not passed on: DataLoader makes batches of 1 by default.")
 def batches_of_one(dataset: Dataset[Any], batch_size: int, device: torch.device) -> DataLoader[Any]:
     return DataLoader(dataset, pin_memory=device.type == "cuda")
+
+
+@misconception(
+    "loader_for",
+    tell="drop_last leaves out the rows of a last batch that is not full. All rows should come.",
+)
+def drops_the_last_batch(dataset: Dataset[Any], batch_size: int, device: torch.device) -> DataLoader[Any]:
+    return DataLoader(dataset, batch_size=batch_size, drop_last=True, pin_memory=device.type == "cuda")
+
+
+@misconception(
+    "loader_for",
+    tell="With replacement, some rows come twice and others never. Each row should come once in a pass.",
+)
+def draws_with_replacement(dataset: Dataset[Any], batch_size: int, device: torch.device) -> DataLoader[Any]:
+    sampler = RandomSampler(dataset, replacement=True)  # type: ignore[arg-type]
+    return DataLoader(dataset, batch_size=batch_size, sampler=sampler, pin_memory=device.type == "cuda")
 
 
 # ---------------------------------------------------------------- time_matmul
@@ -1084,6 +1368,96 @@ def always_three(n: int, device: torch.device, repeats: int = 3) -> float:
 @misconception("time_matmul", tell="Your matrices are on the CPU, whatever the device is. Make them on the device.")
 def times_the_cpu(n: int, device: torch.device, repeats: int = 3) -> float:
     a, b = _matrices(n, torch.device("cpu"))
+    a @ b
+    times = []
+    for _ in range(repeats):
+        start = _now(device)
+        a @ b
+        times.append(_now(device) - start)
+    return min(times)
+
+
+@misconception(
+    "time_matmul",
+    tell="torch.cuda.synchronize() without a device waits for the current GPU, which may be another one than that of "
+    "your matrices. Pass the device.",
+)
+def waits_for_another_gpu(n: int, device: torch.device, repeats: int = 3) -> float:
+    def now() -> float:
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+        return time.perf_counter()
+
+    a, b = _matrices(n, device)
+    a @ b
+    times = []
+    for _ in range(repeats):
+        start = now()
+        a @ b
+        times.append(now() - start)
+    return min(times)
+
+
+def _events(n: int, device: torch.device, repeats: int, stream: Any = None) -> list[float]:
+    """By events, in milliseconds; on the CPU by the clock."""
+    a, b = _matrices(n, device)
+    a @ b
+    times = []
+    for _ in range(repeats):
+        if device.type != "cuda":
+            before = time.perf_counter()
+            a @ b
+            times.append((time.perf_counter() - before) * 1000)
+            continue
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record(stream)
+        a @ b
+        end.record(stream)
+        end.synchronize()
+        times.append(start.elapsed_time(end))
+    return times
+
+
+@misconception("time_matmul", tell="elapsed_time gives milliseconds. Divide by 1000: the result is in seconds.")
+def milliseconds(n: int, device: torch.device, repeats: int = 3) -> float:
+    if device.type != "cuda":
+        return min(_events(n, device, repeats)) / 1000
+    return min(_events(n, device, repeats, torch.cuda.current_stream(device)))
+
+
+@misconception(
+    "time_matmul",
+    tell="An event is recorded on the current GPU, which may be another one than that of your matrices. Record it on "
+    "torch.cuda.current_stream(device), or within torch.cuda.device(device).",
+)
+def events_of_another_gpu(n: int, device: torch.device, repeats: int = 3) -> float:
+    return min(_events(n, device, repeats)) / 1000
+
+
+@misconception(
+    "time_matmul",
+    tell="process_time counts what the processor did for this process: not the time that passes while it waits for a "
+    "GPU. Use time.perf_counter.",
+)
+def processor_time(n: int, device: torch.device, repeats: int = 3) -> float:
+    def now() -> float:
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+        return time.process_time()
+
+    a, b = _matrices(n, device)
+    a @ b
+    times = []
+    for _ in range(repeats):
+        start = now()
+        a @ b
+        times.append(now() - start)
+    return min(times)
+
+
+@misconception("time_matmul", tell="Without `repeats`, three products are timed: the default is 3.")
+def five_by_default(n: int, device: torch.device, repeats: int = 5) -> float:
+    a, b = _matrices(n, device)
     a @ b
     times = []
     for _ in range(repeats):

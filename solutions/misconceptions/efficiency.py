@@ -221,6 +221,24 @@ def never_scales(
     return loss.item()
 
 
+@misconception(
+    "amp_step",
+    tell="You clip the gradients. That is a good habit, but nobody asked for it here: it makes another step.",
+)
+def clips_the_gradients(
+    model: nn.Module, x: Tensor, y: Tensor, optimizer: Optimizer, scaler: GradScaler, device_type: str
+) -> float:
+    optimizer.zero_grad()
+    with torch.autocast(device_type):
+        loss = F.cross_entropy(model(x), y)
+    scaler.scale(loss).backward()
+    scaler.unscale_(optimizer)
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    scaler.step(optimizer)
+    scaler.update()
+    return loss.item()
+
+
 # ---------------------------------------------------------------- accumulate_step
 
 
@@ -386,6 +404,40 @@ def adds_up_tensors(model: nn.Module, micro_batches: Sequence[tuple[Tensor, Tens
     return total
 
 
+@misconception(
+    "accumulate_step",
+    tell="More than one micro-batch is in memory with its graph: you join them, or call backward once for the sum of "
+    "all losses, or retain the graphs. Call backward for each micro-batch; the gradients add up by themselves.",
+)
+def several_graphs_at_a_time(
+    model: nn.Module, micro_batches: Sequence[tuple[Tensor, Tensor]], optimizer: Optimizer
+) -> float:
+    x, y = (torch.cat(parts) for parts in zip(*micro_batches))
+    optimizer.zero_grad()
+    loss = F.cross_entropy(model(x), y)
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+@misconception(
+    "accumulate_step",
+    tell="You put the model into eval mode. This is a step of training: leave the mode as it is.",
+)
+def accumulates_in_eval_mode(
+    model: nn.Module, micro_batches: Sequence[tuple[Tensor, Tensor]], optimizer: Optimizer
+) -> float:
+    model.eval()
+    optimizer.zero_grad()
+    count, total = sum(len(y) for _, y in micro_batches), 0.0
+    for x, y in micro_batches:
+        loss = F.cross_entropy(model(x), y, reduction="sum") / count
+        loss.backward()
+        total += loss.item()
+    optimizer.step()
+    return total
+
+
 # ---------------------------------------------------------------- fast_loader
 
 
@@ -475,6 +527,23 @@ def forgets_the_workers(
     dataset: Dataset[Any], batch_size: int, device: torch.device, num_workers: int
 ) -> DataLoader[Any]:
     return DataLoader(dataset, batch_size, pin_memory=device.type == "cuda")
+
+
+@misconception(
+    "fast_loader",
+    tell="You leave out a short last batch: some rows never come. All of them should; drop_last is not asked for.",
+)
+def drops_the_short_batch(
+    dataset: Dataset[Any], batch_size: int, device: torch.device, num_workers: int
+) -> DataLoader[Any]:
+    return DataLoader(
+        dataset,
+        batch_size,
+        drop_last=True,
+        num_workers=num_workers,
+        pin_memory=device.type == "cuda",
+        persistent_workers=num_workers > 0,
+    )
 
 
 # ---------------------------------------------------------------- align_up
@@ -625,6 +694,15 @@ def returns_nothing(model: nn.Module) -> nn.Module | None:
     return model
 
 
+@misconception(
+    "wrap_data_parallel",
+    tell="You name the GPUs yourself (device_ids), and not all that there are. Without that argument DataParallel uses "
+    "all of them.",
+)
+def some_gpus_only(model: nn.Module) -> nn.Module:
+    return nn.DataParallel(model, device_ids=[0, 1]) if torch.cuda.device_count() > 1 else model
+
+
 # ---------------------------------------------------------------- clear_grads
 
 
@@ -663,6 +741,18 @@ def clears_a_variable(optimizer: Optimizer) -> None:
 def forgets_the_momentum(optimizer: Optimizer) -> None:
     optimizer.zero_grad(set_to_none=True)
     optimizer.state.clear()
+
+
+@misconception(
+    "clear_grads",
+    tell="You skip parameters that do not require a gradient. One that was frozen after a backward still has one, "
+    "which takes memory.",
+)
+def skips_frozen_parameters(optimizer: Optimizer) -> None:
+    for group in optimizer.param_groups:
+        for param in group["params"]:
+            if param.requires_grad:
+                param.grad = None
 
 
 # ---------------------------------------------------------------- inference
@@ -751,6 +841,34 @@ def calls_forward(model: nn.Module, x: Tensor) -> Tensor:
     model.eval()
     with torch.inference_mode():
         out = model.forward(x)
+    for module, flag in flags:
+        module.training = flag
+    return out
+
+
+@misconception(
+    "inference",
+    tell="`model.training = False` sets the flag of the outermost module alone. model.eval() sets all of them.",
+)
+def outermost_flag_only(model: nn.Module, x: Tensor) -> Tensor:
+    flag = model.training
+    model.training = False
+    with torch.inference_mode():
+        out = model(x)
+    model.training = flag
+    return out
+
+
+@misconception(
+    "inference",
+    tell="You clear the model's gradients. Afterwards the model must be as it was before, its gradients too.",
+)
+def clears_gradients(model: nn.Module, x: Tensor) -> Tensor:
+    model.zero_grad()
+    flags = [(module, module.training) for module in model.modules()]
+    model.eval()
+    with torch.inference_mode():
+        out = model(x)
     for module, flag in flags:
         module.training = flag
     return out

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.optim import SGD, Optimizer
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, Dataset
 
 from grader.testkit import misconception
 
@@ -61,6 +61,11 @@ def _measure(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
 def _evaluate(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
     with _eval_mode(model), torch.no_grad():
         return _measure(model, loader)
+
+
+def _predict(model: nn.Module, x: Tensor) -> Tensor:
+    with _eval_mode(model), torch.no_grad():
+        return model(x).softmax(dim=1)
 
 
 # ---------------------------------------------------------------- train_step
@@ -179,6 +184,40 @@ def calls_forward(model: nn.Module, features: Tensor, labels: Tensor, optimizer:
 )
 def own_optimizer(model: nn.Module, features: Tensor, labels: Tensor, optimizer: Optimizer) -> float:
     return _step(model, features, labels, SGD(model.parameters(), lr=optimizer.param_groups[0]["lr"]))
+
+
+@misconception(
+    "train_step",
+    tell="You reshape the features to (n, -1). A model may need their other dimensions: give it the features as they "
+    "are, and let it flatten them if it wants to.",
+)
+def flattens_the_features(model: nn.Module, features: Tensor, labels: Tensor, optimizer: Optimizer) -> float:
+    return _step(model, features.reshape(len(features), -1), labels, optimizer)
+
+
+@misconception(
+    "train_step",
+    tell="You clip the gradients. That is a good habit in some trainings, but it was not asked for: large gradients "
+    "make another step.",
+)
+def clips_without_being_asked(model: nn.Module, features: Tensor, labels: Tensor, optimizer: Optimizer) -> float:
+    optimizer.zero_grad()
+    loss = F.cross_entropy(model(features), labels)
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    return loss.item()
+
+
+@misconception(
+    "train_step",
+    tell="You leave the model in eval mode. It came in training mode, and the next step needs that.",
+)
+def step_ends_in_eval_mode(model: nn.Module, features: Tensor, labels: Tensor, optimizer: Optimizer) -> float:
+    model.train()
+    loss = _step(model, features, labels, optimizer)
+    model.eval()
+    return loss
 
 
 # ---------------------------------------------------------------- train_epoch
@@ -357,6 +396,17 @@ def softmax_in_the_epoch(model: nn.Module, loader: DataLoader, optimizer: Optimi
     return total / count
 
 
+@misconception(
+    "train_epoch",
+    tell="You iterate over the loader a second time, to count or to look at the batches. One that shuffles then gives "
+    "another order, and loads everything twice. Count while you train.",
+)
+def iterates_twice(model: nn.Module, loader: DataLoader, optimizer: Optimizer) -> float:
+    count = sum(len(labels) for _, labels in loader)
+    model.train()
+    return sum(_step(model, features, labels, optimizer) * len(labels) for features, labels in loader) / count
+
+
 # ---------------------------------------------------------------- fit
 
 
@@ -465,6 +515,42 @@ def fit_calls_forward(model: nn.Module, loader: DataLoader, epochs: int, lr: flo
 )
 def rounds_the_losses(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
     return [round(loss, 2) for loss in _fit(_step, model, loader, epochs, SGD(model.parameters(), lr=lr))]
+
+
+@misconception(
+    "fit",
+    tell="You read the batches once and use them in every epoch. A loader that shuffles gives other batches each time: "
+    "iterate over it in each epoch.",
+)
+def caches_the_first_epoch(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
+    return _fit(_step, model, list(loader), epochs, SGD(model.parameters(), lr=lr))
+
+
+@misconception(
+    "fit",
+    tell="You added weight decay. Use plain SGD: lr, and nothing else.",
+)
+def sgd_with_weight_decay(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
+    return _fit(_step, model, loader, epochs, SGD(model.parameters(), lr=lr, weight_decay=1e-4))
+
+
+@misconception(
+    "fit",
+    tell="You clip the gradients, which nobody asked for: large ones make another step.",
+)
+def fit_clips(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
+    return _fit(clips_without_being_asked, model, loader, epochs, SGD(model.parameters(), lr=lr))
+
+
+@misconception(
+    "fit",
+    tell="Your learning rate changes from epoch to epoch. Use lr for every step.",
+)
+def decays_the_rate(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
+    losses = []
+    for epoch in range(epochs):
+        losses += _fit(_step, model, loader, 1, SGD(model.parameters(), lr=lr * 0.9**epoch))
+    return losses
 
 
 # ---------------------------------------------------------------- evaluate
@@ -640,6 +726,33 @@ def recording_stays_off(model: nn.Module, loader: DataLoader) -> tuple[float, fl
         return _measure(model, loader)
 
 
+@misconception(
+    "evaluate",
+    tell="You clear the gradients. Measuring a model must not change it, its gradients included.",
+)
+def evaluate_clears_gradients(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
+    model.zero_grad()
+    return _evaluate(model, loader)
+
+
+@misconception(
+    "evaluate",
+    tell="You freeze the parameters so that nothing is recorded, and they stay frozen: nothing can be trained "
+    "afterwards. Use torch.no_grad().",
+)
+def evaluate_freezes(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
+    model.requires_grad_(False)
+    return _evaluate(model, loader)
+
+
+@misconception(
+    "evaluate",
+    tell="Only the first batch is measured. Go through the whole loader.",
+)
+def measures_one_batch(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
+    return _evaluate(model, [next(iter(loader))])
+
+
 # ---------------------------------------------------------------- predict_proba
 
 
@@ -728,6 +841,36 @@ def probabilities_always_back_to_train(model: nn.Module, x: Tensor) -> Tensor:
 def probabilities_by_forward(model: nn.Module, x: Tensor) -> Tensor:
     with _eval_mode(model), torch.no_grad():
         return model.forward(x).softmax(dim=1)
+
+
+@misconception(
+    "predict_proba",
+    tell="exp of a large logit is infinite, and infinity divided by infinity is nan. torch.softmax subtracts the "
+    "largest logit of each row before.",
+)
+def probabilities_overflow(model: nn.Module, x: Tensor) -> Tensor:
+    with _eval_mode(model), torch.no_grad():
+        powers = model(x).exp()
+        return powers / powers.sum(dim=1, keepdim=True)
+
+
+@misconception(
+    "predict_proba",
+    tell="You reshape x to (n, -1). Give the model its input as it is.",
+)
+def probabilities_of_flat_features(model: nn.Module, x: Tensor) -> Tensor:
+    with _eval_mode(model), torch.no_grad():
+        return model(x.flatten(1)).softmax(dim=1)
+
+
+@misconception(
+    "predict_proba",
+    tell="You switch the recording of gradients off and never on again. Use torch.no_grad() in a with statement.",
+)
+def probabilities_recording_stays_off(model: nn.Module, x: Tensor) -> Tensor:
+    torch.set_grad_enabled(False)
+    with _eval_mode(model):
+        return model(x).softmax(dim=1)
 
 
 # ---------------------------------------------------------------- predict_labels
@@ -836,6 +979,25 @@ def labels_always_back_to_train(model: nn.Module, x: Tensor) -> Tensor:
 def labels_by_forward(model: nn.Module, x: Tensor) -> Tensor:
     with _eval_mode(model), torch.no_grad():
         return model.forward(x).argmax(dim=1)
+
+
+@misconception(
+    "predict_labels",
+    tell="You reshape x to (n, -1). Give the model its input as it is.",
+)
+def labels_of_flat_features(model: nn.Module, x: Tensor) -> Tensor:
+    with _eval_mode(model), torch.no_grad():
+        return model(x.flatten(1)).argmax(dim=1)
+
+
+@misconception(
+    "predict_labels",
+    tell="You switch the recording of gradients off and never on again. Use torch.no_grad() in a with statement.",
+)
+def labels_recording_stays_off(model: nn.Module, x: Tensor) -> Tensor:
+    torch.set_grad_enabled(False)
+    with _eval_mode(model):
+        return model(x).argmax(dim=1)
 
 
 # ---------------------------------------------------------------- fit_best
@@ -1052,6 +1214,70 @@ def stops_too_early(model, train_loader, val_loader, epochs: int, lr: float) -> 
     return best
 
 
+@misconception(
+    "fit_best",
+    tell="You keep the epoch with the best validation accuracy. Keep the one with the lowest validation loss.",
+)
+def chooses_by_accuracy(model, train_loader, val_loader, epochs: int, lr: float) -> float:
+    optimizer = SGD(model.parameters(), lr=lr)
+    best, kept, state = -1.0, 0.0, None
+    for _ in range(epochs):
+        _epoch(model, train_loader, optimizer)
+        loss, accuracy = _evaluate(model, val_loader)
+        if accuracy > best:
+            best, kept, state = accuracy, loss, copy.deepcopy(model.state_dict())
+    model.load_state_dict(state)
+    return kept
+
+
+@misconception(
+    "fit_best",
+    tell="You never call model.train(): a model that comes in eval mode is trained without dropout, and without "
+    "BatchNorm's batch statistics.",
+)
+def trains_as_it_came(model, train_loader, val_loader, epochs: int, lr: float) -> float:
+    def train(model, loader, optimizer):
+        for features, labels in loader:
+            _step(model, features, labels, optimizer)
+
+    return _fit_best(model, train_loader, val_loader, epochs, lr, train=train)
+
+
+@misconception(
+    "fit_best",
+    tell="You read the training batches once and use them in every epoch. A loader that shuffles gives other batches "
+    "each time: iterate over it in each epoch.",
+)
+def trains_on_cached_batches(model, train_loader, val_loader, epochs: int, lr: float) -> float:
+    return _fit_best(model, list(train_loader), val_loader, epochs, lr)
+
+
+@misconception(
+    "fit_best",
+    tell="You added momentum. Use plain SGD: lr, and nothing else.",
+)
+def best_with_momentum(model, train_loader, val_loader, epochs: int, lr: float) -> float:
+    optimizer = SGD(model.parameters(), lr=lr, momentum=0.9)
+
+    def train(model, loader, _):
+        _epoch(model, loader, optimizer)
+
+    return _fit_best(model, train_loader, val_loader, epochs, lr, train=train)
+
+
+@misconception(
+    "fit_best",
+    tell="You added weight decay. Use plain SGD: lr, and nothing else.",
+)
+def best_with_weight_decay(model, train_loader, val_loader, epochs: int, lr: float) -> float:
+    optimizer = SGD(model.parameters(), lr=lr, weight_decay=1e-4)
+
+    def train(model, loader, _):
+        _epoch(model, loader, optimizer)
+
+    return _fit_best(model, train_loader, val_loader, epochs, lr, train=train)
+
+
 # ---------------------------------------------------------------- clip_and_step
 
 
@@ -1160,3 +1386,198 @@ def clips_the_loss(model: nn.Module, loss: Tensor, optimizer: Optimizer, max_nor
     norm = nn.utils.get_total_norm([p.grad for p in model.parameters() if p.grad is not None])
     optimizer.step()
     return norm.item()
+
+
+@misconception(
+    "clip_and_step",
+    tell="You clip the first parameter group of the optimizer only. Clip all parameters of the model together.",
+)
+def clips_the_first_group(model: nn.Module, loss: Tensor, optimizer: Optimizer, max_norm: float) -> float:
+    loss.backward()
+    norm = nn.utils.get_total_norm([p.grad for p in model.parameters() if p.grad is not None])
+    nn.utils.clip_grad_norm_(optimizer.param_groups[0]["params"], max_norm)
+    optimizer.step()
+    return norm.item()
+
+
+@misconception(
+    "clip_and_step",
+    tell="You clip each parameter group by its own norm. Use the norm of all gradients together, and one factor.",
+)
+def clips_each_group(model: nn.Module, loss: Tensor, optimizer: Optimizer, max_norm: float) -> float:
+    loss.backward()
+    norm = nn.utils.get_total_norm([p.grad for p in model.parameters() if p.grad is not None])
+    for group in optimizer.param_groups:
+        nn.utils.clip_grad_norm_(group["params"], max_norm)
+    optimizer.step()
+    return norm.item()
+
+
+@misconception(
+    "clip_and_step",
+    tell="A parameter without a gradient (.grad is None) raises an error in your version. Leave it out of the norm.",
+)
+def needs_every_gradient(model: nn.Module, loss: Tensor, optimizer: Optimizer, max_norm: float) -> float:
+    loss.backward()
+    grads = [p.grad for p in model.parameters() if p.requires_grad]
+    norm = torch.stack([grad.norm() for grad in grads]).norm()
+    for grad in grads:
+        grad.mul_(min(1.0, max_norm / norm.item()))
+    optimizer.step()
+    return norm.item()
+
+
+# ---------------------------------------------------------------- experiment
+
+
+def _rows(kind: str) -> Dataset:
+    import training
+    from datasets import ToyDataset
+
+    features, labels = (getattr(training, f"{kind}_{what}") for what in ("FEATURES", "LABELS"))
+    return ToyDataset(torch.tensor(features), torch.tensor(labels))
+
+
+def _network() -> nn.Module:
+    from parameters import NeuralNetwork
+
+    return NeuralNetwork(2, 2)
+
+
+def _train_loader() -> DataLoader:
+    return DataLoader(_rows("TRAIN"), batch_size=2, shuffle=True, drop_last=True)
+
+
+def _results(model: nn.Module, losses: list[float], probabilities=_predict) -> dict[str, object]:
+    return {
+        "losses": losses,
+        "train_accuracy": _evaluate(model, DataLoader(_rows("TRAIN"), batch_size=2))[1],
+        "test_accuracy": _evaluate(model, DataLoader(_rows("TEST"), batch_size=2))[1],
+        "probabilities": probabilities(model, torch.stack([x for x, _ in _listed(_rows("TRAIN"))])),
+    }
+
+
+def _listed(dataset: Dataset) -> list[tuple[Tensor, Tensor]]:
+    return [dataset[index] for index in range(len(dataset))]
+
+
+@misconception(
+    "experiment",
+    tell="The seed comes too late: the network's first weights are drawn before it. Call torch.manual_seed(seed) "
+    "first, and make the network right after it.",
+)
+def seeds_after_the_network(seed: int = 123) -> dict[str, object]:
+    model = _network()
+    torch.manual_seed(seed)
+    return _results(model, _fit(_step, model, _train_loader(), 3, SGD(model.parameters(), lr=0.5)))
+
+
+@misconception(
+    "experiment",
+    tell="You always use the seed 123. Use the argument.",
+)
+def ignores_the_argument(seed: int = 123) -> dict[str, object]:
+    torch.manual_seed(123)
+    model = _network()
+    return _results(model, _fit(_step, model, _train_loader(), 3, SGD(model.parameters(), lr=0.5)))
+
+
+@misconception(
+    "experiment",
+    tell="You do not shuffle the training rows.",
+)
+def trains_in_the_order_of_the_list(seed: int = 123) -> dict[str, object]:
+    torch.manual_seed(seed)
+    model = _network()
+    loader = DataLoader(_rows("TRAIN"), batch_size=2, drop_last=True)
+    return _results(model, _fit(_step, model, loader, 3, SGD(model.parameters(), lr=0.5)))
+
+
+@misconception(
+    "experiment",
+    tell="The short last batch is trained on as well. Leave it out (drop_last).",
+)
+def trains_on_the_short_batch(seed: int = 123) -> dict[str, object]:
+    torch.manual_seed(seed)
+    model = _network()
+    loader = DataLoader(_rows("TRAIN"), batch_size=2, shuffle=True)
+    return _results(model, _fit(_step, model, loader, 3, SGD(model.parameters(), lr=0.5)))
+
+
+@misconception(
+    "experiment",
+    tell="You set the seed again after you made the network: the order of the rows then begins anew. Set it once.",
+)
+def seeds_twice(seed: int = 123) -> dict[str, object]:
+    torch.manual_seed(seed)
+    model = _network()
+    torch.manual_seed(seed)
+    return _results(model, _fit(_step, model, _train_loader(), 3, SGD(model.parameters(), lr=0.5)))
+
+
+@misconception(
+    "experiment",
+    tell="Your accuracy of the training rows leaves rows out: it is measured with the loader that drops a short batch. "
+    "Make another loader to measure with.",
+)
+def measures_with_the_train_loader(seed: int = 123) -> dict[str, object]:
+    torch.manual_seed(seed)
+    model = _network()
+    found = _results(model, _fit(_step, model, _train_loader(), 3, SGD(model.parameters(), lr=0.5)))
+    return {**found, "train_accuracy": _evaluate(model, _train_loader())[1]}
+
+
+@misconception(
+    "experiment",
+    tell="Both accuracies are of the training rows. Measure the test rows, too.",
+)
+def measures_the_training_rows_twice(seed: int = 123) -> dict[str, object]:
+    torch.manual_seed(seed)
+    model = _network()
+    found = _results(model, _fit(_step, model, _train_loader(), 3, SGD(model.parameters(), lr=0.5)))
+    return {**found, "test_accuracy": found["train_accuracy"]}
+
+
+@misconception(
+    "experiment",
+    tell="The probabilities are logits. predict_proba turns them into probabilities.",
+)
+def gives_logits(seed: int = 123) -> dict[str, object]:
+    torch.manual_seed(seed)
+    model = _network()
+
+    def logits(model: nn.Module, x: Tensor) -> Tensor:
+        with torch.no_grad():
+            return model(x)
+
+    return _results(model, _fit(_step, model, _train_loader(), 3, SGD(model.parameters(), lr=0.5)), logits)
+
+
+@misconception(
+    "experiment",
+    tell="The probabilities are those of the network before the training.",
+)
+def predicts_before_training(seed: int = 123) -> dict[str, object]:
+    torch.manual_seed(seed)
+    model = _network()
+    x = torch.stack([x for x, _ in _listed(_rows("TRAIN"))])
+    probabilities = _predict(model, x)
+    losses = _fit(_step, model, _train_loader(), 3, SGD(model.parameters(), lr=0.5))
+    return {**_results(model, losses), "probabilities": probabilities}
+
+
+@misconception(
+    "experiment",
+    tell="You return the published losses, or what you got with the data of the book. With other data in the lists, "
+    "the results are others: read the lists when the function is called.",
+)
+def knows_the_book(seed: int = 123) -> dict[str, object]:
+    from datasets import ToyDataset
+
+    torch.manual_seed(seed)
+    model = _network()
+    x = torch.tensor([[-1.2, 3.1], [-0.9, 2.9], [-0.5, 2.6], [2.3, -1.1], [2.7, -1.5]])
+    train = ToyDataset(x, torch.tensor([0, 0, 0, 1, 1]))
+    loader = DataLoader(train, batch_size=2, shuffle=True, drop_last=True)
+    losses = _fit(_step, model, loader, 3, SGD(model.parameters(), lr=0.5))
+    return {"losses": losses, "train_accuracy": 1.0, "test_accuracy": 1.0, "probabilities": _predict(model, x)}

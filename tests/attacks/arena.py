@@ -71,11 +71,17 @@ class Arena:
         assert to_json(self.grade(self._honest)) == self._expected
         return result
 
-    def survive(self, name: str, gram: str, honest: str = "passed") -> SubmissionResult:
-        """Grades ``submissions/NAME``: the kinds of verdict that it gets, and the points that it earned honestly."""
+    def survive(
+        self, name: str, gram: str, honest: str = "passed", also: frozenset[str] = frozenset()
+    ) -> SubmissionResult:
+        """Grades ``submissions/NAME``: the kinds of verdict that it gets, and the points that it earned honestly.
+
+        Args:
+            also: other kinds of failure that some checks of the exercise may end in.
+        """
         result = self.attack(submission(name))
         kinds = {exercise.name.partition(".")[2]: kinds_of(exercise) for exercise in result.exercises}
-        assert kinds["gram"] <= {gram, "passed"} and gram in kinds["gram"], (kinds["gram"], messages_of(result))
+        assert kinds["gram"] <= {gram, "passed", *also} and gram in kinds["gram"], (kinds["gram"], messages_of(result))
         assert {kind for name in HONEST for kind in kinds[name]} == {honest}, messages_of(result)
         assert result.max == len(EXERCISES)
         assert result.score == len(HONEST) * (honest == "passed") + (gram == "passed")

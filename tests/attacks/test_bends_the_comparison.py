@@ -18,6 +18,7 @@ from arena import Arena
         ("patches_comparisons", "failed"),
         ("patches_at_import", "failed"),
         ("changes_argument_later", "failed"),
+        ("hides_its_change", "failed"),
         ("alias", "failed"),
         ("lazy", "failed"),
         ("metaclass", "failed"),
@@ -25,4 +26,5 @@ from arena import Arena
     ],
 )
 def test_it_wins_nothing(arena: Arena, attack: str, verdict: str) -> None:
-    arena.survive(attack, gram=verdict)
+    # What is patched stays patched in this process: it may end in the middle of a later check.
+    arena.survive(attack, gram=verdict, also=frozenset({"crashed", "timeout"}))

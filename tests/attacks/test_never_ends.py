@@ -21,16 +21,17 @@ from arena import Arena, submission
         ("double_fork", "passed"),
         ("never_leaves", "passed"),
         ("wrong_then_endless", "failed"),
+        ("topic_never_forks", "passed"),
+        ("topic_never_reaps", "passed"),
     ],
 )
 def test_it_costs_that_exercise_and_nothing_outlives_it(arena: Arena, attack: str, verdict: str) -> None:
-    arena.survive(attack, gram=verdict)
+    # Where an object loops when it is thrown away, or a later call does, the first wrong answer has failed already.
+    arena.survive(attack, gram=verdict, also=frozenset({"timeout"} if verdict == "failed" else {}))
 
 
-@pytest.mark.parametrize("attack", ["loop_at_import", "topic_never_forks", "topic_never_reaps"])
-def test_at_import_it_costs_the_topic_at_most(arena: Arena, attack: str) -> None:
-    result = arena.attack(submission(attack))
-    assert result.score <= 3
+def test_at_import_it_costs_the_topic_at_most(arena: Arena) -> None:
+    assert arena.attack(submission("loop_at_import")).score == 0
 
 
 def test_the_message_names_the_line_of_the_loop(arena: Arena) -> None:

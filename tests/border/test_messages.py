@@ -13,21 +13,27 @@ from grader.border.failures import exception_of, import_raised
 from grader.border.messages import (
     FORGET,
     Ended,
+    Forked,
+    FromLeader,
     Imported,
+    Keep,
     Missing,
+    Order,
     Raised,
-    ReadyForCalls,
     Reply,
     Request,
     Returned,
     SentLine,
     SetUp,
-    StartExercise,
+    Start,
+    Stop,
+    Tidied,
+    Tidy,
     TooLarge,
 )
 
 RAISED = Raised("ValueError", True, "no", (SentLine("work.py", 3, "f", "raise ValueError('no')"),))
-FROM_STUDENT = Reply | Imported | ReadyForCalls | Ended
+FROM_STUDENT = Reply | Imported | FromLeader
 
 
 @pytest.mark.parametrize(
@@ -39,12 +45,16 @@ FROM_STUDENT = Reply | Imported | ReadyForCalls | Ended
         (RAISED, Reply),
         (Missing("gram"), Reply),
         (TooLarge("nested"), Reply),
-        (SetUp("tensor_ops", {"tensor_ops.py": b"import torch\n"}), SetUp),
-        (StartExercise([("gram", "columns")]), StartExercise),
+        (SetUp("tensor_ops", {"tensor_ops.py": b"import torch\n"}, True), SetUp),
+        (Start(3, ["calls", "prints"], bindings=[("gram", "columns")]), Order),
+        (Stop(3), Order),
+        (Keep(), Order),
+        (Tidy(), Order),
         (Imported(), Imported | Raised),
         (RAISED, Imported | Raised),
-        (ReadyForCalls(), ReadyForCalls),
-        (Ended(-9), Ended),
+        (Ended(3, -9), FromLeader),
+        (Forked(3, 7), FromLeader),
+        (Tidied(), FromLeader),
     ],
 )
 def test_a_message_comes_back_as_it_was(message: Any, kind: Any) -> None:

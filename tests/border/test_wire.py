@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import collections
 import math
+import time
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from wire_values import VALUES, handle, refuse, same, tensors, there_and_back, u
 
 from grader.border import bounds, frames, wire
 from grader.border.bounds import WireError
+from grader.testkit import assert_equal
 
 
 @given(value=VALUES)
@@ -150,3 +153,42 @@ def test_repetition_does_not_get_past_the_limit() -> None:
 def test_the_deepest_value_that_is_encoded_is_decoded() -> None:
     deepest = nested(bounds.MAX_DEPTH - 1)
     assert there_and_back(deepest) == deepest
+
+
+OF_THE_LIBRARIES = [
+    (collections.OrderedDict(b=1, a=2), {"b": 1, "a": 2}),
+    (collections.defaultdict(list, a=[1]), {"a": [1]}),
+    (collections.Counter("aab"), {"a": 2, "b": 1}),
+    (torch.Size([2, 3]), (2, 3)),
+    (torch.ones(2, 3).shape, (2, 3)),
+    (torch.tensor([3, 5]).max(dim=0), (torch.tensor(5), torch.tensor(1))),
+    (nn.Linear(1, 1).load_state_dict(nn.Linear(1, 1).state_dict()), ([], [])),
+    (time.gmtime(0), tuple(time.gmtime(0))),
+]
+
+
+@pytest.mark.parametrize(("value", "expected"), OF_THE_LIBRARIES, ids=lambda value: type(value).__name__)
+def test_what_torch_and_the_standard_library_derive_crosses_as_the_plain_type(value: object, expected: object) -> None:
+    assert same(there_and_back(value), expected)
+    assert same(there_and_back([value, {"a": value}]), [expected, {"a": expected}])
+    assert_equal(expected, value)
+
+
+def test_a_state_dict_crosses_with_its_tensors() -> None:
+    model = nn.Linear(2, 1)
+    found = there_and_back(model.state_dict())
+    assert type(found) is dict
+    assert_equal(found, {"weight": model.weight.detach(), "bias": model.bias.detach()})
+
+
+def test_a_class_that_pretends_to_be_of_a_library_is_read_without_its_own_methods() -> None:
+    class Liar(dict):  # type: ignore[type-arg]
+        __module__ = "collections"
+
+        def items(self) -> Any:
+            return [("a", 1)]
+
+        __iter__ = __getitem__ = keys = __eq__ = items  # type: ignore[assignment]
+        __hash__ = None  # type: ignore[assignment]
+
+    assert there_and_back(Liar(a=2)) == {"a": 2}

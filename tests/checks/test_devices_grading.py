@@ -60,23 +60,23 @@ def handed_in(folder: Path, answer: Answer) -> Path:
     return folder
 
 
-def test_an_instructor_reads_whose_points_left_the_total_for_what_the_code_uses(tmp_path: Path) -> None:
+def test_an_instructor_reads_whose_code_uses_what_is_not_simulated(tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
     handed_in(work, WRONG["count__builds_a_graph"])
     run = run_grader("grade", "--course", COURSE, work, "--out", tmp_path / "o")
-    assert run.returncode == 0
-    message = "gpu.count was skipped for what it uses: have a look at the code, or grade it where there is a GPU"
-    assert f"note: work: {message}" in run.stderr.splitlines()
+    assert run.returncode == 1
+    message = "gpu.count fails, as torch.cuda.CUDAGraph is not simulated: it may be right on a real GPU"
+    assert any("note: work: look at line " in line and message in line for line in run.stderr.splitlines())
 
 
-def test_points_that_cannot_be_assessed_leave_the_total_visibly(tmp_path: Path) -> None:
+def test_what_is_not_simulated_fails_and_says_so(tmp_path: Path) -> None:
     printed = run_grader(
         "check", "--course", COURSE, "--submission", handed_in(tmp_path, WRONG["count__builds_a_graph"])
     )
-    assert "1 point could not be assessed here: left out of the total" in printed.stdout
-    assert "skipped: cannot be assessed without a GPU: torch.cuda.CUDAGraph is not simulated" in printed.stdout
-    assert "3/3" in printed.stdout.replace(" ", "")
+    assert printed.returncode == 1
+    assert "GPUs are simulated here, and torch.cuda.CUDAGraph is not simulated: this check fails" in printed.stdout
+    assert "3/4" in printed.stdout.replace(" ", "")
 
 
 def test_a_label_crosses_the_border_as_a_device_name() -> None:

@@ -16,6 +16,7 @@ import pytest
 
 from grader.cli.options import size
 from grader.course import Course
+from grader.gradebook import Gradebook
 from grader.grading import worker_process
 from grader.grading.exit_codes import exit_code
 from grader.grading.local_workers import LocalWorkers
@@ -157,7 +158,7 @@ def test_check_of_a_solution_earns_everything_also_as_json(tmp_path: Path) -> No
     assert ended.returncode == 0, ended.stderr
     result = from_json(ended.stdout)
     assert (result.submission, result.score, result.max) == ("me", 3.0, 3.0)
-    assert set(json.loads(ended.stdout)) == {"schema", "submission", "score", "max", "exercises", "sandbox"}
+    assert set(json.loads(ended.stdout)) == {"schema", "submission", "score", "max", "exercises", "sandbox", "flags"}
 
 
 def test_check_of_one_exercise_takes_what_it_needs(tmp_path: Path) -> None:
@@ -187,6 +188,9 @@ def test_class_is_graded_recorded_resumed_and_the_same_again(tmp_path: Path) -> 
 
     second = grader(*arguments)
     assert second.stdout.count("unchanged") == 3 and (out / "results.jsonl").read_bytes() == lines
+    with Gradebook.open(out / "gradebook.sqlite") as book:
+        assert {run.seed for run in book.runs()} == {book.seed} and book.seed
+        assert f"seed of the next run: {book.seed} " in grader("status", "--out", out).stdout
 
     again = grader(*arguments, "--again")
     assert "unchanged" not in again.stdout and (out / "results.jsonl").read_bytes() == lines
@@ -244,7 +248,8 @@ def test_worker_that_always_dies_costs_no_row_and_no_points(monkeypatch: pytest.
         assert one.result.verdicts == {"error"} and one.result.max == 0
         assert [exercise.name for exercise in one.result.exercises] == ["vectors.normalize", "vectors.cosine"]
         message = one.result.exercises[0].checks[0].message
-        assert "exit code 7" in message and "out of luck" in message
+        assert "exit code 7" in message and "out of luck" not in message  # students see no words of the grader's own
+        assert "out of luck" in one.fault
     assert exit_code([one.result for one in graded], None) == 3
 
 
@@ -264,6 +269,7 @@ def result(*verdicts: VerdictKind, score: float = 0, maximum: float = 1) -> Subm
         ([result("failed", score=0.5)], 50, 0),
         ([result("failed", score=0.49)], 50, 1),
         ([result("skipped", maximum=0)], 50, 1),
+        ([result("skipped", maximum=0)], None, 1),
         ([result("failed"), result("error", maximum=0), result("failed")], None, 3),
         ([result("error", maximum=0)], 0, 3),
     ],

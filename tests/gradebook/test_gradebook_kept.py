@@ -16,6 +16,7 @@ from grader.gradebook import VERSION, DamagedGradebook, Gradebook, Override, com
 from grader.gradebook.lateness import lateness
 from grader.gradebook.schema import VERSION_1
 from grader.intake.submission import Arrival, Note, Submission
+from grader.reports.status import status_lines
 from grader.results import CheckResult, ExerciseResult, SubmissionResult, VerdictKind
 
 REPO = Path(__file__).resolve().parent.parent.parent
@@ -185,6 +186,24 @@ def test_lateness_of_unknown_length_costs_nothing_and_says_so() -> None:
     assert lateness(Arrival(), LatePolicy(DUE, 0.1)) is None
 
 
+@pytest.mark.parametrize(
+    ("by", "came", "words"),
+    [
+        ("file time", "2026-09-30T12:00:00+00:00", "in time: 1 submission by file times alone, which students can set"),
+        ("file time", "2026-11-09T12:00:00+00:00", "late by its file time, which its owner can set: "),
+        ("roster", "2026-09-30T12:00:00+00:00", ""),
+        ("roster", "2026-11-09T12:00:00+00:00", "late by its roster: "),
+    ],
+)
+def test_a_time_that_the_student_can_set_is_called_a_claim(tmp_path: Path, by: str, came: str, words: str) -> None:
+    with Gradebook.open(tmp_path / "gradebook.sqlite") as book:
+        run = start(book, late=LatePolicy(DUE, 0.01))
+        book.record_arrival(run, Submission("ann", {}, (), Arrival(submitted=came, by=by)), "d")
+        book.record(run, result("ann"), "d", 0.1)
+    lines = [line for line in status_lines(tmp_path, notes=False) if "in time" in line or "late" in line]
+    assert words in lines[0] if words else not lines, lines
+
+
 def test_late_work_is_shown_beside_the_score(tmp_path: Path) -> None:
     with Gradebook.open(tmp_path / "g") as book:
         run = start(book, late=LatePolicy(DUE, 0.25))
@@ -263,3 +282,26 @@ def test_sql_sees_verdicts_and_scores(tmp_path: Path) -> None:
     assert db.execute("SELECT exercise, score, max FROM scores").fetchall() == [("t.e", 0.0, 1.0), ("t.f", 2.0, 2.0)]
     assert db.execute("SELECT layers, results FROM sandboxes").fetchall() == [("[]", 1)]
     db.close()
+
+
+def test_a_secret_seed_is_drawn_once_and_kept(tmp_path: Path) -> None:
+    with Gradebook.open(tmp_path / "one") as book:
+        assert book.seed is None
+        drawn = book.keep_seed()
+        assert 0 < drawn < 2**31
+    with Gradebook.open(tmp_path / "one") as book:
+        assert book.seed == book.keep_seed() == drawn
+    with Gradebook.open(tmp_path / "two") as book:
+        assert book.keep_seed() != drawn
+
+
+def test_a_seed_that_is_given_is_kept_for_later_runs(tmp_path: Path) -> None:
+    with Gradebook.open(tmp_path / "g") as book:
+        book.keep_seed()
+        assert book.keep_seed(0) == book.keep_seed() == 0
+        assert book.keep_seed(7) == book.keep_seed() == 7
+
+
+def test_two_graders_that_begin_together_get_one_seed(tmp_path: Path) -> None:
+    with Gradebook.open(tmp_path / "g") as one, Gradebook.open(tmp_path / "g") as two:
+        assert one.keep_seed() == two.keep_seed()

@@ -122,7 +122,7 @@ def cluster(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[DaskClus
 
 def grade(paths: Path, out: Path, *options: str, before: str = "") -> tuple[int, str]:
     """`grader grade` with the example course, after the statements in `before`: exit code and stderr."""
-    arguments = ["grade", str(paths), "--course", str(OWN_COURSE), "--out", str(out), *options]
+    arguments = ["grade", str(paths), "--course", str(OWN_COURSE), "--out", str(out), "--seed", "0", *options]
     program = (
         f"import sys; sys.path.insert(0, {str(REPO)!r}); {before}\nfrom grader.cli.app import main; main({arguments})"
     )

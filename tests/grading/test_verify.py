@@ -53,6 +53,28 @@ def test_too_strict(submission: Submission) -> None:
     """Wants what the solution does not give."""
     assert_equal(submission.cosine(torch.ones(1, 2), torch.ones(1, 2)), 1.0)
 '''
+BY_CHANCE = '''
+@exercise("vectors.cosine")
+def test_by_chance(submission: Submission) -> None:
+    """Depends on the order of a set."""
+    submission.cosine(torch.ones(1, 2), torch.ones(1, 2))
+    assert hash("b") % 2 == 0
+'''
+ENDLESS = '''
+@exercise("vectors.cosine")
+def test_endless(submission: Submission) -> None:
+    """Does not end."""
+    while submission.cosine(torch.ones(1, 2), torch.ones(1, 2)) is not None:
+        for number in iter(int, 1):
+            pass
+'''
+ENDLESS_IN_C = '''
+@exercise("vectors.cosine")
+def test_endless(submission: Submission) -> None:
+    """Does not end, and cannot be interrupted."""
+    submission.cosine(torch.ones(1, 2), torch.ones(1, 2))
+    __import__("re").match("(a+)+$", "a" * 60 + "b")
+'''
 
 
 def append(file: str, text: str) -> Edit:
@@ -99,6 +121,21 @@ DEFECTS: dict[str, tuple[list[Edit], str, str]] = {
         STUB,
         "`vectors.cosine`, check nothing: the stub gets passed, but must fail",
     ),
+    "a check that depends on chance": (
+        [append(CHECKS, BY_CHANCE)],
+        CHECKS,
+        "check by_chance: two runs of the solution differ: passed and failed",
+    ),
+    "a check that does not end": (
+        [append(CHECKS, ENDLESS)],
+        CHECKS,
+        "check endless: the check itself is wrong (test_vectors.py:",
+    ),
+    "a check that does not end and cannot be interrupted": (
+        [append(CHECKS, ENDLESS_IN_C)],
+        CHECKS,
+        "check endless: the check itself is wrong (test_vectors.py:",
+    ),
     "a check with a bug": ([append(CHECKS, BUGGY)], CHECKS, "check with_a_bug: the check itself is wrong"),
     "a wrong answer that no check catches": (
         [append(WRONG, NEVER_WRONG)],
@@ -138,7 +175,7 @@ for name in sys.argv[1:]:
     root = Path(name).resolve()
     sys.modules.pop("test_vectors", None)
     defects = []
-    verify_course(Course.load(root), defects.append)
+    verify_course(Course.load(root), defects.append, judge_seconds=2.0)
     found[root.name] = [[str(defect.file.relative_to(root)), defect.line, defect.message] for defect in defects]
 print(json.dumps(found))
 """
@@ -154,7 +191,7 @@ def broken(root: Path, edits: list[Edit]) -> Path:
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(REPO)}
+    environment = {**os.environ, "PYTHONPATH": str(REPO), "PYTHONHASHSEED": "2"}
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=REPO,

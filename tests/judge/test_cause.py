@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from grader.border.failures import MissingName, SubmissionRaised
@@ -18,7 +19,7 @@ from grader.border.messages import (
 from grader.judge import cause as causes
 from grader.judge import explain
 from grader.judge.pipelining import PlanState, RequestPlan
-from grader.results import MAX_TEXT, VERDICT_OF
+from grader.results import MAX_TEXT, VERDICT_OF, Cause, Frame
 from grader.testkit.compare import Mismatch
 
 
@@ -96,3 +97,31 @@ def test_a_plan_is_learned_once_and_given_up_for_good() -> None:
     plan.give_up()
     plan.learn([one])
     assert (plan.state, plan.requests) == (PlanState.NONE, [])
+
+
+EVIL = "\x1b[2J\x1b]0;title\x07red\x9b31m\u202e\x00 ::error::no"
+
+
+def test_no_text_of_a_submission_can_act_on_a_terminal() -> None:
+    texts = dict.fromkeys(("sentence", "call", "returned", "expected", "reason", "exception_message", "prints"), EVIL)
+    frame = Frame(f"a\n{EVIL}.py", 3, f"f\n{EVIL}", f"x\n{EVIL}")
+    cause = Cause(kind="exception", exception_type=f"E\n{EVIL}", frames=(frame,), names=(EVIL,), note=EVIL, **texts)
+    made = explain.result("a", cause)
+    assert made.cause is not None
+    for text in (*_texts(msgspec.to_builtins(made.cause)), made.message):
+        assert all(c.isprintable() or c == "\n" for c in text), repr(text)
+    assert all(text.isprintable() for text in _texts(msgspec.to_builtins(made.cause.frames)))
+    assert "red" in made.message
+
+
+def test_ordinary_text_of_a_cause_is_kept() -> None:
+    cause = Cause(kind="assertion", returned="tensor([[1., 2.],\n        [3., 4.]])", prints="naïve ∑ 日本\tx\n")
+    assert explain.result("a", cause).cause == cause
+
+
+def _texts(value: object) -> list[str]:
+    """All texts in plain data."""
+    if isinstance(value, str):
+        return [value]
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    return [text for one in inside for text in _texts(one)]

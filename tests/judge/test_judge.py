@@ -246,7 +246,7 @@ def test_a_missing_function_and_an_untouched_stub_get_a_message_of_one_line(odd:
 )
 def test_what_goes_wrong_at_import_costs_the_topic(odd: Warm, text: str, verdict: str, words: str) -> None:
     result = odd.grade(odd=text)
-    assert {check.verdict for exercise in result.exercises for check in exercise.checks} == {verdict}
+    assert result.verdicts == {verdict, "skipped"}  # nobody is assessed on what needs a GPU
     assert words in check_of(result, "secret").message
     assert result.score == 0
 

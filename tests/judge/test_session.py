@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from grader.errors import UserError
+from grader.judge.collected import CollectedChecks
 from grader.judge.in_process import LocalDesk
-from grader.judge.session import CollectedChecks, with_collected_checks
+from grader.judge.session import with_collected_checks
 
 HEAD = "import pytest\nfrom grader.testkit import exercise\n"
 CHECK = "@exercise('some.thing')\ndef test_thing(submission):\n    'It is there.'\n"

@@ -227,12 +227,37 @@ def test_streams_and_events_do_nothing_but_keep_time(log: list[Any]) -> None:
     assert start.elapsed_time(end) >= 0 and end.query() and x.is_cuda
 
 
+def test_events_keep_the_time_of_their_own_gpu_and_must_be_waited_for(log: list[Any]) -> None:
+    devices.keep_time(lambda device: {"cuda:0": 1.0, "cuda:1": 7.5}[device])
+    first, other, last = (torch.cuda.Event(enable_timing=True) for _ in range(3))
+    first.record()
+    with torch.cuda.device(1):
+        other.record()
+    last.record(torch.cuda.current_stream(torch.device("cuda", 1)))
+    with pytest.raises(RuntimeError, match="device not ready"):
+        first.elapsed_time(last)
+    torch.cuda.synchronize(0)
+    with pytest.raises(RuntimeError, match="device not ready"):
+        first.elapsed_time(last)
+    other.synchronize()
+    assert first.elapsed_time(last) == 6500.0 and other.elapsed_time(last) == 0.0
+
+
+def test_how_torch_was_built_says_nothing_about_the_machine() -> None:
+    with devices.simulated(gpus=0):
+        assert torch.backends.cuda.is_built() and torch.backends.mps.is_built() and torch.version.cuda
+        assert not torch.cuda.is_available() and not torch.backends.mps.is_available()
+
+
 def test_names_that_were_imported_before_answer_too() -> None:
     from torch.accelerator import current_accelerator
-    from torch.cuda import current_device, device_count, is_available, synchronize
+    from torch.cuda import Event, current_device, device_count, is_available, synchronize
 
     with devices.simulated(gpus=3):
+        event = Event(enable_timing=True)
+        event.record()
         synchronize()
+        assert event.elapsed_time(event) == 0
         assert is_available() and device_count() == 3 and current_device() == 0
         assert current_accelerator() == torch.device("cuda")
 

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 import torch
@@ -16,13 +17,13 @@ import torch
 from grader.border.failures import SubmissionCrashed, SubmissionRaised, SubmissionTimeout
 from grader.border.proxies import Channel, SubmissionProxy
 from grader.border.service import Service
+from grader.border.transport import Activity, Process
 from grader.judge.in_process import LocalTransport, load_module
 from grader.sandbox import process_tree
 from grader.testkit import probes, ranks, recipes
 from grader.testkit._ranks import rank as rank_process
-from grader.testkit._ranks.activity import AFTERMATH_SECONDS, LONGEST_AFTERMATH, Aftermath, activity
-from grader.testkit._ranks.handle import Rank, own_lines
-from grader.testkit._ranks.job import Job
+from grader.testkit._ranks.activity import AFTERMATH_SECONDS, LONGEST_AFTERMATH, Aftermath
+from grader.testkit._ranks.members import Member, own_lines
 from grader.testkit.in_student_process import MODULES
 
 HEAD = """\
@@ -37,26 +38,36 @@ LINE = HEAD.count("\n") + 2
 Written = Callable[[str], SubmissionProxy]
 
 
-@pytest.fixture
-def written(tmp_path: Path) -> Written:
-    """Makes a submission of some source, in this process."""
-
-    def write(source: str) -> SubmissionProxy:
-        path = tmp_path / "work.py"
-        path.write_text(HEAD + source, encoding="utf-8")
-        service = Service(load_module("work", path), frozenset({str(path)}), modules=MODULES)
-        return SubmissionProxy(Channel(LocalTransport(service)))
-
-    return write
-
-
 @pytest.fixture(autouse=True)
 def nothing_left() -> Iterator[None]:
-    """No process may be left below this one."""
+    """No process may be left below this one, once the submission's transport is closed."""
     before = set(process_tree.descendants(os.getpid()))
     yield
     left = [pid for pid in process_tree.descendants(os.getpid()) if pid not in before and process_tree.is_alive(pid)]
     assert not left
+
+
+@pytest.fixture
+def written(tmp_path: Path, nothing_left: None) -> Iterator[Written]:
+    """Makes a submission of some source; its ranks are forked from this process."""
+    transports: list[LocalTransport] = []
+
+    def write(source: str) -> SubmissionProxy:
+        folder = tmp_path / str(len(transports))
+        folder.mkdir()
+        path = folder / "work.py"
+        path.write_text(HEAD + source, encoding="utf-8")
+
+        def make_service() -> Service:
+            modules = {**MODULES, __name__: sys.modules[__name__]}
+            return Service(load_module("work", path), frozenset({str(path)}), modules=modules)
+
+        transports.append(LocalTransport(make_service(), make_service, folder))
+        return SubmissionProxy(Channel(transports[-1], __name__.partition(".")[0]))
+
+    yield write
+    for transport in transports:
+        transport.close()
 
 
 # ---------------------------------------------------------------- what comes back
@@ -100,13 +111,13 @@ def test_the_group_is_set_up_unless_the_check_asks_for_none(written: Written) ->
     assert ranks.run(submission.f, group=False).results == [False, False]
 
 
-def test_a_function_finds_no_pipe_of_the_start(written: Written) -> None:
-    """What it could write there would start the others too early."""
+def test_a_function_finds_no_pipe_but_that_for_stack_dumps(written: Written) -> None:
+    """What it could write elsewhere might pass for another rank's or for the judge's."""
     submission = written(
         "def f():\n    fds = [f'/proc/self/fd/{fd}' for fd in range(3, 64)]\n"
         "    return sum(os.readlink(fd).startswith('pipe') for fd in fds if os.path.lexists(fd))\n"
     )
-    pipes = ["report", "dumps", "hold", "bell_in", "bell_out"]
+    pipes = ["dumps"]
     assert ranks.run(submission.f, group=False).results == [len(pipes)] * 2  # a group has pipes of its own
 
 
@@ -131,10 +142,13 @@ def test_ranks_start_from_the_same_numbers(written: Written) -> None:
     assert torch.equal(one[0], other[0]) and torch.equal(one[0], one[1])
 
 
-def test_a_folder_of_their_own_that_goes_away(written: Written) -> None:
-    submission = written("def f():\n    open('note', 'w').close()\n    return os.getcwd()\n")
-    here, there = ranks.run(submission.f).results
-    assert here == there and not Path(here).exists()
+def test_an_empty_folder_of_their_own_for_each_run(written: Written) -> None:
+    submission = written(
+        "def f():\n    found = os.listdir()\n    open('note', 'w').close()\n    return os.getcwd(), found\n"
+    )
+    first, second = ranks.run(submission.f), ranks.run(submission.f)
+    assert first.results[0][0] == first.results[1][0] != second.results[0][0]
+    assert [found for _, found in second.results] in ([[], []], [[], ["note"]], [["note"], []])
 
 
 def test_read_only_ranks_cannot_write(written: Written) -> None:
@@ -143,10 +157,47 @@ def test_read_only_ranks_cannot_write(written: Written) -> None:
         ranks.run(submission.f, ranks.RANK, read_only=[1])
 
 
-def test_wait_for_others_rings_when_one_has_finished(written: Written) -> None:
-    submission = written("def f():\n    pass\n")
-    world = ranks.run(submission.f, look=ranks.call(ranks.wait_for_others, ranks.each(3.0, 0.0)))
-    assert world.looks == [True, False]
+def activity(process: int) -> Activity:
+    """What a process has done up to now."""
+    return Activity(*process_tree.activity(process))
+
+
+class Holding:
+    """An object of a kit that holds the rank that uses it."""
+
+    def state_dict(self) -> None:
+        """Returns when the rank is not held any more."""
+        ranks.hold()
+
+
+def holding() -> Holding:
+    """A recipe."""
+    return Holding()
+
+
+HELD = "rank 0 is held, so whoever returns meanwhile did not wait for it"
+WAITS = {
+    "not at all": ("    pass\n", [1]),
+    "at a barrier": ("    dist.barrier()\n", []),
+    "for a while": ("    rank and time.sleep(0.3)\n", [1]),
+    "for a file": (
+        "    rank or open('there', 'w').close()\n    while not os.path.exists('there'):\n        time.sleep(0.01)\n",
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize("how", WAITS)
+def test_who_does_not_wait_for_the_rank_that_is_held_is_early(written: Written, how: str) -> None:
+    wait, early = WAITS[how]
+    submission = written("def f(rank, hold):\n    hold.state_dict()\n" + wait)
+    world = ranks.run(submission.f, ranks.RANK, ranks.call(holding), held=0)
+    assert world.early == early, HELD
+
+
+def test_nobody_is_early_if_the_rank_was_never_held(written: Written) -> None:
+    submission = written("def f(rank):\n    rank or time.sleep(0.2)\n")
+    assert ranks.run(submission.f, ranks.RANK, held=0).early == []
 
 
 # ---------------------------------------------------------------- ranks that fail
@@ -237,9 +288,9 @@ def test_ranks_that_die_at_once_are_all_named_however_late_one_joins(
 ) -> None:
     join = rank_process._join
 
-    def slow_join(rank: int, job: Job) -> None:
+    def slow_join(rank: int, size: int, file: str, seconds: float) -> None:
         time.sleep(0.4 * (rank == 1))
-        join(rank, job)
+        join(rank, size, file, seconds)
 
     monkeypatch.setattr(rank_process, "_join", slow_join)
     submission = written("def f():\n    print('gone')\n    os._exit(3)\n")
@@ -248,15 +299,40 @@ def test_ranks_that_die_at_once_are_all_named_however_late_one_joins(
     assert capsys.readouterr().out == ""
 
 
-def test_garbage_in_the_report_is_named_however_soon_the_process_ends(written: Written) -> None:
+def test_garbage_in_place_of_a_reply_is_named_however_soon_the_process_ends(written: Written) -> None:
     """The same words whether the garbage or the end is noticed first."""
     submission = written(
         "def f():\n    for number in range(3, 64):\n        try:\n            os.write(number, b'[\"PASSED\"]' * 9)\n"
         "        except OSError:\n            pass\n    os._exit(0)\n"
     )
     for _ in range(5):
-        with pytest.raises(SubmissionCrashed, match="of ranks 0 and 1 with a report that is no data"):
+        with pytest.raises(SubmissionCrashed, match="of ranks 0 and 1 with a reply that is no data"):
             ranks.run(submission.f)
+
+
+def activity(process: int) -> Activity:
+    """What a process has done up to now."""
+    return Activity(*process_tree.activity(process))
+
+
+class Seen:
+    """Of a process only what the kernel counts."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._pid = process.pid
+
+    def post(self, request: bytes) -> None:
+        """Nothing answers."""
+
+    def activity(self) -> Activity:
+        return activity(self._pid)
+
+
+def asked(process: subprocess.Popen[bytes]) -> Member:
+    """A rank that has not replied yet."""
+    member = Member(0, cast("Process", Seen(process)))
+    member.post("call", b"")
+    return member
 
 
 def test_the_aftermath_lasts_while_the_others_have_not_had_their_turn() -> None:
@@ -268,14 +344,14 @@ def test_the_aftermath_lasts_while_the_others_have_not_had_their_turn() -> None:
         while not activity(sleeper.pid).at_rest:
             os.sched_yield()
         now = time.monotonic()
-        resting, working = Aftermath([Rank(0, sleeper.pid, {})], now), Aftermath([Rank(1, worker.pid, {})], now)
+        resting, working = Aftermath([asked(sleeper)], now), Aftermath([asked(worker)], now)
         assert not resting.is_over(now) and resting.is_over(now + soon)
         worked = activity(worker.pid).worked
         while activity(worker.pid).worked < worked + soon:
             time.sleep(0.01)
         assert working.is_over(now)
         os.kill(worker.pid, signal.SIGSTOP)
-        kept_waiting = Aftermath([Rank(1, worker.pid, {})], now)
+        kept_waiting = Aftermath([asked(worker)], now)
         assert not kept_waiting.is_over(now) and not kept_waiting.is_over(now + soon)
         assert kept_waiting.is_over(now + late)
     finally:
@@ -286,7 +362,7 @@ def test_the_aftermath_lasts_while_the_others_have_not_had_their_turn() -> None:
 
 def test_lines_that_torch_writes_are_not_the_students() -> None:
     torchs = "[E1121 09:15:42.791549905 ProcessGroupGloo.cpp:67] Gloo connectFullMesh failed with [/x/pair.cc:553]\n"
-    assert own_lines(f"{torchs}mine\n[Gloo] Rank 1 is connected\n".encode()) == "mine\n"
+    assert own_lines(f"{torchs}mine\n[Gloo] Rank 1 is connected\n") == "mine\n"
 
 
 def test_sys_exit_counts_as_an_end_unless_allowed(written: Written) -> None:
@@ -299,9 +375,11 @@ def test_sys_exit_counts_as_an_end_unless_allowed(written: Written) -> None:
 def test_processes_of_their_own_end_too(written: Written) -> None:
     submission = written(
         "def f(rank):\n    for _ in range(2):\n        if not os.fork():\n            time.sleep(600)\n"
-        "    return os.getpid()\n"
+        "    return os.getpid()\n\ndef g():\n    return os.getpid()\n"
     )
-    for pid in ranks.run(submission.f, ranks.RANK).results:
+    first = ranks.run(submission.f, ranks.RANK).results
+    assert first != ranks.run(submission.g).results, "a world that left processes behind is used again"
+    for pid in first:
         deadline = time.monotonic() + 5
         while any(process_tree.is_alive(child) for child in _group(pid)) and time.monotonic() < deadline:
             os.sched_yield()

@@ -78,3 +78,28 @@ def clip_and_step(model, loss, optimizer, max_norm):
     norm = torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)
     optimizer.step()
     return norm.item()
+
+
+TRAIN_FEATURES = [[-1.2, 3.1], [-0.9, 2.9], [-0.5, 2.6], [2.3, -1.1], [2.7, -1.5]]
+TRAIN_LABELS = [0, 0, 0, 1, 1]
+TEST_FEATURES = [[-0.8, 2.8], [2.6, -1.6]]
+TEST_LABELS = [0, 1]
+
+
+def experiment(seed=123):
+    from torch.utils.data import DataLoader
+
+    from datasets import ToyDataset
+    from parameters import NeuralNetwork
+
+    train = ToyDataset(torch.tensor(TRAIN_FEATURES), torch.tensor(TRAIN_LABELS))
+    test = ToyDataset(torch.tensor(TEST_FEATURES), torch.tensor(TEST_LABELS))
+    torch.manual_seed(seed)
+    model = NeuralNetwork(2, 2)
+    losses = fit(model, DataLoader(train, batch_size=2, shuffle=True, drop_last=True), 3, 0.5)
+    return {
+        "losses": losses,
+        "train_accuracy": evaluate(model, DataLoader(train, batch_size=5))[1],
+        "test_accuracy": evaluate(model, DataLoader(test, batch_size=5))[1],
+        "probabilities": predict_proba(model, torch.tensor(TRAIN_FEATURES)),
+    }

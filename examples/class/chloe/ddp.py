@@ -7,7 +7,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, TensorDataset
 from torch.utils.data.distributed import DistributedSampler
 
 
@@ -37,6 +37,8 @@ def ddp_setup(rank, world_size):
         os.environ["MASTER_ADDR"] = "localhost"
     if os.environ.get("MASTER_PORT") is None:
         os.environ["MASTER_PORT"] = "12345"
+    if platform.system() == "Windows":
+        os.environ.setdefault("USE_LIBUV", "0")
     if torch.cuda.is_available():
         backend = choose_backend("cuda", platform.system())
         if "LOCAL_RANK" in os.environ:
@@ -157,14 +159,39 @@ class ToyRows(torch.utils.data.Dataset):
         return self.features[index], self.labels[index]
 
 
+ROWS, EPOCHS, LEARNING_RATE = 64, 12, 0.5
+"""What `main` trains with: each step takes all `ROWS` rows of the toy data, shared by the ranks."""
+
+
+def toy_data(seed: int) -> TensorDataset:
+    """`ROWS` pairs ``(features (2,), label)`` for `main`; the same seed gives the same data."""
+    generator = torch.Generator().manual_seed(seed)
+    features = torch.randn(ROWS, 2, generator=generator)
+    return TensorDataset(features, (features.sum(dim=1) + torch.randn(ROWS, generator=generator) > 0).long())
+
+
+def toy_model(seed: int) -> nn.Module:
+    """A linear model with two logits for `main`; the same seed gives the same weights."""
+    generator = torch.Generator().manual_seed(seed + 1)
+    model = nn.Linear(2, 2)
+    with torch.no_grad():
+        for p in model.parameters():
+            p.copy_(torch.randn(p.shape, generator=generator))
+    return model
+
+
 def main():
     rank, local_rank, world_size = read_env(os.environ)
+    seed = int(os.environ.get("SEED", 0))
     ddp_setup(rank, world_size)
     try:
-        model = nn.Linear(2, 2)
-        state = train(rank, world_size, model, ToyRows(60), epochs=4, lr=1.0, batch_size=10)
+        rows, model = toy_data(seed), toy_model(seed)
+        state = train(rank, world_size, model, rows, EPOCHS, LEARNING_RATE, ROWS // world_size)
         if rank == 0:
-            print("rank 0 of", world_size, "is done; bias:", state["bias"].tolist())
+            x, y = rows.tensors
+            model.load_state_dict(state)
+            loss = nn.functional.cross_entropy(model(x), y)
+            print("rank 0 of", world_size, f"is done; loss: {loss.item():.4f}")
     finally:
         ddp_cleanup()
 

@@ -96,3 +96,33 @@ def clip_and_step(model, loss, optimizer, max_norm):
                 parameter.grad.mul_(factor)
     optimizer.step()
     return norm
+
+
+TRAIN_FEATURES = [[-1.2, 3.1], [-0.9, 2.9], [-0.5, 2.6], [2.3, -1.1], [2.7, -1.5]]
+TRAIN_LABELS = [0, 0, 0, 1, 1]
+TEST_FEATURES = [[-0.8, 2.8], [2.6, -1.6]]
+TEST_LABELS = [0, 1]
+
+
+def experiment(seed=123):
+    from datasets import ToyDataset
+    from parameters import NeuralNetwork
+    from torch.utils.data import DataLoader
+
+    train_features = torch.tensor(TRAIN_FEATURES, dtype=torch.float32)
+    train_labels = torch.tensor(TRAIN_LABELS)
+    train_dataset = ToyDataset(train_features, train_labels)
+    test_dataset = ToyDataset(torch.tensor(TEST_FEATURES, dtype=torch.float32), torch.tensor(TEST_LABELS))
+    torch.manual_seed(seed)
+    network = NeuralNetwork(2, 2)
+    train_loader = DataLoader(train_dataset, batch_size=2, shuffle=True, drop_last=True)
+    losses = fit(network, train_loader, 3, 0.5)
+    _, train_accuracy = evaluate(network, DataLoader(train_dataset, batch_size=1))
+    _, test_accuracy = evaluate(network, DataLoader(test_dataset, batch_size=1))
+    probabilities = predict_proba(network, train_features)
+    return {
+        "losses": losses,
+        "train_accuracy": train_accuracy,
+        "test_accuracy": test_accuracy,
+        "probabilities": probabilities,
+    }

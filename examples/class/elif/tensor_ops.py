@@ -8,7 +8,7 @@ def make_tensor(values):
 
 
 def describe(x):
-    return x.dim(), x.shape, x.dtype
+    return x.dim(), list(x.shape), x.dtype
 
 
 def as_float32(x):

@@ -29,7 +29,11 @@ def accumulate_step(model, micro_batches, optimizer):
 
 def fast_loader(dataset, batch_size, device, num_workers):
     return DataLoader(
-        dataset, batch_size, num_workers=num_workers, pin_memory=device.type == "cuda", persistent_workers=num_workers > 0
+        dataset,
+        batch_size,
+        num_workers=num_workers,
+        pin_memory=device.type == "cuda",
+        persistent_workers=num_workers > 0,
     )
 
 

@@ -29,6 +29,8 @@ def ddp_setup(rank, world_size):
     if torch.cuda.is_available():
         kind = "cuda"
         torch.cuda.set_device(int(os.getenv("LOCAL_RANK", rank % torch.cuda.device_count())))
+    if platform.system() == "Windows":
+        os.environ.setdefault("USE_LIBUV", "0")
     dist.init_process_group(backend=choose_backend(kind, platform.system()), rank=rank, world_size=world_size)
 
 

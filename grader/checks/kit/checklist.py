@@ -6,7 +6,7 @@ or import anything but torch and the standard library.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -47,9 +47,16 @@ class Product(nn.Module):
 
 def amp_model(seed: int = 0, device: str = "cpu") -> nn.Module:
     """Logits of ``(n, FEATURES)``, by layers that autocast computes in half precision; in float32 all results differ,
-    and they also differ when backward runs under autocast."""
+    and they also differ when backward runs under autocast, in eval mode, and when a forward ran before."""
+    width = 16
     with recipes.seeded(seed):
-        made = nn.Sequential(nn.Linear(recipes.FEATURES, 16), nn.Tanh(), Product(16, 8), nn.Linear(8, recipes.CLASSES))
+        made = nn.Sequential(
+            nn.Linear(recipes.FEATURES, width),
+            nn.Tanh(),
+            recipes.CountedDropout(),
+            Product(width, 8),
+            nn.Linear(8, recipes.CLASSES),
+        )
     return made.to(device)
 
 
@@ -67,6 +74,56 @@ def scaler_state(scaler: Any) -> dict[str, Any]:
     """The scale, and how many good steps there were since it changed; an empty dict if it is switched off."""
     state = scaler.state_dict()
     return {name: state[name] for name in ("scale", "_growth_tracker") if name in state}
+
+
+# ---------------------------------------------------------------- memory
+
+
+class _Held:
+    """A tensor that a graph keeps for its backward; while it lives, its rows count."""
+
+    def __init__(self, memory: Memory, tensor: Tensor) -> None:
+        self.tensor = tensor
+        self._memory, self._rows = memory, len(tensor)
+        memory.rows += self._rows
+
+    def __del__(self) -> None:
+        self._memory.rows -= self._rows
+
+
+class Memory(nn.Module):
+    """``tanh`` in a memory that holds the graph of a few examples only: more at a time are an error, as on a GPU.
+
+    Args:
+        capacity: how many rows.
+        in_training: what is added in training mode.
+    """
+
+    def __init__(self, capacity: int, in_training: float) -> None:
+        super().__init__()
+        self.capacity = capacity
+        self.in_training = in_training
+        self.rows = 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``tanh`` of each number, with what is to be added.
+
+        Raises:
+            RuntimeError: if the memory is full.
+        """
+        if torch.is_grad_enabled() and self.rows + len(x) > self.capacity:
+            raise RuntimeError(
+                f"out of memory: there is room for the graph of {self.capacity} examples, not of {self.rows + len(x)}"
+            )
+        with torch.autograd.graph.saved_tensors_hooks(lambda tensor: _Held(self, tensor), lambda held: held.tensor):
+            return x.tanh() + self.in_training * self.training
+
+
+def model_in_memory(capacity: int, seed: int = 0) -> nn.Module:
+    """A model of ``(n, FEATURES)`` to logits that can hold the graph of ``capacity`` examples at a time."""
+    memory = Memory(capacity, recipes.normal((), seed).item())
+    with recipes.seeded(seed):
+        return nn.Sequential(nn.Linear(recipes.FEATURES, 5), memory, nn.Linear(5, recipes.CLASSES))
 
 
 # ---------------------------------------------------------------- loaders, flags, optimizers
@@ -116,20 +173,48 @@ def inner_module(model: nn.Module, wrapped: Any) -> str:
     return "the model in a DataParallel" if inside else "something else"
 
 
+def spread_over(wrapped: Any) -> list[int]:
+    """The GPUs that a DataParallel uses."""
+    return list(wrapped.device_ids)
+
+
+def frozen(model: nn.Module) -> nn.Module:
+    """The same model, whose parameters no longer require gradients, and keep those that they have."""
+    return model.requires_grad_(False)
+
+
 # ---------------------------------------------------------------- inference
 
 
-def inferred(call: Callable[..., Any], model: nn.Module, x: Tensor) -> tuple[Any, list[tuple[bool, bool]]]:
-    """What ``call(model, x)`` gives, and for each forward of the model through ``model(...)``: whether any submodule
-    was in training mode, and whether inference mode was on."""
-    seen: list[tuple[bool, bool]] = []
+class Telling(nn.Module):
+    """Adds one amount in training mode, and another one outside of inference mode: its output says how it ran."""
 
-    def look(module: nn.Module, inputs: object) -> None:
-        seen.append((any(part.training for part in module.modules()), torch.is_inference_mode_enabled()))
+    def __init__(self, in_training: float, outside: float) -> None:
+        super().__init__()
+        self.in_training = in_training
+        self.outside = outside
 
-    handle = model.register_forward_pre_hook(look)
-    try:
-        result = call(model, x)
-    finally:
-        handle.remove()
-    return (result.clone() if isinstance(result, Tensor) else result), seen
+    def forward(self, x: Tensor) -> Tensor:
+        """``x``, with what has to be added."""
+        if self.training:
+            x = x + self.in_training
+        return x if torch.is_inference_mode_enabled() else x + self.outside
+
+
+def telling_model(seed: int, flags: Mapping[str, bool] | None = None) -> nn.Module:
+    """A model of ``(n, FEATURES)`` whose layers say how they run, by amounts that follow from the seed.
+
+    Args:
+        flags: training flags by module name, True for all others.
+    """
+    amounts = recipes.normal((6,), seed).abs().add(0.5).tolist()
+    with recipes.seeded(seed):
+        made = nn.Sequential(
+            nn.Linear(recipes.FEATURES, 5),
+            Telling(*amounts[:2]),
+            nn.Sequential(Telling(*amounts[2:4]), nn.Linear(5, recipes.CLASSES)),
+            Telling(*amounts[4:]),
+        )
+    for name, module in made.named_modules():
+        module.training = (flags or {}).get(name, True)
+    return made

@@ -7,7 +7,12 @@ or import anything but torch and the standard library.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+import platform
+import socket
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 import torch
@@ -15,7 +20,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from grader.testkit import probes, ranks, recipes
+from grader.testkit import ranks, recipes
 
 SCALE: Final = 64.0
 """The first feature of row i of `rows` is i / SCALE: exact in float32."""
@@ -30,9 +35,14 @@ def rows(count: int, seed: int = 0, start: int = 0) -> TensorDataset:
     return TensorDataset(features, recipes.labels(count, recipes.CLASSES, seed + 1))
 
 
-def loader(count: int, batch_size: int, seed: int = 0, start: int = 0) -> DataLoader[Any]:
-    """`rows` in batches, in order."""
-    return DataLoader(rows(count, seed, start), batch_size=batch_size)
+def points(count: int, seed: int = 0) -> TensorDataset:
+    """``count`` pairs ``(features (FEATURES,), label)``."""
+    return TensorDataset(*recipes.batches([count], seed=seed)[0])
+
+
+def loader(count: int, batch_size: int, seed: int = 0) -> DataLoader[Any]:
+    """`points` in batches, in order."""
+    return DataLoader(points(count, seed), batch_size=batch_size)
 
 
 def numbers(features: Tensor) -> list[int]:
@@ -40,19 +50,20 @@ def numbers(features: Tensor) -> list[int]:
     return [round(value * SCALE) for value in features[:, 0].tolist()]
 
 
-def dealt(loader: Any, epochs: Sequence[int]) -> list[list[list[int]]]:
-    """For each epoch, after ``loader.sampler.set_epoch``: the row numbers of each batch."""
-    found = []
-    for epoch in epochs:
-        loader.sampler.set_epoch(epoch)
-        found.append([numbers(features) for features, _ in loader])
-    return found
+def read_only(environ: Mapping[str, str]) -> Mapping[str, str]:
+    """The same mapping, which nothing can change."""
+    return MappingProxyType(dict(environ))
+
+
+def as_path(path: str) -> Path:
+    """The path as an object."""
+    return Path(path)
 
 
 # ---------------------------------------------------------------- models
 
 _trained_on: list[list[int]] = []
-"""The rows of each batch that `Watched` models were trained on in this process; every rank is a process of its own."""
+"""The rows of each batch that the latest `Watched` model was trained on in this process; every rank is one."""
 
 
 class Watched(nn.Module):
@@ -61,6 +72,7 @@ class Watched(nn.Module):
     def __init__(self, net: nn.Module) -> None:
         super().__init__()
         self.net = net
+        _trained_on.clear()
 
     def forward(self, features: Tensor) -> Tensor:
         """Logits."""
@@ -69,67 +81,58 @@ class Watched(nn.Module):
         return self.net(features)  # type: ignore[no-any-return]
 
 
+class Nested(nn.Module):
+    """A net that has ``module`` in the middle of its parameters' names."""
+
+    def __init__(self, net: nn.Module) -> None:
+        super().__init__()
+        self.part = nn.ModuleDict({"module": net})
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Logits."""
+        return self.part["module"](features)  # type: ignore[no-any-return]
+
+
+def nested(kind: str, seed: int = 0) -> Nested:
+    """A `Nested` model of that kind of `recipes.model`."""
+    return Nested(recipes.model(kind, seed))
+
+
 def watched(kind: str, seed: int = 0) -> Watched:
     """A `Watched` model of that kind of `recipes.model`."""
     return Watched(recipes.model(kind, seed))
 
 
-class Scorer(nn.Module):
-    """Predicts class 0 for the rows of `rows` whose number is in ``right``, if that is their label, and so on: exactly
-    these rows are predicted right."""
-
-    def __init__(self, labels: Sequence[int], right: Sequence[int]) -> None:
-        super().__init__()
-        self.scale = nn.Parameter(torch.ones(()))
-        self._choice = [
-            label if row in set(right) else (label + 1) % recipes.CLASSES for row, label in enumerate(labels)
-        ]
-
-    def forward(self, features: Tensor) -> Tensor:
-        """Logits."""
-        choice = torch.tensor([self._choice[row] for row in numbers(features.detach())], dtype=torch.int64)
-        return self.scale * nn.functional.one_hot(choice, recipes.CLASSES).to(features.dtype)
+def with_grads(kind: str, seed: int) -> nn.Module:
+    """The same model for every seed, with gradients of this seed; frozen parameters have none."""
+    return recipes.with_stale_grads(recipes.model(kind), seed)
 
 
-def scorer(labels: Sequence[int], right: Sequence[int]) -> Scorer:
-    """A `Scorer`."""
-    return Scorer(labels, right)
+class HeldWhenSaved(Nested):
+    """A net whose ``state_dict()`` takes its time on the rank that is held: until the others have returned or wait.
 
-
-def with_grads(kind: str, rank: int) -> nn.Module:
-    """The same model on all ranks, with gradients that differ from rank to rank; frozen parameters have none."""
-    return recipes.with_stale_grads(recipes.model(kind), 100 * rank + 1)
-
-
-class LateToSave(nn.Module):
-    """A net whose ``state_dict()`` waits on rank 0 until another rank has finished, or for a moment.
-
-    A rank that does not wait for rank 0 is then sure to look before the file is there.
+    Whoever does not wait for that rank has returned by then, however long it slept.
     """
-
-    def __init__(self, net: nn.Module) -> None:
-        super().__init__()
-        self.net = net
-
-    def forward(self, features: Tensor) -> Tensor:
-        """Logits."""
-        return self.net(features)  # type: ignore[no-any-return]
 
     def state_dict(self, *args: Any, **kwargs: Any) -> Any:
         """The model's own, after the wait."""
-        if ranks.here().rank == 0:
-            ranks.wait_for_others(0.15)
+        ranks.hold()
         return super().state_dict(*args, **kwargs)
 
 
-def late_to_save(kind: str, seed: int = 0) -> LateToSave:
-    """A `LateToSave` model of that kind of `recipes.model`."""
-    return LateToSave(recipes.model(kind, seed))
+def held_when_saved(kind: str, seed: int) -> HeldWhenSaved:
+    """A `HeldWhenSaved` model of that kind of `recipes.model`."""
+    return HeldWhenSaved(recipes.model(kind, seed))
 
 
 def in_ddp(model: nn.Module) -> nn.Module:
-    """The model inside DistributedDataParallel; every rank must make it."""
-    return nn.parallel.DistributedDataParallel(model)
+    """The model inside DistributedDataParallel, with the weights that it had; every rank must make it."""
+    own = [param.detach().clone() for param in model.parameters()]
+    net = nn.parallel.DistributedDataParallel(model)
+    with torch.no_grad():
+        for param, value in zip(model.parameters(), own, strict=True):
+            param.copy_(value)
+    return net
 
 
 class Movable(nn.Module):
@@ -185,53 +188,59 @@ def movable(kind: str, seed: int = 0) -> Movable:
 # ---------------------------------------------------------------- looks
 
 
-def group_facts() -> dict[str, Any]:
-    """Whether there is a process group, and of which kind; ``sum`` is what a sum of (rank + 1) over it gives."""
+def group_facts(number: int) -> dict[str, Any]:
+    """Whether there is a process group, and of which kind; ``sum`` adds up what each rank was given."""
     if not dist.is_initialized():
         return {"initialized": False}
-    total = torch.tensor(float(ranks.here().rank + 1))
+    total = torch.tensor(number)
     dist.all_reduce(total)
     return {
         "initialized": True,
         "backend": dist.get_backend(),
         "rank": dist.get_rank(),
         "world_size": dist.get_world_size(),
-        "sum": total.item(),
+        "sum": int(total),
     }
 
 
-_address: dict[str, str | None] = {}
+def set_up(number: int, *names: str) -> tuple[dict[str, Any], list[str | None]]:
+    """`group_facts`, and the values of some environment variables."""
+    return group_facts(number), [os.environ.get(name) for name in names]
 
 
-def note_address() -> None:
-    """Remembers where the ranks are to meet, for `address_kept`."""
-    _address.update({name: os.environ.get(name) for name in ("MASTER_ADDR", "MASTER_PORT")})
+def joins_again(number: int) -> int | str:
+    """Joins a new group, and adds up what each rank was given; in words, why it cannot join."""
+    if dist.is_initialized():
+        return "is still in the process group"
+    here = ranks.here()
+    store = torch._C._distributed_c10d.FileStore(".again", here.size)
+    wait = timedelta(seconds=1)
+    try:
+        dist.init_process_group("gloo", store=store, rank=here.rank, world_size=here.size, timeout=wait)
+    except Exception:
+        return "cannot join a new one"
+    return int(group_facts(number)["sum"])
 
 
-def address_kept() -> tuple[bool, bool]:
-    """Whether MASTER_ADDR and MASTER_PORT are as they were."""
-    return os.environ.get("MASTER_ADDR") == _address["MASTER_ADDR"], (
-        os.environ.get("MASTER_PORT") == _address["MASTER_PORT"]
-    )
-
-
-def address_is_set() -> tuple[bool, bool]:
-    """Whether MASTER_ADDR and MASTER_PORT have a value."""
-    return bool(os.environ.get("MASTER_ADDR")), bool(os.environ.get("MASTER_PORT"))
-
-
-def again(function: Callable[..., Any]) -> bool:
-    """Calls it once more; whether there is a process group afterwards."""
+def again(function: Callable[..., Any], number: int) -> int | str:
+    """Calls it once more, and joins a new group."""
     function()
-    return probes.has_group()
+    return joins_again(number)
 
 
-def trained() -> dict[str, Any]:
-    """After training: whether there is still a ``group``, and the row numbers of the ``batches``.
+def can_connect(port: int) -> bool:
+    """Whether something listens at a port of this machine."""
+    with socket.socket() as way:
+        way.settimeout(2)
+        return way.connect_ex(("127.0.0.1", port)) == 0
+
+
+def trained(number: int) -> dict[str, Any]:
+    """After training: what the ``group`` adds up now, and the row numbers of the ``batches``.
 
     These are the batches that `Watched` models were given on this rank while gradients were recorded.
     """
-    return {"batches": _trained_on, "group": probes.has_group()}
+    return {"batches": list(_trained_on), "group": group_facts(number).get("sum")}
 
 
 def saved(path: str) -> dict[str, Any] | None:
@@ -257,13 +266,13 @@ def wrap_facts(net: Any, model: Movable) -> dict[str, Any]:
 
 
 def step_grads(net: nn.Module, count: int, seed: int) -> dict[str, Tensor | None]:
-    """Gradients by name, ``module.`` included, after cross-entropy of ``count`` `rows` and backward."""
-    features, labels = rows(count, seed).tensors
+    """Gradients by name, ``module.`` included, after cross-entropy of ``count`` `points` and backward."""
+    features, labels = points(count, seed).tensors
     torch.autograd.backward(nn.functional.cross_entropy(net(features), labels))
     return {name: None if p.grad is None else p.grad.clone() for name, p in net.named_parameters()}
 
 
-# ---------------------------------------------------------------- GPUs that are not there
+# ---------------------------------------------------------------- GPUs and systems that are not there
 
 
 class _Pretence:
@@ -309,6 +318,21 @@ def pretend_gpus(count: int) -> None:
     DistributedDataParallel.__init__ = note  # type: ignore[method-assign]
 
 
+def pretend_windows(gpus: int, libuv: str | None) -> None:
+    """From now on this process believes that it runs on Windows, and perhaps has GPUs.
+
+    Args:
+        libuv: what USE_LIBUV is set to; None leaves it out.
+    """
+    real = platform.uname()
+    patched: Any = platform
+    patched.uname = lambda: real._replace(system="Windows")
+    if libuv is not None:
+        os.environ["USE_LIBUV"] = libuv
+    if gpus:
+        pretend_gpus(gpus)
+
+
 def pretended() -> dict[str, Any]:
     """Under `pretend_gpus`: the ``device`` that was chosen, and the ``backend`` that was asked for."""
-    return {"device": _pretence.device, "backend": _pretence.backend}
+    return {"device": _pretence.device, "backend": _pretence.backend, "libuv": os.environ.get("USE_LIBUV")}

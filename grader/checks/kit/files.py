@@ -1,162 +1,224 @@
-"""Files that a submission saves and loads: places for them, what is in them, and a crash while one is written.
+"""Files that a submission saves and loads: places for them, what is in them, and what happened to them meanwhile.
 
-Everything runs in the student process, through ``submission.there``. Must never hold an expected answer, write outside
-a temporary folder of its own, or import anything but torch and the standard library.
+`path` and `crash` run in the student process; everything else runs beside it, through ``submission.outside``, so that
+submitted code has no say in what is found on disk. Must never hold an expected answer, write outside the temporary
+folder, or import anything but torch and the standard library.
 """
 
 from __future__ import annotations
 
+import atexit
+import functools
 import os
 import pickle
 import shutil
 import signal
+import stat
 import tempfile
 import warnings
-import weakref
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import torch
-from torch import Tensor, nn
-from torch.optim import Optimizer
+from torch import Tensor
 
 from grader.testkit import recipes
 
-CAN_CRASH = hasattr(os, "fork") and hasattr(signal, "SIGXFSZ")
+CAN_CRASH: Final = hasattr(os, "fork") and hasattr(signal, "SIGXFSZ")
 """Whether this system can stop a process in the middle of writing a file."""
+MAX_BYTES: Final = 4 << 20
+"""Bytes of a file, or of the tensors in it, that are looked at: no file of a check comes near."""
+_SECOND_NAME: Final = "the first one.second name"
+
+
+# ---------------------------------------------------------------- places
 
 
 class FilePath(str):
-    """A path in a fresh, empty folder that goes when the path goes. It crosses the border as a handle, so that
-    its folder's name, which is another one each time, stays where it was made."""
-
-    second_name: str
-    linked: bytes
+    """A path. It crosses the border as a handle, so that its folder, which is another one in each run, stays there."""
 
 
-def new_path(name: str = "weights.pt") -> FilePath:
-    """A path at which there is no file yet, in a folder of its own."""
-    folder = tempfile.mkdtemp(prefix="saved-")
-    path = FilePath(os.path.join(folder, name))
-    weakref.finalize(path, shutil.rmtree, folder, ignore_errors=True)
-    return path
+def path(place: str, name: str) -> FilePath:
+    """The path of a file at a place that `empty` has made."""
+    return FilePath(_at(place, name))
+
+
+def empty(place: str) -> None:
+    """Makes the folder of a place, with nothing in it."""
+    shutil.rmtree(_folder(place), ignore_errors=True)
+    os.mkdir(_folder(place))
+
+
+def _at(place: str, name: str) -> str:
+    return os.path.join(_folder(place), name)
+
+
+def _folder(place: str) -> str:
+    return os.path.join(_root(os.getpid()), f"saved-{place}")
+
+
+@functools.cache
+def _root(process: int) -> str:
+    """The work folder, which all processes of a sandbox share; where there is none, a folder of this process."""
+    shared = os.path.realpath(tempfile.gettempdir())
+    if os.path.realpath(os.getcwd()) == shared:
+        return shared
+    made = tempfile.mkdtemp(prefix="torchkata-files-")
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return made
 
 
 # ---------------------------------------------------------------- what is there
 
 
-def contents(path: str) -> tuple[str, Any]:
+def contents(place: str, name: str) -> tuple[str, Any]:
     """What is at a path: ``("nothing", None)``; ``("weights", content)`` if torch can load it with
     ``weights_only=True``, dicts of any kind as plain ones; ``("objects", None)`` if it can be loaded in another way
     only; ``("broken", None)`` if it is neither."""
-    if not os.path.lexists(path):
+    file = _at(place, name)
+    if not os.path.lexists(file):
         return "nothing", None
     try:
-        return "weights", plain(torch.load(path, map_location="cpu", weights_only=True))
+        found = os.stat(file)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_BYTES:
+            return "broken", None
+        content = torch.load(file, map_location="cpu", weights_only=True)
+        return ("weights", _plain(content)) if _bytes_in(content) <= MAX_BYTES else ("broken", None)
     except pickle.UnpicklingError:
-        return ("objects" if zipfile.is_zipfile(path) else "broken"), None
+        return ("objects" if zipfile.is_zipfile(file) else "broken"), None
     except Exception:
         return "broken", None
 
 
-def plain(value: Any) -> Any:
+def kind(place: str, name: str) -> str:
+    """What is at a path: "nothing", "broken", or "a file" that can be loaded in one way or another."""
+    found = contents(place, name)[0]
+    return "a file" if found in ("weights", "objects") else found
+
+
+def _bytes_in(value: Any) -> int:
+    """The bytes of the tensors in it if all were written out."""
+    if isinstance(value, Mapping):
+        return sum(map(_bytes_in, value.values()))
+    if isinstance(value, list | tuple):
+        return sum(map(_bytes_in, value))
+    return value.numel() * value.element_size() if isinstance(value, Tensor) else 0
+
+
+def _plain(value: Any) -> Any:
     """The same with plain dicts, and tensors that are not views of larger ones; other objects as they are."""
     if isinstance(value, Mapping):
-        return {key: plain(item) for key, item in value.items()}
+        return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return type(value)(map(plain, value)) if type(value) in (list, tuple) else list(map(plain, value))
+        return type(value)(map(_plain, value)) if type(value) in (list, tuple) else list(map(_plain, value))
     return value.detach().clone() if isinstance(value, Tensor) else value
 
 
-def standing(path: str) -> str:
-    """What is at a path: "nothing", "broken", or "a file" that can be loaded in one way or another."""
-    kind = contents(path)[0]
-    return "a file" if kind in ("weights", "objects") else kind
+def link(place: str, name: str) -> bool:
+    """Gives a file a second name, under which it can be seen when the first one is another file.
+
+    Returns:
+        Whether there is such a file.
+    """
+    if not os.path.isfile(_at(place, name)):
+        return False
+    os.link(_at(place, name), _at(place, _SECOND_NAME))
+    _linked[place] = Path(_at(place, _SECOND_NAME)).read_bytes()
+    return True
 
 
-def link(path: FilePath) -> None:
-    """Gives the file at a path a second name, under which it can be seen when the first one is another file."""
-    path.second_name = path + ".first"
-    os.link(path, path.second_name)
-    path.linked = Path(path.second_name).read_bytes()
-
-
-def link_untouched(path: FilePath) -> bool:
+def link_untouched(place: str) -> bool:
     """Whether the file that `link` gave a second name has the bytes that it had then."""
-    return Path(path.second_name).read_bytes() == path.linked
+    return _linked.pop(place) == Path(_at(place, _SECOND_NAME)).read_bytes()
+
+
+_linked: Final[dict[str, bytes]] = {}
+
+
+def swap(place: str, one: str, other: str) -> bool:
+    """Exchanges two files; whether both are there."""
+    if not (os.path.isfile(_at(place, one)) and os.path.isfile(_at(place, other))):
+        return False
+    os.replace(_at(place, one), _at(place, "between"))
+    os.replace(_at(place, other), _at(place, one))
+    os.replace(_at(place, "between"), _at(place, other))
+    return True
 
 
 # ---------------------------------------------------------------- files to load
 
 
-def weights_file(kind: str, seed: int = 0, location: str = "cpu", leave_out: str = "", extra: str = "") -> FilePath:
-    """The path of a file with the ``state_dict`` of ``recipes.model(kind, seed)``.
+def weights_file(
+    place: str,
+    kind: str,
+    seed: int = 0,
+    *,
+    location: str = "cpu",
+    leave_out: str = "",
+    extra: str = "",
+    shorten: str = "",
+) -> None:
+    """Writes "weights.pt" with the ``state_dict`` of ``recipes.model(kind, seed)`` at a place that it empties.
 
     Args:
         location: the device that its tensors are said to have been on; it need not be here.
         leave_out: the name of an entry that the file lacks.
         extra: the name of an entry, of one number, that the model does not have.
+        shorten: the name of an entry of which only the first row, or number, is there.
     """
+    empty(place)
     state = dict(recipes.model(kind, seed).state_dict())
     if leave_out:
         del state[leave_out]
     if extra:
         state[extra] = torch.zeros(1)
-    path = new_path()
+    if shorten:
+        state[shorten] = state[shorten][:1].clone()
     truthful = torch.serialization.location_tag
     try:
         if location != "cpu":
             torch.serialization.location_tag = lambda storage: location
-        torch.save(state, path)
+        torch.save(state, _at(place, "weights.pt"))
     finally:
         torch.serialization.location_tag = truthful
-    return path
 
 
 class Trap:
-    """Its pickle runs code where it is loaded by a loader that runs code."""
+    """Its pickle makes a folder where it is loaded by a loader that runs code."""
 
-    sprung = 0
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return spring, ()
+        return os.mkdir, (self.folder,)
 
 
-def spring() -> dict[str, Any]:
-    """Notes that code from a file was run."""
-    Trap.sprung += 1
-    return {}
+def trapped_file(place: str, kind: str, seed: int = 0) -> None:
+    """Writes "weights.pt", whose loading runs code (which makes a folder beside it), if the loader lets it."""
+    empty(place)
+    state = {**recipes.model(kind, seed).state_dict(), "0.weight": Trap(_at(place, "sprung"))}
+    torch.save(state, _at(place, "weights.pt"))
 
 
-def sprung() -> int:
-    """How often code from a file was run."""
-    return Trap.sprung
-
-
-def trapped_file(kind: str, seed: int = 0) -> FilePath:
-    """The path of a file whose loading runs code (which does no more than `spring`), if the loader lets it."""
-    path = new_path()
-    Trap.sprung = 0
-    torch.save({**recipes.model(kind, seed).state_dict(), "0.weight": Trap()}, path)
-    return path
+def sprung(place: str) -> bool:
+    """Whether code from a trapped file was run."""
+    return os.path.lexists(_at(place, "sprung"))
 
 
 # ---------------------------------------------------------------- a crash half-way
 
 
-def crash(room: int, path: str, save: Callable[..., Any], *args: Any) -> str | None:
+def crash(room: int, path: str, save: Callable[..., Any], *args: Any) -> str:
     """Calls ``save(*args, path)`` in a process that dies as soon as a file grows beyond a size.
 
     Args:
         room: how many bytes a file may have (bytes).
 
     Returns:
-        "killed", "finished" or "raised"; None where the system has no such limit.
+        "killed", "finished" or "raised".
     """
-    if not CAN_CRASH:
-        return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of threads, which this process has when it is not a student process
         process = os.fork()
@@ -181,79 +243,3 @@ def _save_in_little_room(room: int, save: Callable[[], Any]) -> None:
         status = 0
     finally:
         os._exit(status)
-
-
-# ---------------------------------------------------------------- training that goes on
-
-
-def optimizer(model: nn.Module, kind: str = "sgd", lr: float = 0.1) -> Optimizer:
-    """An optimizer with a memory: "sgd" (momentum), "adam", or "groups" (AdamW; biases have a group of their own)."""
-    params = list(model.parameters())
-    if kind == "sgd":
-        return torch.optim.SGD(params, lr=lr, momentum=0.9)
-    if kind == "adam":
-        return torch.optim.Adam(params, lr=lr)
-    biases = [param for param in params if param.dim() == 1]
-    others = [param for param in params if param.dim() != 1]
-    groups: list[dict[str, Any]] = [{"params": others}, {"params": biases, "lr": lr / 2, "weight_decay": 0.0}]
-    return torch.optim.AdamW(groups, lr=lr)
-
-
-def placed(kind: str, seed: int, device: str) -> nn.Module:
-    """``recipes.model(kind, seed)``, on a device."""
-    return recipes.model(kind, seed).to(device)
-
-
-def set_lr(optimizer: Optimizer, lr: float) -> None:
-    """Changes the learning rate, as a schedule does."""
-    for group in optimizer.param_groups:
-        group["lr"] = lr
-
-
-def train(model: nn.Module, optimizer: Optimizer, steps: int) -> None:
-    """Steps of cross-entropy whose batches, like the dropout, come from torch's global generator."""
-    model.train()
-    where = next(model.parameters()).device
-    for _ in range(steps):
-        x = torch.randn(6, recipes.FEATURES).to(where)
-        y = torch.randint(0, recipes.CLASSES, (6,)).to(where)
-        optimizer.zero_grad()
-        torch.nn.functional.cross_entropy(model(x), y).backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
-
-
-def optimizer_numbers(optimizer: Optimizer) -> Any:
-    """The optimizer's ``state_dict``, as plain data."""
-    return plain(optimizer.state_dict())
-
-
-# ---------------------------------------------------------------- state dicts
-
-
-class Kept:
-    """What a function returned, kept where it is."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-
-def keep(function: Callable[..., Any], *args: Any) -> Kept:
-    """Calls a function, and keeps what it returns over there."""
-    return Kept(function(*args))
-
-
-def load_kept(model: nn.Module, kept: Kept) -> None:
-    """Loads a kept ``state_dict`` into a model."""
-    model.load_state_dict(kept.value)
-
-
-def as_dict(function: Callable[..., Any], *args: Any) -> Any:
-    """What a function returns; a dict of any kind as a plain one."""
-    found = function(*args)
-    return dict(found) if isinstance(found, dict) else found
-
-
-def dict_afterwards(function: Callable[..., Any], state: dict[str, Any], *args: Any) -> tuple[dict[str, Any], bool]:
-    """Calls ``function(state, *args)``: the dict afterwards, and whether it is what was returned."""
-    found = function(state, *args)
-    return state, found is state

@@ -1,20 +1,18 @@
-"""What the checks of devices need over there: nested batches, trainers with a part replaced, and a clock of our own.
+"""What the checks of devices need over there: nested batches, masks, optimizers, trainers with a part replaced.
 
 Recipes are also called locally by a check; the same arguments give the same bits. Must never hold an expected answer,
-wait for real time to pass, or import anything but torch, the standard library and the testkit.
+or import anything but torch, the standard library and the testkit.
 """
 
 from __future__ import annotations
 
-import time
-import timeit
+import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any, Final, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
 from grader.testkit import devices, recipes
 
@@ -37,13 +35,15 @@ _NESTS: Final[dict[str, Callable[[Tensor, Tensor], Any]]] = {
     "deep": lambda x, y: {"a": [x, {"b": (y, Pair([x], None))}], "c": Pair(y, {"d": x})},
     "others": lambda x, y: {"x": x, "ids": ["one", 2, 3.5, None], "flag": True, "none": [], "empty": ({}, ())},
     "nothing": lambda x, y: ["text", 7, None],
+    "ordered": lambda x, y: OrderedDict(y=[y], x=OrderedDict(x=x)),
+    "odd shapes": lambda x, y: [x[0, 0].clone(), x[:0], {"none": y[:0], "flags": y > 0}],
 }
 NESTS: Final = tuple(_NESTS)
 
 
-def nest(kind: str, device: str = "cpu") -> Any:
+def nest(kind: str, device: str = "cpu", seed: int = 1) -> Any:
     """A batch of that kind (one of `NESTS`) whose tensors are on a device."""
-    return _NESTS[kind](recipes.normal((3, 2), 1).to(device), recipes.labels(3, seed=2).to(device))
+    return _NESTS[kind](recipes.normal((3, 2), seed).to(device), recipes.labels(3, seed=seed + 1).to(device))
 
 
 class Held:
@@ -53,14 +53,19 @@ class Held:
         self.value = value
 
 
-def held_nest(kind: str, device: str = "cpu") -> Held:
+def held_nest(kind: str, device: str = "cpu", seed: int = 1) -> Held:
     """The batch of `nest`, over there."""
-    return Held(nest(kind, device))
+    return Held(nest(kind, device, seed))
 
 
-def moved(to_device: Callable[..., Any], batch: Held, device: torch.device, **kwargs: Any) -> Any:
+def held(batch: Held) -> Any:
+    """The batch of `held_nest` as it is now, by `unfolded`."""
+    return unfolded(batch.value)
+
+
+def moved(to_device: Callable[..., Any], batch: Held, device: torch.device, *args: Any, **kwargs: Any) -> Any:
     """What ``to_device(batch, device)`` gives, by `unfolded`."""
-    return unfolded(to_device(batch.value, device, **kwargs))
+    return unfolded(to_device(batch.value, device, *args, **kwargs))
 
 
 def unfolded(value: Any) -> Any:
@@ -105,6 +110,23 @@ def kept_tensors(module: nn.Module) -> dict[str, Any]:
     }
 
 
+def turn_kept(module: nn.Module) -> int:
+    """Transposes every square matrix in a module's ``state_dict``, and loads it again; how many there are."""
+    state = module.state_dict()
+    squares = {name: value for name, value in state.items() if value.dim() > 1 and value.shape[-1] == value.shape[-2]}
+    module.load_state_dict({**state, **{name: value.mT.clone() for name, value in squares.items()}})
+    return len(squares)
+
+
+def score_gradients(module: Any, scores: Tensor, weights: Tensor) -> Tensor | None:
+    """The gradient, with respect to scores, of a weighted sum of the attention that a module makes of them."""
+    scores = scores.clone().requires_grad_()
+    result = (module(scores).softmax(-1) * weights).sum()
+    if not result.requires_grad:
+        return None
+    return torch.autograd.grad(result, scores, allow_unused=True)[0]
+
+
 def covers(optimizer: Any, model: nn.Module) -> bool:
     """Whether an optimizer has the very parameters of a model, each once, and no others."""
     held = [id(param) for group in optimizer.param_groups for param in group["params"]]
@@ -119,9 +141,96 @@ def with_grads(model: nn.Module, seed: int = 0) -> nn.Module:
     return model
 
 
+def two_steps(model: nn.Module, optimizer: Any, seed: int = 0) -> None:
+    """Two steps of the optimizer, each with other gradients."""
+    for step in range(2):
+        with_grads(model, seed + 100 * step)
+        optimizer.step()
+
+
 def learning_rates(optimizer: Any) -> list[float]:
     """The learning rates of its groups, each once."""
     return sorted({group["lr"] for group in optimizer.param_groups})
+
+
+# ---------------------------------------------------------------- training
+
+
+class _Token:
+    """Lives as long as the graph that holds it."""
+
+
+class _Held(torch.autograd.Function):
+    """The same numbers; the graph holds a token."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, token: _Token) -> Tensor:
+        ctx.token = token
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
+        return grads[0], None
+
+
+class GraphCounting(nn.Module):
+    """A model whose logits grow when graphs of earlier batches, but for the last one, are still in memory."""
+
+    def __init__(self, model: nn.Module, amount: float) -> None:
+        super().__init__()
+        self.model = model
+        self.amount = amount
+        self._alive: weakref.WeakSet[_Token] = weakref.WeakSet()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The model's logits, times ``1 + amount`` for each graph too many."""
+        too_many = max(0, len(self._alive) - 1)
+        token = _Token()
+        self._alive.add(token)
+        logits: Tensor = _Held.apply(self.model(x), token)  # type: ignore[no-untyped-call]
+        return logits * (1 + self.amount * too_many)
+
+
+def graph_counting(kind: str, seed: int, amount: float) -> nn.Module:
+    """``recipes.model(kind, seed)`` as a `GraphCounting` model."""
+    return GraphCounting(recipes.model(kind, seed), amount)
+
+
+class Passes:
+    """A loader whose batches are others in each pass."""
+
+    def __init__(self, sizes: list[int], seed: int) -> None:
+        self.sizes = sizes
+        self.seed = seed
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def __iter__(self) -> Iterator[Any]:
+        self.seed += 1
+        return iter(recipes.batches(self.sizes, seed=self.seed))
+
+
+def passes(sizes: list[int], seed: int) -> Passes:
+    """A loader with batches of these sizes, of other rows in each pass."""
+    return Passes(sizes, seed)
+
+
+def defaults() -> dict[str, Any]:
+    """What a program finds that goes on after a call: where new tensors are, and whether gradients are recorded."""
+    number = torch.ones(1, requires_grad=True)
+    return {
+        "device of a new tensor": devices.device_of(number),
+        "dtype of a new tensor": number.dtype,
+        "gradients are recorded": (2 * number).requires_grad,
+    }
+
+
+def read_back(times: int) -> None:
+    """Reads a number from the GPU so many times."""
+    number = torch.ones((), device="cuda")
+    for _ in range(times):
+        number.item()
 
 
 # ---------------------------------------------------------------- trainers
@@ -158,106 +267,3 @@ class Rescaled(nn.Module):
     def forward(self, x: Tensor) -> Any:
         """Three times the model's logits."""
         return 3 * self.model(x)
-
-
-# ---------------------------------------------------------------- a clock of our own
-
-_CLOCKS: Final = ("perf_counter", "monotonic", "time", "perf_counter_ns", "monotonic_ns", "time_ns")
-_PRODUCTS: Final = frozenset({"matmul", "mm", "__matmul__", "__rmatmul__", "einsum", "linear", "addmm", "bmm"})
-_COSTS: Final = (90.0, 5.0, 3.0, 4.0, 2.0, 6.0, 1.0, 7.0, 8.0)
-_MAKING: Final = 40.0
-_LAUNCH: Final = 0.001
-
-
-class _Work(TorchFunctionMode):
-    """Says how long each torch function takes: the first product is slow, the next ones differ, making a matrix is
-    slow too. On a GPU Python waits for none of that before it synchronises."""
-
-    def __init__(self, n: int) -> None:
-        super().__init__()
-        self.n = n
-        self.now = 1000.0
-        self.reads = 0
-        self.costs: list[float] = []
-        self.places: set[str] = set()
-        self._pending = 0.0
-        self.syncs_before = self._syncs = len(devices.syncs())
-
-    def read(self) -> float:
-        self.reads += 1
-        self._settle()
-        self.now += 1e-6
-        return self.now
-
-    def _settle(self) -> None:
-        syncs = len(devices.syncs())
-        if syncs > self._syncs:
-            self.now += self._pending
-            self._syncs, self._pending = syncs, 0.0
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = func(*args, **(kwargs or {}))
-        name = getattr(func, "__name__", "")
-        if isinstance(result, Tensor) and result.shape == (self.n, self.n) and name not in ("__get__", "__set__"):
-            cost = _MAKING
-            if name in _PRODUCTS:
-                cost = _COSTS[min(len(self.costs), len(_COSTS) - 1)]
-                self.costs.append(cost)
-                self.places.add(devices.device_of(result))
-            self._settle()
-            if devices.device_of(result) == "cpu":
-                self.now += cost
-            else:
-                self.now += _LAUNCH
-                self._pending += cost
-        return result
-
-
-def timed(time_matmul: Callable[..., Any], n: int, device: torch.device, *args: int) -> dict[str, Any]:
-    """Calls ``time_matmul(n, device, *args)`` while a clock of our own runs.
-
-    Returns:
-        Its result as ``seconds``; ``products``, how long each product of n x n matrices took by that clock (s), in
-        order; ``places``, the devices of these products; and how many ``reads`` of the clock and ``syncs`` there were.
-    """
-    work = _Work(n)
-    with _clocks(work.read, getattr(time_matmul, "__globals__", {})), work:
-        result = time_matmul(n, device, *args)
-    return {
-        "seconds": result,
-        "products": work.costs,
-        "places": sorted(work.places),
-        "reads": work.reads,
-        "syncs": len(devices.syncs()) - work.syncs_before,
-    }
-
-
-@contextmanager
-def _clocks(read: Callable[[], float], names: dict[str, Any]) -> Iterator[None]:
-    """Puts a clock in the place of those of `time`, also where a module has taken them by name."""
-
-    def nanoseconds() -> int:
-        return round(read() * 1e9)
-
-    real = {name: getattr(time, name) for name in _CLOCKS}
-    mine: dict[str, Any] = {name: nanoseconds if name.endswith("_ns") else read for name in _CLOCKS}
-    taken = {own: name for own, value in names.items() for name in _CLOCKS if value is real[name]}
-    timers: list[Any] = [timeit.Timer.__init__, timeit.timeit, timeit.repeat]
-    defaults, default = [timer.__defaults__ for timer in timers], timeit.default_timer
-    try:
-        for name in _CLOCKS:
-            setattr(time, name, mine[name])
-        for own, name in taken.items():
-            names[own] = mine[name]
-        for timer in timers:
-            timer.__defaults__ = tuple(read if value is default else value for value in timer.__defaults__)
-        timeit.default_timer = read
-        yield
-    finally:
-        for name in _CLOCKS:
-            setattr(time, name, real[name])
-        for own, name in taken.items():
-            names[own] = real[name]
-        for timer, before in zip(timers, defaults, strict=True):
-            timer.__defaults__ = before
-        timeit.default_timer = default

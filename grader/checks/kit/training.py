@@ -1,11 +1,12 @@
-"""What the checks of training need: a published training run, a model without biases, steps with clipping.
+"""What the checks of training need: a published training run, shuffled data, models that show how they run.
 
 Runs in the student process, and locally where a check works out what to expect. Must never hold an expected answer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -44,6 +45,125 @@ def appendix_a() -> tuple[nn.Module, DataLoader[Any]]:
     return net, DataLoader(rows, batch_size=2, sampler=_Orders(orders), drop_last=True, generator=generator)
 
 
+class _Reshuffled(Sampler[int]):
+    """A new random order in each epoch, whatever other code draws; the same orders for the same seed."""
+
+    def __init__(self, count: int, seed: int) -> None:
+        self._count = count
+        self._generator = torch.Generator().manual_seed(seed)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(torch.randperm(self._count, generator=self._generator).tolist())
+
+    def __len__(self) -> int:
+        return self._count
+
+
+def shuffled(
+    count: int, batch_size: int, seed: int = 0, *, drop_last: bool = False, scale: float = 1.0
+) -> DataLoader[Any]:
+    """A loader of ``[features (b, FEATURES), labels (b,)]`` whose rows come in another order in each epoch.
+
+    Args:
+        drop_last: whether it leaves out a last batch that is short.
+        scale: what the features are multiplied by, to make gradients large.
+    """
+    x = scale * recipes.normal((count, recipes.FEATURES), seed)
+    rows = recipes.Rows(list(zip(x, recipes.labels(count, recipes.CLASSES, seed + 1), strict=True)))
+    order = _Reshuffled(count, seed)
+    return DataLoader(rows, batch_size, sampler=order, drop_last=drop_last, generator=torch.Generator())
+
+
+class _Telling(nn.Module):
+    """Adds one vector in training mode, and another one while gradients are recorded: its output says how it ran."""
+
+    def __init__(self, width: int, seed: int) -> None:
+        super().__init__()
+        self.in_training, self.recording = 5 * recipes.normal((2, width), seed)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``x``, with what is to be added."""
+        if self.training:
+            x = x + self.in_training
+        return x + self.recording if x.requires_grad else x
+
+
+class _TellingNet(_Telling):
+    """A net that shows how it ran, with a submodule that does as well."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(recipes.CLASSES, seed)
+        self.first = nn.Linear(recipes.FEATURES, 5)
+        self.inner = _Telling(5, seed + 1)
+        self.last = nn.Linear(5, recipes.CLASSES)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Logits."""
+        return super().forward(self.last(self.inner(self.first(x))))
+
+
+def _reverse(module: nn.Module, inputs: Any, output: Tensor) -> Tensor:
+    return output.flip(1)
+
+
+def telling(seed: int, flags: Mapping[str, bool] | None = None) -> nn.Module:
+    """A model of ``(n, FEATURES)`` whose logits say in which mode it ran, whether gradients were recorded, and whether
+    its hook ran.
+
+    Args:
+        flags: training flags by module name (``""``, ``first``, ``inner``, ``last``), True for all others.
+    """
+    with recipes.seeded(seed):
+        made = _TellingNet(seed)
+    made.register_forward_hook(_reverse)
+    for name, module in made.named_modules():
+        module.training = (flags or {}).get(name, True)
+    return made
+
+
+class _IdleNet(nn.Module):
+    """A net with parameters that the loss does not depend on: one has gradients of zero, the other has none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.head = nn.Linear(recipes.FEATURES, recipes.CLASSES)
+        self.idle = nn.Parameter(1000 * torch.randn(3))
+        self.unused = nn.Parameter(1000 * torch.randn(2))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Logits."""
+        return self.head(x) + 0 * self.idle  # type: ignore[no-any-return]
+
+
+def with_idle_parameters(seed: int = 0) -> nn.Module:
+    """A linear model, and parameters that gradient descent leaves as they are, however large they are."""
+    with recipes.seeded(seed):
+        return _IdleNet()
+
+
+class _SequenceNet(nn.Module):
+    """Logits of ``(n, steps, FEATURES)``: of each step, and their mean."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self.step = recipes.mlp((recipes.FEATURES, 5, recipes.CLASSES), seed)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Logits ``(n, CLASSES)``."""
+        return self.step(x).mean(dim=1)  # type: ignore[no-any-return]
+
+
+def of_sequences(seed: int = 0) -> nn.Module:
+    """A model whose input has three dimensions."""
+    return _SequenceNet(seed)
+
+
+def grouped_sgd(model: nn.Module) -> Optimizer:
+    """SGD with momentum, and for each parameter a group with a rate of its own."""
+    groups = [{"params": [param], "lr": 0.3 / (1 + i)} for i, param in enumerate(model.parameters())]
+    return torch.optim.SGD(groups, lr=0.1, momentum=0.5)
+
+
 def unbiased(seed: int = 0) -> nn.Module:
     """Linear layers without biases: zeros give logits of 0, whatever the weights are."""
     return recipes.mlp((recipes.FEATURES, 5, recipes.CLASSES), seed, bias=False)
@@ -72,3 +192,14 @@ def clipped_steps(
 def grad_enabled() -> bool:
     """Whether gradients are being recorded at this moment."""
     return torch.is_grad_enabled()
+
+
+def with_data(experiment: Callable[..., Any], data: Mapping[str, Any], *args: Any) -> Any:
+    """What ``experiment(*args)`` gives while the lists of the student's module hold these data."""
+    module = vars(sys.modules["training"])
+    at_first = {name: module.get(name) for name in data}
+    module.update(data)
+    try:
+        return experiment(*args)
+    finally:
+        module.update(at_first)

@@ -29,15 +29,17 @@ def replacements(machine: Machine) -> list[Replacement]:
     return [
         *((core, name, value) for name, value in _core(machine).items()),
         *((cuda, name, value) for name, value in _cuda(machine).items()),
+        (cuda.Event, "__new__", _event(machine)),
         *((torch, name, value) for name, value in _top(machine).items()),
         *((torch.mps, name, value) for name, value in _mps(machine).items()),
         *((torch.accelerator, name, value) for name, value in _accelerator(machine).items()),
         (Tensor, "record_stream", lambda tensor, stream: None),
         (core._nn, "_parse_to", _parse_to(machine, core._nn._parse_to)),
         (torch.backends.mps, "is_available", lambda: machine.mps),
-        (torch.backends.mps, "is_built", lambda: machine.mps),
+        (torch.backends.mps, "is_built", lambda: True),
         (torch.backends.cudnn, "is_acceptable", lambda tensor: False),
         (torch.backends.cuda, "is_built", lambda: True),
+        (torch.version, "cuda", torch.version.cuda or "12.8"),
     ]
 
 
@@ -139,6 +141,15 @@ def _cuda(machine: Machine) -> dict[str, Any]:
     for name in ("CUDAGraph", "graph", "make_graphed_callables", "caching_allocator_alloc", "utilization"):
         names[name] = _refusing(f"torch.cuda.{name}")
     return names
+
+
+def _event(machine: Machine) -> Callable[..., Event]:
+    """Where the class was imported by name before, an object of it is one of a simulated device."""
+
+    def new(cls: type, enable_timing: bool = False, *args: Any, **kwargs: Any) -> Event:
+        return Event(machine, enable_timing)
+
+    return new
 
 
 def _random(ready: Callable[[], None]) -> dict[str, Any]:

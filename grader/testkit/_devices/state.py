@@ -5,6 +5,9 @@ Must never call a torch function that takes tensors other than on the plain CPU 
 
 from __future__ import annotations
 
+import time
+from collections import Counter
+from collections.abc import Callable
 from typing import Any, Final
 
 import torch
@@ -30,7 +33,7 @@ _DeviceError: type[Exception] = getattr(torch, "AcceleratorError", RuntimeError)
 
 
 class NotSimulated(Exception):
-    """Code used something of a GPU that simulated devices do not have; its check becomes *skipped*.
+    """Code used something of a GPU that simulated devices do not have; its check fails, and says why.
 
     Remedy: write the exercise without it, or run the check on a real device.
     """
@@ -47,6 +50,8 @@ class Machine:
         mps: whether it has an Apple GPU.
         current: index of the current CUDA device.
         events: transfers and synchronisations as plain data, in order.
+        waits: how often the CPU has waited for each device, by name.
+        clock: gives the time at which a device, by name, has done all that it was asked to (s).
         computing: the device of the torch call that is running; None for the CPU.
         assumed: where a tensor without a label is taken to be while autograd's engine runs; None means on the CPU.
     """
@@ -56,6 +61,8 @@ class Machine:
         self.mps = mps
         self.current = 0
         self.events: list[dict[str, Any]] = []
+        self.waits: Counter[str] = Counter()
+        self.clock: Callable[[str], float] = lambda device: time.perf_counter()
         self.computing: torch.device | None = None
         self.assumed: torch.device | None = None
         self._cuda = [torch.device("cuda", index) for index in range(gpus)]
@@ -158,7 +165,10 @@ class Machine:
 
     def record_sync(self, what: str, device: torch.device | None) -> None:
         """Records that the CPU waited for a device."""
-        if device is not None and len(self.events) < MAX_EVENTS:
+        if device is None:
+            return
+        self.waits[str(device)] += 1
+        if len(self.events) < MAX_EVENTS:
             self.events.append({"kind": "sync", "what": what, "device": str(device)})
 
 

@@ -1,10 +1,11 @@
-"""Streams and events of simulated devices: nothing is ever pending, and time is the wall clock's."""
+"""Streams and events of simulated devices: all is done at once, but an event must be waited for before it is read."""
 
 from __future__ import annotations
 
-import time
 from types import TracebackType
 from typing import Any
+
+import torch
 
 from grader.testkit._devices.state import Machine
 
@@ -58,26 +59,33 @@ class Stream:
 
 
 class Event:
-    """A moment on the wall clock."""
+    """A moment by the machine's clock, on the device of the stream that it is recorded on."""
 
     def __init__(self, machine: Machine, enable_timing: bool = False, **_: Any) -> None:
         self._machine = machine
         self._timing = enable_timing
         self._at: float | None = None
+        self._device: torch.device | None = None
+        self._waits = 0
 
     def record(self, stream: Any = None) -> None:
-        """Now."""
-        self._at = time.perf_counter()
+        """Now, on the current device if no stream is given."""
+        machine = self._machine
+        self._device = machine.device(machine.accelerator if stream is None else stream.device)
+        self._waits = machine.waits.get(str(self._device), 0)
+        self._at = machine.clock(str(self._device))
 
     def synchronize(self) -> None:
         """Waits, for the record."""
-        self._machine.record_sync("Event.synchronize", self._machine.accelerator)
+        if self._at is not None:
+            self._machine.record_sync("Event.synchronize", self._device)
 
     def wait(self, stream: Any = None) -> None:
         """Nothing to wait for."""
 
     def query(self) -> bool:
-        """Always done."""
+        """Always done; who asks until it is done has waited."""
+        self.synchronize()
         return True
 
     def elapsed_time(self, end: Event) -> float:
@@ -86,4 +94,9 @@ class Event:
             raise ValueError("Both events must be created with argument 'enable_timing=True'.")
         if self._at is None or end._at is None:
             raise ValueError("Both events must be recorded before calculating elapsed time.")
+        if not (self._is_over() and end._is_over()):
+            raise RuntimeError("CUDA error: device not ready")
         return (end._at - self._at) * 1e3
+
+    def _is_over(self) -> bool:
+        return self._machine.waits.get(str(self._device), 0) > self._waits

@@ -1,31 +1,33 @@
-"""The judge's side of ranks: one request to the student process, and what its answer means for the verdict.
-
-Must never believe more of an answer than its plain data.
-"""
+"""What a run of ranks is for the check that asked for it: an exchange of its record, and a value or an exception."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from grader.border import wire
+from grader.border.failures import SubmissionCrashed, SubmissionTimeout, exception_of
+from grader.border.messages import Exchange, Reported, Returned
 from grader.testkit._ranks import states
 
 if TYPE_CHECKING:
     from grader.border.proxies import Channel
 
 
-def request(channel: Channel, shown: Any, *args: object) -> Any:
-    """One request; a `Trouble` that comes back becomes the exception that says the same to the judge."""
-    result = channel.request("call", args, {}, shown, report=states.Trouble)
-    if isinstance(result, states.Trouble):
-        raise _exception_of(result, channel)
-    return result
+def note_values(channel: Channel, request: bytes, values: object) -> None:
+    """Adds a run that has come to its end to the channel's record: plain values, of which misconceptions are known."""
+    channel.record.append(Exchange(request, wire.pack(Returned(wire.encode(values, lambda value: None)))))
+
+
+def note_trouble(channel: Channel, request: bytes, trouble: states.Trouble) -> BaseException:
+    """Adds a run that has not come to its end to the channel's record; the exception that says so."""
+    reply = wire.pack(Reported(trouble.summary(), msgspec.to_builtins(trouble)))
+    channel.record.append(Exchange(request, reply))
+    return _exception_of(trouble, channel)
 
 
 def _exception_of(trouble: states.Trouble, channel: Channel) -> BaseException:
-    from grader.border.failures import SubmissionTimeout, exception_of
-
     if trouble.first is not None:
         rank, raised = trouble.first.rank, trouble.first.raised
         if trouble.first.stage == "look":
@@ -35,18 +37,21 @@ def _exception_of(trouble: states.Trouble, channel: Channel) -> BaseException:
         return exception_of(msgspec.structs.replace(raised, message=raised.message + where))
     if any(state.what == "ended" for state in trouble.states):
         return crash(channel, states.died(trouble))
-    hung = SubmissionTimeout(states.stuck(trouble))
-    hung.examples = (tuple(channel.record),)
-    return hung
+    return hang(channel, states.stuck(trouble))
 
 
-def crash(channel: Channel, reason: str) -> BaseException:
+def crash(channel: Channel, reason: str) -> SubmissionCrashed:
     """The crash to raise, with what crossed the border up to there; ``reason`` completes "your code …"."""
-    from grader.border.failures import SubmissionCrashed
-
     crashed = SubmissionCrashed(reason)
     crashed.examples = (tuple(channel.record),)
     return crashed
+
+
+def hang(channel: Channel, reason: str) -> SubmissionTimeout:
+    """The timeout to raise, with what crossed the border up to there; ``reason`` is a sentence."""
+    hung = SubmissionTimeout(reason)
+    hung.examples = (tuple(channel.record),)
+    return hung
 
 
 def give_time(channel: Channel, seconds: float) -> None:
@@ -54,6 +59,13 @@ def give_time(channel: Channel, seconds: float) -> None:
     allow = getattr(channel.transport, "allow", None)
     if allow is not None:
         allow(seconds)
+
+
+def show_prints(channel: Channel, text: str) -> None:
+    """Adds what ranks have printed to what the student is shown."""
+    add_prints = getattr(channel.transport, "add_prints", None)
+    if add_prints is not None and text:
+        add_prints(text)
 
 
 def require_network(channel: Channel) -> None:

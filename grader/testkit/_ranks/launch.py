@@ -1,8 +1,8 @@
 """Runs a script under torch's own launcher, ``torchrun --standalone``, and reports how that ended.
 
-It runs in the student process. The launcher is forked, as torch is loaded here already, and so are its workers
-(``--start-method=fork --run-path``): two new Pythons would import torch for seconds on end. Must never wait without a
-limit, and never leave a process behind.
+The launcher runs in a process of the submission's sandbox that never imports the submission: only its workers run the
+script. It is forked, as torch is loaded already, and so are its workers (``--start-method=fork --run-path``): two new
+Pythons would import torch for seconds on end. Must never wait without a limit, and never leave a process behind.
 """
 
 from __future__ import annotations
@@ -15,35 +15,113 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
+import msgspec
+
+from grader.border import wire
+from grader.border.failures import SubmissionCrashed
+from grader.border.messages import Reply, Returned
 from grader.border.output import use_output
 from grader.border.service import WRONG_ANSWERS
+from grader.border.transport import Starter
 from grader.sandbox import kernel, process_tree
 from grader.testkit._ranks import script as _script  # noqa: F401 - before the fork, for `_RUNNER`
-from grader.testkit._ranks.handle import own_lines
+from grader.testkit._ranks.members import own_lines
+from grader.testkit._ranks.world import request_of
 
-SHOWN_BYTES: Final = 4_000
-"""How much of what each worker printed is passed on."""
-MAX_COUNTED_LINES: Final = 1_000
+if TYPE_CHECKING:
+    from grader.border.proxies import Channel
+
+SHOWN_CHARACTERS: Final = 4_000
+"""How much of what each worker printed is kept."""
+PATIENCE_SECONDS: Final = 3.0
+"""How long the launcher may take beyond the time that the script has (s)."""
 _RUNNER: Final = "from grader.testkit._ranks.script import run_script\n\nrun_script()\n"
 """What torchrun's workers run: the module is loaded already where they are forked."""
 
 
-def launch(function: Callable[..., Any], folder: str, script: str, workers: int, seconds: float) -> dict[str, Any]:
-    """``torchrun --standalone --nproc-per-node=WORKERS SCRIPT``.
+class Order(msgspec.Struct, frozen=True):
+    """What is to be run.
 
-    Returns:
-        ``exit``: the exit code, None when it did not end within ``seconds``; ``lines``: for each worker how many
-        lines that are not blank it wrote to its standard output. The text itself is printed.
+    Attributes:
+        in_place_of: a wrong answer of the course that is run in place of the script: its function's name, or empty.
     """
-    with tempfile.TemporaryDirectory(prefix="torchrun-") as scratch:
+
+    script: str
+    workers: int
+    seconds: float
+    env: Mapping[str, str]
+    in_place_of: str
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """How a script ended.
+
+    Attributes:
+        exit_code: None when it did not end in time.
+        prints: for each worker, what it wrote to its standard output.
+        errors: the same for its standard error.
+    """
+
+    exit_code: int | None
+    prints: list[str]
+    errors: list[str]
+
+    def shown(self) -> str:
+        """What the student is shown of it."""
+        return "".join(
+            f"rank {worker}: {line}\n"
+            for worker, texts in enumerate(zip(self.prints, self.errors, strict=True))
+            for text in texts
+            for line in text.splitlines()
+        )
+
+
+def launch(channel: Channel, order: Order) -> Outcome:
+    """Has the launcher run the script; the judge's side.
+
+    Raises:
+        SubmissionCrashed: the launcher's process was ended.
+    """
+    (agent,) = cast("Starter", channel.transport).processes(1, imports=False)
+    try:
+        agent.post(wire.pack(request_of(channel, run_launcher, *msgspec.structs.astuple(order))))
+        until = time.monotonic() + order.seconds + PATIENCE_SECONDS
+        while (reply := agent.poll()) is None:
+            if time.monotonic() >= until:
+                return Outcome(None, [""] * order.workers, [""] * order.workers)
+            select.select([agent], [], [], max(0.0, until - time.monotonic()))
+        match wire.unpack(reply, Reply):
+            case Returned(tree):
+                return msgspec.convert(wire.decode(tree, lambda _: None), Outcome)
+            case other:
+                raise SubmissionCrashed(f"broke the launcher ({other})")
+    finally:
+        agent.end()
+
+
+# ---------------------------------------------------------------- in the student process
+
+
+def in_place_of_script(function: Callable[..., Any]) -> str:
+    """The name of a wrong answer of the course, which is no part of the script; empty for the script's own function."""
+    return str(function.__qualname__) if function.__module__ == WRONG_ANSWERS else ""
+
+
+# ---------------------------------------------------------------- in the process beside the submission
+
+
+def run_launcher(script: str, workers: int, seconds: float, env: Mapping[str, str], in_place_of: str) -> dict[str, Any]:
+    """``torchrun --standalone --nproc-per-node=WORKERS SCRIPT``: the fields of an `Outcome`."""
+    folder = os.getcwd()
+    with tempfile.TemporaryDirectory(prefix="torchrun-", ignore_cleanup_errors=True) as scratch:
         path = Path(folder) / script
-        if function.__module__ == WRONG_ANSWERS:
+        if in_place_of:
             path = Path(scratch) / script
-            path.write_text(_call_of(function, folder), encoding="utf-8")
+            path.write_text(_call_of(in_place_of, folder), encoding="utf-8")
         runner = Path(scratch) / "runner.py"
         runner.write_text(_RUNNER, encoding="utf-8")
         logs = Path(scratch) / "logs"
@@ -57,52 +135,51 @@ def launch(function: Callable[..., Any], folder: str, script: str, workers: int,
             str(runner),
             str(path),
         ]
-        code = _run(arguments, scratch, seconds)
-        lines = []
+        code = _run(arguments, scratch, seconds, env)
+        prints, errors = [], []
         for worker in range(workers):
-            out, err = (_read(logs, worker, f"{name}.log") for name in ("stdout", "stderr"))
-            own = [line for line in own_lines(out).splitlines() if line.strip()]
-            lines.append(len(own[:MAX_COUNTED_LINES]))
-            _show(worker, "\n".join(own), own_lines(err) if code else "")
-    return {"exit": code, "lines": lines}
+            out, err = (own_lines(_read(logs, worker, f"{name}.log")) for name in ("stdout", "stderr"))
+            prints.append(out[:SHOWN_CHARACTERS])
+            errors.append(err[-SHOWN_CHARACTERS:] if code else "")
+    return {"exit_code": code, "prints": prints, "errors": errors}
 
 
-def _call_of(function: Callable[..., Any], folder: str) -> str:
-    return (
-        f"import sys\nsys.path.insert(0, {folder!r})\n"
-        f"import {function.__module__} as module\nmodule.{function.__qualname__}()\n"
-    )
+def _call_of(function: str, folder: str) -> str:
+    return f"import sys\nsys.path.insert(0, {folder!r})\nimport {WRONG_ANSWERS} as module\nmodule.{function}()\n"
 
 
-def _run(arguments: list[str], scratch: str, seconds: float) -> int | None:
+def _run(arguments: list[str], scratch: str, seconds: float, env: Mapping[str, str]) -> int | None:
     import torch.distributed.run  # noqa: F401 - before the fork
 
     sys.stdout.flush()
     reader, writer = os.pipe()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
-        agent = os.fork()
-    if not agent:
-        _be_torchrun(arguments, scratch, writer)
+        launcher = os.fork()
+    if not launcher:
+        _be_torchrun(arguments, scratch, writer, env)
     os.close(writer)
     try:
-        return _wait(agent, reader, seconds)
+        return _wait(launcher, reader, seconds)
     finally:
         os.close(reader)
 
 
-def _be_torchrun(arguments: list[str], scratch: str, writer: int) -> NoReturn:
+def _be_torchrun(arguments: list[str], scratch: str, writer: int, env: Mapping[str, str]) -> NoReturn:
     code = 1
     try:
         os.setpgid(0, 0)
+        kernel.die_with_parent()
         null = os.open(os.devnull, os.O_RDWR)
         os.dup2(null, 0)
         use_output(null, null)
         kernel.close_all_but({0, 1, 2, writer})
+        os.set_inheritable(writer, False)
         os.chdir(scratch)
-        os.environ.update(GLOO_SOCKET_IFNAME="lo", OMP_NUM_THREADS="1", CUDA_VISIBLE_DEVICES="", TMPDIR=scratch)
         for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "PYTHONPATH"):
             os.environ.pop(name, None)
+        os.environ.update(GLOO_SOCKET_IFNAME="lo", OMP_NUM_THREADS="1", CUDA_VISIBLE_DEVICES="", TMPDIR=scratch)
+        os.environ.update(env)
         tempfile.tempdir = None
         sys.argv = ["torchrun", *arguments]
         from torch.distributed.run import main
@@ -115,16 +192,16 @@ def _be_torchrun(arguments: list[str], scratch: str, writer: int) -> NoReturn:
         os._exit(code)
 
 
-def _wait(agent: int, reader: int, seconds: float) -> int | None:
+def _wait(launcher: int, reader: int, seconds: float) -> int | None:
     """The exit code; everything below the launcher is dead afterwards."""
     until = time.monotonic() + seconds
     while not select.select([reader], [], [], max(0.0, until - time.monotonic()))[0]:
         if time.monotonic() >= until:
-            _kill([agent, *process_tree.descendants(agent)])
-            os.waitpid(agent, 0)
+            _kill([launcher, *process_tree.descendants(launcher)])
+            os.waitpid(launcher, 0)
             return None
-    left = process_tree.descendants(agent)
-    _, status = os.waitpid(agent, 0)
+    left = process_tree.descendants(launcher)
+    _, status = os.waitpid(launcher, 0)
     _kill(left)
     return os.waitstatus_to_exitcode(status)
 
@@ -135,14 +212,8 @@ def _kill(processes: list[int]) -> None:
             os.kill(process, signal.SIGKILL)
 
 
-def _read(logs: Path, worker: int, name: str) -> bytes:
+def _read(logs: Path, worker: int, name: str) -> str:
     for path in sorted(logs.glob(f"*/attempt_0/{worker}/{name}")):
         with open(path, "rb") as file:
-            return file.read(1 << 18)
-    return b""
-
-
-def _show(worker: int, out: str, err: str) -> None:
-    for text in (out[:SHOWN_BYTES], err[-SHOWN_BYTES:]):
-        for line in text.splitlines():
-            print(f"rank {worker}: {line}")
+            return file.read(1 << 18).decode("utf-8", "replace")
+    return ""

@@ -1,55 +1,58 @@
-"""One rank: what a freshly forked process does, from its environment to its report. It runs submitted code.
+"""What a rank does, request by request: the student side. It runs submitted code.
 
-Must never end by itself: torch can deadlock when it takes process groups apart, so everything is kept and the
-parent kills the process once its report is there.
+The judge drives all ranks of a world at once (`world.py`): each is a student process like any other, and gets its own
+arguments only. Must never end by itself: torch can deadlock when it takes process groups apart, so everything is kept
+until the judge has the process killed.
 """
 
 from __future__ import annotations
 
-import contextlib
-import faulthandler
 import os
 import random
-import resource
-import select
-import signal
-import time
+import sys
+from collections.abc import Callable, Mapping
 from datetime import timedelta
-from types import ModuleType
-from typing import Any, Final, NoReturn
+from typing import Any
 
 import msgspec
 import torch
+import torch.distributed as dist
 
-from grader.border import frames, wire
-from grader.border.bounds import WireError
-from grader.border.output import flush_output, use_output
-from grader.border.service import Service
-from grader.sandbox import kernel
+from grader.testkit._ranks import place
 from grader.testkit._ranks.deadlocks import keep_what_deadlocks
-from grader.testkit._ranks.job import DUMP_SIGNAL, Job, RankDescriptors, Spec
-from grader.testkit._ranks.states import RankRaised, RankReturned, RankStage
+
+Spec = tuple[Any, ...]
+"""An argument as it is sent to one rank: ``("value", x)``, ``("call", f, args, kwargs)``, ``("result",)`` or
+``("argument", place)``."""
 
 
 class Here(msgspec.Struct):
     """The rank that this process is; see `here`.
 
     Attributes:
-        bell: readable once any rank has finished.
         wrapped: the DDP modules that were made here.
     """
 
     rank: int
     size: int
-    bell: int
     wrapped: list[Any]
 
 
-HEAD_START: Final = 0.015
-"""Seconds by which rank 0 begins before the others where the function itself sets up the group: whoever finds nobody
-listening at rank 0's port tries again only after half a second."""
+class Scene(msgspec.Struct):
+    """What one run has made on this rank so far."""
+
+    args: list[Any]
+    kwargs: dict[str, Any]
+    folder: str = ""
+    result: Any = None
+    is_held: bool = False
+
 
 _here: list[Here] = []
+_scene = Scene([], {})
+_first_environment: dict[str, str] = {}
+_joined: list[object] = []
+"""The process group that `prepare` has set up, if it has."""
 
 
 def is_rank() -> bool:
@@ -68,162 +71,120 @@ def here() -> Here:
     return _here[0]
 
 
-def wait_for_others(seconds: float) -> bool:
-    """Blocks until another rank has finished its function and what follows it, for at most ``seconds``."""
-    return bool(select.select([here().bell], [], [], seconds)[0])
+def prepare(
+    rank: int, size: int, env: Mapping[str, str | None], folder: str, group: str | None, seconds: float
+) -> None:
+    """Makes this process a rank, or the rank that it is as good as new.
 
-
-def preload() -> None:
-    """Imports what ranks need on first use, before the fork: every rank would pay more than a second for it."""
-    import torch._dynamo
-    import torch.distributed.distributed_c10d
-    import torch.nn.parallel
-    import torch.optim  # noqa: F401
-
-
-def live(rank: int, job: Job, descriptors: RankDescriptors) -> NoReturn:
-    """The whole life of a rank."""
-    try:
-        _settle(rank, job, descriptors)
-        report = _work(rank, job, descriptors)
-        flush_output()
-        with open(descriptors.report, "wb", closefd=False) as pipe:
-            frames.write(pipe, wire.pack(report))
-        with contextlib.suppress(OSError):
-            os.write(descriptors.bell_out, b"!")
-        while os.read(descriptors.hold, 1):
-            pass
-    finally:
-        os._exit(70)
-
-
-def _settle(rank: int, job: Job, descriptors: RankDescriptors) -> None:
-    with contextlib.suppress(OSError):
-        os.setpgid(0, 0)
-    kernel.die_with_parent()
-    use_output(descriptors.prints, descriptors.errors)
-    own = {
-        descriptors.ready,
-        descriptors.gate,
-        descriptors.report,
-        descriptors.dumps,
-        descriptors.hold,
-        descriptors.bell_in,
-        descriptors.bell_out,
-    }
-    kernel.close_all_but({0, 1, 2} | own)
-    faulthandler.register(DUMP_SIGNAL, file=descriptors.dumps, all_threads=False)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, [DUMP_SIGNAL])
+    Args:
+        env: environment variables to set, or with None to remove, over those that the process began with.
+        folder: the current folder of all ranks of this run.
+        group: the file by which the ranks find each other; None leaves the process group as it is.
+        seconds: how long to wait for them.
+    """
+    if not _here:
+        _first_environment.update(os.environ)
+        _here.append(Here(rank, size, keep_what_deadlocks()))
+    os.environ.clear()
+    os.environ.update(_first_environment)
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
-    for name, value in job.env.items():
+    for name, value in env.items():
         if value is None:
             os.environ.pop(name, None)
         else:
-            os.environ[name] = value.replace("{rank}", str(rank))
-    os.chdir(job.scratch)
+            os.environ[name] = value
+    os.makedirs(folder, exist_ok=True)
+    os.chdir(folder)
+    _scene.folder = folder
     torch.set_num_threads(1)
     torch.default_generator.manual_seed(0)
     random.seed(0)
-    _here.append(Here(rank, job.size, descriptors.bell_in, keep_what_deadlocks()))
+    if group is not None:
+        _join(rank, size, group, seconds)
 
 
-def _work(rank: int, job: Job, descriptors: RankDescriptors) -> RankReturned | RankRaised:
-    stage: RankStage = "make"
-    scene: dict[Any, Any] = {"rank": rank, "world_size": job.size}
-    try:
-        if job.group:
-            _join(rank, job)
-            _wait_for_start(descriptors)
-        elif rank:
-            time.sleep(HEAD_START)
-        os.close(descriptors.ready)
-        os.close(descriptors.gate)
-        if job.before is not None:
-            _made(job.before, scene)
-        args = [_made(spec, scene) for spec in job.args]
-        kwargs = {name: _made(spec, scene) for name, spec in job.kwargs.items()}
-        scene |= {("argument", place): value for place, value in [*enumerate(args), *kwargs.items()]}
-        if rank in job.read_only:
-            _forbid_writing()
-        stage = "call"
-        result = _call(job, args, kwargs)
-        stage = "look"
-        scene["result"] = result
-        value, kind = _plain(result)
-        looks, unseen = _plain(None if job.look is None else _made(job.look, scene))
-        if unseen is not None:
-            raise TypeError(f"a look gave a {unseen}, which is no plain value")
-        return RankReturned(value, kind, looks)
-    except BaseException as error:
-        files = frozenset(str(path) for path in _files(job.folder))
-        return RankRaised(stage, Service(ModuleType("ranks"), files).describe(error))
-
-
-def _wait_for_start(descriptors: RankDescriptors) -> None:
-    """Waits for the others: a rank whose function dies at once must not meet one that has yet to join the group."""
-    os.write(descriptors.ready, b"!")
-    os.read(descriptors.gate, 1)
-
-
-def _call(job: Job, args: list[Any], kwargs: dict[str, Any]) -> object:
-    try:
-        return job.function(*args, **kwargs)
-    except SystemExit as end:
-        if job.may_exit and end.code in (None, 0):
-            return None
-        raise
-
-
-def _forbid_writing() -> None:
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
-
-
-def _join(rank: int, job: Job) -> None:
-    import torch.distributed as dist
-
+def _join(rank: int, size: int, file: str, seconds: float) -> None:
     # A store in a file: one on a port asks the name service for the name of everybody who connects, which may be slow.
-    store = torch._C._distributed_c10d.FileStore(os.path.join(job.scratch, ".group"), job.size)
-    wait = timedelta(seconds=10 * job.seconds)
-    dist.init_process_group("gloo", store=store, rank=rank, world_size=job.size, timeout=wait)
+    store = torch._C._distributed_c10d.FileStore(file, size)
+    dist.init_process_group("gloo", store=store, rank=rank, world_size=size, timeout=timedelta(seconds=seconds))
+    _joined[:] = [dist.group.WORLD]
 
 
-def _made(spec: Spec, scene: dict[Any, Any]) -> Any:
+def make(before: Spec | None, args: list[Spec], kwargs: Mapping[str, Spec]) -> None:
+    """Makes the arguments of the function that is called next."""
+    _scene.args, _scene.kwargs, _scene.result = [], {}, None
+    if before is not None:
+        _made(before)
+    _scene.args = [_made(spec) for spec in args]
+    _scene.kwargs = {name: _made(spec) for name, spec in kwargs.items()}
+
+
+def perform(function: Callable[..., object], may_exit: bool, read_only: bool, is_held: bool) -> object:
+    """Calls the submission's function; `make` has made its arguments.
+
+    Args:
+        may_exit: whether ``sys.exit(0)`` counts as returning.
+        read_only: whether no file may be written to, from now on.
+        is_held: whether `hold` holds this rank.
+    """
+    _scene.is_held = is_held
+    if read_only:
+        _forbid_writing()
+    try:
+        _scene.result = function(*_scene.args, **_scene.kwargs)
+    except SystemExit as end:
+        if not may_exit or end.code not in (None, 0):
+            raise
+    return _scene.result
+
+
+def hold() -> None:
+    """Returns when the gate is open, on the rank that is held; on others at once."""
+    if _scene.is_held:
+        place.hold(_scene.folder)
+
+
+def look(spec: Spec | None) -> list[object]:
+    """What a check's look gives after `perform`, and whether this process is what it was before: fit for another run.
+
+    Only whether it is used again hangs on the second.
+    """
+    seen = None if spec is None else _made(spec)
+    same_group = not _joined or (dist.is_initialized() and dist.group.WORLD is _joined[0])
+    return [seen, same_group and not _has_children()]
+
+
+def _has_children() -> bool:
+    try:
+        for thread in os.listdir("/proc/self/task"):
+            with open(f"/proc/self/task/{thread}/children", encoding="ascii") as children:
+                if children.read().strip():
+                    return True
+    except OSError:
+        pass  # it is not known here
+    return False
+
+
+def _made(spec: Spec) -> Any:
     match spec:
         case ("value", value):
             return value
         case ("call", function, list(args), dict(kwargs)):
-            named = {name: _made(part, scene) for name, part in kwargs.items()}
-            return function(*[_made(part, scene) for part in args], **named)
-        case ("each", list(parts)):
-            return _made(parts[scene["rank"]], scene)
-        case ("slot", str(name)):
-            return scene[name]
-        case ("argument", place):
-            return scene["argument", place]
+            return function(*map(_made, args), **{name: _made(part) for name, part in kwargs.items()})
+        case ("result",):
+            return _scene.result
+        case ("argument", str(name)):
+            return _scene.kwargs[name]
+        case ("argument", int(place)):
+            return _scene.args[place]
     raise ValueError("not an argument for a rank")
 
 
-def _plain(value: object) -> tuple[wire.Tree, str | None]:
-    """The tree of a plain value, or what it is that cannot cross the border."""
-    odd: list[str] = []
+def _forbid_writing() -> None:
+    if sys.platform == "win32":
+        raise NotImplementedError("a rank that cannot write needs a system with limits on files")
+    import resource
+    import signal
 
-    def other(part: object) -> wire.Tree:
-        odd.append(type(part).__name__[:60])
-        return None
-
-    try:
-        tree = wire.encode(value, other)
-    except WireError as error:
-        return None, f"{type(value).__name__[:60]} that is too big ({error})"
-    if not odd:
-        return tree, None
-    kind = type(value).__name__[:60]
-    return None, kind if kind == odd[0] else f"{kind} with a {odd[0]} in it"
-
-
-def _files(folder: str) -> list[str]:
-    try:
-        return [f"{folder}/{name}" for name in os.listdir(folder) if name.endswith(".py")]
-    except OSError:
-        return []
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))

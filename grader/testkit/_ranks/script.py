@@ -13,6 +13,8 @@ import sys
 import traceback
 from typing import NoReturn
 
+import torch
+
 from grader.border.output import flush_output
 from grader.sandbox import kernel
 from grader.testkit._ranks.deadlocks import keep_what_deadlocks
@@ -22,12 +24,14 @@ def run_script() -> None:
     """Runs the script that ``sys.argv[1]`` names; returns if it ends well, else ends this process in the same way."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_DFL)  # the launcher's handlers would run late, or never amid a collective
+    torch.set_num_threads(1)  # the threads of the process that this one was forked from are not here
     keep_what_deadlocks()
     sys.argv = sys.argv[1:]
     sys.path.insert(0, os.path.dirname(sys.argv[0]))
     worker = os.getpid()
     script = os.fork()
     if not script:
+        kernel.close_all_but({0, 1, 2})  # the launcher's own
         kernel.die_with_parent()
         if os.getppid() != worker:
             os._exit(1)

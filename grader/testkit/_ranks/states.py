@@ -1,12 +1,12 @@
-"""What became of the ranks: the facts that travel to the judge, and the words that a student reads.
+"""What became of the ranks: the facts that the judge keeps, and the words that a student reads.
 
-The facts come from the student process: whoever reads them believes no more than their types.
+What a state says of a process that still runs, and the text of an exception, are the submission's own words.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -14,26 +14,6 @@ from grader.border.messages import Raised, Report
 
 RankStage = Literal["make", "call", "look"]
 """What raised on a rank: what the check makes before the call, the student's function, or the check's look after it."""
-
-
-class RankReturned(msgspec.Struct, frozen=True, tag=True):
-    """A rank's report to its parent: what the function returned, and what the check's look gave.
-
-    Attributes:
-        value: a tree of the wire format; None where the value is no plain one.
-        kind: what the value is, where it is no plain one.
-    """
-
-    value: Any
-    kind: str | None
-    looks: Any
-
-
-class RankRaised(msgspec.Struct, frozen=True, tag=True):
-    """A rank's report to its parent: an exception."""
-
-    stage: RankStage
-    raised: Raised
 
 
 class State(msgspec.Struct, frozen=True, array_like=True):

@@ -1,22 +1,19 @@
-"""Follows the ranks of one run from above: reads what they send, opens the gate, notices when nothing more can come.
+"""Follows the ranks of one run: takes their replies, and notices when nothing more can come.
 
-It runs in the student process. It must never wait without a limit, and it decides nothing.
+It runs in the judge. It must never wait without a limit.
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
 import select
 import time
-from collections.abc import Sequence
-from typing import IO, Final
+from collections.abc import Callable, Sequence
+from typing import Final
 
 from grader.testkit._ranks.activity import Aftermath, Quiet
-from grader.testkit._ranks.handle import Rank
-from grader.testkit._ranks.job import DUMP_SIGNAL, Job
+from grader.testkit._ranks.members import Member
 from grader.testkit._ranks.states import State
-from grader.testkit._ranks.where import is_joining, state_of
+from grader.testkit._ranks.where import is_joining, is_whole
 
 TURN_SECONDS: Final = 0.02
 """How long one wait for news takes at most."""
@@ -26,72 +23,77 @@ QUIET_SECONDS: Final = 0.4
 If all wait in a collective, it is a deadlock."""
 LOCATE_SECONDS: Final = 0.3
 """How long the ranks may take to write where they are."""
-
-_OUTERMOST: Final = b" in live\n"
-"""How the last line of interest of a stack dump ends: `rank.live` is a rank's outermost function."""
+AT_REST_SECONDS: Final = 0.04
+"""When no rank has done anything for this long (s) while one is held, the others are asked where they are."""
 
 
 class Watch:
-    """Follows ranks until each has finished, or nothing more is to be expected of the rest.
+    """Follows ranks until each has replied to all, or nothing more is to be expected of the rest.
 
     Args:
-        ready: gives one byte for each rank that has joined its group and waits for the gate.
-        gate: the ranks' functions start when it is closed.
+        until: when the time of the run is over, on the monotonic clock.
     """
 
-    def __init__(self, ranks: Sequence[Rank], job: Job, ready: IO[bytes], gate: IO[bytes]) -> None:
-        self._ranks = ranks
-        self._job = job
-        self._ready = ready.fileno()
-        self._gate = gate
-        self._not_ready = len(ranks)
-        self._until = time.monotonic() + job.seconds
-        self._quiet = Quiet(ranks)
+    def __init__(self, members: Sequence[Member], until: float) -> None:
+        self._members = members
+        self._until = until
+        self._quiet = Quiet(members)
         self._aftermath: Aftermath | None = None
 
     def follow(self) -> None:
-        """Returns when all ranks have finished, one has failed and the others had their time, or all are stuck."""
-        while not all(rank.done for rank in self._ranks):
+        """Returns when all have replied, one has failed and the others had their time, or all are stuck."""
+        self._quiet.restart()
+        while not all(member.done for member in self._members):
             self._listen()
-            if self._has_failure() or not self._not_ready:
-                self._gate.close()
             now = time.monotonic()
             if self._is_deadlocked(now):
                 return
             if now >= self._until or self._is_aftermath_over(now):
-                locate(self._ranks, self._job)
+                locate(self._members)
                 return
 
-    def _listen(self) -> None:
-        """Takes what has come, for at most one turn, and notices who has ended."""
-        pipes = {fd: (rank, which) for rank in self._ranks for which, fd in rank.fds.items()}
-        listened = list(pipes) if self._gate.closed else [*pipes, self._ready]
-        for fd in select.select(listened, [], [], TURN_SECONDS)[0]:
-            if fd == self._ready:
-                self._count_ready()
-            else:
-                rank, which = pipes[fd]
-                rank.read(which)
-        for rank in self._ranks:
-            if rank.report is None:
-                rank.look_if_alive()
+    def follow_until_others_wait(self, held: Member, open_gate: Callable[[], object]) -> list[int]:
+        """While a rank is held, follows the others until each has returned or waits; then lets the held one go on.
 
-    def _count_ready(self) -> None:
-        arrived = len(os.read(self._ready, self._not_ready))
-        at_end = not arrived  # every rank has closed its end: none waits at the gate
-        self._not_ready = 0 if at_end else self._not_ready - arrived
+        Args:
+            open_gate: lets it go on; gives whether it has been held at all.
+
+        Returns:
+            Those of the others whose function has returned while the rank was held.
+        """
+        others = [member for member in self._members if member is not held]
+        quiet = Quiet(self._members)
+        latest = self._until - 0.25 * (self._until - time.monotonic())
+        while not self._has_failure() and not all(member.done for member in self._members):
+            self._listen()
+            now = time.monotonic()
+            if now >= latest:
+                break
+            if quiet.since(now) > AT_REST_SECONDS:  # the held one is at the gate then, or waits for the others
+                if all(state.what != "runs" for state in locate(others)):
+                    break
+                quiet.restart()
+        early = [member.number for member in others if member.has_returned]
+        return early if open_gate() else []
+
+    def _listen(self) -> None:
+        """Takes what has come, waiting for at most one turn."""
+        waiting = [member for member in self._members if not member.done]
+        select.select([member.process for member in waiting], [], [], TURN_SECONDS)
+        for member in waiting:
+            member.read()
 
     def _has_failure(self) -> bool:
-        return any(rank.has_failed for rank in self._ranks)
+        return any(member.has_failed for member in self._members)
 
     def _is_deadlocked(self, now: float) -> bool:
         """Whether nobody does anything and each unfinished rank waits in a collective."""
         if self._has_failure() or self._quiet.since(now) < QUIET_SECONDS:
             return False
-        states = locate(self._ranks, self._job)
-        if all(state.what == "waits" and not is_joining(state) for state in states):
+        states = locate(self._members)
+        if states and all(state.what == "waits" and not is_joining(state) for state in states):
             return True
-        self._quiet.restart(now)
+        self._quiet.restart()
         return False
 
     def _is_aftermath_over(self, now: float) -> bool:
@@ -99,25 +101,19 @@ class Watch:
         if not self._has_failure():
             return False
         if self._aftermath is None:
-            self._aftermath = Aftermath(self._ranks, now)
+            self._aftermath = Aftermath(self._members, now)
         return self._aftermath.is_over(now)
 
 
-def locate(ranks: Sequence[Rank], job: Job) -> list[State]:
+def locate(members: Sequence[Member]) -> list[State]:
     """Asks the ranks that have not finished where they are."""
-    asked = [rank for rank in ranks if not rank.done]
-    for rank in asked:
-        rank.dump.clear()
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(rank.process, DUMP_SIGNAL)
+    asked = [member for member in members if not member.done]
+    for member in asked:
+        member.process.ask_where()
     until = time.monotonic() + LOCATE_SECONDS
-    while time.monotonic() < until and any(_OUTERMOST not in rank.dump for rank in asked):
-        dumps = {rank.fds["dumps"]: rank for rank in asked if "dumps" in rank.fds}
-        for fd in select.select(list(dumps), [], [], TURN_SECONDS)[0]:
-            dumps[fd].read("dumps")
-    return [place_of(rank, job) for rank in asked]
-
-
-def place_of(rank: Rank, job: Job) -> State:
-    """Where a rank was when it was last asked."""
-    return state_of(rank.dump.decode("utf-8", "replace"), job.folder)
+    while time.monotonic() < until and not all(is_whole(member.process.stacks()) for member in asked):
+        select.select([member.process for member in asked], [], [], 0.001)
+        for member in asked:
+            member.read()
+        asked = [member for member in asked if not member.done]
+    return [member.state() for member in asked]

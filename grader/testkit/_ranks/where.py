@@ -5,32 +5,59 @@ Reads text that ``faulthandler`` wrote in a process of the student's: it may say
 
 from __future__ import annotations
 
+import os
 import re
+import sysconfig
+from pathlib import Path
 from typing import Final
 
+import torch
+
+import grader
+from grader.border.failures import one_line
 from grader.testkit._ranks.states import State
 
-_FRAME: Final = re.compile(r'File "([^"\n]+)", line (\d+) in ([^\s]+)')
+MAX_DUMP: Final = 20_000
+"""Characters of a dump that are read."""
+_FRAME: Final = re.compile(r'File "([^"\n]+)", line (\d{1,9}) in ([^\s]+)')
+_OUTERMOST: Final = re.compile(r'/_ranks/rank\.py", line \d+ in (?:prepare|make|perform|look)\n')
+"""The last line of interest: these functions call everything else that a rank does."""
+_LIBRARIES: Final = tuple(
+    os.path.join(os.path.realpath(folder), "")
+    for folder in (
+        Path(torch.__file__).parent,
+        Path(grader.__file__).parent,
+        sysconfig.get_path("stdlib"),
+        sysconfig.get_path("purelib"),
+        sysconfig.get_path("platlib"),
+    )
+)
 _COLLECTIVE_FILES: Final = ("/torch/distributed/", "/torch/nn/parallel/distributed.py")
 _NO_NAMES: Final = frozenset({"wrapper", "inner", "_call_impl", "_wrapped_call_impl", "__call__", "<lambda>"})
 _JOINING: Final = frozenset({"init_process_group", "rendezvous", "new_group"})
 _SHOWN: Final = {"__init__": "DistributedDataParallel(...)", "_pre_forward": "forward", "forward": "forward"}
 
 
-def state_of(dump: str, folder: str) -> State:
+def is_whole(dump: str) -> bool:
+    """Whether all of a dump has come that `state_of` reads."""
+    return _OUTERMOST.search(dump[:MAX_DUMP]) is not None
+
+
+def state_of(dump: str) -> State:
     """Where a process is.
 
     Args:
         dump: what faulthandler wrote, the innermost frame first.
-        folder: the folder of the student's files.
     """
-    frames = [(file, int(line), name) for file, line, name in _FRAME.findall(dump[:20_000])]
-    own = next((index for index, (file, _, _) in enumerate(frames) if file.rpartition("/")[0] == folder), None)
+    text = dump[:MAX_DUMP]
+    end = _OUTERMOST.search(text)
+    frames = [(file, int(line), name) for file, line, name in _FRAME.findall(text[: end.start()] if end else text)]
+    own = next((index for index, (file, _, _) in enumerate(frames) if not _is_library(file)), None)
     inner = frames if own is None else frames[:own]
     at: tuple[str, int, str] = ("", 0, "")
     if own is not None:
         file, line, name = frames[own]
-        at = file.rpartition("/")[2][:60], line, name[:60]
+        at = one_line(file.rpartition("/")[2], 60), line, one_line(name, 60)
     waits_in = _collective(inner)
     return State("waits", waits_in, *at) if waits_in else State("runs", "", *at)
 
@@ -38,6 +65,10 @@ def state_of(dump: str, folder: str) -> State:
 def is_joining(state: State) -> bool:
     """Whether it is still setting up the group: then the others may just be slow to come."""
     return state.name in _JOINING
+
+
+def _is_library(file: str) -> bool:
+    return file.startswith(("<", *_LIBRARIES)) or os.path.realpath(file).startswith(_LIBRARIES)
 
 
 def _collective(inner: list[tuple[str, int, str]]) -> str:
@@ -51,5 +82,6 @@ def _collective(inner: list[tuple[str, int, str]]) -> str:
         return ""
     for file, _, name in reversed(inner):
         if "/torch/" in file and name not in _NO_NAMES:
-            return _SHOWN.get(name, name[:40]) if "/parallel/" in file else name[:40]
+            shown = _SHOWN.get(name, name) if "/parallel/" in file else name
+            return one_line(shown, 40)
     return ""

@@ -1,87 +1,242 @@
-"""The parent of the ranks: forks them, has them watched, gathers what they report, and ends them all.
+"""A world: the processes of some ranks, as the judge drives them. All are asked at once, each for its own part.
 
-It runs in the student process, above the ranks, and decides nothing: it reports. It must never leave a process behind.
+It runs in the judge and decides nothing: it says what came back. Must never send a rank what is another's.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import socket
-import sys
-import tempfile
-import warnings
-from collections.abc import Iterator
-from typing import Final, NamedTuple
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
 from grader.border import wire
 from grader.border.bounds import WireError
-from grader.border.messages import Raised, SentLine
-from grader.testkit._ranks import rank as rank_process
-from grader.testkit._ranks.handle import Rank, own_lines
-from grader.testkit._ranks.job import Job, RankDescriptors
-from grader.testkit._ranks.states import RaisedOnRank, RankRaised, RankReturned, State, Trouble
-from grader.testkit._ranks.watch import Watch, place_of
+from grader.border.failures import BadReply, NoAnswer, one_line
+from grader.border.messages import FORGET, Missing, Raised, Reply, Request, Returned, SentLine, TooLarge
+from grader.border.transport import Starter
+from grader.testkit._ranks import place, rank
+from grader.testkit._ranks.members import BAD_REPLY, Member, own_lines
+from grader.testkit._ranks.states import RaisedOnRank, Trouble
+from grader.testkit._ranks.watch import Watch
 
-PIPES: Final = ("report", "prints", "errors", "dumps")
+if TYPE_CHECKING:
+    from grader.border.proxies import Channel
+
+KEPT: Final = "world of {size} ranks"
+"""The name in `Transport.kept` of a world that the next run of its size can use again."""
+HEAD_START_SECONDS: Final = 0.015
+"""By this long rank 0 begins before the others where the function itself sets up the group: whoever finds nobody
+listening at rank 0's port tries again only after half a second."""
+MAX_REPLY_BYTES: Final = 64 << 20
+"""Bytes that all ranks of a run may send."""
+MAX_PRINTS: Final = 16 << 10
+"""Characters of what each rank printed that are kept."""
+_FORGET: Final = wire.pack(FORGET)
 
 
-class Outcome(NamedTuple):
-    """What a rank returned.
+class Job(msgspec.Struct, frozen=True):
+    """What the ranks of one run do; for each rank its own arguments, as `rank.Spec`.
+
+    Attributes:
+        look: what is looked at on each rank when its function has returned.
+        look_outside: a function and its arguments, called beside the submission while the ranks are still there.
+        held: the rank that is held at the gate until the others have returned or wait.
+    """
+
+    function: Any
+    args: Sequence[list[Any]]
+    kwargs: Sequence[Mapping[str, Any]]
+    before: Sequence[Any]
+    look: Sequence[Any]
+    env: Sequence[Mapping[str, str | None]]
+    size: int
+    group: bool
+    seconds: float
+    look_outside: tuple[Any, ...] | None
+    read_only: Sequence[int]
+    may_exit: bool
+    held: int | None
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What came of one rank.
 
     Attributes:
         kind: None; or, where the value is no plain one, what it is.
-        looks: what the check's look gave.
+        looks: what the look gave.
+        is_early: whether the function returned while another rank was held.
         prints: what the rank wrote to its standard output.
     """
 
-    value: object
+    value: Any
     kind: str | None
-    looks: object
+    looks: Any
+    is_early: bool
     prints: str
 
 
-def run(job: Job) -> list[Outcome] | Trouble:
-    """Runs a job on its ranks; every process is dead when this returns.
+class Outcomes(msgspec.Struct, frozen=True):
+    """What came of a run: an outcome for each rank, what was seen outside, and all that was printed."""
 
-    Returns:
-        An outcome for each rank; a `Trouble` when not every rank has returned.
-    """
-    rank_process.preload()
-    with one_at_a_time(), tempfile.TemporaryDirectory(prefix="ranks-", ignore_cleanup_errors=True) as scratch:
-        env = {"MASTER_PORT": str(free_port()), **job.env}
-        job = msgspec.structs.replace(job, env=env, scratch=scratch)
-        ranks: list[Rank] = []
-        shared = Shared(Pipe(), Pipe(), Pipe(), Pipe())
+    ranks: list[Outcome]
+    outside: Any
+    printed: str
+
+
+class World:
+    """The processes of some ranks, with a folder of their own; ended by `end`."""
+
+    def __init__(self, channel: Channel, size: int) -> None:
+        self._channel = channel
+        self._folder = str(outside(channel, place.make_folder))
+        self._runs = itertools.count()
+        self.processes = cast("Starter", channel.transport).processes(size)
+        self.is_joined = False
+
+    def run(self, job: Job) -> Outcomes | Trouble | Missing:
+        """Runs a job; a `Trouble` when not every rank has returned. The world may be used again if all have."""
+        folder = os.path.join(self._folder, str(next(self._runs)))
+        members = [Member(number, process) for number, process in enumerate(self.processes)]
+        until = time.monotonic() + job.seconds
+        watch = Watch(members, until)
+        self._prepare(members, job, folder)
+        watch.follow()
+        early: list[int] = []
+        if not any(member.has_failed or not member.done for member in members):
+            self.is_joined = job.group
+            if job.held is not None:
+                outside(self._channel, place.close_gate, folder)
+            self._begin(members, job)
+            if job.held is not None:
+                early = watch.follow_until_others_wait(
+                    members[job.held], lambda: outside(self._channel, place.open_gate, folder)
+                )
+            watch.follow()
+        printed = [member.process.prints() for member in members]
+        outcomes = self._outcomes(members, job, early, printed)
+        if not isinstance(outcomes, Outcomes) or job.look_outside is None:
+            return outcomes
+        function, *specs = job.look_outside
+        args = [os.path.join(folder, value) if kind == "in_folder" else value for kind, value in specs]
+        return msgspec.structs.replace(outcomes, outside=outside(self._channel, function, *args))
+
+    def _prepare(self, members: Sequence[Member], job: Job, folder: str) -> None:
+        group = None if self.is_joined or not job.group else os.path.join(folder, ".group")
+        for number, member in enumerate(members):
+            member.post("make", _FORGET)
+            member.post(
+                "make",
+                self._call(rank.prepare, number, job.size, dict(job.env[number]), folder, group, 10 * job.seconds),
+            )
+            member.post("make", self._call(rank.make, job.before[number], job.args[number], job.kwargs[number]))
+
+    def _begin(self, members: Sequence[Member], job: Job) -> None:
+        for number, member in enumerate(members):
+            call = self._call(rank.perform, job.function, job.may_exit, number in job.read_only, number == job.held)
+            look = self._call(rank.look, job.look[number])
+            member.post("call", call)
+            member.post("look", look)
+            if number == 0 and not job.group and job.size > 1:
+                time.sleep(HEAD_START_SECONDS)
+
+    def _call(self, function: Callable[..., Any], *args: object) -> bytes:
+        return wire.pack(request_of(self._channel, function, *args))
+
+    def _outcomes(
+        self,
+        members: Sequence[Member],
+        job: Job,
+        early: Sequence[int],
+        printed: Sequence[tuple[str, str]],
+    ) -> Outcomes | Trouble | Missing:
+        missing = next((name for member in members if (name := member.missing_name) is not None), None)
+        if missing is not None:
+            return Missing(missing)
+        if sum(member.received for member in members) > MAX_REPLY_BYTES:
+            raise BadReply(f"sent more than {MAX_REPLY_BYTES >> 20} MiB in one check")
+        outcomes: list[Outcome] = []
+        for member, (text, _) in zip(members, printed, strict=True):
+            if not member.has_returned or not member.done:
+                continue
+            *_, call, look = member.replies
+            try:
+                (value, kind), (looks, unseen) = _plain(call), _plain(look)
+            except WireError:
+                member.ended = BAD_REPLY
+                continue
+            if unseen is not None:
+                raised = Raised("TypeError", True, f"a look gave a {unseen}, which is no plain value", ())
+                trouble = _trouble(members, job)
+                return msgspec.structs.replace(trouble, first=RaisedOnRank(member.number, "look", raised))
+            if type(looks) is not list or len(looks) != 2:
+                member.ended = BAD_REPLY
+                continue
+            self.is_joined = self.is_joined and looks[1] is True
+            outcomes.append(Outcome(value, kind, looks[0], member.number in early, own_lines(text)[:MAX_PRINTS]))
+        if len(outcomes) < len(members):
+            return _trouble(members, job)
+        return Outcomes(outcomes, None, shown(printed))
+
+    def can_be_used_again(self, job: Job) -> bool:
+        """Whether the ranks are still what they were before a run from which all have returned."""
+        is_unchanged = all(spec is None for spec in job.before) and not job.read_only
+        return job.group and self.is_joined and is_unchanged
+
+    def end(self) -> None:
+        """Ends the processes, and removes their folder."""
+        for process in self.processes:
+            process.end()
+        with contextlib.suppress(Exception, NoAnswer):
+            outside(self._channel, place.remove_folder, self._folder)
+
+
+def run(channel: Channel, job: Job) -> Outcomes | Trouble | Missing:
+    """Runs a job on a world, which is kept for the next run of its size if it can be."""
+    kept = channel.transport.kept
+    name = KEPT.format(size=job.size)
+    with contextlib.nullcontext() if job.group else exclusive(channel):
+        world = kept.pop(name, None) if job.group else None
+        if not isinstance(world, World):
+            world = World(channel, job.size)
+        again = False
         try:
-            for number in range(job.size):
-                ranks.append(_fork(number, job, shared))
-            for end in (shared.hold.reader, shared.ready.writer, shared.gate.reader):
-                end.close()
-            Watch(ranks, job, shared.ready.reader, shared.gate.writer).follow()
-            return _outcome(ranks, job)
+            outcomes = world.run(job)
+            again = isinstance(outcomes, Outcomes) and world.can_be_used_again(job)
+            return outcomes
         finally:
-            for one in ranks:
-                one.end()
-            for pipe in shared:
-                pipe.close()
-            _print(ranks)
+            if again:
+                kept[name] = world
+            else:
+                world.end()
 
 
 @contextlib.contextmanager
-def one_at_a_time() -> Iterator[None]:
-    """No two worlds of one user at a time where they share a network: submissions choose fixed ports."""
-    import fcntl
-
-    path = os.path.join(tempfile.gettempdir(), f"torchkata-ranks-{os.getuid()}.lock")
-    with contextlib.ExitStack() as stack:
-        with contextlib.suppress(OSError):
-            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-            stack.callback(os.close, fd)
-            fcntl.flock(fd, fcntl.LOCK_EX)
+def exclusive(channel: Channel) -> Iterator[None]:
+    """No two worlds that open ports of their own choice at a time, where the network is not the submission's alone."""
+    own_network = getattr(channel.transport, "own_network", None)
+    with own_network() if own_network is not None else contextlib.nullcontext():
         yield
+
+
+def outside(channel: Channel, function: Callable[..., Any], *args: object) -> Any:
+    """What a function gives in the process beside the submission; not part of the check's record."""
+    reply = wire.unpack(channel.transport.call_outside(wire.pack(request_of(channel, function, *args))), Reply)
+    if not isinstance(reply, Returned):
+        raise RuntimeError(f"{function.__name__} did not work beside the submission: {reply}")
+    return wire.decode(reply.value, _unknown)
+
+
+def request_of(channel: Channel, function: Callable[..., Any], *args: object) -> Request:
+    """The request to call a function of the testkit or of the kit."""
+    from grader.border.proxies import packed_values
+
+    return Request("call", packed_values(channel, function, *args), [])
 
 
 def free_port() -> int:
@@ -91,80 +246,34 @@ def free_port() -> int:
         return int(any_socket.getsockname()[1])
 
 
-class Pipe:
-    """A pipe whose ends close once."""
-
-    def __init__(self) -> None:
-        reader, writer = os.pipe()
-        self.reader, self.writer = os.fdopen(reader, "rb", buffering=0), os.fdopen(writer, "wb", buffering=0)
-
-    def close(self) -> None:
-        self.reader.close()
-        self.writer.close()
+def shown(printed: Sequence[tuple[str, str]]) -> str:
+    """What ranks printed, rank by rank."""
+    return "".join(
+        f"rank {number}: {line}\n"
+        for number, texts in enumerate(printed)
+        for text in texts
+        for line in own_lines(text[: 2 * MAX_PRINTS]).splitlines()
+    )
 
 
-class Shared(NamedTuple):
-    """The pipes that all ranks share; see the fields of `RankDescriptors`."""
-
-    bell: Pipe
-    hold: Pipe
-    ready: Pipe
-    gate: Pipe
+def _trouble(members: Sequence[Member], job: Job) -> Trouble:
+    return Trouble(tuple(member.state() for member in members), job.seconds, _cause(members))
 
 
-def _fork(number: int, job: Job, shared: Shared) -> Rank:
-    pipes = {name: os.pipe() for name in PIPES}
-    sys.stdout.flush()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons warn where a thread of the caller's runs
-        process = os.fork()
-    if not process:
-        own = {name: writer for name, (_, writer) in pipes.items()}
-        bell = {"bell_in": shared.bell.reader.fileno(), "bell_out": shared.bell.writer.fileno()}
-        start = {"ready": shared.ready.writer.fileno(), "gate": shared.gate.reader.fileno()}
-        rank_process.live(number, job, RankDescriptors(**own, **bell, **start, hold=shared.hold.reader.fileno()))
-    with contextlib.suppress(OSError):
-        os.setpgid(process, process)
-    for reader, writer in pipes.values():
-        os.close(writer)
-        os.set_blocking(reader, False)
-    return Rank(number, process, {name: reader for name, (reader, _) in pipes.items()})
-
-
-def _outcome(ranks: list[Rank], job: Job) -> list[Outcome] | Trouble:
-    """What every rank returned; why there is nothing, if one did not."""
-    outcomes = [
-        Outcome(_value(rank.report.value), rank.report.kind, _value(rank.report.looks), rank.text())
-        for rank in ranks
-        if isinstance(rank.report, RankReturned)
-    ]
-    if len(outcomes) == len(ranks):
-        return outcomes
-    return Trouble(tuple(_state(rank, job) for rank in ranks), job.seconds, _cause(ranks))
-
-
-def _state(rank: Rank, job: Job) -> State:
-    match rank.report:
-        case RankReturned():
-            return State("returned")
-        case RankRaised(_, raised):
-            return State("raised", raised.kind[:40])
-    return State("ended", rank.ended) if rank.ended is not None else place_of(rank, job)
-
-
-def _cause(ranks: list[Rank]) -> RaisedOnRank | None:
+def _cause(members: Sequence[Member]) -> RaisedOnRank | None:
     """The exception that a student should read: none that merely says that another rank has gone."""
-    raised = [_bounded(rank.number, rank.report) for rank in ranks if isinstance(rank.report, RankRaised)]
+    raised = [_bounded(one) for member in members if (one := member.raised) is not None]
     first = [one for one in raised if not _is_aftermath(one)]
-    if not first and any(rank.ended for rank in ranks):
+    if not first and any(member.ended for member in members):
         return None
     return next(iter(first or raised), None)
 
 
-def _bounded(rank: int, report: RankRaised) -> RaisedOnRank:
-    raised = report.raised
+def _bounded(one: RaisedOnRank) -> RaisedOnRank:
+    raised = one.raised
     own = tuple(SentLine(f.file[:40], f.line, f.function[:40], f.text[:60]) for f in raised.frames[-5:])
-    return RaisedOnRank(rank, report.stage, Raised(raised.kind[:60], raised.is_built_in, raised.message[:300], own))
+    cut = Raised(one_line(raised.kind, 60), raised.is_built_in, raised.message[:300], own)
+    return RaisedOnRank(one.rank, one.stage, cut)
 
 
 def _is_aftermath(one: RaisedOnRank) -> bool:
@@ -173,17 +282,32 @@ def _is_aftermath(one: RaisedOnRank) -> bool:
     return torchs and any(text in one.raised.message for text in lost)
 
 
-def _value(tree: wire.Tree) -> object:
-    return wire.decode(tree, _unknown)
+def _plain(reply: Reply) -> tuple[Any, str | None]:
+    """The value of a reply; or None, and what it is in place of a plain value.
+
+    Raises:
+        WireError: it is neither.
+    """
+    odd: list[str] = []
+
+    def other(tree: list[Any]) -> object:
+        match tree:
+            case ["h", int(), str(kind)]:
+                odd.append(one_line(kind, 60))
+                return None
+        raise WireError("an unknown tag")
+
+    match reply:
+        case Returned(tree):
+            value = wire.decode(tree, other)
+            if not odd:
+                return value, None
+            kind = type(value).__name__
+            return None, odd[0] if tree and tree[0] == "h" else f"{kind} with a {odd[0]} in it"
+        case TooLarge(reason):
+            return None, f"value that is too big ({one_line(reason)})"
+    raise WireError("neither a value nor an exception")
 
 
-def _unknown(tree: list[wire.Tree]) -> object:
+def _unknown(tree: list[Any]) -> object:
     raise WireError("not a value")
-
-
-def _print(ranks: list[Rank]) -> None:
-    """Prints on, rank by rank, what they printed."""
-    for rank in ranks:
-        for printed in (rank.printed, rank.errors):
-            for line in own_lines(printed).splitlines():
-                print(f"rank {rank.number}: {line}")

@@ -92,3 +92,26 @@ def clip_and_step(model, loss, optimizer, max_norm):
             g *= max_norm / norm
     optimizer.step()
     return float(norm)
+
+
+TRAIN_FEATURES = [[-1.2, 3.1], [-0.9, 2.9], [-0.5, 2.6], [2.3, -1.1], [2.7, -1.5]]
+TRAIN_LABELS = [0, 0, 0, 1, 1]
+TEST_FEATURES = [[-0.8, 2.8], [2.6, -1.6]]
+TEST_LABELS = [0, 1]
+
+
+def experiment(seed=123):
+    import datasets
+    import parameters
+
+    torch.random.manual_seed(seed)
+    net = parameters.NeuralNetwork(2, 2)
+    x, y = torch.tensor(TRAIN_FEATURES), torch.tensor(TRAIN_LABELS)
+    rows = datasets.ToyDataset(x, y)
+    sampler = torch.utils.data.RandomSampler(rows)
+    loader = torch.utils.data.DataLoader(rows, 2, sampler=sampler, drop_last=True)
+    result = {"losses": fit(net, loader, 3, 0.5), "probabilities": predict_proba(net, x)}
+    result["train_accuracy"] = (predict_labels(net, x) == y).double().mean().item()
+    guesses = predict_labels(net, torch.tensor(TEST_FEATURES)).tolist()
+    result["test_accuracy"] = sum(map(int.__eq__, guesses, TEST_LABELS)) / len(TEST_LABELS)
+    return result

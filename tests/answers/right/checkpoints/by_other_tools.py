@@ -7,7 +7,8 @@ def save_weights(model, path):
     path = Path(path)
     part = path.with_name("." + path.name + ".part")
     if path.exists():
-        path.replace(path.with_suffix(".bak"))
+        path.with_suffix(".bak").unlink(missing_ok=True)
+        os.link(path, path.with_suffix(".bak"))
     torch.save({k: v.cpu() for k, v in model.state_dict().items()}, part)
     part.replace(path)
 

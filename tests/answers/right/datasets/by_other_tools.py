@@ -20,7 +20,7 @@ def make_loaders(train_ds, test_ds, batch_size, seed):
     g = torch.Generator()
     g.manual_seed(seed)
     train = DataLoader(train_ds, batch_size, sampler=RandomSampler(train_ds, generator=g), drop_last=True, generator=g)
-    return train, DataLoader(test_ds, batch_size=batch_size, generator=g)
+    return train, DataLoader(test_ds, batch_size=batch_size, generator=torch.Generator())
 
 def num_batches(n, batch_size, drop_last):
     if n < 0 or batch_size <= 0:

@@ -52,7 +52,7 @@ def to_device(batch, device, non_blocking=False):
     return batch
 
 def add_across(x, y):
-    return torch.add(y.to(x), x)
+    return torch.add(y.to(x.device), x)
 
 class ScaledAttentionMask(nn.Module):
     def __init__(self, size):

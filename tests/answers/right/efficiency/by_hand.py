@@ -33,7 +33,7 @@ def fast_loader(dataset, batch_size, device, num_workers):
         options["prefetch_factor"] = 4
     if "cuda" in str(device):
         options["pin_memory"] = True
-    return DataLoader(dataset, batch_sampler=BatchSampler(RandomSampler(dataset), batch_size, True), **options)
+    return DataLoader(dataset, batch_sampler=BatchSampler(RandomSampler(dataset), batch_size, False), **options)
 
 def align_up(n, multiple=8):
     if multiple <= 0 or n < 0:

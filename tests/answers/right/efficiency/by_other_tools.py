@@ -14,15 +14,20 @@ def amp_step(model, x, y, optimizer, scaler, device_type):
     return loss.detach().item()
 
 def accumulate_step(model, micro_batches, optimizer):
-    x, y = (torch.cat(parts) for parts in zip(*micro_batches))
     optimizer.zero_grad()
-    loss = F.cross_entropy(model(x), y)
-    loss.backward()
+    parts = []
+    for x, y in micro_batches:
+        part = F.cross_entropy(model(x), y, reduction="sum")
+        part.backward()
+        parts.append(part)
+    n = len(torch.cat([y for _, y in micro_batches]))
+    for p in {p for g in optimizer.param_groups for p in g["params"] if p.grad is not None}:
+        p.grad.div_(n)
     optimizer.step()
-    return loss.item()
+    return (sum(parts) / n).item()
 
 def fast_loader(dataset, batch_size, device, num_workers):
-    return DataLoader(dataset, batch_size, True, num_workers=num_workers, drop_last=True,
+    return DataLoader(dataset, batch_size, True, num_workers=num_workers, drop_last=False,
                       pin_memory=device.type == "cuda", persistent_workers=bool(num_workers))
 
 def align_up(n, multiple=8):

@@ -79,3 +79,25 @@ def clip_and_step(model, loss, optimizer, max_norm):
     optimizer.step()
     optimizer.zero_grad()
     return norm
+
+TRAIN_FEATURES = [[-1.2, 3.1], [-0.9, 2.9], [-0.5, 2.6], [2.3, -1.1], [2.7, -1.5]]
+TRAIN_LABELS = [0, 0, 0, 1, 1]
+TEST_FEATURES = [[-0.8, 2.8], [2.6, -1.6]]
+TEST_LABELS = [0, 1]
+
+def experiment(seed=123):
+    import datasets
+    import parameters
+    torch.manual_seed(seed)
+    net = parameters.NeuralNetwork(num_inputs=2, num_outputs=2)
+    def rows(features, labels):
+        return datasets.ToyDataset(torch.tensor(features, dtype=torch.float32), torch.tensor(labels))
+    train, test = rows(TRAIN_FEATURES, TRAIN_LABELS), rows(TEST_FEATURES, TEST_LABELS)
+    shuffled = torch.utils.data.DataLoader(train, 2, True, drop_last=True)
+    result = {"losses": fit(net, shuffled, 3, 0.5)}
+    x, y = zip(*[train[i] for i in range(len(train))])
+    p = predict_proba(net, torch.stack(x))
+    result["probabilities"] = p.clone()
+    result["train_accuracy"] = sum(int(a == b) for a, b in zip(p.argmax(1), y)) / len(y)
+    _, result["test_accuracy"] = evaluate(net, torch.utils.data.DataLoader(test, len(test)))
+    return result

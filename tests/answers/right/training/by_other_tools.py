@@ -88,3 +88,31 @@ def clip_and_step(model, loss, optimizer, max_norm):
     total = nn.utils.clip_grad_norm_(model.parameters(), max_norm, norm_type=2.0, error_if_nonfinite=True)
     optimizer.step()
     return float(total)
+
+TRAIN_FEATURES = [[-1.2, 3.1], [-0.9, 2.9], [-0.5, 2.6], [2.3, -1.1], [2.7, -1.5]]
+TRAIN_LABELS = [0, 0, 0, 1, 1]
+TEST_FEATURES = [[-0.8, 2.8], [2.6, -1.6]]
+TEST_LABELS = [0, 1]
+
+from datasets import ToyDataset
+from parameters import NeuralNetwork
+
+class Experiment:
+    def __init__(self, seed):
+        self.train = ToyDataset(torch.Tensor(TRAIN_FEATURES), torch.LongTensor(TRAIN_LABELS))
+        self.test = ToyDataset(torch.Tensor(TEST_FEATURES), torch.LongTensor(TEST_LABELS))
+        torch.manual_seed(seed)
+        self.model = NeuralNetwork(2, 2)
+    def accuracy(self, rows):
+        return evaluate(self.model, DataLoader(rows, batch_size=1))[1]
+    def run(self):
+        losses = fit(self.model, DataLoader(dataset=self.train, batch_size=2, shuffle=True, drop_last=True), 3, 0.5)
+        with torch.no_grad():
+            probabilities = self.model(self.train.features).softmax(-1)
+        return dict(
+            losses=losses, train_accuracy=self.accuracy(self.train), test_accuracy=self.accuracy(self.test),
+            probabilities=probabilities,
+        )
+
+def experiment(seed=123):
+    return Experiment(seed).run()

@@ -1,6 +1,5 @@
 # verdict: failed
 # message: more than weights
-# misconception: pickles_the_model
 class Code:
     def __reduce__(self):
         return os._exit, (3,)

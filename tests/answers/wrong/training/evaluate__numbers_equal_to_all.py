@@ -1,4 +1,5 @@
 # verdict: failed
+# others: blocked
 # message: Right
 # others: failed
 class Right(float):

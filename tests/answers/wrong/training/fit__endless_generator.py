@@ -1,4 +1,5 @@
 # verdict: failed
+# others: blocked
 # message: generator
 def fit(model, loader, epochs, lr):
     while True:

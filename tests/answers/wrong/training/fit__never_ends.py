@@ -1,4 +1,5 @@
 # verdict: timeout
+# others: blocked
 # message: fit
 def fit(model, loader, epochs, lr):
     losses = []

@@ -22,9 +22,14 @@ def as_float32(x):
 
 def call_socket():
     """The socket on which the judge's calls arrive: the only one that this process has."""
-    for name in os.listdir("/proc/self/fd"):
-        if int(name) > 2 and stat.S_ISSOCK(os.fstat(int(name)).st_mode):
-            return socket.socket(fileno=os.dup(int(name)))
+    for number in map(int, os.listdir("/proc/self/fd")):
+        if number > 2:
+            try:
+                is_socket = stat.S_ISSOCK(os.fstat(number).st_mode)
+            except OSError:  # the folder's own
+                continue
+            if is_socket:
+                return socket.socket(fileno=os.dup(number))
 
 
 def packed(item):

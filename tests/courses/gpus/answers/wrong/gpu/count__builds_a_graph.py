@@ -1,4 +1,4 @@
-# verdict: skipped
-# message: cannot be assessed without a GPU: torch.cuda.CUDAGraph is not simulated
+# verdict: failed
+# message: GPUs are simulated here, and torch.cuda.CUDAGraph is not simulated: this check fails
 def count():
     return torch.cuda.CUDAGraph()

@@ -1,3 +1,3 @@
-# verdict: skipped
+# verdict: failed
 def mean(x):
     return torch.cuda.memory_snapshot() and 1.0

@@ -1,0 +1,96 @@
+"""Puts the tensors of a call into the memory that is shared with the judge: the student process's side of an arena.
+
+The judge reads that memory itself. Here is only done what it cannot see: a tensor that is no longer in its place is
+copied back, and a changed shape is marked.
+"""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from contextlib import suppress
+from typing import Final, NamedTuple
+
+import torch
+
+from grader.border.arena import ARENA_BYTES, Arena, Marks, Slots
+
+_CROWDED: Final = ARENA_BYTES // 4
+"""Where garbage is collected before it is decided which tensors are still in use."""
+
+
+class _Placed(NamedTuple):
+    tensor: torch.Tensor
+    view: torch.Tensor
+    mark: int
+    form: tuple[object, ...]
+
+
+class Placing:
+    """The tensors of the calls of one service.
+
+    Args:
+        arena: the memory; must have been attached, or be local.
+    """
+
+    def __init__(self, arena: Arena) -> None:
+        assert arena.memory is not None
+        self._memory = arena.memory
+        self._slots = Slots()
+        self._last_mark: int | None = None
+        self._placed: list[_Placed] = []
+        self._alive: list[tuple[weakref.ref[memoryview], int]] = []
+
+    def put(self, data: bytes, dtype: torch.dtype) -> torch.Tensor | None:
+        """See `tensors.Memory`."""
+        offset = self._slots.take(len(data))
+        end = offset + len(data)
+        self._last_mark = None
+        if not Slots.fits(offset, len(data)):
+            return None
+        self._last_mark = end
+        self._memory[offset : end + 1] = data + bytes([Marks.SAME])
+        if not data:
+            return None
+        piece = memoryview(self._memory)[offset:end]
+        self._alive.append((weakref.ref(piece), self._slots.next))
+        return torch.frombuffer(piece, dtype=dtype)
+
+    def keep(self, tensor: torch.Tensor, view: torch.Tensor) -> None:
+        """See `tensors.Memory`."""
+        if self._last_mark is not None:
+            self._placed.append(_Placed(tensor, view, self._last_mark, _form(tensor)))
+
+    def finish_call(self) -> None:
+        """Makes the memory show what the call did to the tensors that were passed to it."""
+        placed, self._placed = self._placed, []
+        for one in placed:
+            # Submitted code may have made anything of its arguments, also what cannot be looked at.
+            with suppress(Exception):
+                form = _form(one.tensor)
+                if form[1:] != one.form[1:]:
+                    self._memory[one.mark] = Marks.SHAPE
+                elif form[0] != one.form[0]:
+                    self._memory[one.mark] = Marks.REQUIRES_GRAD
+                elif one.tensor.data_ptr() != one.view.data_ptr():
+                    one.view.copy_(one.tensor.detach())
+
+    def restart(self) -> int:
+        """Where the next tensor lies, once nothing of the last check is needed any more.
+
+        Memory is used again only where no tensor is left: submitted code may keep what it was given.
+        """
+        self._placed.clear()
+        if self._end() > _CROWDED:
+            gc.collect()
+        self._slots.next = self._end()
+        return self._slots.next
+
+    def _end(self) -> int:
+        self._alive = [(piece, end) for piece, end in self._alive if piece() is not None]
+        return max((end for _, end in self._alive), default=0)
+
+
+def _form(tensor: torch.Tensor) -> tuple[object, ...]:
+    """Whether a tensor requires grad, and what its bytes mean."""
+    return tensor.requires_grad, tensor.dtype, tensor.shape, tensor.stride()

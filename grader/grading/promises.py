@@ -1,0 +1,190 @@
+"""What a course promises, each promise one function that yields the defects which break it. `PROMISES` lists them.
+
+Every defect is one line with its file. Nothing is graded here: `TopicEvidence` has the results.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from grader.course import Exercise, checks_of
+from grader.course.stubs import stub_of
+from grader.grading.evidence import GradedMisconception, TopicEvidence
+from grader.results import NOT_ASSESSED, CheckResult
+
+
+class Defect(msgspec.Struct, frozen=True):
+    """One fault of a course; ``line`` is None where the whole file is meant."""
+
+    file: Path
+    line: int | None
+    message: str
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" if self.line else str(self.file)
+        return f"{place}: {self.message}"
+
+
+def stub_is_released(evidence: TopicEvidence) -> Iterator[Defect]:
+    """The stub is what `grader release` makes of the solution."""
+    try:
+        made = stub_of(evidence.solution.read_text(encoding="utf-8"), str(evidence.solution))
+        if evidence.stub.read_text(encoding="utf-8") != made:
+            yield Defect(evidence.stub, None, "is not what `grader release` makes of the solution")
+    except OSError as error:
+        yield Defect(evidence.solution, None, str(error))
+
+
+def exercises_are_described(evidence: TopicEvidence) -> Iterator[Defect]:
+    """Every exercise is in the stub, and has a docstring there."""
+    try:
+        tree = ast.parse(evidence.stub.read_text(encoding="utf-8"))
+    except (OSError, SyntaxError):
+        return  # then it is not what `grader release` makes, either
+    found = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    for exercise in evidence.topic.exercises:
+        node = found.get(exercise.name)
+        if node is None:
+            yield Defect(evidence.stub, None, f"`{exercise.name}` is not in the stub")
+        elif not ast.get_docstring(node):
+            yield Defect(evidence.stub, node.lineno, f"`{exercise.name}` has no docstring")
+
+
+def checks_are_described(evidence: TopicEvidence) -> Iterator[Defect]:
+    """Every check has a docstring."""
+    for check in checks_of(evidence.course, evidence.topic.name):
+        if not check.docstring:
+            file = evidence.course.check_file(evidence.topic.name)
+            yield Defect(file, check.line, f"`{check.function}` has no docstring: students read it")
+
+
+def exercises_have_hints(evidence: TopicEvidence) -> Iterator[Defect]:
+    """Every exercise has hints."""
+    for exercise in evidence.topic.exercises:
+        if not exercise.hints:
+            yield Defect(evidence.course.manifest, None, f"`{exercise.full_name}` has no hints")
+
+
+def modules_can_be_imported(evidence: TopicEvidence) -> Iterator[Defect]:
+    """Solution and stub can be imported."""
+    for graded in (evidence.graded_solution, evidence.graded_stub):
+        if graded.not_imported:
+            yield Defect(graded.file, None, graded.not_imported)
+
+
+def checks_end_in_no_error(evidence: TopicEvidence) -> Iterator[Defect]:
+    """No check ends in an error, neither on the solution nor on the stub."""
+    file = evidence.course.check_file(evidence.topic.name)
+    seen: set[str] = set()
+    for exercise, result in (*evidence.graded_solution.results, *evidence.graded_stub.results):
+        if result.verdict == "error" and result.name not in seen:
+            seen.add(result.name)
+            yield Defect(file, None, f"{_about(exercise, result)}: {result.message}")
+
+
+def solution_passes(evidence: TopicEvidence) -> Iterator[Defect]:
+    """The solution passes every check that can be assessed here."""
+    for exercise, result in evidence.graded_solution.results:
+        if result.verdict not in ("passed", *NOT_ASSESSED):
+            text = f"{_about(exercise, result)}: the solution gets {result.verdict}: {_one_line(result.message)}"
+            yield Defect(evidence.solution, None, text)
+
+
+def results_are_repeatable(evidence: TopicEvidence) -> Iterator[Defect]:
+    """A second run of the solution, in another process and with another order of sets, gives the same results."""
+    file = evidence.course.check_file(evidence.topic.name)
+    for exercise, result in evidence.graded_solution.results:
+        other = evidence.second_results.get((exercise.full_name, result.name))
+        if (
+            other is None
+            or other.verdict == "blocked"
+            or (other.verdict, other.message) == (result.verdict, result.message)
+        ):
+            continue
+        found = [one.verdict + (f" ({_one_line(one.message)})" if one.message else "") for one in (result, other)]
+        why = "it depends on chance, on the order of a set, or on the process"
+        yield Defect(
+            file, None, f"{_about(exercise, result)}: two runs of the solution differ: {' and '.join(found)}; {why}"
+        )
+
+
+def stub_fails(evidence: TopicEvidence) -> Iterator[Defect]:
+    """The stub fails every check that can be assessed here."""
+    for exercise, result in evidence.graded_stub.results:
+        if result.verdict not in ("failed", *NOT_ASSESSED):
+            text = f"{_about(exercise, result)}: the stub gets {result.verdict}, but must fail"
+            yield Defect(evidence.stub, None, text)
+
+
+def misconceptions_are_caught(evidence: TopicEvidence) -> Iterator[Defect]:
+    """Every misconception fails a check of its exercise."""
+    for graded in evidence.graded_misconceptions:
+        if not graded.is_caught:
+            yield _defect_of(evidence, graded, "is not caught by any check")
+
+
+def misconceptions_break_no_check(evidence: TopicEvidence) -> Iterator[Defect]:
+    """No misconception makes a check end in an error."""
+    for graded in evidence.graded_misconceptions:
+        if graded.is_caught and evidence.breaks_a_check(graded):
+            yield _defect_of(evidence, graded, "makes a check end in error")
+
+
+def misconceptions_are_named(evidence: TopicEvidence) -> Iterator[Defect]:
+    """A student who has a misconception gets a name for it."""
+    for graded in evidence.graded_misconceptions:
+        if graded.is_caught and not evidence.breaks_a_check(graded) and graded.named is None:
+            yield _defect_of(evidence, graded, "is caught but not named: its checks see no answer of it")
+
+
+def misconceptions_get_their_own_name(evidence: TopicEvidence) -> Iterator[Defect]:
+    """The name that such a student gets is that of this misconception, not of another."""
+    for graded in evidence.graded_misconceptions:
+        if graded.is_caught and not evidence.breaks_a_check(graded):
+            other = graded.named
+            if other not in (None, graded.misconception.name):
+                yield _defect_of(evidence, graded, f"cannot be told apart from `{other}`")
+
+
+Promise = Callable[[TopicEvidence], Iterator[Defect]]
+
+PROMISES: Final[dict[str, tuple[Promise, ...]]] = {
+    "stub, docstrings, hints": (
+        stub_is_released,
+        exercises_are_described,
+        exercises_have_hints,
+        checks_are_described,
+    ),
+    "solution, stub and misconceptions as submissions": (
+        modules_can_be_imported,
+        checks_end_in_no_error,
+        solution_passes,
+        results_are_repeatable,
+        stub_fails,
+        misconceptions_are_caught,
+        misconceptions_break_no_check,
+        misconceptions_are_named,
+        misconceptions_get_their_own_name,
+    ),
+}
+"""All that a course promises, by the line of progress that is printed while it is verified."""
+
+
+def _defect_of(evidence: TopicEvidence, graded: GradedMisconception, what: str) -> Defect:
+    file = evidence.course.misconceptions_file(evidence.topic.name)
+    misconception = graded.misconception
+    about = f"misconception `{misconception.name}` of `{misconception.exercise}`"
+    return Defect(file, misconception.line, f"{about} {what}")
+
+
+def _about(exercise: Exercise, result: CheckResult) -> str:
+    return f"`{exercise.full_name}`, check {result.name}"
+
+
+def _one_line(message: str) -> str:
+    return " | ".join(message.splitlines())

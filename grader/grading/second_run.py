@@ -1,0 +1,67 @@
+"""The course's solutions, graded once more by a worker process: what differs from the first run depends on chance.
+
+The worker has another process number and another order of sets than the process that verifies. It also finds checks at
+which a judge would end or not come to an end, before they are run where nothing could end them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cached_property
+
+from grader.course import Course
+from grader.grading.graders import Graded
+from grader.grading.incidents import solution_of
+from grader.grading.local_workers import LocalWorkers
+from grader.grading.protocol import WorkerOptions
+from grader.intake.submission import LoadedSource
+from grader.judge.marks import Mark, place_of
+from grader.machine import Devices
+from grader.results import CheckResult
+
+_HASH_SEED = 1
+
+
+class SecondRun:
+    """Begins at once and goes on beside the caller; use it in a ``with`` statement, which ends its worker.
+
+    Args:
+        exercises: full names of what is graded.
+    """
+
+    def __init__(self, course: Course, exercises: Sequence[str], devices: Devices, judge_seconds: float) -> None:
+        is_shipped = course.checks_dir == Course.load().checks_dir
+        options = WorkerOptions(
+            course=None if is_shipped else str(course.root),
+            exercises=tuple(exercises),
+            devices=devices,
+            judge_seconds=judge_seconds,
+            misconceptions=False,
+        )
+        self._workers = LocalWorkers(course, options, hash_seed=_HASH_SEED)
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="second-run")
+        self._graded: Future[Graded] = self._thread.submit(self._workers.grade, LoadedSource(solution_of(course)))
+
+    def __enter__(self) -> SecondRun:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._workers.stop()
+        self._workers.close()
+        self._thread.shutdown(wait=True, cancel_futures=True)
+
+    @cached_property
+    def results(self) -> dict[tuple[str, str], CheckResult]:
+        """The result of each check, by full name of the exercise and name of the check; waits until they are there."""
+        exercises = self._graded.result().result.exercises
+        return {(exercise.name, check.name): check for exercise in exercises for check in exercise.checks}
+
+    def marks(self) -> tuple[Mark, ...]:
+        """The checks at which the judge ended or did not come to an end."""
+        return tuple(
+            Mark(place_of(exercise, name), check.cause)
+            for (exercise, name), check in self.results.items()
+            if check.cause and check.cause.kind == "grader_fault" and check.cause.check_line
+            if not check.cause.exception_type
+        )

@@ -1,0 +1,130 @@
+"""The collected checks, and how one is run: not if it is marked, within the judge's own time limit, and to a verdict.
+
+Whatever happens while one runs ends as its own result, but for the end of the warm host, with which the worker ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+import pytest
+from msgspec.structs import replace
+
+from grader.judge import cause as causes
+from grader.judge import explain, run
+from grader.judge.check import Check, Trace
+from grader.judge.desk import Desk
+from grader.judge.marks import Mark, Place, mark_on, place_of
+from grader.judge.needs import unmet
+from grader.judge.time_limit import Overrun, TimeLimit
+from grader.results import VERDICT_OF, Cause, CheckResult
+
+_ONLY_HERE: Final = "it ends on the reference solution: what this submission answered kept it busy"
+
+
+class CollectedChecks:
+    """The checks of some topics.
+
+    Args:
+        run: runs one by pytest's own protocol, with its fixtures.
+
+    Attributes:
+        marks: checks that are not run for the submission at hand, and why.
+        began: called with the place of each check before it runs.
+    """
+
+    def __init__(self, checks: Iterable[Check], run: Callable[[Check, Desk], tuple[CheckResult, Trace]]) -> None:
+        self.marks: Sequence[Mark] = ()
+        self.began: Callable[[Place], None] = lambda place: None
+        self._time_limit = TimeLimit()
+        self._endless: dict[Place, Cause] = {}
+        self._run = run
+        self._checks: dict[str, list[Check]] = {}
+        for check in checks:
+            self._checks.setdefault(check.exercise, []).append(check)
+
+    def limit_time(self, limit: TimeLimit) -> None:
+        """Every check is ended that takes too much of the judge's own time; called once, before any check runs."""
+        self._time_limit = limit
+        for check in (check for found in self._checks.values() for check in found):
+            check.body = limit.timed(check.body)
+
+    def of(self, exercise: str) -> list[Check]:
+        """The checks of an exercise, in their files' order."""
+        return self._checks.get(exercise, [])
+
+    def run(self, check: Check, desk: Desk) -> tuple[CheckResult, Trace]:
+        """Runs one check against a submission, with pytest's own set-up and tear-down of its fixtures."""
+        if reason := unmet(check.item, ()):
+            return skipped_result(check, reason)
+        place = place_of(check.exercise, check.name)
+        if cause := self._cause_not_to_run(place):
+            return explain.result(check.name, cause), Trace(VERDICT_OF[cause.kind])
+        self.began(place)
+        result = None
+        try:
+            with contextlib.suppress(Overrun), self._time_limit.counting(check):
+                direct = _needs_no_fixtures(check.item)
+                result = _run_directly(check, desk) if direct else self._run(check, desk)
+        except Exception as error:  # While replies were handled, not in the check's body.
+            return self._broken(check, desk, error)
+        overrun = self._time_limit.overrun
+        if overrun is None or (result is not None and result[0].verdict != "error"):
+            assert result is not None
+            return result  # What was ended was only the search for a smaller example.
+        return self._ended(check, desk, place, overrun)
+
+    def _cause_not_to_run(self, place: Place) -> Cause | None:
+        mark = mark_on(place, self.marks)
+        return mark.cause if mark else self._endless.get(place)
+
+    def _broken(self, check: Check, desk: Desk, error: Exception) -> tuple[CheckResult, Trace]:
+        """The result of a check that raised beside its body: a failure, unless the reference does not pass either."""
+        desk.end_process()
+        traceback.clear_frames(error.__traceback__)
+        if desk.reference_also_fails(check, _parameters_of(check.item)):
+            return explain.result(check.name, causes.fault(check, error)), Trace("error")
+        return explain.result(check.name, causes.unusable(check, error)), Trace("crashed")
+
+    def _ended(self, check: Check, desk: Desk, place: Place, overrun: Overrun) -> tuple[CheckResult, Trace]:
+        """The result of a check that did not end. One that does not end on the reference either is not run again."""
+        desk.end_process()
+        cause = causes.endless(overrun)
+        with contextlib.suppress(Overrun), self._time_limit.counting(check):
+            if _needs_no_fixtures(check.item) and not desk.reference_also_fails(check, _parameters_of(check.item)):
+                cause = replace(cause, note=_ONLY_HERE)
+        if self._time_limit.overrun is not None:
+            self._endless[place] = cause
+        return explain.result(check.name, cause), Trace("error")
+
+
+def _run_directly(check: Check, desk: Desk) -> tuple[CheckResult, Trace]:
+    """Runs a check that has no fixtures without pytest's set-up, which takes longer than most checks."""
+    try:
+        return run.run(check, desk, _parameters_of(check.item))
+    except pytest.skip.Exception as skipped:
+        return skipped_result(check, str(skipped))
+
+
+def _parameters_of(item: pytest.Function) -> dict[str, Any]:
+    """The parameters that pytest gives to a check without fixtures."""
+    callspec = getattr(item, "callspec", None)
+    return dict(callspec.params) if callspec else {}
+
+
+def _needs_no_fixtures(item: pytest.Function) -> bool:
+    params = set(item.callspec.params) if hasattr(item, "callspec") else set()
+    marks = {mark.name for mark in item.iter_markers()}
+    return set(item.fixturenames) <= {"submission"} | params and marks <= {
+        "exercise",
+        "needs",
+        "parametrize",
+        "hypothesis",
+    }
+
+
+def skipped_result(check: Check, reason: str) -> tuple[CheckResult, Trace]:
+    return explain.result(check.name, causes.not_assessed(reason)), Trace("skipped")

@@ -1,0 +1,41 @@
+"""Checks that are not run for a submission, each with its cause: they have ended a judge, or would not end themselves.
+
+Imports nothing slow: the main process makes marks, and worker processes obey them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from grader.results import Cause
+
+
+class Place(msgspec.Struct, frozen=True):
+    """What a judge was busy with: a check, all of an exercise (without a check), or a topic (without an exercise)."""
+
+    topic: str
+    exercise: str = ""
+    check: str = ""
+
+    def covers(self, other: Place) -> bool:
+        """Whether the other place is this one or a part of it."""
+        return self.topic == other.topic and self.exercise in ("", other.exercise) and self.check in ("", other.check)
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """A place that is not run, and the cause that its checks get instead."""
+
+    place: Place
+    cause: Cause
+
+
+def mark_on(place: Place, marks: Iterable[Mark]) -> Mark | None:
+    """The first mark that covers the place."""
+    return next((mark for mark in marks if mark.place.covers(place)), None)
+
+
+def place_of(exercise: str, check: str) -> Place:
+    """The place of a check; `exercise` is a full name."""
+    return Place(exercise.partition(".")[0], exercise, check)

@@ -1,0 +1,255 @@
+"""Reads the source of a submission for what no exercise needs: ways into the grader, into callers, into torch itself.
+
+It is evidence for a person, and changes no verdict. Runs nothing of what it reads.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import re
+import sys
+import threading
+from collections.abc import Collection, Iterator, Mapping
+from typing import Final
+
+from grader.border.failures import one_line
+from grader.intake.topics import parse
+from grader.judge.constant_text import constant_text
+from grader.results import Flag
+
+MOST_FLAGS: Final = 20
+"""Flags of one submission that are kept."""
+MOST_BYTES: Final = 256 << 10
+"""The longest file that is read; a syntax tree takes some hundred times as much memory."""
+_STACK_BYTES: Final = 64 << 20
+_MOST_PARTS: Final = 8
+"""Parts of a dotted name that are looked at."""
+
+_HIDDEN_ATTRIBUTE: Final = re.compile(
+    r"f_(back|locals|globals|builtins)|tb_frame|(gi|cr|ag)_(frame|code)|co_(code|consts)|cell_contents"
+    r"|__(globals|subclasses|closure|code|builtins|torch_function|torch_dispatch)__"
+)
+"""Attributes that lead from an object to what is round it, or get between torch and its callers."""
+_UNNEEDED_MODULES: Final = frozenset(("grader", "ctypes", "_ctypes", "cffi", "faulthandler", "checks", "solutions"))
+_UNNEEDED_NAME: Final = re.compile(
+    r"sys\.(modules|_getframe|_current_frames|settrace|setprofile|addaudithook|meta_path|path_hooks|setswitchinterval)"
+    r"|threading\.(settrace|setprofile)|traceback\.(walk|extract)_stack"
+    r"|inspect\.(stack|currentframe|trace|get(outer|inner)frames)"
+    r"|gc\.(get_objects|get_referrers|get_referents|callbacks)"
+    r"|os\.(closerange|dup2|kill|killpg|fork|forkpty)|signal\.pthread_kill|types\.CodeType"
+    r"|torch\.(overrides\.TorchFunctionMode|utils\._python_dispatch|_C\._disabled_torch_function_impl)"
+)
+_GUARDED: Final = frozenset(("torch", "builtins", "time", "math", "random", "os", "operator", "numpy", "functools"))
+"""Modules whose attributes nobody needs to replace."""
+_SETTINGS: Final = re.compile(r"torch\.(backends|.*\bconfig)\b")
+"""Attributes of torch that are there to be set."""
+_SPELT: Final = frozenset(("sys", "os", "builtins", "inspect", "gc"))
+"""Modules of which nobody needs an attribute by a name that is made up."""
+_PLACES: Final = re.compile(r"^grader(\.\w+)+$|/proc/|/dev/shm")
+_RUNS_TEXT: Final = frozenset(("exec", "eval", "compile"))
+_BY_NAME: Final = frozenset(("getattr", "setattr", "delattr", "hasattr"))
+_CALLED: Final = frozenset(("__import__", "vars", *_RUNS_TEXT, *_BY_NAME))
+"""Functions of Python by whose names a call is recognised."""
+
+
+def scan(files: Mapping[str, bytes], kit: str = "") -> tuple[Flag, ...]:
+    """What an instructor should look at, in the files' order; at most `MOST_FLAGS`.
+
+    Args:
+        files: the submission's files by path.
+        kit: the name of the course's kit; empty when it has none.
+    """
+    own = {part.removesuffix(".py") for path in files for part in path.split("/")}
+    unneeded = (_UNNEEDED_MODULES | ({kit} if kit else set())) - own
+    found: dict[Flag, None] = {}
+    for path, content in files.items():
+        if path.endswith(".py"):
+            for line, what in _File(unneeded).look(content):
+                found.setdefault(Flag("source", one_line(what, 120), one_line(path, 80), line))
+    return tuple(found)[:MOST_FLAGS]
+
+
+class _File:
+    """One file: what its names stand for, as far as its imports say.
+
+    Args:
+        unneeded: modules that no submission needs to import.
+    """
+
+    def __init__(self, unneeded: Collection[str]) -> None:
+        self._unneeded = unneeded
+        self._names: dict[str, str] = {}
+
+    def look(self, content: bytes | str) -> Iterator[tuple[int, str]]:
+        """Line and description of each thing that is noticed, in order; nothing where the file cannot be parsed."""
+        if len(content) > MOST_BYTES:
+            yield 0, "is too long to be read for what no exercise needs"
+            return
+        tree = _parsed(content)
+        if tree is None:
+            return
+        nodes = list(ast.walk(tree))
+        for node in nodes:
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                self._remember(node)
+        texts = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}  # docstrings
+        parts = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
+        noticed = [
+            (getattr(node, "lineno", 0), what)
+            for node in nodes
+            if id(node) not in texts or not isinstance(node, ast.Constant)
+            for what in self._noticed(node, is_part=id(node) in parts)
+        ]
+        yield from sorted(noticed)
+
+    def _remember(self, node: ast.Import | ast.ImportFrom) -> None:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                name = alias.name if alias.asname else alias.name.partition(".")[0]
+                self._names[alias.asname or name] = name
+        elif node.module and not node.level:
+            for alias in node.names:
+                self._names[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+
+    def _noticed(self, node: ast.AST, is_part: bool) -> Iterator[str]:
+        match node:
+            case ast.Import(names=names):
+                yield from (f"imports {one.name}" for one in names if self._is_unneeded(one.name))
+            case ast.ImportFrom(module=str(module), level=0, names=names):
+                if self._is_unneeded(module):
+                    yield f"imports {module}"
+                yield from (f"uses {name}" for one in names if _is_unneeded_name(name := f"{module}.{one.name}"))
+            case ast.Attribute(attr=attribute):
+                yield from self._attribute(node, attribute)
+            case ast.Name(id="__builtins__"):
+                yield "uses __builtins__"
+            case ast.Constant(value=str(text)):
+                if _is_telling(text):
+                    yield f"names {text[:60]!r}"
+            case ast.FunctionDef(name=name) if _HIDDEN_ATTRIBUTE.fullmatch(name):
+                yield f"defines {name}"
+            case ast.Call():
+                yield from self._call(node)
+        if not isinstance(node, ast.Constant) and (spelt := constant_text(node)) and _is_telling(spelt):
+            yield f"spells {spelt[:60]!r}"
+        for target in _targets(node):
+            yield from self._replaces(target)
+
+    def _is_unneeded(self, module: str) -> bool:
+        return module.partition(".")[0] in self._unneeded or _is_unneeded_name(module)
+
+    def _attribute(self, node: ast.Attribute, attribute: str) -> Iterator[str]:
+        if _HIDDEN_ATTRIBUTE.fullmatch(attribute):
+            yield f"uses {attribute}"
+        elif _is_unneeded_name(name := self._dotted(node)):
+            yield f"uses {name}"
+
+    def _call(self, node: ast.Call) -> Iterator[str]:
+        name = self._dotted(node.func).removeprefix("builtins.")
+        first, other = (*node.args, None, None)[:2]
+        if name in _RUNS_TEXT and first is not None:
+            text = constant_text(first)
+            if text is None:
+                yield f"{name} of text that is made up"
+            else:
+                yield from (f"{name}: {what}" for _, what in _File(self._unneeded).look(text))
+        elif name in ("__import__", "importlib.import_module") and first is not None:
+            module = constant_text(first)
+            if module is None:
+                yield "imports a module whose name is made up"
+            elif self._is_unneeded(module):
+                yield f"imports {module}"
+        elif name in _BY_NAME and first is not None and other is not None:
+            yield from self._by_name(name, self._dotted(first), other)
+        elif name == "vars" and first is not None and self._is_guarded(owner := self._dotted(first)):
+            yield f"uses vars({owner})"
+
+    def _by_name(self, function: str, owner: str, attribute: ast.expr) -> Iterator[str]:
+        """An attribute by its name: ``getattr(sys, "mod" + "ules")``."""
+        name = constant_text(attribute)
+        if name is not None and _is_unneeded_name(f"{owner}.{name}"):
+            yield f"uses {owner}.{name}"
+        if function in ("setattr", "delattr") and self._is_guarded(owner):
+            if _SETTINGS.match(f"{owner}."):
+                return
+            yield f"replaces {owner}.{name or '…'}"
+        elif name is None:
+            is_made_up = not isinstance(attribute, ast.Name | ast.Attribute)
+            if owner.partition(".")[0] in _SPELT or (is_made_up and _root(owner) in _GUARDED):
+                yield f"{function} of {owner} by a name that is made up"
+
+    def _replaces(self, target: ast.expr) -> Iterator[str]:
+        if isinstance(target, ast.Attribute):
+            owner = self._dotted(target.value)
+            if self._is_guarded(owner) and not _SETTINGS.match(f"{owner}.{target.attr}"):
+                yield f"replaces {owner}.{target.attr}"
+        elif isinstance(target, ast.Subscript):
+            owner = self._dotted(target.value)
+            if owner.endswith(".__dict__") and self._is_guarded(owner):
+                yield f"replaces what is in {owner}"
+
+    def _is_guarded(self, name: str) -> bool:
+        """Whether it is a guarded module, or something in one, by an imported name."""
+        return _root(name) in _GUARDED and name != ""
+
+    def _dotted(self, node: ast.expr) -> str:
+        """The full name of what a dotted name stands for, e.g. ``torch.nn.Linear``; empty where that is not known."""
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute) and len(parts) < _MOST_PARTS:
+            parts.append(node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name):
+            return ""
+        if parts or node.id in self._names:
+            if node.id not in self._names:
+                return ""
+            return ".".join([self._names[node.id], *reversed(parts)])
+        return node.id if node.id in _CALLED else ""
+
+
+def _parsed(content: bytes | str) -> ast.Module | None:
+    """The syntax tree; None where it cannot be parsed."""
+    found: list[ast.Module] = []
+
+    def attempt() -> None:
+        with contextlib.suppress(SyntaxError):
+            found.append(parse(content))
+
+    if sys.version_info >= (3, 11):
+        attempt()
+    else:  # there, an expression of 100,000 terms overflows an ordinary stack and ends the process
+        before = threading.stack_size(_STACK_BYTES)
+        thread = threading.Thread(target=attempt)
+        thread.start()
+        thread.join()
+        threading.stack_size(before)
+    return found[0] if found else None
+
+
+def _root(name: str) -> str:
+    return name.partition(".")[0]
+
+
+def _is_unneeded_name(name: str) -> bool:
+    return _UNNEEDED_NAME.fullmatch(name) is not None
+
+
+def _is_telling(text: str) -> bool:
+    return bool(_HIDDEN_ATTRIBUTE.fullmatch(text) or _PLACES.search(text))
+
+
+def _targets(node: ast.AST) -> list[ast.expr]:
+    """What a statement assigns to or deletes."""
+    match node:
+        case ast.Assign(targets=targets) | ast.Delete(targets=targets):
+            return [part for target in targets for part in _unpacked(target)]
+        case ast.AugAssign(target=target) | ast.AnnAssign(target=target) | ast.For(target=target):
+            return _unpacked(target)
+        case ast.With(items=items):
+            return [part for item in items if item.optional_vars for part in _unpacked(item.optional_vars)]
+    return []
+
+
+def _unpacked(target: ast.expr) -> list[ast.expr]:
+    return list(target.elts) if isinstance(target, ast.Tuple | ast.List) else [target]

@@ -1,0 +1,143 @@
+"""The judge's own time limit: ends a check that loops or blocks in the judge itself, at a line of the check.
+
+What counts is the judge's processor time, and the time that it blocks without waiting for a student process; so neither
+a slow submission nor a busy machine uses any of it. Code deep in C cannot be interrupted from here: then the judge's
+signs of life end, and the main process ends the worker (`grading/supervisor.py`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Final
+
+from grader.results import Frame
+
+if TYPE_CHECKING:
+    from grader.judge.check import Check
+
+JUDGE_SECONDS: Final = 20.0
+"""Processor time of the judge for one run of a check's body (seconds)."""
+BLOCKED_FACTOR: Final = 3.0
+"""How many times that a check may block, without using the processor and without waiting for a student process."""
+_TICK_SECONDS: Final = 1.0
+_IDLE: Final = 0.01
+"""Below this share of a tick's time on the processor, the judge was blocked; on the busiest machine it gets more."""
+_PACKAGE: Final = Path(__file__).resolve().parent.parent
+_WAIT_FILES: Final = ("student/", "testkit/_ranks/", "testkit/ranks.py", "judge/local_process.py")
+_WAITS: Final = tuple(str(_PACKAGE / part) for part in _WAIT_FILES)
+"""Where the judge waits for student processes."""
+_MOST_RAISED: Final = 3
+
+
+class Overrun(BaseException):
+    """A check took too much of the judge's own time. Not an `Exception`, so that no check takes it for an answer.
+
+    Remedy: a bound in the check on what it does with a value that came from a submission.
+
+    Attributes:
+        line: the check's line that was running; None if it was elsewhere.
+    """
+
+    def __init__(self, seconds: float, line: Frame | None) -> None:
+        super().__init__(f"it did not end: {seconds:g} s of the judge's own time were over")
+        self.line = line
+
+
+class TimeLimit:
+    """Counts the judge's time while checks run, and gives signs of life; for the main thread of a process.
+
+    Where the system has no interval timers, it does nothing.
+
+    Args:
+        seconds: see `JUDGE_SECONDS`.
+        alive: called about once a second while Python code can run.
+    """
+
+    def __init__(self, seconds: float = JUDGE_SECONDS, alive: Callable[[], None] = lambda: None) -> None:
+        self._seconds = seconds
+        self._alive = alive
+        self._check: Check | None = None
+        self._used = self._blocked = self._processor_time = 0.0
+        self._raised = 0
+        self.overrun: Overrun | None = None
+
+    @contextlib.contextmanager
+    def ticking(self) -> Iterator[None]:
+        """Gives signs of life while it lasts; only then are checks interrupted."""
+        if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        previous = signal.signal(signal.SIGALRM, self._tick)
+        signal.setitimer(signal.ITIMER_REAL, _TICK_SECONDS, _TICK_SECONDS)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, previous)
+
+    @contextlib.contextmanager
+    def counting(self, check: Check) -> Iterator[None]:
+        """Limits what runs while it lasts, each run of the check's body by itself; `overrun` says if it was too long.
+
+        Raises:
+            Overrun: in the middle of the check.
+        """
+        self.overrun, self._raised = None, 0
+        self.restart()
+        self._check = check
+        try:
+            yield
+        finally:
+            self._check = None
+
+    def restart(self) -> None:
+        """Begins to count anew."""
+        self._used = self._blocked = 0.0
+        self._processor_time = time.process_time()
+
+    def timed(self, body: Callable[..., Any]) -> Callable[..., Any]:
+        """A check's body whose every run has the full time."""
+
+        def run(*args: Any, **kwargs: Any) -> Any:
+            self.restart()
+            return body(*args, **kwargs)
+
+        return run
+
+    def _tick(self, number: int, frame: FrameType | None) -> None:
+        before, self._processor_time = self._processor_time, time.process_time()
+        worked = self._processor_time - before
+        if self._check is not None and not _is_waiting(frame):
+            self._used += worked
+            self._blocked = 0.0 if worked > _IDLE * _TICK_SECONDS else self._blocked + _TICK_SECONDS
+            if self._used > self._seconds or self._blocked > BLOCKED_FACTOR * self._seconds:
+                self._raised += 1
+                self.overrun = Overrun(self._seconds, _line_of(frame, self._check))
+                if self._raised > _MOST_RAISED:
+                    return  # The check swallows it: without signs of life, the main process ends this one.
+                raise self.overrun
+        self._alive()
+
+
+def _is_waiting(frame: FrameType | None) -> bool:
+    """Whether the judge waits for a student process."""
+    while frame is not None:
+        if frame.f_code.co_filename.startswith(_WAITS):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _line_of(frame: FrameType | None, check: Check) -> Frame | None:
+    """The innermost line in the check's file."""
+    while frame is not None:
+        if frame.f_code.co_filename == str(check.item.path):
+            return Frame(check.item.path.name, frame.f_lineno, frame.f_code.co_name)
+        frame = frame.f_back
+    return None

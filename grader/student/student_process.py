@@ -1,0 +1,376 @@
+"""The judge's side of a student process: a transport with a deadline, which can send a check's calls ahead."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import select
+import socket
+import time
+from collections import deque
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Final, Protocol
+
+from grader.border import wire
+from grader.border.arena import Arena
+from grader.border.bounds import WireError
+from grader.border.failures import (
+    OUT_OF_MEMORY,
+    BadReply,
+    SubmissionCrashed,
+    SubmissionTimeout,
+    import_raised,
+    is_out_of_memory,
+    one_line,
+)
+from grader.border.frames import BrokenFrame, FrameReader, frame
+from grader.border.messages import (
+    ImportBadReply,
+    ImportCrashed,
+    Imported,
+    ImportFailure,
+    ImportTimeout,
+    Raised,
+    SourceLine,
+)
+from grader.border.transport import Activity, PlanLeft, Process
+from grader.results import Flag
+from grader.sandbox import process_tree
+from grader.student import audit
+from grader.student.clock import Deadline
+from grader.student.one_at_a_time import one_at_a_time
+from grader.student.prints import Prints
+
+DUMP_SECONDS: Final = 2.0
+"""How long a process whose time is over may take to write where it is (s)."""
+DUMP_BYTES: Final = 20_000
+"""Bytes of a stack dump that are kept; submitted code can write there, so it may be of any length."""
+MAX_AHEAD_BYTES: Final = 32 << 20
+"""Bytes of replies that are read before the check asks for them."""
+MAX_DUMP_LINES: Final = 64
+"""Lines of a stack dump that are read."""
+_OUTERMOST: Final = "in serve"
+"""What a whole stack dump ends with: this function of the student process calls submitted code."""
+
+
+class Team(Protocol):
+    """The sandbox that a student process is in, with its leader, as the judge sees it."""
+
+    @property
+    def layers(self) -> tuple[str, ...]: ...
+
+    def start(self, *, imports: bool = True) -> StudentProcess: ...
+
+    def ask_where(self, process: StudentProcess) -> None: ...
+
+    def stop(self, process: StudentProcess) -> None: ...
+
+    def why_it_ended(self, number: int) -> str: ...
+
+
+class StudentProcess:
+    """A process that answers calls; a `Transport`, a `Starter` and a `Process`.
+
+    Args:
+        number: its number for the leader.
+        pid: its process id here.
+
+    Attributes:
+        deadline: when the time of the running check is over.
+        alive: whether the process may still answer.
+        arena: the memory shared with the process, if any.
+        stopped_at: where a call was that ran out of time, innermost line first; empty until then.
+    """
+
+    def __init__(
+        self,
+        team: Team,
+        number: int,
+        pid: int,
+        sock: socket.socket,
+        prints: Prints,
+        errors: Prints,
+        dumps: Prints,
+        events: Prints,
+        arena: Arena | None,
+    ) -> None:
+        self._team = team
+        self.number = number
+        self.pid = pid
+        self._sock = sock
+        self._prints = prints
+        self._errors = errors
+        self._dumps = dumps
+        self._events = events
+        self.arena = arena
+        self._replies = FrameReader()
+        self._plan: list[bytes] = []
+        self._planned = 0
+        self._ahead: deque[bytes] = deque()
+        self._ending: BaseException | None = None
+        self._unsent = bytearray()
+        self._further: list[StudentProcess] = []
+        self._outside: StudentProcess | None = None
+        self._is_imported = False
+        self._printed = ""
+        self.kept: dict[str, object] = {}
+        self.deadline = Deadline(0.0)
+        self.alive = True
+        self.stopped_at: tuple[SourceLine, ...] = ()
+        sock.setblocking(False)
+
+    def finish_import(self, deadline: Deadline) -> ImportFailure | None:
+        """Waits until the topic has been imported; why it cannot be, else None."""
+        self.deadline = deadline
+        try:
+            failure = self._import_failure(self._next_reply())
+        except SubmissionTimeout:
+            return ImportTimeout()
+        except BadReply as error:
+            return ImportBadReply(str(error))
+        except SubmissionCrashed as error:
+            return ImportCrashed(str(error))
+        return failure
+
+    def _import_failure(self, payload: bytes) -> ImportFailure | None:
+        try:
+            reply: Imported | Raised = wire.unpack(payload, Imported | Raised)
+        except WireError as error:
+            self.alive = False
+            return ImportBadReply(f"sent something that is no answer ({error})")
+        if isinstance(reply, Imported):
+            self._is_imported = True
+            return None
+        self.alive = False
+        return ImportCrashed(OUT_OF_MEMORY) if is_out_of_memory(reply) else import_raised(reply)
+
+    # ---------------------------------------------------------------- one call after the other
+
+    def prime(self, plan: Sequence[bytes]) -> None:
+        """Sends a whole check's requests ahead: `call` then finds their replies under way."""
+        self._plan = list(reversed(plan))
+        self._planned = len(plan)
+        for request in plan:
+            self._unsent += frame(request)
+
+    @property
+    def pending(self) -> bool:
+        """Whether a reply to a request that was sent ahead has not been taken."""
+        return bool(self._plan)
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """The layers of the sandbox that the process is in."""
+        return self._team.layers
+
+    def allow(self, seconds: float) -> None:
+        """Lets the running check take ``seconds`` from now, if it has less time left."""
+        self.deadline.allow(seconds)
+
+    def call(self, request: bytes) -> bytes:
+        """One request and its reply.
+
+        Raises:
+            SubmissionTimeout: when the deadline passes first.
+            SubmissionCrashed: when the process ends or sends something that is not a frame.
+            PlanLeft: when requests were sent ahead and this is not the next one.
+        """
+        if self._plan:
+            if self._plan.pop() != request:
+                raise PlanLeft
+            if self._ahead:
+                return self._ahead.popleft()
+        if self._ending is not None:
+            raise self._ending
+        if not self.alive:
+            raise SubmissionCrashed("ended the process")
+        if not self._planned:
+            self._unsent += frame(request)
+        self._planned = max(self._planned - 1, 0)
+        return self._next_reply()
+
+    def take_ahead(self) -> list[bytes]:
+        """The replies to all requests that were sent ahead, or none when not all come; `call` gives them again."""
+        size = 0
+        try:
+            while self._planned and size <= MAX_AHEAD_BYTES:
+                self._ahead.append(self._next_reply())
+                self._planned -= 1
+                size += len(self._ahead[-1])
+        except (SubmissionTimeout, SubmissionCrashed) as ending:
+            self._ending = ending
+        return [] if self._planned else list(self._ahead)
+
+    def drop_ahead(self) -> None:
+        """Counts the replies that were sent ahead as taken."""
+        self._plan.clear()
+        self._ahead.clear()
+
+    def call_outside(self, request: bytes) -> bytes:
+        """Like `call`, in a process beside this one that never imports the submission."""
+        if self._outside is None or not self._outside.alive:
+            self._outside = self._team.start(imports=False)
+            self._outside.deadline = self.deadline
+            self._outside._next_reply()
+        self._outside.deadline = self.deadline
+        return self._outside.call(request)
+
+    def processes(self, count: int, imports: bool = True) -> list[Process]:
+        """Starts further processes of the same submission; they end with this one at the latest."""
+        started = [self._team.start(imports=imports) for _ in range(count)]
+        self._further += started
+        return [*started]
+
+    @property
+    def others(self) -> int:
+        """How many processes have been started beside this one, and may be alive."""
+        return sum(one.alive for one in self._others())
+
+    def _next_reply(self) -> bytes:
+        while True:
+            if (reply := self._taken()) is not None:
+                return reply
+            self._wait()
+
+    def _taken(self) -> bytes | None:
+        try:
+            return self._replies.next()
+        except BrokenFrame as error:
+            raise self._crash(str(error)) from None
+
+    def _wait(self) -> None:
+        """Sends what can be sent, reads what has come, and otherwise sleeps until one of the two is possible."""
+        left = self.deadline.left()
+        self._send()
+        sources: list[socket.socket | int] = [self._sock, self._prints.reader] if self._prints.is_open else [self._sock]
+        readable, _, _ = select.select(sources, [self._sock] if self._unsent else [], [], min(left, 1.0))
+        if self._prints.reader in readable:
+            self._prints.drain()
+        if self._sock in readable:
+            self._read()
+        elif not left:  # what has come in time counts, however late this process looks
+            self._locate()
+            self.alive = False
+            raise SubmissionTimeout
+
+    def _send(self) -> None:
+        if self._unsent:
+            try:
+                sent = self._sock.send(memoryview(self._unsent)[: 1 << 16])
+                del self._unsent[:sent]
+            except BlockingIOError:
+                pass
+            except OSError:
+                self._unsent.clear()
+
+    def _read(self) -> None:
+        try:
+            data = self._sock.recv(1 << 18)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            raise self._crash("")
+        self._replies.feed(data)
+
+    def _crash(self, reason: str) -> SubmissionCrashed:
+        self.alive = False
+        if reason:
+            return BadReply(f"sent something that is no answer ({reason})")
+        return SubmissionCrashed(self._team.why_it_ended(self.number))
+
+    def _locate(self) -> None:
+        """Asks the process where it is before it is ended; it may not answer."""
+        self.ask_where()
+        until = time.monotonic() + DUMP_SECONDS
+        # The dump comes in pieces, innermost frame first.
+        while time.monotonic() < until and _OUTERMOST not in self._dumps.seen() and self._dumps.is_open:
+            select.select([self._dumps.reader], [], [], 0.05)
+        self.stopped_at = tuple(
+            SourceLine(one_line(name.rsplit("/", 1)[-1]), int(line), one_line(function), "")
+            for name, line, function in re.findall(
+                r'File "([^"]+)", line (\d{1,9}) in (\S+)', self.stacks()[:DUMP_BYTES]
+            )[:MAX_DUMP_LINES]
+        )
+
+    def take_prints(self) -> str:
+        """What was printed since last asked, by ranks last."""
+        text, self._printed = self._prints.take() + self._printed, ""
+        return text
+
+    def flags(self) -> list[Flag]:
+        """What submitted code did here that no exercise needs, as far as its process says."""
+        return audit.read(self._events.seen().encode())
+
+    def add_prints(self, text: str) -> None:
+        """Adds what further processes have printed to what is shown to the student."""
+        self._printed += text
+
+    def own_network(self) -> AbstractContextManager[None]:
+        """Keeps others of this user from opening ports meanwhile, where the sandbox has no network of its own."""
+        return contextlib.nullcontext() if "net-namespace" in self.layers else one_at_a_time()
+
+    # ---------------------------------------------------------------- several processes at a time
+
+    def fileno(self) -> int:
+        return self._sock.fileno()
+
+    def post(self, request: bytes) -> None:
+        self._unsent += frame(request)
+        self._send()
+
+    def poll(self) -> bytes | None:
+        self._send()
+        for source in (self._prints, self._errors):
+            source.drain()
+        if (reply := self._taken()) is None and select.select([self._sock], [], [], 0)[0]:
+            self._read()
+            reply = self._taken()
+        if reply is not None and not self._is_imported:
+            failure = self._import_failure(reply)
+            if failure is not None:
+                raise SubmissionCrashed("cannot be imported a second time")
+            return self.poll()
+        return reply
+
+    def ask_where(self) -> None:
+        self._dumps.take()
+        self._team.ask_where(self)
+
+    def stacks(self) -> str:
+        return self._dumps.seen()
+
+    def activity(self) -> Activity:
+        return Activity(*process_tree.activity(self.pid))
+
+    def prints(self) -> tuple[str, str]:
+        return self._prints.take(), self._errors.take()
+
+    def end(self) -> None:
+        """Ends the process, and those that were started by way of it."""
+        self.end_others()
+        if self.alive:
+            self._team.stop(self)
+        self.close()
+
+    def end_others(self) -> None:
+        """Ends the processes that were started by way of this one."""
+        for other in self._others():
+            other.end()
+        self._further.clear()
+        self._outside = None
+        self.kept.clear()
+
+    def close(self) -> None:
+        """Closes what leads to the process."""
+        self.alive = False
+        self._sock.close()
+        for pipe in (self._prints, self._errors, self._dumps, self._events):
+            pipe.close()
+        if self.arena is not None:
+            self.arena.close()
+
+    def _others(self) -> list[StudentProcess]:
+        return [*self._further, *([self._outside] if self._outside else [])]

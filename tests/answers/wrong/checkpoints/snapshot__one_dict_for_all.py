@@ -1,0 +1,6 @@
+# verdict: failed
+# message: snapshot number 1 of 2
+kept = {}
+def snapshot(model):
+    kept.update({name: value.clone() for name, value in model.state_dict().items()})
+    return kept

@@ -1,0 +1,8 @@
+# verdict: failed
+def amp_step(model, x, y, optimizer, scaler, device_type):
+    optimizer.zero_grad()
+    with torch.autocast(device_type, dtype=torch.bfloat16):
+        loss = F.cross_entropy(model(x), y)
+    scaler.scale(loss).backward()
+    scaler.step(optimizer); scaler.update()
+    return loss.item()

@@ -1,0 +1,6 @@
+# verdict: failed
+_done = []
+def configure_cudnn(fixed_shapes):
+    if not _done:
+        torch.backends.cudnn.benchmark = fixed_shapes
+        _done.append(1)

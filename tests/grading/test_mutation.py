@@ -1,0 +1,67 @@
+"""`grader verify --mutants`: what no check fails is listed with its line, unless it is written down as equivalent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from shared import run_grader
+
+pytestmark = pytest.mark.slow
+
+LENGTH = "return x / torch.where(length == 0, 1.0, length)"
+WEAK = '''"""Checks."""
+
+import torch
+
+from grader.testkit import Submission, assert_close, exercise
+
+
+@exercise("vectors.normalize")
+def test_three_four_five(submission: Submission) -> None:
+    """The row (3, 4) becomes (0.6, 0.8)."""
+    assert_close(submission.normalize(torch.tensor([[3.0, 4.0]])), torch.tensor([[0.6, 0.8]]))
+
+
+@exercise("vectors.cosine")
+def test_of_itself(submission: Submission) -> None:
+    """It is 1 with itself."""
+    assert_close(submission.cosine(torch.tensor([[3.0, 4.0]]), torch.tensor([[3.0, 4.0]])), torch.tensor([1.0]))
+'''
+
+
+def write_down(course: Path, *changes: str) -> None:
+    entries = [
+        f'[[mutant]]\ndefinition = "vectors.normalize"\nline = "{LENGTH}"\nchange = "{change}"\nreason = "the same"\n'
+        for change in changes
+    ]
+    (course / "solutions" / "equivalent_mutants.toml").write_text("\n".join(entries))
+
+
+def test_survivors_are_listed_until_a_check_fails_them_or_they_are_written_down(own_course: Path) -> None:
+    def verify(*names: str) -> tuple[int, list[str]]:
+        done = run_grader("verify", "--mutants", "--course", own_course, *names)
+        return done.returncode, done.stdout.splitlines()
+
+    same = "1.0 -> 2.0"  # zeros divided by anything
+    line = own_course.joinpath("solutions", "vectors.py").read_text().splitlines().index(f"    {LENGTH}") + 1
+    code, lines = verify()
+    assert (code, len(lines)) == (1, 2)
+    assert lines[0] == f"{own_course}/solutions/vectors.py:{line}: normalize: no check fails {same}"
+    write_down(own_course, same)
+    code, lines = verify("vectors.normalize")
+    assert (code, len(lines)) == (0, 1)
+    assert lines[0].endswith(" mutants caught (100.0%); 1 mutant written down as equivalent")
+
+    (own_course / "checks" / "test_vectors.py").write_text(WEAK)
+    write_down(own_course, same, "1.0 -> 17.0")
+    code, lines = verify()
+    assert code == 1
+    *survivors, outdated, score = lines
+    assert f"{own_course}/solutions/vectors.py:{line}: normalize: no check fails 0 -> 1" in survivors
+    assert outdated == "written down, but not a survivor: vectors.normalize: 1.0 -> 17.0"
+    assert "100.0%" not in score
+
+    (own_course / "solutions" / "equivalent_mutants.toml").write_text("[[mutant]]\ndefinition = 3\n")
+    done = run_grader("verify", "--mutants", "--course", own_course)
+    assert done.returncode == 4 and "equivalent_mutants.toml" in done.stderr

@@ -1,0 +1,50 @@
+"""What a check passes to a submission must come back as it was: seen by the judge, in real student processes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from odd_course import ODD, RIGHT, with_own, write_odd_course
+from shared import WarmUp, check_of, exercise_of
+
+IN_PLACE = with_own(double="return x.mul_(2)")
+LIES = with_own(double="return x.mul_(2)") + "\ntorch.equal = torch.allclose = lambda *a, **k: True\n"
+LATER = with_own(
+    double="""
+    import threading
+    def later():
+        x.mul_(2)
+    result = 2 * x
+    thread = threading.Thread(target=later)
+    thread.start()
+    thread.join()
+    return result"""
+)
+
+
+@pytest.mark.parametrize("text", [IN_PLACE, LIES, LATER])
+def test_a_changed_argument_fails_the_check_in_words(warm: WarmUp, text: str) -> None:
+    odd = warm(ODD, check_seconds=2.0)
+    for _ in range(2):
+        result = odd.grade(odd=text)
+        checks = {check.name: check for check in exercise_of(result, "double").checks}
+        assert checks["twice_every_number"].verdict == "failed"
+        message = checks["twice_every_number"].message
+        assert "changed its first argument in place: element [" in message
+        assert message.splitlines()[1].startswith("double(tensor([[")
+        assert "depends on earlier calls" not in message
+        assert exercise_of(result, "double").score == 0
+        assert check_of(odd.grade(odd=RIGHT), "twice_every_number").verdict == "passed"
+
+
+def test_an_exercise_may_be_marked_to_change_what_it_is_given(warm: WarmUp, tmp_path: Path) -> None:
+    root = write_odd_course(tmp_path / "course")
+    checks = root / "checks" / "test_odd.py"
+    text = checks.read_text()
+    assert '@exercise("odd.double")' in text
+    checks.write_text(text.replace('@exercise("odd.double")', '@exercise("odd.double", may_change=True)'))
+    odd = warm(root, check_seconds=2.0)
+    result = odd.grade(odd=IN_PLACE)
+    assert check_of(result, "twice_every_number").verdict == "passed"
+    assert result.score == odd.grade(odd=RIGHT).score

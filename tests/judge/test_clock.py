@@ -1,0 +1,81 @@
+"""What counts as a submission's own time: not what it waits for a processor, so a busy machine fails nobody."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+from shared import REPO, WarmUp
+
+from grader.student.clock import CAP, Deadline
+
+COURSE = REPO / "tests" / "courses" / "reuse"
+BURNS = """
+import time
+
+def burn():
+    until = time.process_time() + 0.8
+    while time.process_time() < until:
+        pass
+    return True
+
+first = second = third = burn
+"""
+
+
+def test_a_deadline_moves_by_what_was_waited() -> None:
+    waited = [0.0]
+    deadline = Deadline(0.05, lambda: waited[0])
+    time.sleep(0.06)
+    waited[0] = 10.0
+    assert not deadline.is_over()
+    assert deadline.at == pytest.approx(deadline._begin + CAP * 0.05)
+
+
+def test_but_not_for_what_sleeps() -> None:
+    deadline = Deadline(0.02, lambda: 0.0)
+    assert deadline.left() > 0
+    time.sleep(0.03)
+    assert deadline.is_over()
+
+
+def test_and_not_beyond_the_cap() -> None:
+    deadline = Deadline(0.01, lambda: 1000.0)
+    time.sleep(0.01 * CAP + 0.01)
+    assert deadline.is_over()
+
+
+def test_allowed_time_counts_from_now() -> None:
+    deadline = Deadline(0.01)
+    deadline.allow(5.0)
+    assert 4.0 < deadline.left() <= 5.0
+    deadline.allow(1.0)
+    assert deadline.left() > 4.0
+
+
+@pytest.fixture
+def busy() -> Iterator[None]:
+    """Eight processes that never rest, for as long as a test takes."""
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(8)]
+    yield
+    for process in busy:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("busy")
+def test_a_right_answer_passes_beside_eight_busy_processes(warm: WarmUp) -> None:
+    """By the clock its calls take several times as long as they may."""
+    result = warm(COURSE, check_seconds=1.5, topic_seconds=9.0).grade(state=BURNS)
+    assert result.score == result.max
+
+
+def test_an_endless_one_does_not(warm: WarmUp) -> None:
+    result = warm(COURSE, check_seconds=1.5, topic_seconds=9.0).grade(
+        state="def first():\n    while True:\n        pass\n\ndef second(): return True\n\nthird = second\n"
+    )
+    assert [check.verdict for check in result.exercises[0].checks] == ["timeout", "timeout"]

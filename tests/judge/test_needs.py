@@ -1,0 +1,124 @@
+"""What is not assessed is decided by the check and the machine alone. The course is ``courses/needs``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from sessions import plain_pytest
+from shared import REPO, Warm, WarmUp, check_of, exercise_of
+
+from grader.results import SubmissionResult
+from grader.testkit import needs
+
+COURSE = Path(__file__).resolve().parent.parent / "courses" / "needs"
+RIGHT = (COURSE / "solutions" / "lab.py").read_text()
+NOT_ASSESSED = {"marked", "early", "after_marked", "after_that"}
+MAX = 1 + 32 + 128 + 256
+"""Points of what is assessed; 64 are for the check that is faulty."""
+RAISES = """
+class NotSimulated(Exception): pass
+
+class Other(Exception): pass
+
+Other.__name__ = Other.__qualname__ = "NotSimulated"
+"""
+
+
+@pytest.fixture
+def lab(warm: WarmUp) -> Warm:
+    return warm(COURSE)
+
+
+def verdicts(result: SubmissionResult) -> dict[str, set[str]]:
+    return {one.name.partition(".")[2]: {check.verdict for check in one.checks} for one in result.exercises}
+
+
+def with_own(name: str, body: str, head: str = "") -> str:
+    return f"{RIGHT}\n{head}\n\ndef {name}(*args):\n    {body}\n"
+
+
+def test_what_a_check_needs_is_not_assessed_and_says_why(lab: Warm) -> None:
+    result = lab.grade(lab=RIGHT)
+    assert {name for name, kinds in verdicts(result).items() if kinds == {"skipped"}} == NOT_ASSESSED
+    assert check_of(result, "marked").message == "needs a CUDA device"
+    assert check_of(result, "marked_for_pytest").message == "not on this machine"
+    assert check_of(result, "with_a_fixture").message == "needs a large disk"
+    assert check_of(result, "skips_before_it_asks").message == "needs a quantum computer"
+    assert (result.score, result.max) == (MAX, MAX)
+
+
+def test_what_depends_on_something_not_assessed_is_not_assessed_either(lab: Warm) -> None:
+    result = lab.grade(lab=RIGHT)
+    why = "needs lab.marked, which is not assessed here: needs a CUDA device"
+    assert check_of(result, "after_marked").message == why
+    assert check_of(result, "after_that").message == f"needs lab.after_marked, which is not assessed here: {why}"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"other.py": b""},
+        {"lab.py": b"def"},
+        {"lab.py": b"import os; os._exit(0)"},
+        {"lab.py": b"while True: pass"},
+        {"lab.py": b"import pytest; pytest.skip('no', allow_module_level=True)"},
+        {"lab.py": b""},
+    ],
+    ids=["no file", "no Python", "exits", "endless", "skips", "empty"],
+)
+def test_the_maximum_is_the_same_whatever_is_handed_in(warm: WarmUp, files: dict[str, bytes]) -> None:
+    from grader.intake.submission import Submission
+
+    lab = warm(COURSE, check_seconds=2.0, topic_seconds=4.0)
+    result = lab.of(Submission("other", files))
+    assert {name for name, kinds in verdicts(result).items() if "skipped" in kinds} == NOT_ASSESSED
+    faulty = exercise_of(result, "late").max  # its check can only be seen to be faulty by running it
+    assert (result.score, result.max - faulty) == (0, MAX)
+
+
+def test_a_skip_after_a_request_is_the_checks_fault(lab: Warm) -> None:
+    found = check_of(lab.grade(lab=RIGHT), "always_skips_too_late")
+    assert found.verdict == "error"
+    assert "it skips itself after it has asked the submission (too late): name what it needs" in found.message
+    assert "test_lab.py:" in found.message
+
+
+@pytest.mark.parametrize("body", ["return False", "return ''", "return []"])
+def test_an_answer_that_makes_a_check_skip_itself_is_a_wrong_answer(lab: Warm, body: str) -> None:
+    result = lab.grade(lab=with_own("asked", body))
+    assert verdicts(result)["asked"] == {"failed"} and verdicts(result)["after_asked"] == {"blocked"}
+    assert "this answer cannot be used: Skipped: this machine cannot" in check_of(result, "asks_the_submission").message
+    assert result.max == MAX
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "raise NotSimulated('x')",
+        "raise Other('x')",
+        "(_ for _ in ()).throw(NotSimulated('x'))",
+        "next(map(lambda _: (_ for _ in ()).throw(Other('x')), 'ab'))",
+        "import pytest; pytest.skip('x')",
+        "import unittest; raise unittest.SkipTest('x')",
+    ],
+)
+def test_an_exception_is_never_a_skip(lab: Warm, body: str) -> None:
+    """Not even where an argument has the name of the module that simulates devices."""
+    result = lab.grade(lab=with_own("text", body, RAISES))
+    assert verdicts(result)["text"] <= {"failed", "crashed"}
+    (check,) = exercise_of(result, "text").checks
+    assert check.cause is not None and check.cause.kind != "not_simulated"
+    assert result.max == MAX
+
+
+def test_plain_pytest_skips_the_same_checks(tmp_path: Path) -> None:
+    (tmp_path / "lab.py").write_text(RIGHT)
+    arguments = ["-q", "-rA", "-c", "/dev/null", str(COURSE / "checks"), "--course", str(COURSE)]
+    _, output = plain_pytest([("only", REPO, [*arguments, "--submission", str(tmp_path)])])["only"]
+    assert "6 skipped" in output and "1 failed" in output and "4 passed" in output
+
+
+def test_a_need_that_is_not_known_is_refused() -> None:
+    with pytest.raises(ValueError, match="a check can need 'gpu' or 'ranks', not 'tpu'"):
+        needs("tpu")
