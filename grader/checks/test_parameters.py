@@ -26,11 +26,12 @@ from grader.testkit import (
     probes,
     raises,
     recipes,
+    seeds,
 )
 from kit import parameters
 
 KINDS = ["linear", "mlp", "norm", "tied", "frozen", "buffers", "names", "empty"]
-SEEDS = st.integers(0, 1 << 16)
+SEEDS = seeds()
 
 # ---------------------------------------------------------------- NeuralNetwork
 
@@ -354,7 +355,7 @@ def freeze_and_look(submission: Submission, prefix: str, seed: int = 1, kind: st
 
 
 @exercise("parameters.seeded")
-@given(seed=st.integers(0, 1 << 31), deep=st.booleans())
+@given(seed=SEEDS, deep=st.booleans())
 def test_weights_of_that_seed(submission: Submission, seed: int, deep: bool) -> None:
     """The weights are those that torch.manual_seed(seed) gives, every time."""
     build = parameters.build_mlp if deep else parameters.build_linear
@@ -367,7 +368,7 @@ def test_weights_of_that_seed(submission: Submission, seed: int, deep: bool) -> 
 
 
 @exercise("parameters.seeded")
-@given(seed=st.integers(0, 1 << 31), started=SEEDS)
+@given(seed=SEEDS, started=SEEDS)
 def test_global_stream_goes_on(submission: Submission, seed: int, started: int) -> None:
     """Random numbers drawn afterwards are the same as without the call."""
     here = torch.Generator().manual_seed(started)
@@ -381,7 +382,7 @@ def test_global_stream_goes_on(submission: Submission, seed: int, started: int) 
 
 @exercise("parameters.seeded")
 @settings(max_examples=5)
-@given(seed=st.integers(0, 1 << 31), step=st.integers(0, 1))
+@given(seed=SEEDS, step=st.integers(0, 1))
 def test_a_new_thing_every_time(submission: Submission, seed: int, step: int) -> None:
     """Every call makes something new: changing what one call made leaves what another one made as it is, with the same
     seed or with two."""
@@ -398,7 +399,7 @@ def test_a_new_thing_every_time(submission: Submission, seed: int, step: int) ->
 
 @exercise("parameters.seeded")
 @settings(max_examples=5)
-@given(seed=st.integers(0, 1 << 31), started=SEEDS)
+@given(seed=SEEDS, started=SEEDS)
 def test_other_random_numbers(submission: Submission, seed: int, started: int) -> None:
     """The random numbers of other generators, such as Python's, are not touched either."""
     submission.there(parameters.start_python, started)

@@ -15,14 +15,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from grader.testkit import Submission, assert_close, assert_equal, assert_that, exercise, observe, recipes, tensors
+from grader.testkit import (
+    Submission,
+    assert_close,
+    assert_equal,
+    assert_that,
+    exercise,
+    observe,
+    recipes,
+    seeds,
+    tensors,
+)
 from kit import tensor_ops
 
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.int64, torch.int32, torch.bool)
 OTHER_DTYPES = (torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int8, torch.bool)
 
 
-SEEDS = st.integers(0, 1 << 16)
+SEEDS = seeds()
 FLOATS = (torch.float32, torch.float64)
 PRECISION = {torch.float32: 1e-3, torch.float64: 1e-8}
 """How close results must be: float64 is not to pass through float32."""

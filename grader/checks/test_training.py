@@ -30,10 +30,11 @@ from grader.testkit import (
     probes,
     recipes,
     reference,
+    seeds,
 )
 from kit import training
 
-SEEDS = st.integers(0, 1 << 16)
+SEEDS = seeds()
 CLOSE: Final[dict[str, Any]] = {"rtol": 1e-3, "atol": 1e-4}
 """How close weights and losses must be after some steps: sums in another order differ by far less."""
 CLOSER: Final[dict[str, Any]] = {"rtol": 1e-5, "atol": 1e-6}
@@ -130,18 +131,22 @@ def test_one_step(submission: Submission, size: int, seed: int, scale: float) ->
 
 
 @exercise("training.train_step")
-def test_steps_of_all_kinds_of_models(submission: Submission) -> None:
+@given(seed=SEEDS)
+@settings(max_examples=1)
+def test_steps_of_all_kinds_of_models(submission: Submission, seed: int) -> None:
     """Three steps with BatchNorm, Dropout, shared weights, frozen weights or a hook give the right losses, weights and
     buffers, and leave the model in training mode."""
     for kind in ("norm", "dropout", "functional", "tied", "frozen", "hooked"):
-        check_steps(submission, kind, [5, 4, 6], 2)
+        check_steps(submission, kind, [5, 4, 6], seed)
 
 
 @exercise("training.train_step")
-def test_the_optimizer_that_was_given(submission: Submission) -> None:
+@given(seed=SEEDS)
+@settings(max_examples=1)
+def test_the_optimizer_that_was_given(submission: Submission, seed: int) -> None:
     """Each step is taken by the given optimizer, which may have momentum; batches may differ in size."""
     for momentum in (0.0, 0.9):
-        check_steps(submission, "mlp", [5, 2, 1, 3], 3, momentum=momentum)
+        check_steps(submission, "mlp", [5, 2, 1, 3], seed, momentum=momentum)
 
 
 @exercise("training.train_step")
@@ -205,17 +210,21 @@ def check_epochs(
 
 @exercise("training.train_epoch")
 @pytest.mark.parametrize("cut", ["ragged", "drop_last"])
-def test_mean_over_the_examples_seen(submission: Submission, cut: str) -> None:
+@given(seed=SEEDS)
+@settings(max_examples=1)
+def test_mean_over_the_examples_seen(submission: Submission, cut: str, seed: int) -> None:
     """The result is the mean loss per example, a number, also when the last batch is short or left out."""
-    check_epochs(submission, "mlp", LOADERS[cut], 1)
+    check_epochs(submission, "mlp", LOADERS[cut], seed)
 
 
 @exercise("training.train_epoch")
-def test_even_batches_and_single_ones(submission: Submission) -> None:
+@given(seed=SEEDS)
+@settings(max_examples=1)
+def test_even_batches_and_single_ones(submission: Submission, seed: int) -> None:
     """It works for equally large batches, a single batch and a single row: the mean loss per example, one step per
     batch."""
     for cut in ("even", "single_batch", "one_row"):
-        check_epochs(submission, "mlp", LOADERS[cut], 1)
+        check_epochs(submission, "mlp", LOADERS[cut], seed)
 
 
 @exercise("training.train_epoch")
@@ -227,24 +236,30 @@ def test_epochs_of_any_size(submission: Submission, n: int, batch_size: int, see
 
 
 @exercise("training.train_epoch")
-def test_epochs_of_all_kinds_of_models(submission: Submission) -> None:
+@given(seed=SEEDS)
+@settings(max_examples=1)
+def test_epochs_of_all_kinds_of_models(submission: Submission, seed: int) -> None:
     """With BatchNorm, Dropout, shared weights, frozen weights or hooks, an epoch gives the right loss, weights and
     buffers."""
     for kind in ("norm", "counted", "tied", "frozen", "hooked"):
-        check_epochs(submission, kind, {"count": 14, "batch_size": 5}, 2)
+        check_epochs(submission, kind, {"count": 14, "batch_size": 5}, seed)
 
 
 @exercise("training.train_epoch")
 @pytest.mark.parametrize("flags", ["eval", "outermost_eval", "one_eval"])
-def test_trains_in_training_mode(submission: Submission, flags: str) -> None:
+@given(seed=SEEDS)
+@settings(max_examples=1)
+def test_trains_in_training_mode(submission: Submission, flags: str, seed: int) -> None:
     """A model that is in eval mode, whole or in part, is trained in training mode, and ends in training mode."""
-    check_epochs(submission, "counted", {"count": 12, "batch_size": 6}, 3, flags=MODES[flags])
+    check_epochs(submission, "counted", {"count": 12, "batch_size": 6}, seed, flags=MODES[flags])
 
 
 @exercise("training.train_epoch")
-def test_an_optimizer_with_a_memory(submission: Submission) -> None:
+@given(seed=SEEDS)
+@settings(max_examples=1)
+def test_an_optimizer_with_a_memory(submission: Submission, seed: int) -> None:
     """The given optimizer takes every step: its momentum is kept from batch to batch and epoch to epoch."""
-    check_epochs(submission, "mlp", {"count": 9, "batch_size": 3}, 4, momentum=0.9)
+    check_epochs(submission, "mlp", {"count": 9, "batch_size": 3}, seed, momentum=0.9)
 
 
 # ---------------------------------------------------------------- fit
@@ -315,10 +330,12 @@ def check_idle(submission: Submission, model: Remote, seed: int) -> None:
 
 
 @exercise("training.fit")
-def test_fit_of_all_kinds_of_models(submission: Submission) -> None:
+@given(seed=SEEDS)
+@settings(max_examples=1)
+def test_fit_of_all_kinds_of_models(submission: Submission, seed: int) -> None:
     """With BatchNorm, Dropout, shared weights, frozen weights or hooks, the losses, weights and buffers are right."""
     for kind in ("norm", "counted", "tied", "frozen", "hooked"):
-        check_fit(submission, (recipes.model, kind, 3), {"count": 14, "batch_size": 5}, 2, 0.1, 3)
+        check_fit(submission, (recipes.model, kind, seed), {"count": 14, "batch_size": 5}, 2, 0.1, seed)
 
 
 # ---------------------------------------------------------------- evaluate
@@ -326,12 +343,14 @@ def test_fit_of_all_kinds_of_models(submission: Submission) -> None:
 
 @exercise("training.evaluate")
 @pytest.mark.parametrize("cuts", [("ragged",), ("drop_last",), ("even", "single_batch", "one_row")], ids=str)
-def test_loss_and_accuracy_per_example(submission: Submission, cuts: tuple[str, ...]) -> None:
+@given(seed=SEEDS)
+@settings(max_examples=1)
+def test_loss_and_accuracy_per_example(submission: Submission, cuts: tuple[str, ...], seed: int) -> None:
     """The mean loss and the fraction right over all examples, each counting the same, as two numbers."""
     for cut in cuts:
-        model = submission.there(recipes.model, "mlp", 1)
-        found = submission.evaluate(model, submission.there(recipes.loader, seed=6, **LOADERS[cut]))
-        expected = reference.measure(recipes.model("mlp", 1), recipes.loader(seed=6, **LOADERS[cut]))
+        model = submission.there(recipes.model, "mlp", seed)
+        found = submission.evaluate(model, submission.there(recipes.loader, seed=seed + 6, **LOADERS[cut]))
+        expected = reference.measure(recipes.model("mlp", seed), recipes.loader(seed=seed + 6, **LOADERS[cut]))
         assert_close(found, expected, **CLOSER, what="(loss, accuracy)")
 
 
@@ -347,13 +366,15 @@ def test_any_number_of_rows(submission: Submission, n: int, batch_size: int, see
 
 
 @exercise("training.evaluate")
-def test_measured_in_eval_mode(submission: Submission) -> None:
+@given(seed=SEEDS)
+@settings(max_examples=1)
+def test_measured_in_eval_mode(submission: Submission, seed: int) -> None:
     """The model runs in eval mode, with its hooks: no dropout, and BatchNorm uses its running statistics."""
     for kind in ("norm", "dropout", "functional", "tied", "hooked"):
         submission.there(probes.start_global, 0)
-        model = submission.there(recipes.model, kind, 2)
-        found = submission.evaluate(model, submission.there(recipes.loader, 12, 4, 7))
-        expected = reference.measure(recipes.model(kind, 2), recipes.loader(12, 4, 7))
+        model = submission.there(recipes.model, kind, seed)
+        found = submission.evaluate(model, submission.there(recipes.loader, 12, 4, seed + 7))
+        expected = reference.measure(recipes.model(kind, seed), recipes.loader(12, 4, seed + 7))
         assert_close(found, expected, **CLOSE, what=f"(loss, accuracy) of a model ({kind})")
 
 
@@ -369,14 +390,19 @@ def check_as_before(submission: Submission, model: Remote, here: nn.Module) -> N
 
 @exercise("training.evaluate")
 @pytest.mark.parametrize("flags", MODES)
-def test_model_is_as_before(submission: Submission, flags: str) -> None:
+@given(seed=SEEDS)
+@settings(max_examples=1)
+def test_model_is_as_before(submission: Submission, flags: str, seed: int) -> None:
     """Parameters, buffers, gradients and every training flag are the same as before."""
     submission.there(probes.start_global, 0)
-    model, here = submission.there(recipes.model, "dropout", 3, MODES[flags]), recipes.model("dropout", 3, MODES[flags])
-    model = submission.there(recipes.with_stale_grads, model, 4)
-    found = submission.evaluate(model, submission.there(recipes.loader, 8, 4, 8))
-    untouched = recipes.with_stale_grads(recipes.model("dropout", 3, MODES[flags]), 4)
-    assert_close(found, reference.measure(here, recipes.loader(8, 4, 8)), **CLOSE, what="(loss, accuracy)")
+    model, here = (
+        submission.there(recipes.model, "dropout", seed, MODES[flags]),
+        recipes.model("dropout", seed, MODES[flags]),
+    )
+    model = submission.there(recipes.with_stale_grads, model, seed)
+    found = submission.evaluate(model, submission.there(recipes.loader, 8, 4, seed + 8))
+    untouched = recipes.with_stale_grads(recipes.model("dropout", seed, MODES[flags]), seed)
+    assert_close(found, reference.measure(here, recipes.loader(8, 4, seed + 8)), **CLOSE, what="(loss, accuracy)")
     check_as_before(submission, model, untouched)
 
 
@@ -434,47 +460,55 @@ def test_the_largest_logit(submission: Submission, n: int, seed: int) -> None:
 
 
 @exercise("training.predict_proba")
-def test_probabilities_in_eval_mode(submission: Submission) -> None:
+@given(seed=SEEDS)
+@settings(max_examples=1)
+def test_probabilities_in_eval_mode(submission: Submission, seed: int) -> None:
     """The model runs in eval mode, with its hooks; x may have any memory layout."""
-    x = recipes.normal((4, 7), 1).T
+    x = recipes.normal((4, 7), seed).T
     for kind in ("norm", "dropout", "functional", "tied", "hooked"):
         submission.there(probes.start_global, 0)
-        found = submission.predict_proba(submission.there(recipes.model, kind, 2), x)
-        assert_close(found, logits_here(kind, 2, x).softmax(dim=1), what=f"probabilities by a model ({kind})")
+        found = submission.predict_proba(submission.there(recipes.model, kind, seed), x)
+        assert_close(found, logits_here(kind, seed, x).softmax(dim=1), what=f"probabilities by a model ({kind})")
 
 
 @exercise("training.predict_labels")
-def test_labels_in_eval_mode(submission: Submission) -> None:
+@given(seed=SEEDS)
+@settings(max_examples=1)
+def test_labels_in_eval_mode(submission: Submission, seed: int) -> None:
     """The model runs in eval mode, with its hooks; x may have any memory layout."""
-    x = 3 * recipes.normal((4, 25), 1).T
+    x = 3 * recipes.normal((4, 25), seed).T
     for kind in ("norm", "dropout", "functional", "tied", "hooked"):
         submission.there(probes.start_global, 0)
-        found = submission.predict_labels(submission.there(recipes.model, kind, 2), x)
-        assert_equal(found, logits_here(kind, 2, x).argmax(dim=1), what=f"labels by a model ({kind})")
+        found = submission.predict_labels(submission.there(recipes.model, kind, seed), x)
+        assert_equal(found, logits_here(kind, seed, x).argmax(dim=1), what=f"labels by a model ({kind})")
 
 
-def check_left_alone(submission: Submission, name: str, flags: str) -> None:
+def check_left_alone(submission: Submission, name: str, flags: str, seed: int) -> None:
     """A prediction leaves the model as it was."""
-    x = recipes.normal((4, 4), 1)
+    x = recipes.normal((4, 4), seed)
     submission.there(probes.start_global, 0)
-    model = submission.there(recipes.model, "dropout", 4, MODES[flags])
-    model = submission.there(recipes.with_stale_grads, model, 4)
+    model = submission.there(recipes.model, "dropout", seed, MODES[flags])
+    model = submission.there(recipes.with_stale_grads, model, seed)
     getattr(submission, name)(model, x)
-    check_as_before(submission, model, recipes.with_stale_grads(recipes.model("dropout", 4, MODES[flags]), 4))
+    check_as_before(submission, model, recipes.with_stale_grads(recipes.model("dropout", seed, MODES[flags]), seed))
 
 
 @exercise("training.predict_proba")
 @pytest.mark.parametrize("flags", MODES)
-def test_model_is_as_before_probabilities(submission: Submission, flags: str) -> None:
+@given(seed=SEEDS)
+@settings(max_examples=1)
+def test_model_is_as_before_probabilities(submission: Submission, flags: str, seed: int) -> None:
     """Training flags, parameters, buffers and gradients of the model and of each submodule are the same as before."""
-    check_left_alone(submission, "predict_proba", flags)
+    check_left_alone(submission, "predict_proba", flags, seed)
 
 
 @exercise("training.predict_labels")
 @pytest.mark.parametrize("flags", MODES)
-def test_model_is_as_before_labels(submission: Submission, flags: str) -> None:
+@given(seed=SEEDS)
+@settings(max_examples=1)
+def test_model_is_as_before_labels(submission: Submission, flags: str, seed: int) -> None:
     """Training flags, parameters, buffers and gradients of the model and of each submodule are the same as before."""
-    check_left_alone(submission, "predict_labels", flags)
+    check_left_alone(submission, "predict_labels", flags, seed)
 
 
 def telling_logits(seed: int, x: Tensor) -> Tensor:
@@ -610,7 +644,7 @@ def test_the_best_epoch_is_kept(submission: Submission, want: str) -> None:
 
 
 @exercise("training.fit_best")
-@given(seed=st.integers(0, 15))
+@given(seed=SEEDS)
 @settings(max_examples=4)
 def test_the_best_epoch_of_any_run(submission: Submission, seed: int) -> None:
     """The lowest validation loss is per example, measured in eval mode after each epoch, and belongs to the model."""
@@ -635,7 +669,7 @@ def test_it_trains_in_training_mode(submission: Submission, flags: str) -> None:
 
 
 @exercise("training.fit_best")
-@given(seed=st.integers(0, 15))
+@given(seed=SEEDS)
 @settings(max_examples=2)
 def test_best_of_plain_sgd(submission: Submission, seed: int) -> None:
     """A weight without influence on the loss stays as it is: there is no weight decay."""
@@ -704,22 +738,28 @@ def test_norm_and_step(submission: Submission, max_norm: float, seed: int) -> No
 
 @exercise("training.clip_and_step")
 @pytest.mark.parametrize("scale", [50.0, 0.1], ids=["large", "small"])
-def test_only_large_gradients_are_scaled(submission: Submission, scale: float) -> None:
+@given(seed=SEEDS)
+@settings(max_examples=1)
+def test_only_large_gradients_are_scaled(submission: Submission, scale: float, seed: int) -> None:
     """Gradients with a norm above max_norm are scaled down together; otherwise they are used unchanged."""
-    check_clipped(submission, "mlp", 1.0, 2, scale=scale)
+    check_clipped(submission, "mlp", 1.0, seed, scale=scale)
 
 
 @exercise("training.clip_and_step")
-def test_clipping_of_all_kinds_of_models(submission: Submission) -> None:
+@given(seed=SEEDS)
+@settings(max_examples=1)
+def test_clipping_of_all_kinds_of_models(submission: Submission, seed: int) -> None:
     """A shared weight counts once in the norm, a frozen one does not count."""
     for kind in ("norm", "tied", "frozen", "hooked"):
-        check_clipped(submission, kind, 0.3, 3, scale=4.0)
+        check_clipped(submission, kind, 0.3, seed, scale=4.0)
 
 
 @exercise("training.clip_and_step")
-def test_clipped_steps_of_an_optimizer_with_a_memory(submission: Submission) -> None:
+@given(seed=SEEDS)
+@settings(max_examples=1)
+def test_clipped_steps_of_an_optimizer_with_a_memory(submission: Submission, seed: int) -> None:
     """The given optimizer takes the steps: its momentum is computed from the clipped gradients."""
-    check_clipped(submission, "mlp", 0.2, 4, scale=3.0, momentum=0.9)
+    check_clipped(submission, "mlp", 0.2, seed, scale=3.0, momentum=0.9)
 
 
 @exercise("training.clip_and_step")

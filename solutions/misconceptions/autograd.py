@@ -79,6 +79,16 @@ def calls_backward_itself(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
     return loss
 
 
+@misconception(
+    "logistic_loss",
+    tell="*= and += write into the caller's x: the next step would start from other examples. Write x * w + b.",
+)
+def computes_in_the_memory_of_x(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
+    x *= w
+    x += b
+    return F.binary_cross_entropy_with_logits(x, y)
+
+
 # ---------------------------------------------------------------- gradients
 
 
@@ -637,6 +647,21 @@ def clears_the_gradients(model: nn.Module, x: Tensor) -> Tensor:
     for module, training in flags:
         module.training = training
     return out
+
+
+@misconception(
+    "predict_logits",
+    tell="You wrote into the caller's x. Whoever calls you still needs it: leave what you are given as it is.",
+)
+def empties_the_input(model: nn.Module, x: Tensor) -> Tensor:
+    flags = {module: module.training for module in model.modules()}
+    model.eval()
+    with torch.no_grad():
+        logits = model(x).clone()
+        x.zero_()
+    for module, training in flags.items():
+        module.training = training
+    return logits
 
 
 # ---------------------------------------------------------------- Cube

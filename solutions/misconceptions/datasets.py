@@ -153,6 +153,17 @@ class StoresInTheClass(_Toy):
         return features[index], labels[index]
 
 
+@misconception(
+    "ToyDataset",
+    tell="You wrote into the caller's features. They are not yours alone: keep them as they are, or change a copy.",
+    name="empties_the_features",
+)
+class EmptiesTheFeatures(_Toy):
+    def __init__(self, features: Tensor, labels: Tensor) -> None:
+        super().__init__(features.clone(), labels)
+        features.zero_()
+
+
 # ---------------------------------------------------------------- make_loaders
 
 
@@ -949,6 +960,17 @@ class ConvertsTheTokens(_Windows):
     def cut(self, start: int) -> tuple[Tensor, Tensor]:
         inputs, targets = super().cut(start)
         return inputs.long(), targets.long()
+
+
+@misconception(
+    "WindowDataset",
+    tell="You wrote into the caller's tokens. They are not yours alone: keep them as they are, or change a copy.",
+    name="empties_the_tokens",
+)
+class EmptiesTheTokens(_Windows):
+    def __init__(self, tokens: Tensor, context: int, stride: int) -> None:
+        super().__init__(tokens.clone(), context, stride)
+        tokens.zero_()
 
 
 # ---------------------------------------------------------------- suggest_num_workers

@@ -276,6 +276,16 @@ def diagonal_only(x: Tensor) -> Tensor:
     return (x * x).sum(dim=1)
 
 
+@misconception(
+    "gram",
+    tell="You changed the caller's tensor: *= and functions ending in _ write into it. Build a new tensor instead.",
+)
+def squares_in_place(x: Tensor) -> Tensor:
+    products = x @ x.T
+    products.diagonal().copy_(x.pow_(2).sum(dim=1))
+    return products
+
+
 # ---------------------------------------------------------------- standardize
 
 
@@ -430,6 +440,15 @@ def loops_over_lists(a: Tensor, b: Tensor) -> Tensor:
     return torch.tensor(rows, dtype=a.dtype)
 
 
+@misconception(
+    "pairwise_sq_dists",
+    tell="pow_ (with the underscore) squares the caller's own tables. Build new tensors and leave a and b alone.",
+)
+def squares_the_inputs(a: Tensor, b: Tensor) -> Tensor:
+    products = a @ b.T
+    return (a.pow_(2).sum(dim=1, keepdim=True) + b.pow_(2).sum(dim=1) - 2 * products).clamp_min(0)
+
+
 # -------------------------------------------------------------------- softmax
 
 
@@ -497,6 +516,16 @@ def calls_torch_softmax(x: Tensor, dim: int) -> Tensor:
 )
 def clamps_the_scores(x: Tensor, dim: int) -> Tensor:
     weights = x.clamp(-80, 80).exp()
+    return weights / weights.sum(dim=dim, keepdim=True)
+
+
+@misconception(
+    "softmax",
+    tell="-= and functions ending in _ write into the caller's scores. Build a new tensor: x = x - maximum.",
+)
+def shifts_the_input(x: Tensor, dim: int) -> Tensor:
+    x -= x.amax(dim=dim, keepdim=True)
+    weights = x.exp()
     return weights / weights.sum(dim=dim, keepdim=True)
 
 
@@ -589,3 +618,14 @@ def more_than_half_of_the_probability(logits: Tensor, labels: Tensor) -> float:
         return 0.0
     probabilities = torch.softmax(logits, dim=1)[torch.arange(len(labels)), labels]
     return (probabilities > 0.5).float().mean().item()
+
+
+@misconception(
+    "accuracy",
+    tell="-= writes into the caller's labels, wrong ever after. == makes a new tensor.",
+)
+def subtracts_from_the_labels(logits: Tensor, labels: Tensor) -> float:
+    if len(labels) == 0:
+        return 0.0
+    labels -= logits.argmax(dim=1)
+    return (labels == 0).float().mean().item()

@@ -220,6 +220,17 @@ def step_ends_in_eval_mode(model: nn.Module, features: Tensor, labels: Tensor, o
     return loss
 
 
+@misconception(
+    "train_step",
+    tell="You changed the batch in place. It belongs to the caller, perhaps to the dataset itself: augment a copy, "
+    "before the forward.",
+)
+def augments_the_batch_in_place(model: nn.Module, features: Tensor, labels: Tensor, optimizer: Optimizer) -> float:
+    loss = _step(model, features, labels, optimizer)
+    features *= 0.9
+    return loss
+
+
 # ---------------------------------------------------------------- train_epoch
 
 
@@ -873,6 +884,17 @@ def probabilities_recording_stays_off(model: nn.Module, x: Tensor) -> Tensor:
         return model(x).softmax(dim=1)
 
 
+@misconception(
+    "predict_proba",
+    tell="You wrote into the caller's x. Whoever calls you still needs it: leave what you are given as it is.",
+)
+def writes_the_input_anew(model: nn.Module, x: Tensor) -> Tensor:
+    with _eval_mode(model), torch.no_grad():
+        probabilities = model(x).softmax(dim=1)
+        x.zero_()
+        return probabilities
+
+
 # ---------------------------------------------------------------- predict_labels
 
 
@@ -998,6 +1020,17 @@ def labels_recording_stays_off(model: nn.Module, x: Tensor) -> Tensor:
     torch.set_grad_enabled(False)
     with _eval_mode(model):
         return model(x).argmax(dim=1)
+
+
+@misconception(
+    "predict_labels",
+    tell="You wrote into the caller's x. Whoever calls you still needs it: leave what you are given as it is.",
+)
+def writes_the_input_anew_for_labels(model: nn.Module, x: Tensor) -> Tensor:
+    with _eval_mode(model), torch.no_grad():
+        labels = model(x).argmax(dim=1)
+        x.zero_()
+        return labels
 
 
 # ---------------------------------------------------------------- fit_best
