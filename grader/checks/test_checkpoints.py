@@ -27,13 +27,16 @@ from grader.testkit import (
     exercise,
     probes,
     recipes,
+    seeds,
 )
 from kit import files, resuming, steps
 
 CPU = torch.device("cpu")
 KINDS = ["mlp", "norm", "tied", "frozen", "buffers"]
-SEEDS = st.integers(0, 1 << 16)
+SEEDS = seeds()
 TWICE = settings(max_examples=2)
+ONCE = settings(max_examples=1)
+"""What is drawn is another thing with each seed of the grading."""
 FILE = "weights.pt"
 ROOM = st.integers(0, 1500)
 """Bytes that fit before the crash: no file that is saved here is as small as the largest of them."""
@@ -126,13 +129,15 @@ def test_the_file_is_the_state_dict(submission: Submission, kind: str, seed: int
 
 
 @exercise("checkpoints.save_weights")
-def test_a_model_on_a_gpu(submission: Submission) -> None:
+@ONCE
+@given(seed=SEEDS)
+def test_a_model_on_a_gpu(submission: Submission, seed: int) -> None:
     """The weights of a model on a GPU are saved like any other's."""
     path = new_path(submission)
     submission.there(devices.start, gpus=2)
-    submission.save_weights(submission.there(resuming.placed, "norm", 1, "cuda:1"), path)
+    submission.save_weights(submission.there(resuming.placed, "norm", seed, "cuda:1"), path)
     submission.there(devices.stop)
-    assert_file_holds(submission, weights_of("norm", 1))
+    assert_file_holds(submission, weights_of("norm", seed))
 
 
 @exercise("checkpoints.save_weights")
@@ -147,14 +152,16 @@ def test_saving_leaves_the_model_alone(submission: Submission, device: str) -> N
 
 
 @exercise("checkpoints.save_weights")
-def test_a_second_save_replaces_the_first(submission: Submission) -> None:
+@ONCE
+@given(seed=SEEDS)
+def test_a_second_save_replaces_the_first(submission: Submission, seed: int) -> None:
     """Saving to a path where there is a file already replaces that file by a new one: a program that has the old file
     open still sees a whole file."""
     path = new_path(submission)
-    submission.save_weights(submission.there(recipes.model, "mlp", 1), path)
+    submission.save_weights(submission.there(recipes.model, "mlp", seed), path)
     assert_that(submission.outside(files.link, "here", FILE), "after the first save: no file at `path`")
-    submission.save_weights(submission.there(recipes.model, "mlp", 2), path)
-    assert_file_holds(submission, weights_of("mlp", 2), "the file after a second save")
+    submission.save_weights(submission.there(recipes.model, "mlp", seed + 1), path)
+    assert_file_holds(submission, weights_of("mlp", seed + 1), "the file after a second save")
     assert_old_file_untouched(submission)
 
 
@@ -252,13 +259,17 @@ def test_loading_changes_weights_only(submission: Submission) -> None:
 
 @exercise("checkpoints.load_weights")
 @pytest.mark.parametrize("location", ["cuda:0", "cuda:7"])
-def test_saved_on_a_gpu_that_is_not_here(submission: Submission, location: str) -> None:
+@ONCE
+@given(seed=SEEDS)
+def test_saved_on_a_gpu_that_is_not_here(submission: Submission, location: str, seed: int) -> None:
     """Weights that were saved from a GPU load on a computer without it."""
     path = new_path(submission)
-    submission.outside(files.weights_file, "here", "norm", 1, location=location)
-    model = submission.there(recipes.model, "norm", 2)
+    submission.outside(files.weights_file, "here", "norm", seed, location=location)
+    model = submission.there(recipes.model, "norm", seed + 1)
     submission.load_weights(model, path, CPU)
-    assert_close(submission.there(probes.state, model), weights_of("norm", 1), what="the model's state_dict afterwards")
+    assert_close(
+        submission.there(probes.state, model), weights_of("norm", seed), what="the model's state_dict afterwards"
+    )
     assert_equal(submission.there(probes.devices, model), ["cpu"], what="where the model is")
 
 
@@ -266,16 +277,20 @@ def test_saved_on_a_gpu_that_is_not_here(submission: Submission, location: str) 
 @pytest.mark.parametrize("before", ["cpu", "cuda:0"])
 @pytest.mark.parametrize("location", ["cpu", "cuda:0", "cuda:5"])
 @pytest.mark.parametrize("device", ["cuda:0", "cuda:1", "cpu"])
-def test_the_model_ends_on_the_device(submission: Submission, device: str, location: str, before: str) -> None:
+@ONCE
+@given(seed=SEEDS)
+def test_the_model_ends_on_the_device(
+    submission: Submission, device: str, location: str, before: str, seed: int
+) -> None:
     """The model ends on the device that was passed, wherever it was before, and wherever the weights were saved."""
     path = new_path(submission)
-    submission.outside(files.weights_file, "here", "norm", 1, location=location)
+    submission.outside(files.weights_file, "here", "norm", seed, location=location)
     submission.there(devices.start, gpus=2)
-    model = submission.there(resuming.placed, "norm", 2, before)
+    model = submission.there(resuming.placed, "norm", seed + 1, before)
     submission.load_weights(model, path, torch.device(device))
     found = submission.there(devices.device_map, model)
     assert_equal(set(found.values()), {device}, what="where the model is")
-    expected = {name: devices.on(value, device) for name, value in weights_of("norm", 1).items()}
+    expected = {name: devices.on(value, device) for name, value in weights_of("norm", seed).items()}
     assert_close(submission.there(probes.state, model), expected, what="the model's state_dict afterwards")
 
 
@@ -384,13 +399,15 @@ def test_training_goes_on_as_if_it_had_not_stopped(
 
 @exercise("checkpoints.save_checkpoint")
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-def test_training_on_a_gpu_goes_on(submission: Submission, optimizer: str) -> None:
+@ONCE
+@given(seed=SEEDS)
+def test_training_on_a_gpu_goes_on(submission: Submission, optimizer: str, seed: int) -> None:
     """It also works with a model on a GPU: the state of the CPU's random numbers stays on the CPU."""
     path = new_path(submission)
     submission.there(devices.start, gpus=1)
-    model, made = start(submission.there, "norm", optimizer, 1, "cuda:0")
+    model, made = start(submission.there, "norm", optimizer, seed, "cuda:0")
     submission.save_checkpoint(model, made, 3, path)
-    fresh = submission.there(resuming.placed, "norm", 9, "cuda:0")
+    fresh = submission.there(resuming.placed, "norm", seed + 8, "cuda:0")
     other = submission.there(resuming.optimizer, fresh, optimizer, 0.7)
     assert_equal(submission.resume(fresh, other, path), 4, what="the next epoch")
     assert_equal(
@@ -398,7 +415,7 @@ def test_training_on_a_gpu_goes_on(submission: Submission, optimizer: str) -> No
     )
     submission.there(resuming.train, fresh, other, 4)
     found = {name: devices.on(value, "cpu") for name, value in submission.there(probes.state, fresh).items()}
-    assert_close(found, uninterrupted("norm", optimizer, 1), what="the weights after resuming and training on")
+    assert_close(found, uninterrupted("norm", optimizer, seed), what="the weights after resuming and training on")
 
 
 @exercise("checkpoints.save_checkpoint")
@@ -455,13 +472,15 @@ def test_the_file_is_what_counts(submission: Submission, seed: int) -> None:
 
 @exercise("checkpoints.save_checkpoint")
 @pytest.mark.parametrize(("kind", "optimizer"), [("dropout", "sgd"), ("frozen", "adam")])
-def test_saving_changes_nothing(submission: Submission, kind: str, optimizer: str) -> None:
+@ONCE
+@given(seed=SEEDS)
+def test_saving_changes_nothing(submission: Submission, kind: str, optimizer: str, seed: int) -> None:
     """Training that goes on after a save, without resume, gives the same weights as training without the save."""
     path = new_path(submission)
-    model, made = start(submission.there, kind, optimizer, 1)
+    model, made = start(submission.there, kind, optimizer, seed)
     submission.save_checkpoint(model, made, 3, path)
     submission.there(resuming.train, model, made, 4)
-    expected = uninterrupted(kind, optimizer, 1)
+    expected = uninterrupted(kind, optimizer, seed)
     assert_close(submission.there(probes.state, model), expected, what="the weights at the end")
 
 
@@ -477,17 +496,19 @@ def test_a_checkpoint_leaves_the_model_alone(submission: Submission, device: str
 
 
 @exercise("checkpoints.save_checkpoint")
-def test_the_latest_checkpoint_counts(submission: Submission) -> None:
+@ONCE
+@given(seed=SEEDS)
+def test_the_latest_checkpoint_counts(submission: Submission, seed: int) -> None:
     """A second save to the same path replaces the first one, completely and in one step."""
     path = new_path(submission)
-    model, made = start(submission.there, "linear", "sgd", 1)
+    model, made = start(submission.there, "linear", "sgd", seed)
     submission.save_checkpoint(model, made, 3, path)
     assert_that(submission.outside(files.link, "here", FILE), "after the first save: no file at `path`")
     submission.there(resuming.train, model, made, 2)
     submission.outside(steps.watch, "here")
     submission.save_checkpoint(model, made, 4, path)
     assert_only_appeared(submission)
-    fresh = submission.there(recipes.model, "linear", 9)
+    fresh = submission.there(recipes.model, "linear", seed + 8)
     assert_equal(submission.resume(fresh, submission.there(resuming.optimizer, fresh), path), 5, what="the next epoch")
     assert_close(submission.there(probes.state, fresh), submission.there(probes.state, model), what="the weights")
     assert_old_file_untouched(submission)
@@ -537,7 +558,7 @@ PREFIXES = ["module.", "module", "head.", "0.", "", "model.", "modul", "weight"]
 def states(draw: st.DrawFn) -> dict[str, Tensor]:
     """State dicts with names that have the prefix in front, twice, in the middle, nearly, or not at all."""
     names = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=len(NAMES), unique=True))
-    first = draw(SEEDS)
+    first = draw(SEEDS) % (1 << 16)  # float32 tells these from each other
     return {name: torch.full((2,), float(first + index)) for index, name in enumerate(names)}
 
 
@@ -612,16 +633,18 @@ def test_training_does_not_change_it(submission: Submission, kind: str, seed: in
 
 
 @exercise("checkpoints.snapshot")
-def test_each_snapshot_is_of_its_moment(submission: Submission) -> None:
+@ONCE
+@given(seed=SEEDS)
+def test_each_snapshot_is_of_its_moment(submission: Submission, seed: int) -> None:
     """Two snapshots of one model, with training in between, are each of their own moment."""
-    model, made = start(submission.there, "norm", "sgd", 4)
+    model, made = start(submission.there, "norm", "sgd", seed)
     moments = []
     for _ in range(2):
         kept = submission.there(resuming.keep, submission.snapshot, model)
         moments.append((kept, submission.there(probes.state, model)))
         submission.there(resuming.train, model, made, 2)
     for number, (kept, expected) in enumerate(moments, start=1):
-        restored = submission.there(recipes.model, "norm", 9)
+        restored = submission.there(recipes.model, "norm", seed + 5)
         submission.there(resuming.load_kept, restored, kept)
         assert_close(submission.there(probes.state, restored), expected, what=f"snapshot number {number} of 2")
 
@@ -638,10 +661,12 @@ def test_the_model_stays_as_it_is(submission: Submission, device: str) -> None:
 
 
 @exercise("checkpoints.snapshot")
-def test_training_goes_on_as_without_it(submission: Submission) -> None:
+@ONCE
+@given(seed=SEEDS)
+def test_training_goes_on_as_without_it(submission: Submission, seed: int) -> None:
     """Training after a snapshot gives the same weights as training without it."""
-    model, made = start(submission.there, "dropout", "sgd", 1)
+    model, made = start(submission.there, "dropout", "sgd", seed)
     submission.snapshot(model)
     submission.there(resuming.train, model, made, 4)
-    expected = uninterrupted("dropout", "sgd", 1)
+    expected = uninterrupted("dropout", "sgd", seed)
     assert_close(submission.there(probes.state, model), expected, what="the weights at the end")

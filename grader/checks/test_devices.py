@@ -28,14 +28,17 @@ from grader.testkit import (
     probes,
     recipes,
     reference,
+    seeds,
     tensors,
 )
 from kit import checklist, clock, moving, resuming
 
 CPU = torch.device("cpu")
 PLACES = ["cpu", "cuda:0", "cuda:1"]
-SEEDS = st.integers(0, 1 << 16)
+SEEDS = seeds()
 TWICE = settings(max_examples=2)
+ONCE = settings(max_examples=1)
+"""What is drawn is another thing with each seed of the grading."""
 LR = 0.13
 """A learning rate that nobody would write by themselves."""
 
@@ -158,12 +161,14 @@ def test_the_batch_stays_as_it_is(submission: Submission, kind: str) -> None:
 @exercise("devices.to_device")
 @pytest.mark.parametrize("target", ["cpu", "cuda:0"])
 @pytest.mark.parametrize("kind", ["tensor", "deep"])
-def test_from_a_gpu(submission: Submission, kind: str, target: str) -> None:
+@ONCE
+@given(seed=SEEDS)
+def test_from_a_gpu(submission: Submission, kind: str, target: str, seed: int) -> None:
     """Batches are moved from a GPU to the CPU, or to another GPU, in the same way."""
     on_machine(submission, 2)
-    batch = submission.there(moving.held_nest, kind, "cuda:1")
+    batch = submission.there(moving.held_nest, kind, "cuda:1", seed)
     found = submission.there(moving.moved, submission.to_device, batch, torch.device(target))
-    assert_equal(found, expected_nest(kind, target))
+    assert_equal(found, expected_nest(kind, target, seed))
 
 
 @exercise("devices.to_device")
@@ -209,33 +214,37 @@ def test_the_sum_is_where_x_is(submission: Submission, place: str, other: str, s
 
 
 @exercise("devices.add_across")
-@given(x=tensors(((1, 4), (1, 4))), swapped=st.booleans())
-def test_adds(submission: Submission, x: Tensor, swapped: bool) -> None:
+@given(x=tensors(((1, 4), (1, 4))), swapped=st.booleans(), seed=SEEDS)
+def test_adds(submission: Submission, x: Tensor, swapped: bool, seed: int) -> None:
     """On one device it is x + y, with broadcasting."""
-    x, y = (recipes.normal((1, x.shape[1]), 3), x)[:: -1 if swapped else 1]
+    x, y = (recipes.normal((1, x.shape[1]), seed), x)[:: -1 if swapped else 1]
     assert_close(submission.add_across(x, y), x + y)
 
 
 @exercise("devices.add_across")
 @pytest.mark.parametrize(("place", "other"), [("cpu", "cpu"), ("cuda:0", "cpu"), ("cpu", "cuda:1")])
 @pytest.mark.parametrize("dtypes", [(torch.int64, torch.float32), (torch.float32, torch.float64)], ids=str)
+@ONCE
+@given(seed=SEEDS)
 def test_dtypes_are_those_of_the_sum(
-    submission: Submission, dtypes: tuple[torch.dtype, torch.dtype], place: str, other: str
+    submission: Submission, dtypes: tuple[torch.dtype, torch.dtype], place: str, other: str, seed: int
 ) -> None:
     """The dtype of the result is that of x + y: only the device follows x."""
     on_machine(submission, 2)
     for dtype, other_dtype in (dtypes, dtypes[::-1]):
-        x = (4 * recipes.normal((2, 3), 1)).to(dtype)
-        y = (4 * recipes.normal((2, 3), 2)).to(other_dtype)
+        x = (4 * recipes.normal((2, 3), seed)).to(dtype)
+        y = (4 * recipes.normal((2, 3), seed + 1)).to(other_dtype)
         assert_close(submission.add_across(devices.on(x, place), devices.on(y, other)), devices.on(x + y, place))
 
 
 @exercise("devices.add_across")
 @pytest.mark.parametrize(("place", "other"), [("cpu", "cuda:0"), ("cuda:0", "cpu"), ("cuda:1", "cuda:0")])
-def test_numbers_without_dims(submission: Submission, place: str, other: str) -> None:
+@ONCE
+@given(seed=SEEDS)
+def test_numbers_without_dims(submission: Submission, place: str, other: str, seed: int) -> None:
     """It is the same for a tensor without dims, which torch lets meet tensors of another device."""
     on_machine(submission, 2)
-    number, row = torch.tensor(2.5), recipes.normal((3,), 1)
+    number, row = recipes.normal((), seed), recipes.normal((3,), seed + 1)
     for x, y in ((number, row), (row, number), (number, number)):
         assert_close(submission.add_across(devices.on(x, place), devices.on(y, other)), devices.on(x + y, place))
 
@@ -510,13 +519,15 @@ def test_training_leaves_torchs_defaults(submission: Submission) -> None:
 
 @exercise("devices.DeviceTrainer")
 @pytest.mark.parametrize("device", PLACES)
-def test_prepares_models_and_batches(submission: Submission, device: str) -> None:
+@ONCE
+@given(seed=SEEDS)
+def test_prepares_models_and_batches(submission: Submission, device: str, seed: int) -> None:
     """prepare_model returns a model on the device, and prepare_batch a batch whose tensors are there."""
     on_machine(submission, 2)
     trainer = submission.DeviceTrainer(torch.device(device))
-    model = trainer.prepare_model(submission.there(recipes.model, "norm", 1))
+    model = trainer.prepare_model(submission.there(recipes.model, "norm", seed))
     assert_equal(set(submission.there(devices.device_map, model).values()), {device}, what="where the model is")
-    x, y = recipes.normal((3, 2), 1), recipes.labels(3, seed=2)
+    x, y = recipes.normal((3, 2), seed), recipes.labels(3, seed=seed + 1)
     for batch in ([x, y], (x, y)):
         features, labels = trainer.prepare_batch(batch)
         assert_equal([features, labels], [devices.on(x, device), devices.on(y, device)], what="the prepared batch")
@@ -567,11 +578,13 @@ def test_fitting_leaves_torchs_defaults(submission: Submission) -> None:
 
 
 @exercise("devices.DeviceTrainer")
-def test_each_trainer_has_its_own_device(submission: Submission) -> None:
+@ONCE
+@given(seed=SEEDS)
+def test_each_trainer_has_its_own_device(submission: Submission, seed: int) -> None:
     """A trainer keeps its device when another one is made."""
     on_machine(submission, 2)
     trainers = [(submission.DeviceTrainer(torch.device(place)), place) for place in ("cuda:1", "cpu", "cuda:0")]
-    x, y = recipes.normal((3, 2), 1), recipes.labels(3, seed=2)
+    x, y = recipes.normal((3, 2), seed), recipes.labels(3, seed=seed + 1)
     for trainer, place in trainers:
         model = trainer.prepare_model(submission.there(recipes.model, "linear", 1))
         assert_equal(set(submission.there(devices.device_map, model).values()), {place}, what="where the model is")

@@ -28,12 +28,15 @@ from grader.testkit import (
     probes,
     raises,
     recipes,
+    seeds,
 )
 from kit import checklist
 
 CPU = torch.device("cpu")
 
-SEEDS = st.integers(0, 1 << 16)
+SEEDS = seeds()
+ONCE = settings(max_examples=1)
+"""What is drawn is another thing with each seed of the grading."""
 
 # ---------------------------------------------------------------- amp_step
 
@@ -91,33 +94,41 @@ def test_old_gradients_do_not_matter(submission: Submission, seed: int) -> None:
 
 
 @exercise("efficiency.amp_step")
-def test_the_scale_grows(submission: Submission) -> None:
+@ONCE
+@given(seed=SEEDS)
+def test_the_scale_grows(submission: Submission, seed: int) -> None:
     """After some good steps in a row the scaler doubles its scale; the steps are the same as before."""
-    amp(submission, 1, 5, scale=64.0, interval=2)
+    amp(submission, seed, 5, scale=64.0, interval=2)
 
 
 @exercise("efficiency.amp_step")
-def test_a_step_with_infinite_gradients_is_left_out(submission: Submission) -> None:
+@ONCE
+@given(seed=SEEDS)
+def test_a_step_with_infinite_gradients_is_left_out(submission: Submission, seed: int) -> None:
     """A batch whose gradients are not finite changes no weight: the scaler skips the step and halves its scale."""
-    amp(submission, 1, 3, bad=1, interval=5)
+    amp(submission, seed, 3, bad=1, interval=5)
 
 
 @exercise("efficiency.amp_step")
-def test_a_scaler_that_is_switched_off(submission: Submission) -> None:
+@ONCE
+@given(seed=SEEDS)
+def test_a_scaler_that_is_switched_off(submission: Submission, seed: int) -> None:
     """With a disabled scaler the step is the same, without scaling."""
-    amp(submission, 1, 2, enabled=False)
+    amp(submission, seed, 2, enabled=False)
 
 
 @exercise("efficiency.amp_step")
-def test_the_type_of_the_device_counts(submission: Submission) -> None:
+@ONCE
+@given(seed=SEEDS)
+def test_the_type_of_the_device_counts(submission: Submission, seed: int) -> None:
     """On a CUDA device the forward runs under CUDA's autocast, in float16."""
     submission.there(devices.start, gpus=1)
-    model = submission.there(checklist.amp_model, 1, "cuda:0")
+    model = submission.there(checklist.amp_model, seed, "cuda:0")
     optimizer, scaler = submission.there(recipes.optimizer, model), submission.there(checklist.scaler, "cuda")
-    ((x, y),) = recipes.batches([6], seed=3)
+    ((x, y),) = recipes.batches([6], seed=seed + 2)
     found = submission.amp_step(model, devices.on(x, "cuda:0"), devices.on(y, "cuda:0"), optimizer, scaler, "cuda")
     with cuda(1):
-        here = checklist.amp_model(1, "cuda:0")
+        here = checklist.amp_model(seed, "cuda:0")
         with torch.autocast("cuda"):
             loss = F.cross_entropy(here(x.to("cuda:0")), y.to("cuda:0"))
         expected = loss.item()
@@ -155,9 +166,11 @@ def accumulate(
 
 @exercise("efficiency.accumulate_step")
 @pytest.mark.parametrize("sizes", [[3, 3], [4, 4, 1], [1, 7], [2, 5, 3], [6]], ids=str)
-def test_as_one_whole_batch(submission: Submission, sizes: list[int]) -> None:
+@ONCE
+@given(seed=SEEDS)
+def test_as_one_whole_batch(submission: Submission, sizes: list[int], seed: int) -> None:
     """The step and the loss are those of the whole batch, whether micro-batches are equal or not."""
-    accumulate(submission, (recipes.model, "mlp", 2), recipes.model("mlp", 2), [sizes], 2)
+    accumulate(submission, (recipes.model, "mlp", seed), recipes.model("mlp", seed), [sizes], seed)
 
 
 @exercise("efficiency.accumulate_step")
@@ -179,9 +192,11 @@ def test_one_step_of_the_optimizer(submission: Submission, seed: int) -> None:
 
 @exercise("efficiency.accumulate_step")
 @pytest.mark.parametrize("kind", ["tied", "frozen"])
-def test_shared_and_frozen_parameters(submission: Submission, kind: str) -> None:
+@ONCE
+@given(seed=SEEDS)
+def test_shared_and_frozen_parameters(submission: Submission, kind: str, seed: int) -> None:
     """It works with shared and with frozen weights."""
-    accumulate(submission, (recipes.model, kind, 2), recipes.model(kind, 2), [[3, 2], [1, 4]], 3)
+    accumulate(submission, (recipes.model, kind, seed), recipes.model(kind, seed), [[3, 2], [1, 4]], seed)
 
 
 @exercise("efficiency.accumulate_step")
@@ -327,15 +342,17 @@ def test_other_parameters_keep_theirs(submission: Submission) -> None:
 
 
 @exercise("efficiency.clear_grads")
-def test_momentum_stays(submission: Submission) -> None:
+@ONCE
+@given(seed=SEEDS)
+def test_momentum_stays(submission: Submission, seed: int) -> None:
     """The optimizer keeps its state (momentum): training goes on as before."""
-    model, here = submission.there(recipes.model, "linear", 1), recipes.model("linear", 1)
+    model, here = submission.there(recipes.model, "linear", seed), recipes.model("linear", seed)
     optimizer, reference = submission.there(checklist.grouped_sgd, model), checklist.grouped_sgd(here)
-    for seed in (2, 3):
-        submission.there(recipes.with_stale_grads, model, seed)
+    for step in (1, 2):
+        submission.there(recipes.with_stale_grads, model, seed + step)
         submission.there(checklist.step, optimizer)
         submission.clear_grads(optimizer)
-        recipes.with_stale_grads(here, seed)
+        recipes.with_stale_grads(here, seed + step)
         checklist.step(reference)
         reference.zero_grad()
     assert_close(submission.there(probes.weights, model), probes.weights(here), what="the parameters")
@@ -356,11 +373,13 @@ def in_eval_mode(kind: str, seed: int, x: Tensor) -> Tensor:
 
 @exercise("efficiency.inference")
 @pytest.mark.parametrize("kind", ["mlp", "dropout", "functional", "hooked"])
-def test_the_output_in_eval_mode(submission: Submission, kind: str) -> None:
+@ONCE
+@given(seed=SEEDS)
+def test_the_output_in_eval_mode(submission: Submission, kind: str, seed: int) -> None:
     """The output is the model's in eval mode, with its hooks, and records no graph."""
-    x = recipes.normal((5, recipes.FEATURES), 2)
-    found = submission.inference(submission.there(recipes.model, kind, 1), x)
-    assert_close(found, in_eval_mode(kind, 1, x))
+    x = recipes.normal((5, recipes.FEATURES), seed + 1)
+    found = submission.inference(submission.there(recipes.model, kind, seed), x)
+    assert_close(found, in_eval_mode(kind, seed, x))
     assert_that(not found.requires_grad, "the output has a graph")
 
 

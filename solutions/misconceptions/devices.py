@@ -460,6 +460,23 @@ class APlainAttribute(nn.Module):
 
 @misconception(
     "ScaledAttentionMask",
+    name="masks_in_place",
+    tell="/= and masked_fill_ write into scores, which then have other numbers for whoever passed them. Make a new "
+    "tensor: scores / ..., masked_fill.",
+)
+class MasksInPlace(nn.Module):
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.register_buffer("mask", _above(size))
+
+    def forward(self, scores: Tensor) -> Tensor:
+        t = scores.shape[-1]
+        scores /= math.sqrt(t)
+        return scores.masked_fill_(self.mask[:t, :t], -math.inf)
+
+
+@misconception(
+    "ScaledAttentionMask",
     name="a_parameter",
     tell="The mask is a Parameter, so an optimizer would train it. Make it a buffer.",
 )

@@ -239,6 +239,23 @@ def clips_the_gradients(
     return loss.item()
 
 
+@misconception(
+    "amp_step",
+    tell="You write into x: whoever passed the batch finds other numbers in it. Make a new tensor, or use x as it is.",
+)
+def normalizes_the_batch_in_place(
+    model: nn.Module, x: Tensor, y: Tensor, optimizer: Optimizer, scaler: GradScaler, device_type: str
+) -> float:
+    optimizer.zero_grad()
+    with torch.autocast(device_type):
+        loss = F.cross_entropy(model(x), y)
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    x.sub_(x.mean(dim=0))
+    return loss.item()
+
+
 # ---------------------------------------------------------------- accumulate_step
 
 
@@ -436,6 +453,26 @@ def accumulates_in_eval_mode(
         total += loss.item()
     optimizer.step()
     return total
+
+
+@misconception(
+    "accumulate_step",
+    tell="You zero the inputs of micro-batches that are done. That frees no memory, and the caller's tensors have lost "
+    "their numbers: leave them as they are.",
+)
+def zeroes_what_is_done(
+    model: nn.Module, micro_batches: Sequence[tuple[Tensor, Tensor]], optimizer: Optimizer
+) -> float:
+    total = sum(len(y) for _, y in micro_batches)
+    mean = 0.0
+    optimizer.zero_grad()
+    for x, y in micro_batches:
+        loss = F.cross_entropy(model(x), y, reduction="sum") / total
+        loss.backward()
+        mean += loss.item()
+        x.zero_()
+    optimizer.step()
+    return mean
 
 
 # ---------------------------------------------------------------- fast_loader
@@ -871,4 +908,19 @@ def clears_gradients(model: nn.Module, x: Tensor) -> Tensor:
         out = model(x)
     for module, flag in flags:
         module.training = flag
+    return out
+
+
+@misconception(
+    "inference",
+    tell="You write into x: whoever passed it finds other numbers in it. Pass x to the model as it is.",
+)
+def shifts_its_input(model: nn.Module, x: Tensor) -> Tensor:
+    flags = [(module, module.training) for module in model.modules()]
+    model.eval()
+    with torch.inference_mode():
+        out = model(x)
+    for module, flag in flags:
+        module.training = flag
+    x.sub_(x.mean(dim=0))
     return out
