@@ -18,10 +18,11 @@ from hypothesis import strategies as st
 
 from grader.border import labels, wire
 from grader.border.bounds import WireError
+from grader.border.channel import Channel
 from grader.border.failures import BadReply, NoAnswer, SubmissionRaised, import_raised
 from grader.border.frames import BrokenFrame, FrameReader, frame
 from grader.border.messages import Exchange, FromLeader, Imported, Order, Raised, Request, SetUp
-from grader.border.proxies import Channel, SubmissionProxy
+from grader.border.proxies import SubmissionProxy
 from grader.judge import cause
 from grader.judge.check import Trace
 from grader.judge.misconceptions import same_record

@@ -12,7 +12,7 @@ from grader.border.messages import Exchange, Reported, Returned
 from grader.testkit._ranks import states
 
 if TYPE_CHECKING:
-    from grader.border.proxies import Channel
+    from grader.border.channel import Channel
 
 
 def note_values(channel: Channel, request: bytes, values: object) -> None:

@@ -33,7 +33,7 @@ from grader.testkit._ranks.members import own_lines
 from grader.testkit._ranks.world import request_of
 
 if TYPE_CHECKING:
-    from grader.border.proxies import Channel
+    from grader.border.channel import Channel
 
 SHOWN_CHARACTERS: Final = 4_000
 """How much of what each worker printed is kept."""
