@@ -21,8 +21,6 @@ from grader.border.messages import (
     Missing,
     Raised,
     Reply,
-    Report,
-    Reported,
     Request,
     Returned,
     TooLarge,
@@ -45,7 +43,6 @@ _OK: Final = wire.pack(Returned(None))[:-1]
 
 class _Value(NamedTuple):
     value: Any
-    is_result: bool
 
 
 class Channel:
@@ -88,14 +85,12 @@ class Channel:
         args: tuple[object, ...],
         kwargs: dict[str, object],
         shown: Call | None,
-        report: type[Report] | None = None,
         outside: bool = False,
     ) -> Any:
         """Performs one operation where the submitted code runs.
 
         Args:
             shown: the call as messages show it; its result is filled in.
-            report: the kind of report that may come in place of a value; it is returned then.
             outside: whether the operation is performed in the process that never imports the submission.
 
         Raises:
@@ -122,22 +117,22 @@ class Channel:
         if self._received > MAX_RECEIVED_BYTES:
             raise BadReply(f"sent more than {MAX_RECEIVED_BYTES >> 20} MiB in one check")
         try:
-            answer = self._answer(wire.unpack(reply, Reply), report)
+            answer = self._answer(wire.unpack(reply, Reply))
         except WireError as error:
             raise BadReply(f"sent an answer that is not data ({error})") from None
         except Exception as error:  # whatever the bytes are, they cost this call and nothing more
             raise BadReply(f"sent an answer that cannot be read ({type(error).__name__})") from error
         if isinstance(answer, _Value):
-            if shown is not None and answer.is_result:
+            if shown is not None:
                 shown.result, shown.answered = answer.value, True
             return answer.value
         raise answer
 
-    def _answer(self, reply: Reply, report: type[Report] | None) -> _Value | BaseException:
+    def _answer(self, reply: Reply) -> _Value | BaseException:
         """The value of a reply, or the exception that it comes to."""
         match reply:
             case Returned(tree):
-                return _Value(wire.decode(tree, self._object, Budget(whole=self._budget)), True)
+                return _Value(wire.decode(tree, self._object, Budget(whole=self._budget)))
             case Raised(kind):
                 error = exception_of(reply)
                 if kind == "NotSimulated" and self.simulates:
@@ -147,10 +142,6 @@ class Channel:
                 missing = MissingName(one_line(name))
                 missing.kind, missing.message = "missing", one_line(name)
                 return missing
-            case Reported(_, content) if report is not None:
-                return _Value(wire.convert(content, report), False)
-            case Reported():
-                raise WireError("a report that nobody asked for")
             case TooLarge(reason):
                 return BadReply(f"returned something too big to look at ({one_line(reason)})")
 
