@@ -32,7 +32,7 @@ def main(runs: int) -> int:
     """Runs and prints; the exit code."""
     torch.set_num_threads(1)
     control, process = start_host()
-    from grader.border.proxies import Channel
+    from grader.border.channel import Channel
     from grader.course import Course
     from grader.kit import load
     from grader.testkit import ranks

@@ -71,27 +71,17 @@ class TooLarge(_Message, frozen=True, tag="large"):
     reason: str
 
 
-class Reported(_Message, frozen=True, tag="report"):
-    """A function of the testkit gave a `Report` in place of a value.
+Reply: TypeAlias = Returned | Raised | Missing | TooLarge
+
+
+class RunFailed(_Message, frozen=True, tag="run-failed"):
+    """In a record, in place of a reply: not all ranks of a run have returned. No process sends it.
 
     Attributes:
         summary: the part that two submissions with the same mistake share.
-        content: the report's fields, as its struct is encoded.
     """
 
     summary: str
-    content: Any
-
-
-Reply: TypeAlias = Returned | Raised | Missing | TooLarge | Reported
-
-
-class Report(msgspec.Struct, frozen=True):
-    """Base of what a function of the testkit returns to report why there is no value; `Channel.request` decodes it."""
-
-    def summary(self) -> str:
-        """The part that two submissions with the same mistake share, e.g. no line numbers."""
-        raise NotImplementedError
 
 
 class Digest(msgspec.Struct, frozen=True):

@@ -1,205 +1,19 @@
 """What a check holds in place of submitted code: proxies that turn every use into one message.
 
-Nothing here runs submitted code, and of a reply only its plain data is used.
+Nothing here runs submitted code. What a use comes to is the business of the `Channel`.
 """
 
 from __future__ import annotations
 
-import hashlib
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from grader.border import wire
-from grader.border.arena import Arena
-from grader.border.arguments import WatchedArguments
-from grader.border.bounds import Budget, WireError
-from grader.border.failures import (
-    ArgumentChanged,
-    BadReply,
-    MissingName,
-    SubmissionRaised,
-    exception_of,
-    not_simulated,
-    one_line,
-)
-from grader.border.frames import MAX_PAYLOAD
-from grader.border.messages import (
-    FORGET,
-    Digest,
-    Exchange,
-    Missing,
-    Raised,
-    Reply,
-    Report,
-    Reported,
-    Request,
-    Returned,
-    TooLarge,
-)
-from grader.border.transport import Transport
-from grader.border.wire import Tree
+from grader.border.failures import BadReply, SubmissionRaised
 from grader.text import with_article
 
-_SIMULATING: Final = "grader.testkit.devices"
-"""The module whose functions simulate devices."""
-CHECK_BUDGET: Final = 4
-"""How many messages' worth of values one check may receive, and of bytes."""
-MAX_RECEIVED_BYTES: Final = CHECK_BUDGET * MAX_PAYLOAD
-MAX_KEPT_BYTES: Final = 1 << 20
-"""Bytes of the longest reply that a record keeps; of a longer one it keeps the digest."""
-
-
-class _Value(NamedTuple):
-    value: Any
-    is_result: bool
-
-
-class Channel:
-    """Sends calls over a transport, keeps their record, and turns replies into values.
-
-    Attributes:
-        record: every exchange since `restart`, in order.
-        last: the call to show when a check fails; None before the first.
-        kit: the name of the course's kit, whose functions a check may pass; empty when it has none.
-        arguments: the tensors that were passed to submitted code, if the transport shares memory with it.
-        simulates: whether the check has used simulated devices.
-        asked_outside: whether a request went to the process beside the submission; then none can be sent ahead.
-    """
-
-    def __init__(self, transport: Transport, kit: str = "", arena: Arena | None = None) -> None:
-        self.transport = transport
-        self.kit = kit
-        self.arguments = None if arena is None else WatchedArguments(arena)
-        self.simulates = False
-        self.asked_outside = False
-        self.record: list[Exchange] = []
-        self.last: Call | None = None
-        self._received = 0
-        self._budget = Budget(CHECK_BUDGET)
-
-    def restart(self) -> None:
-        """Starts a new record, with handles numbered from 0 again."""
-        reply = self.transport.call(_FORGET)
-        if self.arguments is not None:
-            self.arguments.restart(reply)
-        self.record = []
-        self.last = None
-        self.simulates = self.asked_outside = False
-        self._received = 0
-        self._budget = Budget(CHECK_BUDGET)
-
-    def request(
-        self,
-        operation: str,
-        args: tuple[object, ...],
-        kwargs: dict[str, object],
-        shown: Call | None,
-        report: type[Report] | None = None,
-        outside: bool = False,
-    ) -> Any:
-        """Performs one operation where the submitted code runs.
-
-        Args:
-            shown: the call as messages show it; its result is filled in.
-            report: the kind of report that may come in place of a value; it is returned then.
-            outside: whether the operation is performed in the process that never imports the submission.
-
-        Raises:
-            SubmissionRaised: submitted code raised.
-            SubmissionCrashed: the process ended, or sent something that is not a reply.
-            SubmissionTimeout: no reply came in time.
-        """
-        call = Request(
-            operation,
-            [wire.encode(value, self._reference) for value in args],
-            [(name, wire.encode(value, self._reference)) for name, value in kwargs.items()],
-        )
-        request = wire.pack(call)
-        if shown is not None:
-            self.last = shown
-        passed = self.arguments.pass_on(call, shown) if self.arguments is not None and not outside else ()
-        self.asked_outside = self.asked_outside or outside
-        reply = self.transport.call_outside(request) if outside else self.transport.call(request)
-        kept = reply if len(reply) <= MAX_KEPT_BYTES else Digest(hashlib.sha256(reply).digest())
-        self.record.append(Exchange(request, kept))
-        if self.arguments is not None:
-            self.arguments.look_at(passed)
-        self._received += len(reply)
-        if self._received > MAX_RECEIVED_BYTES:
-            raise BadReply(f"sent more than {MAX_RECEIVED_BYTES >> 20} MiB in one check")
-        try:
-            answer = self._answer(wire.unpack(reply, Reply), report)
-        except WireError as error:
-            raise BadReply(f"sent an answer that is not data ({error})") from None
-        except Exception as error:  # whatever the bytes are, they cost this call and nothing more
-            raise BadReply(f"sent an answer that cannot be read ({type(error).__name__})") from error
-        if isinstance(answer, _Value):
-            if shown is not None and answer.is_result:
-                shown.result, shown.answered = answer.value, True
-            return answer.value
-        raise answer
-
-    def _answer(self, reply: Reply, report: type[Report] | None) -> _Value | BaseException:
-        """The value of a reply, or the exception that it comes to."""
-        match reply:
-            case Returned(tree):
-                return _Value(wire.decode(tree, self._object, Budget(whole=self._budget)), True)
-            case Raised(kind):
-                error = exception_of(reply)
-                if kind == "NotSimulated" and self.simulates:
-                    return not_simulated(error)
-                return error
-            case Missing(name):
-                missing = MissingName(one_line(name))
-                missing.kind, missing.message = "missing", one_line(name)
-                return missing
-            case Reported(_, content) if report is not None:
-                return _Value(wire.convert(content, report), False)
-            case Reported():
-                raise WireError("a report that nobody asked for")
-            case TooLarge(reason):
-                return BadReply(f"returned something too big to look at ({one_line(reason)})")
-
-    def _reference(self, value: object) -> Tree:
-        if isinstance(value, Remote):
-            return ["h", value._number]
-        if isinstance(value, RemoteFunction):
-            return ["f", value._name]
-        module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
-        if callable(value) and isinstance(module, str):
-            home = module.partition(".")[0]
-            if module.startswith("grader.testkit.") or (self.kit and home == self.kit):
-                if name is None or "." in name:
-                    raise TypeError(f"`{name}` cannot be run there: it is not at the top of {module}")
-                self.simulates = self.simulates or module == _SIMULATING
-                return ["r", module, name]
-        raise TypeError(
-            f"a check cannot pass {with_article(type(value).__name__)} to a submission: "
-            "use a value, a handle or a recipe"
-        )
-
-    def _object(self, tree: list[Tree]) -> object:
-        match tree:
-            case ["h", int(number), str(kind)]:
-                return Remote(self, number, one_line(kind))
-        raise WireError("an unknown tag")
-
-    def begin_example(self, may_change: bool) -> None:
-        """From now on, arguments that change are noted, unless it is the exercise's job to change them."""
-        if self.arguments is not None:
-            self.arguments.begin_example(may_change)
-
-    def check_arguments(self) -> None:
-        """Looks again at all that was passed since the example began.
-
-        Raises:
-            ArgumentChanged: submitted code changed a tensor that it was given.
-        """
-        changed = self.arguments.first_change() if self.arguments is not None else None
-        if changed is not None:
-            self.last = changed.call or self.last
-            raise ArgumentChanged(changed.words)
+if TYPE_CHECKING:
+    from grader.border.channel import Channel
 
 
 class Call:
@@ -328,15 +142,6 @@ class SubmissionProxy:
         return self._channel.request("call", (function, *args), kwargs, None, outside=True)
 
 
-_FORGET: Final = wire.pack(FORGET)
-_OK: Final = wire.pack(Returned(None))[:-1]
-
-
-def answered(reply: bytes | Digest) -> bool:
-    """Whether a reply holds a result, not an exception. So does one that is too long to be kept."""
-    return isinstance(reply, Digest) or reply.startswith(_OK)
-
-
 def class_name_of(handle: Remote) -> str:
     """The name of the class of the object that a handle belongs to, as the student process sent it."""
     name: str = handle._kind
@@ -351,9 +156,3 @@ def channel_of(function: RemoteFunction) -> Channel:
 def call_of(function: RemoteFunction, args: tuple[object, ...], kwargs: dict[str, object]) -> Call:
     """A call of a function, for messages; `Channel.request` fills in its result."""
     return Call(function._name, args, kwargs)
-
-
-def packed_values(channel: Channel, *values: object) -> list[Tree]:
-    """Trees of values and functions as a request to any process of the submission holds them; handles are not known
-    there."""
-    return [wire.encode(value, channel._reference) for value in values]

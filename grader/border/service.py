@@ -18,7 +18,6 @@ from collections.abc import Callable, Mapping
 from types import ModuleType, TracebackType
 from typing import Any, Final
 
-import msgspec
 import torch
 
 import grader
@@ -31,8 +30,6 @@ from grader.border.messages import (
     MAX_MESSAGE,
     Missing,
     Raised,
-    Report,
-    Reported,
     Request,
     Returned,
     SentLine,
@@ -136,8 +133,6 @@ class Service:
             finally:
                 if self._placing is not None:
                     self._placing.finish_call()
-            if issubclass(type(result), Report):
-                return wire.pack(_reported(result))
             return wire.pack(Returned(wire.encode(result, self._keep)))
         except WireError as error:
             return wire.pack(TooLarge(str(error)))
@@ -210,10 +205,6 @@ def _restart_generators() -> None:
     """Puts the global random generators of torch, Python and NumPy at the same place."""
     for seed in _SEED_A_GENERATOR:
         seed(_GENERATORS_SEED)
-
-
-def _reported(report: Any) -> Reported:
-    return Reported(report.summary(), msgspec.to_builtins(report))
 
 
 def _frames_and_lines(tb: TracebackType | None) -> list[tuple[Any, int]]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from grader.border.channel import Channel
 from grader.border.messages import SourceLine
-from grader.border.proxies import Call, Channel
+from grader.border.proxies import Call
 from grader.judge.check import Check
 
 

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from grader.border.arena import Arena
+from grader.border.channel import Channel
 from grader.border.failures import import_raised
-from grader.border.proxies import Call, Channel
+from grader.border.proxies import Call
 from grader.border.service import Service
 from grader.border.transport import Process
 from grader.judge import cause as causes

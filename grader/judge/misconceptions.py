@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from grader.border import wire
 from grader.border.bounds import WireError
-from grader.border.messages import Digest, Exchange, Raised, Reply, Reported, Returned
+from grader.border.messages import Digest, Exchange, Raised, Reply, Returned, RunFailed
 from grader.border.service import WRONG_ANSWERS
 from grader.course import Course, Exercise, Misconception, misconceptions_of
 from grader.judge.check import Trace
@@ -130,12 +130,12 @@ def _same_reply(one: Exchange, other: Exchange) -> bool:
     if isinstance(one.reply, Digest) or isinstance(other.reply, Digest):
         return False
     try:
-        match wire.unpack(one.reply, Reply), wire.unpack(other.reply, Reply):
+        match wire.unpack(one.reply, Reply | RunFailed), wire.unpack(other.reply, Reply | RunFailed):
             case Returned(one_tree), Returned(other_tree):
                 one_value, other_value = wire.decode(one_tree, _handle), wire.decode(other_tree, _handle)
             case Raised(one_kind, one_built_in), Raised(other_kind, other_built_in):
                 return (one_kind, one_built_in) == (other_kind, other_built_in)
-            case Reported(one_summary), Reported(other_summary):
+            case RunFailed(one_summary), RunFailed(other_summary):
                 return one_summary == other_summary
             case _:
                 return False

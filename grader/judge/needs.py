@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from grader.border.channel import Channel
 from grader.border.failures import SubmissionCrashed
-from grader.border.proxies import Call, Channel
+from grader.border.proxies import Call
 from grader.testkit import devices
 from grader.testkit.marking import NEEDS
 

@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 from hypothesis.errors import StopTest, UnsatisfiedAssumption
 
+from grader.border.channel import Channel
 from grader.border.failures import MissingName, NotSimulatedHere, SubmissionCrashed, SubmissionRaised, SubmissionTimeout
 from grader.border.messages import Exchange
-from grader.border.proxies import Channel, SubmissionProxy
+from grader.border.proxies import SubmissionProxy
 from grader.border.transport import PlanLeft
 from grader.judge import cause as causes
 from grader.judge import examples as generated

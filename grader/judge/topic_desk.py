@@ -11,9 +11,10 @@ import time
 from collections.abc import Mapping
 from typing import Any, Final
 
+from grader.border.channel import Channel, answered
 from grader.border.failures import SubmissionCrashed
 from grader.border.messages import ImportFailure, SourceLine
-from grader.border.proxies import Call, Channel, answered
+from grader.border.proxies import Call
 from grader.course import Course
 from grader.judge import cause as causes
 from grader.judge import explain

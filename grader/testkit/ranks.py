@@ -28,7 +28,8 @@ from grader.testkit._ranks.states import Trouble
 from grader.text import with_article
 
 if TYPE_CHECKING:
-    from grader.border.proxies import Channel, RemoteFunction
+    from grader.border.channel import Channel
+    from grader.border.proxies import RemoteFunction
 
 SECONDS: Final = 4.0
 """How long the ranks of one run may take, all together; shorter than what a check may take."""
@@ -319,7 +320,7 @@ def torchrun(
 
 def _packed(channel: Channel, *values: object) -> bytes:
     """The request that the record of the check gets for a whole run; it is never sent."""
-    from grader.border.proxies import packed_values
+    from grader.border.channel import packed_values
 
     return wire.pack(Request(RUN_OF_RANKS, packed_values(channel, *values), []))
 

@@ -16,8 +16,9 @@ from torch import Tensor
 
 from grader.border import arena as arenas
 from grader.border.arena import ARENA_BYTES, Arena
+from grader.border.channel import Channel
 from grader.border.failures import ArgumentChanged
-from grader.border.proxies import Channel, SubmissionProxy
+from grader.border.proxies import SubmissionProxy
 from grader.border.service import Service
 from grader.judge.in_process import LocalTransport
 from grader.testkit import observe, probes, tensors, value_and_grad

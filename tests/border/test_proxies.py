@@ -13,8 +13,9 @@ import pytest
 import torch
 from torch import Tensor
 
+from grader.border.channel import Channel
 from grader.border.failures import MissingName, SubmissionCrashed, SubmissionRaised
-from grader.border.proxies import Channel, Remote, SubmissionProxy
+from grader.border.proxies import Remote, SubmissionProxy
 from grader.border.service import Service
 from grader.judge.in_process import LocalTransport
 from grader.testkit import observe, recipes, value_and_grad

@@ -12,8 +12,9 @@ import pytest
 import torch
 
 from grader.border.arena import Arena
+from grader.border.channel import Channel
 from grader.border.failures import ArgumentChanged, MissingName, SubmissionRaised
-from grader.border.proxies import Channel, SubmissionProxy
+from grader.border.proxies import SubmissionProxy
 from grader.border.service import Service
 from grader.judge.in_process import LocalTransport
 from grader.testkit import observe, probes, recipes, value_and_grad

@@ -18,15 +18,16 @@ from hypothesis import strategies as st
 
 from grader.border import labels, wire
 from grader.border.bounds import WireError
+from grader.border.channel import Channel
 from grader.border.failures import BadReply, NoAnswer, SubmissionRaised, import_raised
 from grader.border.frames import BrokenFrame, FrameReader, frame
 from grader.border.messages import Exchange, FromLeader, Imported, Order, Raised, Request, SetUp
-from grader.border.proxies import Channel, SubmissionProxy
+from grader.border.proxies import SubmissionProxy
 from grader.judge import cause
 from grader.judge.check import Trace
 from grader.judge.misconceptions import same_record
 from grader.testkit import Mismatch, assert_close, observe, value_and_grad
-from grader.testkit._ranks.states import Trouble
+from grader.testkit._ranks.launch import Outcome
 from grader.testkit.show import show
 
 STRUCTS: tuple[Any, ...] = (Request, Imported | Raised, FromLeader, Order, SetUp)
@@ -128,9 +129,9 @@ def test_frames_give_payloads_within_the_limit_or_break(data: bytes, limit: int)
 
 
 @given(tree=st.recursive(st.sampled_from(PARTS), lambda inner: st.lists(inner, max_size=4), max_leaves=8))
-def test_reports_are_data_of_their_struct_or_refused(tree: Any) -> None:
+def test_how_a_launch_ended_is_data_of_its_struct_or_refused(tree: Any) -> None:
     with contextlib.suppress(WireError):
-        assert isinstance(wire.convert(tree, Trouble), Trouble)
+        assert isinstance(wire.convert(tree, Outcome), Outcome)
 
 
 @given(fields=st.lists(st.sampled_from(PARTS), max_size=10))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib.util
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,11 @@ SOLUTIONS = [
 
 
 @pytest.mark.parametrize("file", SOLUTIONS, ids=lambda file: f"{file.parent.parent.name}/{file.stem}")
-def test_examples_in_docstrings_are_true(file: Path) -> None:
+def test_examples_in_docstrings_are_true(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(file.parent)  # an exercise may use those of another topic
+    for other in file.parent.glob("*.py"):
+        monkeypatch.setitem(sys.modules, other.stem, sys)  # so that it is as before afterwards
+        del sys.modules[other.stem]
     spec = importlib.util.spec_from_file_location(f"solved_{file.stem}", file)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

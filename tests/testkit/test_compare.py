@@ -9,9 +9,10 @@ import pytest
 import torch
 from torch import nn
 
+from grader.border.channel import Channel
 from grader.border.failures import MissingName, SubmissionRaised, exception_of
 from grader.border.messages import Raised
-from grader.border.proxies import Channel, Remote
+from grader.border.proxies import Remote
 from grader.border.service import Service
 from grader.judge.in_process import LocalTransport
 from grader.testkit import assert_close, assert_equal, assert_that, raises

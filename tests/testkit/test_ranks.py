@@ -14,8 +14,9 @@ from typing import cast
 import pytest
 import torch
 
+from grader.border.channel import Channel
 from grader.border.failures import SubmissionCrashed, SubmissionRaised, SubmissionTimeout
-from grader.border.proxies import Channel, SubmissionProxy
+from grader.border.proxies import SubmissionProxy
 from grader.border.service import Service
 from grader.border.transport import Activity, Process
 from grader.judge.in_process import LocalTransport, load_module
@@ -308,11 +309,6 @@ def test_garbage_in_place_of_a_reply_is_named_however_soon_the_process_ends(writ
     for _ in range(5):
         with pytest.raises(SubmissionCrashed, match="of ranks 0 and 1 with a reply that is no data"):
             ranks.run(submission.f)
-
-
-def activity(process: int) -> Activity:
-    """What a process has done up to now."""
-    return Activity(*process_tree.activity(process))
 
 
 class Seen:

@@ -8,11 +8,11 @@ import msgspec
 
 from grader.border import wire
 from grader.border.failures import SubmissionCrashed, SubmissionTimeout, exception_of
-from grader.border.messages import Exchange, Reported, Returned
+from grader.border.messages import Exchange, Returned, RunFailed
 from grader.testkit._ranks import states
 
 if TYPE_CHECKING:
-    from grader.border.proxies import Channel
+    from grader.border.channel import Channel
 
 
 def note_values(channel: Channel, request: bytes, values: object) -> None:
@@ -22,8 +22,7 @@ def note_values(channel: Channel, request: bytes, values: object) -> None:
 
 def note_trouble(channel: Channel, request: bytes, trouble: states.Trouble) -> BaseException:
     """Adds a run that has not come to its end to the channel's record; the exception that says so."""
-    reply = wire.pack(Reported(trouble.summary(), msgspec.to_builtins(trouble)))
-    channel.record.append(Exchange(request, reply))
+    channel.record.append(Exchange(request, wire.pack(RunFailed(trouble.summary()))))
     return _exception_of(trouble, channel)
 
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 import msgspec
 
 from grader.border import wire
+from grader.border.bounds import WireError
 from grader.border.failures import SubmissionCrashed
 from grader.border.messages import Reply, Returned
 from grader.border.output import use_output
@@ -33,7 +34,7 @@ from grader.testkit._ranks.members import own_lines
 from grader.testkit._ranks.world import request_of
 
 if TYPE_CHECKING:
-    from grader.border.proxies import Channel
+    from grader.border.channel import Channel
 
 SHOWN_CHARACTERS: Final = 4_000
 """How much of what each worker printed is kept."""
@@ -94,11 +95,14 @@ def launch(channel: Channel, order: Order) -> Outcome:
             if time.monotonic() >= until:
                 return Outcome(None, [""] * order.workers, [""] * order.workers)
             select.select([agent], [], [], max(0.0, until - time.monotonic()))
-        match wire.unpack(reply, Reply):
-            case Returned(tree):
-                return msgspec.convert(wire.decode(tree, lambda _: None), Outcome)
-            case other:
-                raise SubmissionCrashed(f"broke the launcher ({other})")
+        try:
+            match wire.unpack(reply, Reply):
+                case Returned(tree):
+                    return wire.convert(wire.decode(tree, lambda _: None), Outcome)
+                case other:
+                    raise SubmissionCrashed(f"broke the launcher ({other})")
+        except WireError as error:
+            raise SubmissionCrashed(f"broke the launcher ({error})") from None
     finally:
         agent.end()
 

@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from grader.border.messages import Raised, Report
+from grader.border.messages import Raised
 
 RankStage = Literal["make", "call", "look"]
 """What raised on a rank: what the check makes before the call, the student's function, or the check's look after it."""
@@ -40,7 +40,7 @@ class RaisedOnRank(msgspec.Struct, frozen=True, array_like=True):
     raised: Raised
 
 
-class Trouble(Report, frozen=True, array_like=True):
+class Trouble(msgspec.Struct, frozen=True, array_like=True):
     """Why there are no results: somebody raised, or died, or did not end within ``seconds``."""
 
     states: tuple[State, ...]

@@ -26,7 +26,7 @@ from grader.testkit._ranks.states import RaisedOnRank, Trouble
 from grader.testkit._ranks.watch import Watch
 
 if TYPE_CHECKING:
-    from grader.border.proxies import Channel
+    from grader.border.channel import Channel
 
 KEPT: Final = "world of {size} ranks"
 """The name in `Transport.kept` of a world that the next run of its size can use again."""
@@ -234,7 +234,7 @@ def outside(channel: Channel, function: Callable[..., Any], *args: object) -> An
 
 def request_of(channel: Channel, function: Callable[..., Any], *args: object) -> Request:
     """The request to call a function of the testkit or of the kit."""
-    from grader.border.proxies import packed_values
+    from grader.border.channel import packed_values
 
     return Request("call", packed_values(channel, function, *args), [])
 
