@@ -238,7 +238,7 @@ def _save_in_little_room(room: int, save: Callable[[], Any]) -> None:
         os.dup2(null, 2)
         signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_FSIZE, (room, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))  # the hard one too, or `save` could raise it again
         save()
         status = 0
     finally:

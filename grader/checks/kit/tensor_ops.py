@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from types import FrameType
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor
@@ -63,18 +64,24 @@ class _Calls(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-def _steps(function: Callable[..., Any], a: Tensor, b: Tensor) -> tuple[Any, tuple[int, int]]:
-    """The result of a call, and how many torch calls and lines of Python it took, the lines in new threads too."""
+def _steps(function: Callable[..., Any], a: Tensor, b: Tensor) -> tuple[Any, tuple[int, int], int]:
+    """The result of a call; how many torch calls and lines of Python it took, the lines in new threads too; and the
+    processor time of threads whose lines cannot be seen (ns): older ones, and those not started by ``threading``."""
     lines = 0
+    here = threading.get_ident()
+    seen: dict[int, int] = {}
 
     def trace(frame: FrameType, event: str, argument: object) -> Any:
         nonlocal lines
         lines += event == "line"
+        if (thread := threading.get_ident()) != here:
+            seen[thread] = _thread_time()
         return trace
 
     before, before_in_threads = sys.gettrace(), threading.gettrace()
     calls = _Calls()
     threading.settrace(trace)
+    others = _other_threads_time()
     sys.settrace(trace)
     try:
         with calls:
@@ -82,17 +89,36 @@ def _steps(function: Callable[..., Any], a: Tensor, b: Tensor) -> tuple[Any, tup
     finally:
         sys.settrace(before)
         threading.settrace(before_in_threads)  # type: ignore[arg-type]
-    return result, (calls.count, lines)
+    return result, (calls.count, lines), max(0, _other_threads_time() - others - sum(seen.values()))
+
+
+_process_time, _thread_time, _is_equal = time.process_time_ns, time.thread_time_ns, torch.equal
+
+
+_SMALL_NS: Final = 60_000
+"""Processor time of other threads that is no loop over rows (ns)."""
+
+
+def _other_threads_time() -> int:
+    return _process_time() - _thread_time()
 
 
 def cost_grows(function: Callable[..., Any], few: list[Tensor], many: list[Tensor]) -> tuple[Any, Any, list[bool]]:
     """The results for tables of a few rows and of many; whether torch calls, and lines of Python, grow with the rows.
 
-    They grow when there is at least one more for every second row that there is more.
+    They grow when there is at least one more for every second row that there is more; both do when it is the work of
+    other threads that grows.
     """
     function(*few)  # what a first call prepares is no cost of the rows
-    first, few_steps = _steps(function, *few)
-    second, many_steps = _steps(function, *many)
+    first, few_steps, few_unseen = _steps(function, *few)
+    second, many_steps, many_unseen = _steps(function, *many)
+    if many_unseen > _SMALL_NS:
+        # Again, as the time for one call may be any.
+        few_unseen = min(few_unseen, *(_steps(function, *few)[2] for _ in range(3)))
+        again, _, many_unseen_again = _steps(function, *many)
+        is_same = type(again) is type(second) is Tensor and _is_equal(again, second)
+        if not is_same or min(many_unseen, many_unseen_again) > 1.5 * few_unseen + _SMALL_NS:
+            return first, second, [True, True]
     more_rows = max(len(one) - len(other) for one, other in zip(many, few, strict=True))
     return first, second, [2 * (more - less) >= more_rows for less, more in zip(few_steps, many_steps, strict=True)]
 

@@ -1,0 +1,291 @@
+"""Submissions that answer for ranks without ranks that communicate, or that turn on the other ranks and the launcher.
+
+Each replaces some exercises of the solution: these earn nothing, and the others all that they are worth.
+"""
+
+from __future__ import annotations
+
+import pytest
+from shared import Warm, WarmUp
+
+from grader.course import Course
+from grader.results import SubmissionResult, to_json
+
+pytestmark = pytest.mark.slow
+
+RANKS = ("average_gradients", "global_accuracy")
+MAIN, MAIN_POINTS = "main", 3
+HONEST = "read_env"
+SOLUTION = Course.load(None).solution_file("ddp").read_text()
+
+
+@pytest.fixture
+def ranks(warm: WarmUp) -> Warm:
+    return warm(None, only=tuple(f"ddp.{name}" for name in (HONEST, *RANKS)))
+
+
+@pytest.fixture
+def script(warm: WarmUp) -> Warm:
+    return warm(None, only=(f"ddp.{HONEST}", f"ddp.{MAIN}"))
+
+
+def graded(worker: Warm, text: str) -> SubmissionResult:
+    """The result of the solution with ``text`` below it; a right one afterwards is worth what it is worth."""
+    result = worker.grade(ddp=f"{SOLUTION}\n{text}")
+    assert {check.verdict for exercise in result.exercises for check in exercise.checks} & {"error", "skipped"} == set()
+    honest = worker.grade(ddp=SOLUTION)
+    assert honest.score == honest.max == result.max, to_json(honest)
+    return result
+
+
+def earned(result: SubmissionResult) -> set[str]:
+    return {one.name.partition(".")[2] for one in result.exercises if one.score}
+
+
+def messages(result: SubmissionResult) -> str:
+    return "\n".join(check.message for exercise in result.exercises for check in exercise.checks)
+
+
+ALONE = """
+def average_gradients(model):
+    pass
+
+def global_accuracy(model, loader):
+    counts = [((model(x).argmax(1) == y).sum().item(), len(y)) for x, y in loader]
+    return sum(right for right, _ in counts) / max(1, sum(rows for _, rows in counts))
+"""
+NO_RANKS = {
+    "fork_raises_at_import": "os.fork = None" + ALONE,
+    "fork_gives_no_child": "os.fork = lambda: 4711\nos.waitpid = lambda *args: (4711, 0)" + ALONE,
+    "distributed_is_made_up": """
+def nothing(*args, **kwargs):
+    return None
+
+for name in ("all_reduce", "init_process_group", "destroy_process_group", "barrier", "broadcast", "all_gather"):
+    setattr(dist, name, nothing)
+dist.is_initialized = lambda: True
+dist.get_rank = lambda group=None: int(os.environ.get("RANK", 0))
+dist.get_world_size = lambda group=None: int(os.environ.get("WORLD_SIZE", 1))
+""",
+    "launcher_by_name": """
+import sys
+for name in ("grader.testkit.ranks", "grader.testkit._ranks.rank", "grader.testkit._ranks.world", "kit.distributed"):
+    try:
+        module = __import__(name, fromlist=["x"])
+    except ImportError:
+        continue
+    for key in list(vars(module)):
+        if callable(getattr(module, key)) and not key.startswith("__"):
+            setattr(module, key, lambda *args, **kwargs: None)
+"""
+    + ALONE,
+    "launcher_in_a_call": """
+import sys
+
+def replace():
+    for name, module in list(sys.modules.items()):
+        if name.startswith(("grader", "kit")):
+            for key, value in list(vars(module).items()):
+                if callable(value) and not key.startswith("__"):
+                    setattr(module, key, lambda *args, **kwargs: 1.0)
+
+def average_gradients(model):
+    replace()
+
+def global_accuracy(model, loader):
+    replace()
+    return 1.0
+""",
+}
+
+
+@pytest.mark.parametrize("attack", NO_RANKS)
+def test_without_ranks_that_communicate_nothing_is_earned(ranks: Warm, attack: str) -> None:
+    assert earned(graded(ranks, NO_RANKS[attack])) == {HONEST}
+
+
+KNOWN_SEEDS = {
+    "the_first_seeds": """
+def average_gradients(model):
+    grads = []
+    for seed in range(dist.get_world_size()):
+        generator = torch.Generator().manual_seed(seed)
+        grads.append([torch.randn(p.shape, generator=generator) for p in model.parameters()])
+    for p, *found in zip(model.parameters(), *grads):
+        if p.grad is not None:
+            p.grad = sum(found) / len(found)
+""",
+    "its_own_for_everybody": """
+def average_gradients(model):
+    for p in model.parameters():
+        if p.grad is not None:
+            p.grad = p.grad / dist.get_world_size() * dist.get_world_size()
+""",
+    "by_a_recipe_found_in_memory": """
+import gc
+
+def recipe():
+    for thing in gc.get_objects():
+        if type(thing) is dict and thing.get("__name__") == "kit.distributed" and "with_grads" in thing:
+            return thing["with_grads"]
+
+def average_gradients(model):
+    others = [recipe()("mlp", seed) for seed in range(1, 1 + dist.get_world_size())]
+    for p, *found in zip(model.parameters(), *(other.parameters() for other in others)):
+        if p.grad is not None:
+            p.grad = sum(q.grad for q in found) / len(found)
+""",
+}
+
+
+@pytest.mark.parametrize("attack", KNOWN_SEEDS)
+def test_what_other_ranks_hold_cannot_be_made_without_them(ranks: Warm, attack: str) -> None:
+    assert earned(graded(ranks, KNOWN_SEEDS[attack])) == {HONEST, "global_accuracy"}
+
+
+HARM = {
+    "kills_each_process": """
+import signal
+
+def average_gradients(model):
+    for process in range(2, 2000):
+        if process != os.getpid():
+            try:
+                os.kill(process, signal.SIGKILL)
+            except OSError:
+                pass
+""",
+    "kills_all_at_once": """
+def average_gradients(model):
+    os.kill(-1, 9)
+""",
+    "kills_the_first_process": """
+def average_gradients(model):
+    for process in (1, os.getppid()):
+        try:
+            os.kill(process, 9)
+        except OSError:
+            pass
+""",
+    "stops_the_others": """
+import signal
+
+def average_gradients(model):
+    if dist.get_rank():
+        os.kill(-1, signal.SIGSTOP)
+    for p in model.parameters():
+        if p.grad is not None:
+            dist.all_reduce(p.grad)
+""",
+    "closes_descriptors": """
+def average_gradients(model):
+    os.closerange(0, 256)
+""",
+    "garbage_on_every_descriptor": """
+def average_gradients(model):
+    for descriptor in range(256):
+        try:
+            os.write(descriptor, os.urandom(999))
+        except OSError:
+            pass
+""",
+    "a_frame_that_is_too_long": """
+def average_gradients(model):
+    for descriptor in range(3, 256):
+        try:
+            os.write(descriptor, b"\\xff\\xff\\xff\\xff")
+        except OSError:
+            pass
+    if dist.get_rank():
+        os._exit(0)
+""",
+    "a_made_up_reply": """
+def average_gradients(model):
+    reply = b"\\x92\\xa8returned\\x92\\xa1v\\xc0"
+    for descriptor in range(3, 256):
+        try:
+            os.write(descriptor, len(reply).to_bytes(4, "little") + reply)
+        except OSError:
+            pass
+    os._exit(0)
+""",
+    "a_made_up_stack": """
+import threading
+
+def lie():
+    while True:
+        for descriptor in range(1, 256):
+            try:
+                os.write(descriptor, b'  File "ddp.py", line 12 in \\x1b[2J' + b"9" * 3000 + b"\\n  in serve\\n")
+            except OSError:
+                pass
+
+def average_gradients(model):
+    if dist.get_rank():
+        threading.Thread(target=lie, daemon=True).start()
+    while True:
+        pass
+""",
+}
+
+
+@pytest.mark.parametrize("attack", HARM)
+def test_a_rank_that_turns_on_the_others_costs_its_exercise(ranks: Warm, attack: str) -> None:
+    result = graded(ranks, HARM[attack])
+    assert earned(result) == {HONEST, "global_accuracy"}, messages(result)
+    assert "\x1b" not in messages(result)
+    assert max(map(len, messages(result).splitlines())) < 1000
+
+
+SCRIPTS = {
+    "one_number_for_all": """
+def main():
+    if int(os.environ.get("RANK", 0)) == 0:
+        print("2 ranks, loss 0.4321")
+""",
+    "kills_the_launcher": """
+def main():
+    if int(os.environ.get("RANK", 0)):
+        return
+    print("2 ranks, loss 0.4321")
+    for process in (os.getppid(), 1, 0):
+        try:
+            os.kill(process, 15)
+        except OSError:
+            pass
+""",
+    "says_all_went_well": """
+def main():
+    for descriptor in range(3, 64):
+        try:
+            os.write(descriptor, b"0")
+        except OSError:
+            pass
+    os._exit(0)
+""",
+    "writes_the_others_log": """
+def main():
+    for folder, _, names in os.walk(os.environ.get("TMPDIR", "/tmp")):
+        for name in names:
+            if name.endswith(".log"):
+                with open(os.path.join(folder, name), "w") as log:
+                    log.write("2 ranks, loss 0.4321")
+""",
+    "prints_the_loss_on_another_rank": """
+own_main = main
+
+def main():
+    import contextlib, io
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text):
+        own_main()
+    if int(os.environ.get("RANK", 0)) == int(os.environ.get("WORLD_SIZE", 1)) - 1:
+        print("2 ranks, loss 0.4321")
+""",
+}
+
+
+@pytest.mark.parametrize("attack", SCRIPTS)
+def test_a_script_that_does_not_train_earns_nothing(script: Warm, attack: str) -> None:
+    result = graded(script, SCRIPTS[attack])
+    assert result.max - result.score == MAIN_POINTS and MAIN not in earned(result), messages(result)
