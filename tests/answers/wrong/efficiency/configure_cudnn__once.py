@@ -1,4 +1,5 @@
 # verdict: failed
+# misconception: another_switch
 _done = []
 def configure_cudnn(fixed_shapes):
     if not _done:

@@ -1,5 +1,6 @@
 # verdict: failed
-from grader.testkit.devices import NotSimulated
+class NotSimulated(Exception):
+    pass
 
 
 def gram(x):
