@@ -188,7 +188,7 @@ HOSTILE = {
     "count__raises_the_graders_class",
     "total__forks_processes",
     "total__kills_its_group",
-    "total__kills_its_parent",
+    "total__kills_everybody",
 }
 """Answers of the project that do what no exercise needs; all others are what students write."""
 

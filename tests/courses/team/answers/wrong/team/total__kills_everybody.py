@@ -1,10 +1,10 @@
 # verdict: crashed
-# message: ended by signal 9
+# message: with signal 9
 import os
 import signal
 
 def total(rank):
     x = torch.tensor(rank)
-    os.kill(os.getppid(), signal.SIGKILL)
+    os.kill(-1, signal.SIGKILL)
     dist.all_reduce(x)
     return int(x)
