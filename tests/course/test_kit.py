@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from shared import KIT_COURSE, REPO
@@ -24,11 +25,15 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def no_kit_afterwards() -> Iterator[None]:
-    before = {name: module for name, module in sys.modules.items() if name.partition(".")[0] == "kit"}
+def no_kit_around() -> Iterator[None]:
+    """Neither a kit that another test has loaded, nor afterwards one of these tests."""
+
+    def take() -> dict[str, ModuleType]:
+        return {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] == "kit"}
+
+    before = take()
     yield
-    for name in [name for name in sys.modules if name.partition(".")[0] == "kit"]:
-        del sys.modules[name]
+    take()
     sys.modules.update(before)
 
 

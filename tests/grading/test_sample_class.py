@@ -159,7 +159,7 @@ def check_of(results: dict[str, SubmissionResult], who: str, exercise: str) -> C
         ("kwame", "datasets.WindowDataset", "crashed", "your code was ended by signal 9 (SIGKILL)"),
         ("lena", "devices.pick_device", "failed", "<Device> is not a torch.device"),
         ("mateo", "ddp.average_gradients", "crashed", "your code ended the process of ranks 0 and 1"),
-        ("mateo", "ddp.save_on_rank0", "crashed", "with a report that is no data"),
+        ("mateo", "ddp.save_on_rank0", "crashed", "with a reply that is no data"),
         ("quentin", "ddp.global_accuracy", "timeout", "rank 1 never reached all_reduce: rank 1 had returned"),
         ("quentin", "ddp.save_on_rank0", "timeout", "rank 1 never reached barrier: rank 1 had returned"),
         ("quentin", "ddp.train", "blocked", "ddp.sharded_loader must pass first"),

@@ -27,7 +27,8 @@ def logistic_loss(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
         b: shape ``(1,)``, requires grad.
 
     Returns:
-        A scalar (no dimensions) with a graph: ``backward()`` on it reaches ``w`` and ``b``.
+        A scalar (no dimensions) with a graph: ``backward()`` on it reaches ``w`` and ``b``. That call is the
+        caller's: ``w.grad`` and ``b.grad`` are not touched here.
 
     Example:
         >>> w, b = torch.tensor([2.2], requires_grad=True), torch.tensor([0.0], requires_grad=True)
@@ -57,8 +58,8 @@ def gradients(loss: Tensor, params: Sequence[Tensor]) -> list[Tensor]:
         params: leaf tensors that require grad. The loss may not depend on some of them.
 
     Returns:
-        A list with one tensor per parameter, of its shape: ``d loss / d p``, zeros where the loss does not
-        depend on ``p``.
+        A list with one tensor per parameter, of its shape and dtype: ``d loss / d p``, zeros where the loss does
+        not depend on ``p``.
 
     Example:
         >>> a, b = torch.tensor(3.0, requires_grad=True), torch.tensor([1.0, 2.0], requires_grad=True)
@@ -111,6 +112,9 @@ def sgd_step(params: Sequence[Tensor], lr: float) -> None:
             ``.grad`` is as it was.
         lr: the learning rate.
 
+    A step depends on its own parameters, gradients and learning rate alone: nothing is remembered for the next one
+    (no momentum). Code that runs afterwards has its gradients recorded as before.
+
     Example:
         >>> p, unused = torch.tensor([1.0, 2.0], requires_grad=True), torch.tensor([5.0], requires_grad=True)
         >>> p.grad = torch.tensor([10.0, -10.0])
@@ -153,7 +157,9 @@ def predict_logits(model: nn.Module, x: Tensor) -> Tensor:
 
     Args:
         model: a module, in any mode: some of its submodules may be in training mode and others not. After the
-            call the ``training`` flag of the model and of every submodule is what it was before.
+            call the ``training`` flag of the model and of every submodule is what it was before, and so is all
+            else about it: parameters, buffers, ``requires_grad``, ``.grad``. Training goes on as if there had been
+            no call: code that runs afterwards has its gradients recorded as before.
         x: a batch, the model's input.
 
     Returns:
@@ -210,7 +216,8 @@ class Cube(torch.autograd.Function):
 
         Args:
             ctx: what ``forward`` was given; see ``ctx.saved_tensors``.
-            grad_output: the gradient of the final loss with respect to this function's *output*, in its shape.
+            grad_output: the gradient of the final loss with respect to this function's *output*, in its shape;
+                not to be changed, as torch may give it to others, too.
 
         Returns:
             The gradient of the final loss with respect to this function's *input*, in its shape.
@@ -229,7 +236,7 @@ def accumulate_gradients(
     Args:
         model: gets features, gives outputs. Afterwards ``.grad`` of its trainable parameters is the gradient of
             the **mean loss over all examples** of all batches together. Gradients left over from before the call
-            must not be part of it. Parameters keep their values.
+            must not be part of it. Parameters keep their values; ``training`` and ``requires_grad`` stay as they are.
         loss_fn: ``loss_fn(outputs, targets)`` is the mean loss over the examples of one batch, a scalar.
         batches: a list of ``(features, targets)``; the first dimension of both counts the examples, and need not
             be the same in every batch.

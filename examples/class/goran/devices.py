@@ -105,9 +105,9 @@ def to_device(batch: Any, device: torch.device, non_blocking: bool = False) -> A
         non_blocking: passed on to each move. If True, the CPU does not wait for moves from pinned memory.
 
     Returns:
-        The same structure with each tensor on ``device``: a dict for a dict (same keys), a list for a list, a tuple for
-        a tuple, a named tuple of the same type for a named tuple. A tensor that is there already is returned itself,
-        not copied. Anything that is neither (None, numbers, strings, ...) stays as it is.
+        The same structure, made anew, with each tensor on ``device``: a dict for a dict (same keys), a list for a list,
+        a tuple for a tuple, a named tuple of the same type for a named tuple. A tensor that is there already is
+        returned itself, not copied. Anything that is neither (None, numbers, strings, ...) stays as it is.
 
     Example:
         >>> to_device({"x": torch.ones(2), "names": ["a", None]}, torch.device("cpu"))
@@ -120,7 +120,7 @@ def to_device(batch: Any, device: torch.device, non_blocking: bool = False) -> A
 
 
 def add_across(x: Tensor, y: Tensor) -> Tensor:
-    """``x + y``, on the device of ``x``, wherever ``y`` is.
+    """``x + y``, on the device of ``x``, wherever ``y`` is. Its dtype is that of ``x + y``.
 
     Example:
         >>> add_across(torch.ones(2), torch.ones(2))
@@ -162,7 +162,8 @@ class ScaledAttentionMask(nn.Module):
 
     def forward(self, scores: Tensor) -> Tensor:
         """``scores`` of shape ``(..., t, t)`` with ``t <= size``: divided by the square root of ``t``, with minus
-        infinity above the diagonal. The result is on the same device as ``scores`` (where the module is, too)."""
+        infinity above the diagonal. The result is on the same device as ``scores`` (where the module is, too), and
+        gradients flow through it to ``scores``."""
         # take the part of the mask that is needed
         raise NotImplementedError("write `ScaledAttentionMask.forward` here")
 
@@ -176,8 +177,8 @@ def prepare(model: nn.Module, device: torch.device, lr: float) -> tuple[nn.Modul
         lr: the learning rate.
 
     Returns:
-        ``(model, optimizer)``: the moved model, and a plain ``torch.optim.SGD`` over exactly the parameters of that
-        model.
+        ``(model, optimizer)``: the moved model, unchanged but for its place, and a plain ``torch.optim.SGD`` over
+        exactly the parameters of that model.
 
     Read: PyTorch docs, `torch.optim` ("Constructing it") and `nn.Module.to`.
     """
@@ -193,11 +194,11 @@ def train_on(model: nn.Module, loader: Iterable[tuple[Tensor, Tensor]], device: 
     - the model moves to the device once,
     - each tensor of a batch (features and labels) moves to it exactly once,
     - nothing is read back inside the loop. Keep the losses on the device; after the last batch, read all of them at
-      once: one synchronisation for the whole epoch.
+      once: one synchronisation for the whole epoch. Keep them without their graphs, which would fill the memory.
 
     Args:
         model: gives logits ``(n, classes)``; it is trained, and ends on ``device``.
-        loader: gives at least one pair of features and labels ``(n,)``, on the CPU.
+        loader: gives at least one pair of features and labels ``(n,)``, on the CPU. One epoch is one pass through it.
         device: where to train.
         lr: the learning rate.
 
@@ -289,7 +290,8 @@ def time_matmul(n: int, device: torch.device, repeats: int = 3) -> float:
 
     Correct timing has three rules. The first product takes longer (kernels are loaded, memory is allocated), so make
     one before you begin: a warm-up. Other programs slow the computer down, so repeat and take the *best* time. And a
-    GPU works while Python goes on: read the clock only after ``torch.cuda.synchronize``, before and after each product.
+    GPU works while Python goes on: read the clock only after ``torch.cuda.synchronize`` with that GPU, before and after
+    each product. (Instead of the clock, two ``torch.cuda.Event`` of that GPU are as good; they count milliseconds.)
 
     Args:
         n: both matrices are n × n, made on the device before the clock starts.

@@ -36,7 +36,8 @@ class NeuralNetwork(nn.Module):
         """Make the layers, with biases, and keep them as ``self.layers``.
 
         ``self.layers`` is an ``nn.Sequential`` of five modules: Linear to 30, ReLU, Linear to 20, ReLU, Linear to
-        ``num_outputs``. The network has no other parameters.
+        ``num_outputs``. The network has no other parameters. They begin with random numbers (those of
+        ``nn.Linear`` will do), other ones for every network, and can be trained.
 
         Args:
             num_inputs: the number of features of one example.
@@ -69,7 +70,7 @@ def count_parameters(model: nn.Module, trainable_only: bool = True) -> int:
 
     Returns:
         The number of elements, an int. A parameter that is used in two places counts once. Buffers (BatchNorm's
-        running statistics, masks) are no parameters.
+        running statistics, masks) are no parameters. The model is not changed.
 
     Example:
         >>> count_parameters(nn.Linear(50, 30))
@@ -91,7 +92,7 @@ def mlp_parameter_count(sizes: Sequence[int], bias: bool = True) -> int:
 
     Args:
         sizes: the width of the input, of each hidden layer, and of the output, e.g. ``[50, 30, 20, 3]``. They may
-            be so large that such a network could not be made.
+            be so large that such a network could not be made. The list is not changed.
         bias: whether every layer has a bias.
 
     Returns:
@@ -142,7 +143,8 @@ def memory_bytes(model: nn.Module) -> int:
 
     Returns:
         The bytes of all parameters (frozen ones too) and all buffers (also those that are not saved in the
-        ``state_dict``), each at its own dtype. A tensor that is used in two places counts once.
+        ``state_dict``), each at its own dtype; gradients do not count. A tensor that is used in two places counts
+        once.
 
     Example:
         >>> memory_bytes(nn.Linear(10, 5))
@@ -166,7 +168,8 @@ def freeze(model: nn.Module, prefix: str) -> int:
             ``prefix`` and a dot. So ``"layers.1"`` does not mean ``"layers.10.weight"``.
 
     Returns:
-        How many parameter tensors were frozen, an int; 0 if none is meant. All others are left as they are.
+        How many parameter tensors were frozen, an int; 0 if none is meant. All others are left as they are, and
+        so are the numbers in all of them.
 
     Example:
         >>> model = nn.Sequential(nn.Linear(4, 3), nn.Linear(3, 2))
@@ -191,8 +194,9 @@ def seeded(build: Callable[[], T], seed: int) -> T:
         seed: the seed.
 
     Returns:
-        What ``build()`` returns when it is called right after ``torch.manual_seed(seed)``. But the random numbers
-        drawn after this call are the ones that would have been drawn if it had never been made.
+        What ``build()`` returns when it is called right after ``torch.manual_seed(seed)``, made anew by every call.
+        But the random numbers drawn after this call, torch's and Python's, are the ones that would have been drawn
+        if it had never been made.
 
     Example:
         >>> a, b = seeded(lambda: nn.Linear(2, 1), 123), seeded(lambda: nn.Linear(2, 1), 123)

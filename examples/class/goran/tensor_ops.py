@@ -47,8 +47,7 @@ def describe(x: Tensor) -> tuple[int, tuple[int, ...], torch.dtype]:
         x: a tensor of any shape and dtype.
 
     Returns:
-        A tuple of the number of dimensions, the shape as a plain tuple of ints (``torch.Size`` is a
-        class of its own, not a plain tuple) and the dtype.
+        A tuple of the number of dimensions, the shape as a tuple of ints (a ``torch.Size`` is one) and the dtype.
 
     Example:
         >>> describe(torch.zeros(2, 3))
@@ -146,7 +145,7 @@ def gram(x: Tensor) -> Tensor:
         x: shape ``(n, d)``, ``n`` rows of ``d`` numbers.
 
     Returns:
-        Shape ``(n, n)``; entry ``(i, j)`` is the dot product of rows ``i`` and ``j`` of ``x``.
+        Shape ``(n, n)``, in the dtype of ``x``; entry ``(i, j)`` is the dot product of rows ``i`` and ``j`` of ``x``.
 
     Example:
         >>> gram(torch.tensor([[1.0, 2.0], [3.0, 4.0], [0.0, 1.0]]))
@@ -172,7 +171,7 @@ def standardize(x: Tensor, eps: float = 1e-5) -> Tensor:
         eps: a small positive number.
 
     Returns:
-        Shape ``(n, d)``.
+        Shape ``(n, d)``, in the dtype of ``x``.
 
     Example:
         >>> standardize(torch.tensor([[1.0, 5.0], [2.0, 5.0], [3.0, 5.0]]), eps=1.0)
@@ -190,15 +189,16 @@ def standardize(x: Tensor, eps: float = 1e-5) -> Tensor:
 def pairwise_sq_dists(a: Tensor, b: Tensor) -> Tensor:
     """Squared Euclidean distance between every row of ``a`` and every row of ``b``.
 
-    Let broadcasting make all pairs: the number of torch calls must be the same for 3 rows and for 3000.
+    Let broadcasting make all pairs: the number of torch calls must be the same for 3 rows and for 3000, and no loop of
+    Python may go over the rows.
 
     Args:
         a: shape ``(n, d)``, floats.
-        b: shape ``(m, d)``, floats; ``m`` need not be ``n``.
+        b: shape ``(m, d)``, floats of the same dtype; ``m`` need not be ``n``.
 
     Returns:
-        Shape ``(n, m)``; entry ``(i, j)`` is the sum over ``k`` of ``(a[i, k] - b[j, k]) ** 2``.
-        Never negative, not even by a rounding error.
+        Shape ``(n, m)``, in the dtype of the tables; entry ``(i, j)`` is the sum over ``k`` of
+        ``(a[i, k] - b[j, k]) ** 2``. Never negative, not even by a rounding error.
 
     Example:
         >>> a = torch.tensor([[0.0, 0.0], [3.0, 4.0]])
@@ -224,7 +224,7 @@ def softmax(x: Tensor, dim: int) -> Tensor:
         dim: the dimension along which the result sums to 1; negative ones count from the end.
 
     Returns:
-        The shape of ``x``, every entry in [0, 1], finite, summing to 1 along ``dim``. Write it without
+        The shape and dtype of ``x``, every entry in [0, 1], finite, summing to 1 along ``dim``. Write it without
         torch's own softmax in any form (``torch.softmax``, ``F.softmax``, ``nn.Softmax``, ``log_softmax``).
 
     Example:
