@@ -26,20 +26,14 @@ class Deadline:
         self._begin = time.monotonic()
         self._seconds = seconds
         self._waited = waited
-        self._before = 0.0
         self.at = self._begin + seconds
         """On the monotonic clock, as far as it is known now."""
-
-    def count_from_now(self) -> None:
-        """Leaves out what the processes have waited before now."""
-        self._before = self._waited()
 
     def left(self) -> float:
         """Seconds until then; what was waited is looked up only when they seem to be over."""
         now = time.monotonic()
         if now >= self.at - _NEARLY:
-            waited = max(self._waited() - self._before, 0.0)
-            self.at = self._begin + min(self._seconds + waited, CAP * self._seconds)
+            self.at = self._begin + min(self._seconds + self._waited(), CAP * self._seconds)
         return max(self.at - now - _NEARLY, 0.0)
 
     def is_over(self) -> bool:

@@ -60,8 +60,6 @@ class Leader:
 
     def run(self) -> None:
         """Obeys orders until the judge has closed the socket."""
-        sys.path.insert(0, str(self._folder))
-        sys.argv = [f"{self._setup.topic}.py"]
         sys.dont_write_bytecode = True
         signal.signal(signal.SIGCHLD, lambda number, frame: None)
         signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)

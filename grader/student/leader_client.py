@@ -27,7 +27,7 @@ T = TypeVar("T", bound=FromLeader)
 START_SECONDS: Final = 20.0
 """How long the leader may take to answer on a loaded machine before it counts as lost (s)."""
 END_SECONDS: Final = 1.0
-"""How long it may take until the end of a process, which its socket told, is reported (s)."""
+"""How long the leader may take to report the end of a process whose socket has closed (s)."""
 
 
 class LeaderGone(Exception):
@@ -57,7 +57,6 @@ class LeaderClient:
         self.bindings = bindings
         self._count = 0
         self._endings: dict[int, int] = {}
-        self._is_gone = False
         self._open()
 
     def _open(self) -> None:
@@ -65,7 +64,6 @@ class LeaderClient:
         with theirs:
             self._number, self.process = self._host.spawn(theirs)
         self._sock.settimeout(START_SECONDS)
-        self._is_gone = False
         setup = SetUp(self._topic, dict(self._files), "mount-namespace" in self._host.layers)
         self._send(setup)
 
@@ -195,8 +193,7 @@ class LeaderClient:
         try:
             frames.send_with_descriptors(self._sock, wire.pack(message), descriptors)
         except OSError as error:
-            self._is_gone = True
-            raise LeaderGone from error
+                raise LeaderGone from error
 
     def _receive(self, kind: type[T]) -> T:
         until = time.monotonic() + START_SECONDS
@@ -208,8 +205,7 @@ class LeaderClient:
         try:
             message: FromLeader = receive(self._sock, until, None, FromLeader)
         except (OSError, SubmissionTimeout, SubmissionCrashed, WireError, BrokenFrame) as error:
-            self._is_gone = not isinstance(error, SubmissionTimeout)
-            raise LeaderGone from error
+                raise LeaderGone from error
         if isinstance(message, Ended):
             self._endings[message.number] = message.code
         return message

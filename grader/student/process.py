@@ -98,6 +98,9 @@ def _import(
     finish_watching = audit.watch(events, files) if events >= 0 else None
     reporter = Service(ModuleType(setup.topic), files, modules=modules)
     overlay: dict[str, object] = {}
+    # Here only: what never imports the submission must not find its files either, in a late import of its own.
+    sys.path.insert(0, str(folder))
+    sys.argv = [f"{setup.topic}.py"]
     if order.bindings is None:
         hide_grader(kit)
     _uncover_own_files(kit, set(setup.files))
