@@ -193,7 +193,7 @@ class LeaderClient:
         try:
             frames.send_with_descriptors(self._sock, wire.pack(message), descriptors)
         except OSError as error:
-                raise LeaderGone from error
+            raise LeaderGone from error
 
     def _receive(self, kind: type[T]) -> T:
         until = time.monotonic() + START_SECONDS
@@ -205,7 +205,7 @@ class LeaderClient:
         try:
             message: FromLeader = receive(self._sock, until, None, FromLeader)
         except (OSError, SubmissionTimeout, SubmissionCrashed, WireError, BrokenFrame) as error:
-                raise LeaderGone from error
+            raise LeaderGone from error
         if isinstance(message, Ended):
             self._endings[message.number] = message.code
         return message
