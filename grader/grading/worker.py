@@ -19,12 +19,14 @@ from grader.grading.protocol import Began, Done, Fault, Sender, Work, WorkerOpti
 from grader.judge.marks import Place
 from grader.judge.time_limit import TimeLimit
 
-if sys.platform != "win32":
+try:
     import resource
+except ImportError:
+    resource = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     from grader.judge.judge import Judge
-    from grader.student.client import HostClient
+    from grader.student.interfaces import Host
 
 JUDGE_BYTES: Final = 2 << 30
 """Memory that the judge may take beyond what it has when it is ready (bytes)."""
@@ -39,12 +41,12 @@ def main() -> int:
     requests = sys.stdin.buffer
 
     gc.disable()  # the collector takes a tenth of the time of the imports below, and frees nothing
+    from grader.student import engine
+
+    make_host = engine.start()
     import torch
 
-    from grader.student.host import start_host
-
     torch.set_num_threads(1)
-    control, process = start_host()
     # Only now: the host and its children must not have these.
     faulthandler.enable(sys.stderr, all_threads=False)
     if STACK_SIGNAL is not None:
@@ -53,9 +55,9 @@ def main() -> int:
     if options is None:
         return 0
     from grader.errors import UserError
-    from grader.student.client import HostClient, HostGone
+    from grader.student.client import HostGone
 
-    host = HostClient(control, process, options.limits)
+    host = make_host(options.limits)
 
     def serve(judge: Judge) -> int:
         gc.freeze()
@@ -96,7 +98,7 @@ def main() -> int:
         return _give_up(requests, answers, str(error))
 
 
-def _with_judge(host: HostClient, options: WorkerOptions, serve: Callable[[Judge], int]) -> int:
+def _with_judge(host: Host, options: WorkerOptions, serve: Callable[[Judge], int]) -> int:
     from grader.course import Course
 
     course = Course.load(Path(options.course) if options.course else None)
@@ -139,7 +141,7 @@ def _give_up(requests: IO[bytes], answers: IO[bytes], reason: str) -> int:
 
 def limit_memory(more: int = JUDGE_BYTES) -> None:
     """Lets this process take that many bytes more than it has; then allocating fails, and with it the check at hand."""
-    if sys.platform == "win32":
+    if resource is None:
         return
     with contextlib.suppress(OSError, ValueError, StopIteration):  # where it is not offered, workers are only replaced
         status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines()

@@ -26,7 +26,7 @@ from grader.judge.scan import scan
 from grader.judge.session import with_collected_checks
 from grader.judge.topic_desk import TopicDesk
 from grader.results import Cause, CheckResult, ExerciseResult, Flag, SubmissionResult
-from grader.student.client import HostClient
+from grader.student.interfaces import Host
 
 T = TypeVar("T")
 _RIGHT: Final = ("passed", "skipped")
@@ -35,7 +35,7 @@ _RIGHT: Final = ("passed", "skipped")
 
 def with_judge(
     course: Course,
-    host: HostClient,
+    host: Host,
     use: Callable[[Judge], T],
     *,
     exercises: Sequence[str] = (),
@@ -77,7 +77,7 @@ class Judge:
     def __init__(
         self,
         course: Course,
-        host: HostClient,
+        host: Host,
         checks: CollectedChecks,
         topics: Sequence[tuple[Topic, Sequence[Exercise]]],
         names_misconceptions: bool,

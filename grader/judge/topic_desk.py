@@ -24,9 +24,9 @@ from grader.judge.in_process import reference_raises
 from grader.judge.misconceptions import Replacements
 from grader.results import Flag
 from grader.sandbox import process_tree
-from grader.student.client import HostClient
 from grader.student.clock import Deadline
-from grader.student.leader_client import LeaderClient, LeaderGone
+from grader.student.interfaces import Host
+from grader.student.leader_client import LeaderGone
 from grader.student.student_process import StudentProcess
 
 FIRST_TRY: Final = 0.4
@@ -54,7 +54,7 @@ class TopicDesk:
     learns_plans = True
 
     def __init__(
-        self, host: HostClient, course: Course, topic: str, files: Mapping[str, bytes], *, is_own: bool = False
+        self, host: Host, course: Course, topic: str, files: Mapping[str, bytes], *, is_own: bool = False
     ) -> None:
         self._host = host
         self._course = course
@@ -64,7 +64,7 @@ class TopicDesk:
         count = len(course.topic(topic).exercises)
         self.seconds = max(limits.check_seconds, limits.topic_seconds / max(count, 1))
         self._import_seconds = limits.topic_seconds
-        self._leader = LeaderClient(host, topic, files, () if is_own else None)
+        self._leader = host.open_topic(topic, files, () if is_own else None)
         self._process: StudentProcess | None = None
         self._channel: Channel | None = None
         self.flags: dict[Flag, None] = {}

@@ -14,8 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-if sys.platform != "win32":
-    import fcntl
+from grader.locks import lock
 
 _PREFIX = "torchkata-"
 _YOUNG_SECONDS = 60.0
@@ -60,12 +59,10 @@ def _locked(folder: Path) -> int | None:
     if sys.platform == "win32":
         return None
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(fd)
-        return None
-    return fd
+    if lock(fd, wait=False):
+        return fd
+    os.close(fd)
+    return None
 
 
 def _remove_leftovers(new: Path) -> None:

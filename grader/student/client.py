@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from grader.border import frames, wire
 from grader.border.bounds import WireError
@@ -15,6 +16,9 @@ from grader.kit import Kit
 from grader.machine import Devices
 from grader.sandbox.limits import Limits
 from grader.student import orders
+
+if TYPE_CHECKING:
+    from grader.student.leader_client import LeaderClient
 
 
 class HostGone(BaseException):
@@ -68,6 +72,14 @@ class HostClient:
                     self._layers = names
                 case answer:
                     raise HostGone(f"an unexpected answer: {answer}")
+
+    def open_topic(
+        self, topic: str, files: Mapping[str, bytes], bindings: Sequence[tuple[str, str]] | None
+    ) -> LeaderClient:
+        """A new leader for one topic of a submission."""
+        from grader.student.leader_client import LeaderClient  # it needs this module
+
+        return LeaderClient(self, topic, files, bindings)
 
     def spawn(self, control: socket.socket) -> tuple[int, int]:
         """Starts a topic's leader, which gets one end of a socket.
