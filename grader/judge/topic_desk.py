@@ -83,7 +83,7 @@ class TopicDesk:
         """Starts a fresh process; why it could not import the topic, else None."""
         self.end_process()
         self._process = self._leader.start_afresh()
-        deadline = Deadline(self._import_seconds, self._leader.waited_for_processor)
+        deadline = self._leader.deadline(self._import_seconds)
         failure = self._process.finish_import(deadline)
         if failure is None:
             self._leader.keep_files()
@@ -108,14 +108,14 @@ class TopicDesk:
 
     def begin(self) -> None:
         """Begins an exercise, in the process that the one before has used if that had right answers only."""
-        self._exercise = Deadline(self.seconds, self._leader.waited_for_processor)
+        self._exercise = self._leader.deadline(self.seconds)
         self._is_final = self._process is None or not self._process.alive or self._is_fresh
         self._may_send_ahead = not self.wants_trace_only
 
     def begin_again(self) -> None:
         """Begins the exercise again, in a fresh process: now its failures count."""
         self.end_process()
-        self._exercise = Deadline(self.seconds, self._leader.waited_for_processor)
+        self._exercise = self._leader.deadline(self.seconds)
         self._is_final = True
         self._may_send_ahead = False
 
@@ -161,7 +161,7 @@ class TopicDesk:
         assert self._process is not None
         seconds = self._host.limits.check_seconds * (1.0 if self._is_final else FIRST_TRY)
         seconds = max(min(seconds, self._exercise.left()), 0.01)
-        self._process.deadline = Deadline(seconds, self._leader.waited_for_processor)
+        self._process.deadline = self._leader.deadline(seconds)
 
     def send_ahead(self, requests: list[bytes]) -> bool:
         # Only after a first answer: a stub answers nothing, and its replies to later requests would stay unread.

@@ -1,21 +1,13 @@
-"""Which processes run submitted code here: forked ones in a sandbox, or spawned ones. Imports nothing slow.
-
-What the system offers is found by trying it. macOS counts as a system that cannot fork: there, libraries that torch
-uses end a process that was forked.
-"""
+"""Which processes run submitted code here: forked ones in a sandbox, or spawned ones. Imports nothing slow."""
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import signal
-import socket
-import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from grader.errors import UserError
-from grader.sandbox import process_tree
+from grader.sandbox.offered import why_not_forked
 
 if TYPE_CHECKING:
     from grader.sandbox.limits import Limits
@@ -40,7 +32,7 @@ def choose() -> Choice:
     Raises:
         UserError: `VARIABLE` asks for an engine that there is not, or that does not work here.
     """
-    lacking = _lacking()
+    lacking = why_not_forked()
     asked = os.environ.get(VARIABLE)
     if asked == "portable":
         return Choice("portable", f"{VARIABLE} asks for it")
@@ -76,23 +68,3 @@ def start() -> Callable[[Limits], Host]:
     control, process = start_host()
     return lambda limits: HostClient(control, process, limits)
 
-
-def _lacking() -> str:
-    """The first thing that forked processes need and this system has not; empty if it has all."""
-    if sys.platform == "darwin":
-        return "on macOS, a process that has loaded torch cannot be forked safely"
-    for module, names in ((os, ("fork", "pidfd_open", "waitpid")), (signal, ("SIGUSR1",)), (socket, ("send_fds",))):
-        for name in names:
-            if not hasattr(module, name):
-                return f"this system has no {module.__name__}.{name}"
-    for module_name in ("fcntl", "resource"):
-        if not _can_import(module_name):
-            return f"this system has no module {module_name}"
-    return "" if process_tree.HAS_PROC else "this system has no /proc"
-
-
-def _can_import(name: str) -> bool:
-    try:
-        return name in sys.modules or importlib.util.find_spec(name) is not None
-    except (ImportError, ValueError):
-        return False

@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from grader.kit import Kit
 from grader.machine import Devices
 from grader.sandbox.limits import Limits
+from grader.student.clock import Deadline
 from grader.student.student_process import StudentProcess, Team
 
 
@@ -23,12 +24,8 @@ class TopicProcesses(Team, Protocol):
 
     bindings: Sequence[tuple[str, str]] | None
 
-    @property
-    def waited_for_processor(self) -> Callable[[], float]:
-        """Gives how long all of them have waited for their turn on a processor (s).
-
-        It counts from any moment before it was taken from here.
-        """
+    def deadline(self, seconds: float) -> Deadline:
+        """So many seconds of the processes' own time, from now on."""
 
     def start_afresh(self) -> StudentProcess:
         """Ends every process, makes the work folder new, and starts a process that imports the topic."""

@@ -19,6 +19,7 @@ from grader.border.messages import Ended, Forked, FromLeader, Keep, SetUp, Start
 from grader.sandbox import process_tree
 from grader.student import audit
 from grader.student.client import HostClient, HostGone
+from grader.student.clock import Deadline
 from grader.student.prints import Prints, receive
 from grader.student.student_process import DUMP_BYTES, StudentProcess
 
@@ -157,6 +158,10 @@ class LeaderClient:
     def waited_for_processor(self) -> float:
         """How long all processes of the submission have waited for their turn on a processor (s)."""
         return process_tree.waited_for_processor(process_tree.descendants(self.process))
+
+    def deadline(self, seconds: float) -> Deadline:
+        """So many seconds of the processes' own time, from now on."""
+        return Deadline(seconds, self.waited_for_processor)
 
     def has_left_something(self, main: StudentProcess, threads: int) -> bool:
         """Whether more runs than what the judge started: another process, or more threads in the main one."""

@@ -24,6 +24,7 @@ from grader.sandbox.limits import CUDA_BYTES, Limits
 from grader.sandbox.workspace import Workspace
 from grader.student import audit
 from grader.student.client import HostGone
+from grader.student.clock import Deadline
 from grader.student.orders import Prepare
 from grader.student.prints import FilePrints
 from grader.student.spawn_messages import Begin
@@ -140,6 +141,7 @@ class PortableTopic:
         self._outputs: dict[int, list[FilePrints]] = {}
         self._count = 0
         self._over_memory = False
+        self._starting_seconds = 0.0
 
     @property
     def layers(self) -> tuple[str, ...]:
@@ -173,7 +175,9 @@ class PortableTopic:
             raise SubmissionCrashed(f"ended the process at its start ({error})") from error
 
     def _start(self, *, imports: bool, afresh: bool) -> StudentProcess:
+        began = time.monotonic()
         spawned = self._host.take()
+        self._starting_seconds += time.monotonic() - began
         self._count += 1
         self._processes[self._count] = spawned
         base, limit = self._workspace.base / "root", self._host.limits.print_bytes
@@ -262,8 +266,11 @@ class PortableTopic:
 
     # ---------------------------------------------------------------- limits
 
-    @property
-    def waited_for_processor(self) -> Callable[[], float]:
+    def deadline(self, seconds: float) -> Deadline:
+        """So many seconds of the processes' own time, from now on; that new ones take to start is not theirs."""
+        return Deadline(seconds, self._waited_for_processor(), lambda: self._starting_seconds)
+
+    def _waited_for_processor(self) -> Callable[[], float]:
         """Gives how long the processes have waited for their turn on a processor since now, at most (s)."""
         if process_tree.HAS_PROC:
             before = process_tree.waited_for_processor(one.pid for one in self._running())

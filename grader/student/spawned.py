@@ -16,11 +16,15 @@ import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from grader import machine
+
+if TYPE_CHECKING:
+    from grader.student.spawn_messages import Begin
 
 KEPT_VARIABLES: Final = ("SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", "NUMBER_OF_PROCESSORS")
 """Variables that programs on Windows need."""
-_LOOPBACK: Final = {"linux": "lo", "darwin": "lo0"}.get(sys.platform)
 _MOST_FRAMES: Final = 100
 """Frames of a stack dump: as many as `faulthandler` writes."""
 
@@ -44,7 +48,6 @@ def _live() -> None:
     os.dup2(null, 0)
     os.dup2(null, 1)
 
-    from grader import machine
     from grader.border import frames, wire
     from grader.student.orders import Prepare, Refused
     from grader.student.spawn_messages import Begin, Connect, Ready
@@ -120,8 +123,8 @@ def clean_environment(folder: str, variables: dict[str, str]) -> None:
         OMP_NUM_THREADS="1",
         **dict.fromkeys(("TMPDIR", "TEMP", "TMP", "USERPROFILE") if sys.platform == "win32" else ("TMPDIR",), folder),
     )
-    if _LOOPBACK is not None:
-        os.environ["GLOO_SOCKET_IFNAME"] = _LOOPBACK
+    if machine.LOOPBACK is not None:
+        os.environ["GLOO_SOCKET_IFNAME"] = machine.LOOPBACK
 
 
 def _append_to(path: str) -> int:

@@ -8,12 +8,20 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import time
 from typing import Final
+
+try:
+    import fcntl
+except ImportError:
+    fcntl = None  # type: ignore[assignment]
 
 _GATE: Final = ".gate"
 _HELD: Final = ".held"
+_LOOK_SECONDS: Final = 0.005
+"""How often a rank that is held looks at the gate, where the system has no locks to wait for (s)."""
 _closed: dict[str, int] = {}
-"""The gates that this process keeps closed: folder and descriptor."""
+"""The gates that this process keeps closed by a lock: folder and descriptor."""
 
 
 def make_folder() -> str:
@@ -28,19 +36,21 @@ def remove_folder(folder: str) -> None:
 
 def close_gate(folder: str) -> None:
     """From now on a rank that calls `hold` in this folder is held there."""
-    import fcntl
-
     os.makedirs(folder, exist_ok=True)
-    gate = os.open(os.path.join(folder, _GATE), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    gate = os.open(os.path.join(folder, _GATE), os.O_RDWR | os.O_CREAT, 0o600)
+    if fcntl is None:
+        os.close(gate)
+        return
     fcntl.flock(gate, fcntl.LOCK_EX)
     _closed[folder] = gate
 
 
 def open_gate(folder: str) -> bool:
     """Lets the rank go on; whether one has been held."""
-    import fcntl
-
     was_held = os.path.exists(os.path.join(folder, _HELD))
+    if fcntl is None:
+        os.unlink(os.path.join(folder, _GATE))
+        return was_held
     gate = _closed.pop(folder)
     fcntl.flock(gate, fcntl.LOCK_UN)
     os.close(gate)
@@ -49,10 +59,12 @@ def open_gate(folder: str) -> bool:
 
 def hold(folder: str) -> None:
     """On a rank: returns when the gate in its folder is open."""
-    import fcntl
-
-    gate = os.open(os.path.join(folder, _GATE), os.O_RDONLY | os.O_CLOEXEC)
-    os.close(os.open(os.path.join(folder, _HELD), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    os.close(os.open(os.path.join(folder, _HELD), os.O_WRONLY | os.O_CREAT, 0o600))
+    if fcntl is None:
+        while os.path.exists(os.path.join(folder, _GATE)):
+            time.sleep(_LOOK_SECONDS)
+        return
+    gate = os.open(os.path.join(folder, _GATE), os.O_RDONLY)
     try:
         fcntl.flock(gate, fcntl.LOCK_SH)
     finally:

@@ -9,17 +9,26 @@ from __future__ import annotations
 
 import os
 import random
-import sys
+import signal
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 import torch
 import torch.distributed as dist
 
+from grader.sandbox import process_tree
 from grader.testkit._ranks import place
 from grader.testkit._ranks.deadlocks import keep_what_deadlocks
+
+try:
+    import resource
+except ImportError:
+    resource = None  # type: ignore[assignment]
+
+CAN_FORBID_WRITING: Final = resource is not None
+"""Whether this system has a limit on the size of files, by which a rank cannot write to any."""
 
 Spec = tuple[Any, ...]
 """An argument as it is sent to one rank: ``("value", x)``, ``("call", f, args, kwargs)``, ``("result",)`` or
@@ -151,18 +160,8 @@ def look(spec: Spec | None) -> list[object]:
     """
     seen = None if spec is None else _made(spec)
     same_group = not _joined or (dist.is_initialized() and dist.group.WORLD is _joined[0])
-    return [seen, same_group and not _has_children()]
+    return [seen, same_group and not process_tree.descendants(os.getpid())]
 
-
-def _has_children() -> bool:
-    try:
-        for thread in os.listdir("/proc/self/task"):
-            with open(f"/proc/self/task/{thread}/children", encoding="ascii") as children:
-                if children.read().strip():
-                    return True
-    except OSError:
-        pass  # it is not known here
-    return False
 
 
 def _made(spec: Spec) -> Any:
@@ -181,10 +180,6 @@ def _made(spec: Spec) -> Any:
 
 
 def _forbid_writing() -> None:
-    if sys.platform == "win32":
-        raise NotImplementedError("a rank that cannot write needs a system with limits on files")
-    import resource
-    import signal
-
+    assert resource is not None, "`ranks.run` has asked whether it is there"
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
