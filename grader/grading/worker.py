@@ -49,7 +49,7 @@ def main() -> int:
     torch.set_num_threads(1)
     # Only now: the host and its children must not have these.
     faulthandler.enable(sys.stderr, all_threads=False)
-    if STACK_SIGNAL is not None:
+    if STACK_SIGNAL is not None and hasattr(faulthandler, "register"):
         faulthandler.register(STACK_SIGNAL, sys.stderr, all_threads=False)
     options: WorkerOptions | None = read_frame(requests, WorkerOptions)
     if options is None:

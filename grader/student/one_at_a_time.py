@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 import tempfile
 from collections.abc import Iterator
 
@@ -15,7 +14,7 @@ from grader.locks import lock
 def one_at_a_time() -> Iterator[None]:
     """Only one process of this user is in here at a time, where the system has locks."""
     with contextlib.ExitStack() as stack:
-        user = os.getuid() if sys.platform != "win32" else ""  # on Windows, each user has a temporary folder
+        user = os.getuid() if hasattr(os, "getuid") else ""  # on Windows, each user has a folder for temporary files
         path = os.path.join(tempfile.gettempdir(), f"torchkata-ranks-{user}.lock")
         with contextlib.suppress(OSError):
             fd = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
