@@ -19,11 +19,6 @@ from grader.grading.protocol import Began, Done, Fault, Sender, Work, WorkerOpti
 from grader.judge.marks import Place
 from grader.judge.time_limit import TimeLimit
 
-try:
-    import resource
-except ImportError:
-    resource = None  # type: ignore[assignment]
-
 if TYPE_CHECKING:
     from grader.judge.judge import Judge
     from grader.student.interfaces import Host
@@ -141,8 +136,10 @@ def _give_up(requests: IO[bytes], answers: IO[bytes], reason: str) -> int:
 
 def limit_memory(more: int = JUDGE_BYTES) -> None:
     """Lets this process take that many bytes more than it has; then allocating fails, and with it the check at hand."""
-    if resource is None:
-        return
+    try:
+        import resource
+    except ImportError:
+        return  # then a worker that has grown is only replaced
     with contextlib.suppress(OSError, ValueError, StopIteration):  # where it is not offered, workers are only replaced
         status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines()
         data = next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmData:"))

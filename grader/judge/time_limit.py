@@ -34,7 +34,7 @@ _WAIT_FILES: Final = ("student/", "testkit/_ranks/", "testkit/ranks.py", "judge/
 _WAITS: Final = tuple(str(_PACKAGE / part) for part in _WAIT_FILES)
 """Where the judge waits for student processes."""
 _MOST_RAISED: Final = 3
-_TICK_SIGNAL: Final[int | None] = getattr(signal, "SIGALRM", getattr(signal, "SIGBREAK", None))
+_TICK_SIGNAL: Final[signal.Signals | None] = getattr(signal, "SIGALRM", getattr(signal, "SIGBREAK", None))
 """What a tick comes as; the second one on Windows."""
 
 
@@ -135,7 +135,7 @@ def _timer() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _timer_thread(number: int) -> Iterator[None]:
+def _timer_thread(number: signal.Signals) -> Iterator[None]:
     """The same where the system has no interval timers: a thread has Python call the signal's handler."""
     is_over = threading.Event()
 

@@ -1,4 +1,4 @@
-"""Finds, measures and ends the processes below a student process. Runs in the host, or in the judge where there is none.
+"""Finds, measures and ends the processes below a student process. Runs in the host, or in the judge where is none.
 
 It reads Linux's /proc; on other systems `any_system.py` asks psutil. Must never signal a process outside the tree that
 it was given.

@@ -9,7 +9,6 @@ import contextlib
 import os
 import shutil
 import stat
-import sys
 import tempfile
 import time
 from pathlib import Path

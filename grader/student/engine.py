@@ -67,4 +67,3 @@ def start() -> Callable[[Limits], Host]:
 
     control, process = start_host()
     return lambda limits: HostClient(control, process, limits)
-

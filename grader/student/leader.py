@@ -132,4 +132,3 @@ class Leader:
 
     def _send(self, message: FromLeader) -> None:
         frames.send(self._control, wire.pack(message))
-

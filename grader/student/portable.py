@@ -28,7 +28,7 @@ from grader.student.clock import Deadline
 from grader.student.orders import Prepare
 from grader.student.prints import FilePrints
 from grader.student.spawn_messages import Begin
-from grader.student.spawning import SpawnedPython, Spares
+from grader.student.spawning import Spares, SpawnedPython
 from grader.student.student_process import DUMP_BYTES, StudentProcess
 from grader.student.work_folder import WorkFolder
 
@@ -202,9 +202,7 @@ class PortableTopic:
         assert spawned.calls is not None
         spawned.calls.settimeout(_SEND_SECONDS)
         frames.send(spawned.calls, wire.pack(begin))
-        return StudentProcess(
-            self, self._count, spawned.pid, spawned.calls, prints, errors, dumps, events, arena
-        )
+        return StudentProcess(self, self._count, spawned.pid, spawned.calls, prints, errors, dumps, events, arena)
 
     def stop(self, process: StudentProcess) -> None:
         """Ends a process."""

@@ -74,7 +74,6 @@ class Prints:
             os.close(self.reader)
             self.reader, self.is_open = -1, False
 
-
     def wait(self, seconds: float) -> bool:
         """Waits until there may be more, at most so long; whether a process may still write."""
         if self.is_open:

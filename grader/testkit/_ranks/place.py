@@ -5,23 +5,17 @@ Its functions run beside the submission, in the process that never imports it; b
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import tempfile
 import time
 from typing import Final
 
-try:
-    import fcntl
-except ImportError:
-    fcntl = None  # type: ignore[assignment]
-
 _GATE: Final = ".gate"
 _HELD: Final = ".held"
 _LOOK_SECONDS: Final = 0.005
-"""How often a rank that is held looks at the gate, where the system has no locks to wait for (s)."""
-_closed: dict[str, int] = {}
-"""The gates that this process keeps closed by a lock: folder and descriptor."""
+"""How often a rank that is held looks at the gate (s): not every system can wait for a file."""
 
 
 def make_folder() -> str:
@@ -37,35 +31,23 @@ def remove_folder(folder: str) -> None:
 def close_gate(folder: str) -> None:
     """From now on a rank that calls `hold` in this folder is held there."""
     os.makedirs(folder, exist_ok=True)
-    gate = os.open(os.path.join(folder, _GATE), os.O_RDWR | os.O_CREAT, 0o600)
-    if fcntl is None:
-        os.close(gate)
-        return
-    fcntl.flock(gate, fcntl.LOCK_EX)
-    _closed[folder] = gate
+    _make(os.path.join(folder, _GATE))
 
 
 def open_gate(folder: str) -> bool:
     """Lets the rank go on; whether one has been held."""
     was_held = os.path.exists(os.path.join(folder, _HELD))
-    if fcntl is None:
+    with contextlib.suppress(OSError):  # a rank can have removed it
         os.unlink(os.path.join(folder, _GATE))
-        return was_held
-    gate = _closed.pop(folder)
-    fcntl.flock(gate, fcntl.LOCK_UN)
-    os.close(gate)
     return was_held
 
 
 def hold(folder: str) -> None:
     """On a rank: returns when the gate in its folder is open."""
-    os.close(os.open(os.path.join(folder, _HELD), os.O_WRONLY | os.O_CREAT, 0o600))
-    if fcntl is None:
-        while os.path.exists(os.path.join(folder, _GATE)):
-            time.sleep(_LOOK_SECONDS)
-        return
-    gate = os.open(os.path.join(folder, _GATE), os.O_RDONLY)
-    try:
-        fcntl.flock(gate, fcntl.LOCK_SH)
-    finally:
-        os.close(gate)
+    _make(os.path.join(folder, _HELD))
+    while os.path.exists(os.path.join(folder, _GATE)):
+        time.sleep(_LOOK_SECONDS)
+
+
+def _make(path: str) -> None:
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))

@@ -12,7 +12,7 @@ import random
 import signal
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 import torch
@@ -24,10 +24,10 @@ from grader.testkit._ranks.deadlocks import keep_what_deadlocks
 
 try:
     import resource
-except ImportError:
-    resource = None  # type: ignore[assignment]
 
-CAN_FORBID_WRITING: Final = resource is not None
+    CAN_FORBID_WRITING = True
+except ImportError:
+    CAN_FORBID_WRITING = False
 """Whether this system has a limit on the size of files, by which a rank cannot write to any."""
 
 Spec = tuple[Any, ...]
@@ -163,7 +163,6 @@ def look(spec: Spec | None) -> list[object]:
     return [seen, same_group and not process_tree.descendants(os.getpid())]
 
 
-
 def _made(spec: Spec) -> Any:
     match spec:
         case ("value", value):
@@ -180,6 +179,5 @@ def _made(spec: Spec) -> Any:
 
 
 def _forbid_writing() -> None:
-    assert resource is not None, "`ranks.run` has asked whether it is there"
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))

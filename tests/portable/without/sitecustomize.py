@@ -1,4 +1,4 @@
-"""Takes from Python what Windows does not offer: put this folder on PYTHONPATH, and every Python started below finds it.
+"""Takes from Python what Windows does not offer, wherever this folder is on PYTHONPATH.
 
 The modules of Python itself and of installed packages keep what they need on Linux; the grader, checks and submissions
 do without. What nobody else needs is gone for all.
