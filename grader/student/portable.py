@@ -142,6 +142,8 @@ class PortableTopic:
         self._count = 0
         self._over_memory = False
         self._starting_seconds = 0.0
+        self._reusable: dict[int, int] = {}
+        self._idle: list[SpawnedPython] = []
 
     @property
     def layers(self) -> tuple[str, ...]:
@@ -176,7 +178,9 @@ class PortableTopic:
 
     def _start(self, *, imports: bool, afresh: bool) -> StudentProcess:
         began = time.monotonic()
-        spawned = self._host.take()
+        spawned = (self._idle_process() if afresh else None) or self._host.take()
+        if self.bindings is None:
+            spawned.accept_no_more()
         self._starting_seconds += time.monotonic() - began
         self._count += 1
         self._processes[self._count] = spawned
@@ -197,16 +201,29 @@ class PortableTopic:
             str(self._folder.path),
             (str(prints.path), str(errors.path), str(dumps.path)),
             str(place) if arena is not None else "",
-            str(events.path) if arena is not None else "",
+            str(events.path) if afresh and self.bindings is None else "",
         )
         assert spawned.calls is not None
         spawned.calls.settimeout(_SEND_SECONDS)
         frames.send(spawned.calls, wire.pack(begin))
+        if afresh and self.bindings is not None:
+            self._reusable[self._count] = process_tree.count_threads(spawned.pid)
         return StudentProcess(self, self._count, spawned.pid, spawned.calls, prints, errors, dumps, events, arena)
 
     def stop(self, process: StudentProcess) -> None:
-        """Ends a process."""
+        """Ends a process; but one that runs the course's own answers, and is as it was, waits for the next ones."""
+        threads = self._reusable.pop(process.number, None)
+        if threads is not None and not self.has_left_something(process, threads):
+            self._idle.append(self._processes.pop(process.number))
         self._end(process.number)
+
+    def _idle_process(self) -> SpawnedPython | None:
+        while self._idle:
+            one = self._idle.pop()
+            if one.start_again():
+                return one
+            one.end()
+        return None
 
     def ask_where(self, process: StudentProcess) -> None:
         """Makes a process write where it is."""
@@ -230,6 +247,8 @@ class PortableTopic:
         """Ends all processes, and removes their folder."""
         self._host.drop(self)
         self._end_all()
+        for spawned in self._idle:
+            spawned.end()
         self._workspace.close()
 
     def _end_all(self) -> None:

@@ -119,8 +119,19 @@ class SpawnedPython:
         self.pid = answer.process
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.calls = sock
-        self._listener.close()
         self.baseline = process_tree.memory_of([self.pid], 0)
+
+    def accept_no_more(self) -> None:
+        """Lets nobody connect any more: from now on it may run submitted code."""
+        self._listener.close()
+
+    def start_again(self) -> bool:
+        """Waits until it is ready once more, after its last connection has been closed; whether it is."""
+        self.calls = None
+        with contextlib.suppress(_NotStarted, UserError):
+            self.finish_start()
+            return True
+        return False
 
     def ask_where(self) -> None:
         """Makes it write where it is."""
