@@ -8,10 +8,12 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import gc
+import importlib
 import os
 import signal
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, NoReturn
 
@@ -112,6 +114,8 @@ def _with_judge(hosts: HostPair, options: WorkerOptions, serve: Callable[[Judge]
         devices.choose(options.devices)  # the reference solution runs in this process
 
     def ready(judge: Judge) -> int:
+        # The reference solution needs them too, some topics later: loaded while the judge waits for student processes.
+        threading.Thread(target=_load, args=(preload.values(),), daemon=True).start()
         hosts.finish_preparing()
         return serve(judge)
 
@@ -123,6 +127,12 @@ def _with_judge(hosts: HostPair, options: WorkerOptions, serve: Callable[[Judge]
         seed=options.seed,
         names_misconceptions=options.misconceptions,
     )
+
+
+def _load(preload: Iterable[Sequence[str]]) -> None:
+    for module in (module for modules in preload for module in modules):
+        with contextlib.suppress(ImportError):  # the host says so
+            importlib.import_module(module)
 
 
 def hidden_paths(course: Any) -> list[str]:
