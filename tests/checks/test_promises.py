@@ -9,7 +9,7 @@
     misconception = "columns_with_columns"                        # of solutions/misconceptions/TOPIC.py; or
     answer = "gram__claims_not_simulated"                         # a file of tests/answers/wrong/TOPIC, without `.py`
 
-Run as a script with the name of a topic: grades each of its misconceptions once, and prints the verdicts as JSON.
+Run as a script with the name of a topic: prints the verdicts of the checks that are to fail its wrong answers, as JSON.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 import pytest
@@ -28,10 +27,6 @@ from shared import REPO, WarmUp
 
 from grader.course import Course, checks_of, misconceptions_of
 from grader.sandbox import kernel
-
-if TYPE_CHECKING:
-    from grader.grading.evidence import TopicEvidence
-    from grader.grading.verify import Defect
 
 CHECK_SECONDS = 40.0
 """Enough on a busy machine; the workers of the wrong answers have it, too."""
@@ -109,7 +104,7 @@ def test_the_check_of_each_promise_fails_its_wrong_answer(topic: str, warm: Warm
 
 
 def verdicts_of_misconceptions(topic: str) -> Verdicts:
-    """The verdicts of each misconception of a topic, graded as `grader verify` does, in a process of its own."""
+    """The verdicts of each misconception of a topic in the checks that its promises name, in a process of its own."""
     if not any(promise.misconception for promise in TABLES[topic]):
         return {}
     done = subprocess.run(
@@ -143,31 +138,48 @@ def by_check(verdicts: dict[str, str]) -> dict[str, str]:
     """Verdicts by check: of one with parameters, the worst of its cases."""
     found: dict[str, str] = {}
     for name, verdict in verdicts.items():
-        check = name.partition("[")[0].removeprefix("test_")
+        check = plain(name)
         if found.get(check) in NOT_CAUGHT:
             found[check] = verdict
     return found
 
 
+def plain(check: str) -> str:
+    """A check's name without its parameters."""
+    return check.partition("[")[0].removeprefix("test_")
+
+
 def main(topic: str) -> None:
-    """Prints the verdicts of each misconception of a topic."""
-    from grader.grading import verify
+    """Prints the verdicts of each misconception of a topic, in the checks that its promises name."""
+    from grader.grading.worker import hidden_paths
+    from grader.judge.judge import Judge, with_judge
+    from grader.sandbox.limits import Limits
+    from grader.student.client import HostClient
+    from grader.student.host import start_host
 
-    found: Verdicts = {}
+    course = Course.load(None)
+    host = HostClient(*start_host(), Limits(check_seconds=CHECK_SECONDS))
+    host.prepare(hidden_paths(course), course.preload([topic]), kit=course.kit)
+    wanted: dict[str, set[str]] = {}
+    for promise in TABLES[topic]:
+        wanted.setdefault(f"{promise.exercise} {promise.misconception}", set()).add(promise.check)
 
-    def record(evidence: TopicEvidence) -> Iterator[Defect]:
-        for graded in evidence.graded_misconceptions:
-            exercise = graded.misconception.exercise.partition(".")[2]
-            found[f"{exercise} {graded.misconception.name}"] = by_check(graded.verdicts)
-        yield from ()
+    def grade(judge: Judge) -> Verdicts:
+        found: Verdicts = {}
+        with judge.misconceptions_desk(topic) as desk:
+            desk.wants_trace_only = True
+            for one in misconceptions_of(course, topic):
+                name = f"{one.exercise.partition('.')[2]} {one.name}"
+                checks = [check for check in judge.checks.of(one.exercise) if plain(check.name) in wanted.get(name, ())]
+                desk.replace_functions(((one.part, one.function),))
+                desk.begin_again()
+                found[name] = by_check({check.name: judge.checks.run(check, desk)[0].verdict for check in checks})
+        return found
 
-    verify.PROMISES.clear()
-    verify.PROMISES["misconceptions"] = (record,)
-    defects: list[Defect] = []
-    verify.verify_course(Course.load(None), defects.append, only=[topic])
-    if defects:
-        raise SystemExit("\n".join(map(str, defects)))
-    print(json.dumps(found))
+    try:
+        print(json.dumps(with_judge(course, host, grade, names_misconceptions=False)))
+    finally:
+        host.close()
 
 
 if __name__ == "__main__":
