@@ -82,8 +82,13 @@ class Answer:
         """The topic's module, if the file read `texts`."""
         if not self.exercise:
             return "\n\n".join(texts).encode()
-        solution = Course.load(self.course).solution_file(self.topic).read_text(encoding="utf-8")
-        return "\n\n".join([solution, *texts]).encode()
+        return replaced(Course.load(self.course).solution_file(self.topic).read_text(encoding="utf-8"), *texts).encode()
+
+
+def replaced(solution: str, *texts: str) -> str:
+    """A solution with what `texts` define in place of its own; what it does as a script stays at the end."""
+    definitions, script, rest = solution.partition('\nif __name__ == "__main__":')
+    return "\n\n".join([definitions, *texts, script + rest])
 
 
 def answers(kind: str, course: Path | None = None, topic: str = "*") -> list[Answer]:
