@@ -355,18 +355,25 @@ def test_moved_before_it_is_wrapped(submission: Submission) -> None:
 
 
 def trained(
-    submission: Submission, count: int, batch: int, seeds: list[int], epochs: int = 2, lr: float = 0.5, shuffle: int = 0
+    submission: Submission,
+    count: int,
+    batch: int,
+    seeds: list[int],
+    epochs: int = 2,
+    lr: float = 0.5,
+    shuffle: int | None = 0,
 ) -> tuple[list[dict[str, Tensor]], list[list[list[int]]]]:
     """Per rank: the returned state_dict, and the rows of each batch that the model was trained on.
 
     Args:
         seeds: the seed of the data, then that of each rank's model.
-        shuffle: the seed that `train` is given.
+        shuffle: the seed that `train` is given; None leaves it out.
     """
     data, *models = seeds
     world = r.run(
         submission.train, r.RANK, r.WORLD_SIZE, r.call(d.watched, "mlp", r.each(*models)),
-        r.call(d.rows, count, data), epochs, lr, batch, world_size=len(models), options={"seed": shuffle},
+        r.call(d.rows, count, data), epochs, lr, batch, world_size=len(models),
+        options={} if shuffle is None else {"seed": shuffle},
         look=r.call(d.trained, r.each(*models)),
     )  # fmt: skip
     for look in world.looks:
@@ -440,12 +447,14 @@ def test_all_ranks_alike(submission: Submission, seed: int) -> None:
 @given(seed=SEEDS)
 @once
 def test_a_new_shuffle_each_epoch(submission: Submission, seed: int) -> None:
-    """The second epoch goes over the rows in another order than the first; another seed gives other shuffles."""
+    """The second epoch goes over the rows in another order than the first; another seed gives other shuffles, and
+    without one it is 0."""
     seeds = secrets(seed, 3)
-    (_, one), (_, other) = (trained(submission, 32, 4, seeds, shuffle=chosen) for chosen in (seed, seed + 17))
+    one, other, without = (trained(submission, 32, 4, seeds, shuffle=chosen)[1] for chosen in (0, seed, None))
     half = len(one[0]) // 2
     assert_that(one[0][:half] != one[0][half:], "both epochs take the same batches in the same order")
     assert_that(one[0] != other[0], "two seeds give the same shuffles")
+    assert_that(one == without, "without a seed the shuffles are not those of seed 0")
 
 
 @exercise("ddp.train")
