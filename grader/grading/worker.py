@@ -8,10 +8,12 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import gc
+import importlib
 import os
 import signal
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, NoReturn
 
@@ -21,7 +23,7 @@ from grader.judge.time_limit import TimeLimit
 
 if TYPE_CHECKING:
     from grader.judge.judge import Judge
-    from grader.student.interfaces import Host
+    from grader.student.client import HostPair
 
 JUDGE_BYTES: Final = 2 << 30
 """Memory that the judge may take beyond what it has when it is ready (bytes)."""
@@ -38,7 +40,7 @@ def main() -> int:
     gc.disable()  # the collector takes a tenth of the time of the imports below, and frees nothing
     from grader.student import engine
 
-    make_host = engine.start()
+    make_hosts = engine.start_pair()
     import torch
 
     torch.set_num_threads(1)
@@ -52,7 +54,7 @@ def main() -> int:
     from grader.errors import UserError
     from grader.student.client import HostGone
 
-    host = make_host(options.limits)
+    hosts = make_hosts(options.limits)
 
     def serve(judge: Judge) -> int:
         gc.freeze()
@@ -73,7 +75,7 @@ def main() -> int:
         while (work := read_frame(requests, Work)) is not None:
             try:
                 if graded == 1:
-                    host.settle()
+                    hosts.settle()
                 graded += 1
                 judge.checks.marks = work.marks
                 with limit.ticking():
@@ -84,23 +86,24 @@ def main() -> int:
             except HostGone as error:
                 write_frame(answers, Fault(f"the warm host has ended: {error}", at or Place("")))
                 return 3
-        host.close()
+        hosts.close()
         return 0
 
     try:
-        return _with_judge(host, options, serve)
+        return _with_judge(hosts, options, serve)
     except UserError as error:
         return _give_up(requests, answers, str(error))
 
 
-def _with_judge(host: Host, options: WorkerOptions, serve: Callable[[Judge], int]) -> int:
+def _with_judge(hosts: HostPair, options: WorkerOptions, serve: Callable[[Judge], int]) -> int:
     from grader.course import Course
 
     course = Course.load(Path(options.course) if options.course else None)
     topics = {name.partition(".")[0] for name in course.with_needs(options.exercises)}
-    host.prepare(hidden_paths(course), course.preload(topics), options.devices, course.kit)
+    preload = {topic: course.preload([topic]) for topic in topics}
+    hosts.prepare(hidden_paths(course), preload, options.devices, course.kit)
 
-    from grader.judge.judge import with_judge  # takes a while, in which the host gets ready
+    from grader.judge.judge import with_judge  # takes a while, in which the hosts get ready
 
     if options.devices != "simulated":
         from grader.testkit import devices
@@ -108,17 +111,25 @@ def _with_judge(host: Host, options: WorkerOptions, serve: Callable[[Judge], int
         devices.choose(options.devices)  # the reference solution runs in this process
 
     def ready(judge: Judge) -> int:
-        host.finish_preparing()
+        # The reference solution needs them too, some topics later: loaded while the judge waits for student processes.
+        threading.Thread(target=_load, args=(preload.values(),), daemon=True).start()
+        hosts.finish_preparing()
         return serve(judge)
 
     return with_judge(
         course,
-        host,
+        hosts,
         ready,
         exercises=options.exercises,
         seed=options.seed,
         names_misconceptions=options.misconceptions,
     )
+
+
+def _load(preload: Iterable[Sequence[str]]) -> None:
+    for module in (module for modules in preload for module in modules):
+        with contextlib.suppress(ImportError):  # the host says so
+            importlib.import_module(module)
 
 
 def hidden_paths(course: Any) -> list[str]:

@@ -72,6 +72,9 @@ class Host(Protocol):
             UserError: when a module of ``preload`` or the kit cannot be loaded.
         """
 
+    def of(self, topic: str) -> Host:
+        """This one, for every topic."""
+
     def settle(self) -> None:
         """Takes a moment to make later starts cheaper: worth it before the second submission."""
 

@@ -70,6 +70,10 @@ class PortableHost:
         """None: there is no sandbox."""
         return ()
 
+    def of(self, topic: str) -> PortableHost:
+        """This one, for every topic."""
+        return self
+
     def finish_preparing(self) -> None:
         """Waits until a first process is ready.
 
@@ -216,6 +220,9 @@ class PortableTopic:
         if threads is not None and not self.has_left_something(process, threads):
             self._idle.append(self._processes.pop(process.number))
         self._end(process.number)
+
+    def wait(self, number: int) -> None:
+        """Nothing to wait for: `stop` has waited."""
 
     def _idle_process(self) -> SpawnedPython | None:
         while self._idle:

@@ -172,19 +172,26 @@ class SpawnedPython:
 
 
 class Spares:
-    """The new Pythons of one judge. The first one starts at once."""
+    """The new Pythons of one judge.
 
-    def __init__(self) -> None:
+    Args:
+        at_once: whether the first one starts now, or when it is known what it must load.
+    """
+
+    def __init__(self, *, at_once: bool = True) -> None:
         self._order: Prepare | None = None
         self._waiting: deque[SpawnedPython] = deque()
         self._most = min(_MOST_SPARES, machine.cores())
-        self._start()
+        if at_once:
+            self._start()
 
     def prepare(self, order: Prepare) -> None:
         """Says what all of them must load."""
-        self._order = order
         for one in self._waiting:
             one.prepare(order)
+        self._order = order
+        if not self._waiting:
+            self._start()
 
     def finish_preparing(self) -> None:
         """Waits until the first one is ready.

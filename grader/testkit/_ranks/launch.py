@@ -149,6 +149,7 @@ def run_launcher(script: str, workers: int, seconds: float, env: Mapping[str, st
         arguments = [
             "--standalone",
             f"--nproc-per-node={workers}",
+            "--monitor-interval=0.01",
             *(("--start-method=fork", "--run-path") if forks else ()),
             "--redirects=3",
             f"--log-dir={logs}",
