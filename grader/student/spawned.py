@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from grader import machine
+from grader.border.output import use_output
 
 if TYPE_CHECKING:
     from grader.student.spawn_messages import Begin
@@ -98,8 +99,6 @@ def _live() -> None:
 
 def _enter(begin: Begin, variables: dict[str, str]) -> int:
     """Takes on the environment of a submission; gives the descriptor for stack dumps."""
-    from grader.border.output import use_output
-
     prints, errors, dumps = (_append_to(path) for path in begin.outputs)
     use_output(prints, errors)
     clean_environment(begin.folder, variables)
