@@ -97,14 +97,15 @@ def wrong_answer() -> str:
 # ---------------------------------------------------------------- the same as with the other engine
 
 
-@pytest.mark.parametrize("kind", ["solution", "stub", "misconception", "garbage"])
+@pytest.mark.parametrize("kind", ["solution", "stub", "misconception", "garbage", "changes an argument"])
 def test_the_result_is_the_same(kind: str, portable: Start, warm: WarmUp) -> None:
-    course = Course.load()
+    solved = Course.load().solution_file("tensor_ops").read_text()
     text = {
-        "solution": course.solution_file("tensor_ops").read_text,
+        "solution": lambda: solved,
         "stub": (REPO / "exercises" / "tensor_ops.py").read_text,
         "misconception": wrong_answer,
         "garbage": lambda: GARBAGE,
+        "changes an argument": lambda: solved + "\n\ndef gram(x):\n    y = x @ x.T\n    x.zero_()\n    return y\n",
     }[kind]()
     here = portable(only=EXERCISES, **SETTINGS).of(of_topic(text))
     there = warm(only=EXERCISES, **SETTINGS).of(of_topic(text))
@@ -114,7 +115,7 @@ def test_the_result_is_the_same(kind: str, portable: Start, warm: WarmUp) -> Non
     assert (exercise_of(here, "gram").misconception is not None) is (kind == "misconception")
 
 
-@pytest.mark.parametrize("name", ["changes_argument_later", "os_exit_in_call", "prints_much", "recursion", "segfault"])
+@pytest.mark.parametrize("name", ["os_exit_in_call", "prints_much", "recursion", "segfault"])
 def test_so_is_that_of_a_hostile_submission(name: str, portable: Start, warm: WarmUp) -> None:
     submission = open_submission(ATTACKS / name, TOPIC).read()
     here = portable(only=EXERCISES, **SETTINGS).of(submission)
