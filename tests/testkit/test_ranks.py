@@ -446,6 +446,14 @@ def test_ranks_without_a_group_are_used_again_and_find_no_trace(written: Written
     assert [known for _, *known in again] == [[False, None], [False, None]]
 
 
+def test_ranks_are_used_again_while_they_have_few_files_open(written: Written) -> None:
+    files = "return len(os.listdir('/proc/self/fd'))"
+    submission = written(JOINS.replace("return [os.getpid(), known[0], known[1]]", files))
+    assert (
+        max(count for _ in range(12) for count in ranks.run(submission.f, ranks.RANK, None, group=False).results) < 130
+    )
+
+
 def test_ranks_that_had_a_group_of_their_own_can_get_one(written: Written) -> None:
     submission = written(
         JOINS + "\n\ndef g(rank):\n    x = torch.ones(1)\n    dist.all_reduce(x)\n    return [os.getpid(), x]\n"

@@ -41,6 +41,8 @@ class Here(msgspec.Struct):
 
 _EPHEMERAL_PORTS: Final = 32768
 """From here on the system picks ports by itself: gloo listens on some for good."""
+_MOST_FILES: Final = 100
+"""Open files of a process that is used again; a sandbox allows 256."""
 
 
 class Scene(msgspec.Struct):
@@ -172,19 +174,23 @@ def leave_group(port: int) -> bool:
     if dist.is_initialized():
         dist.destroy_process_group()
     _joined.clear()
-    return not dist.is_initialized() and not _has_children() and not _listens(port)
+    is_small = len(os.listdir("/proc/self/fd")) <= _MOST_FILES  # its groups are kept, with all that they have open
+    return is_small and not dist.is_initialized() and not _has_children() and not _listens(port)
 
 
 def _listens(port: int) -> bool:
     """Whether this process listens on a port that a later run may want, as where the submission names one."""
     for name in os.listdir("/proc/self/fd"):
         try:
-            with socket.socket(fileno=os.dup(int(name))) as one:
-                listening = one.family != socket.AF_UNIX and one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
-                if listening and one.getsockname()[1] not in (port, *range(_EPHEMERAL_PORTS, 1 << 16)):
-                    return True
+            one = socket.socket(fileno=int(name))
         except OSError:
             continue  # no socket
+        try:
+            listening = one.family != socket.AF_UNIX and one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+            if listening and one.getsockname()[1] not in (port, *range(_EPHEMERAL_PORTS, 1 << 16)):
+                return True
+        finally:
+            one.detach()
     return False
 
 
