@@ -129,6 +129,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     Attributes:
         kind: what happened.
         stage: what it is about.
+        advice: what happened, in a sentence: the message begins with it.
         sentence: what the check asks for; empty when the cause is not about this one check.
         call: the call as a line that can be pasted.
         returned: what came back, as text.
@@ -147,6 +148,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     kind: CauseKind
     stage: Stage = "check"
+    advice: str = ""
     sentence: str = ""
     call: str = ""
     returned: str = ""

@@ -45,6 +45,10 @@ def check(
     submission: Annotated[
         Path, typer.Option("--submission", metavar="DIR", help="Folder with the work, or one topic's file.")
     ] = Path(),
+    every_failure: Annotated[
+        bool, typer.Option("--all", help="Show every failing exercise in full, not only the first.")
+    ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show every check, and nothing shortened.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")] = False,
     course: CourseOption = None,
     seed: SeedOption = 0,
@@ -81,7 +85,7 @@ def check(
             limits=limits,
             devices=devices,
         )
-        return check_one(worker, submission, settings, as_json=json)
+        return check_one(worker, submission, settings, as_json=json, every_failure=every_failure, every_check=verbose)
     finally:
         worker.end()
 

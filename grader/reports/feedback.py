@@ -26,6 +26,16 @@ SYMBOLS: dict[VerdictKind, str] = {
     "skipped": "–",
     "error": "!",
 }
+STYLES: dict[VerdictKind, str] = {
+    "passed": "green",
+    "failed": "red",
+    "timeout": "red",
+    "crashed": "red",
+    "blocked": "yellow",
+    "skipped": "dim",
+    "error": "bold magenta",
+}
+"""Styles of the terminal."""
 VERDICT_WORDS: dict[VerdictKind, str] = {
     "passed": "passed",
     "failed": "failed",
@@ -97,6 +107,28 @@ def explanation_of(course: Course, exercise: ExerciseResult) -> str | None:
             if (misconception.exercise, misconception.name) == (exercise.name, exercise.misconception):
                 return " ".join(misconception.tell.split())
     return exercise.misconception.replace("_", " ")
+
+
+def hint_for(exercise: Exercise, check: CheckResult) -> str | None:
+    """The first hint that fits a check that does not pass; None for an exception, about which hints say nothing."""
+    if check.cause is not None and check.cause.kind != "assertion":
+        return None
+    return exercise.hints[0] if exercise.hints else None
+
+
+def check_title(name: str) -> str:
+    """A check's name in words; pytest's own id of a parameter, such as ``values0``, becomes the number of the case."""
+    words, bracket, parameters = clean(name).replace("\n", " ").partition("[")
+    words = words.replace("_", " ")
+    if not bracket:
+        return words
+    made_up = re.fullmatch(r"[^\W\d]\w*?(\d+)", parameters.removesuffix("]"))
+    return f"{words} (case {int(made_up[1]) + 1})" if made_up else f"{words} ({parameters.removesuffix(']')})"
+
+
+def gist(check: CheckResult) -> str:
+    """What happened, on one line; of a result that was made before there were such sentences, the headline."""
+    return check.cause.advice.partition("\n")[0] if check.cause and check.cause.advice else headline(check)
 
 
 def hint_command(exercise: Exercise | None, *, is_first_shown: bool) -> str | None:

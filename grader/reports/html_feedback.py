@@ -19,6 +19,7 @@ from grader.reports.feedback import (
     equal_groups,
     explanation_of,
     hint_command,
+    hint_for,
     is_brief,
     lines_of,
     not_assessed,
@@ -126,11 +127,12 @@ class Pages:
         return replace(part, code=code)
 
     def _with_help(self, part: ExercisePart, exercise: ExerciseResult) -> ExercisePart:
-        """The part with the misconception's explanation, else with the first hint, and where further hints are."""
+        """The part with the misconception's explanation, else with the hint that fits, and where further hints are."""
         known = self._exercises.get(exercise.name)
         explanation = self._explanation(exercise)
-        hint = known.hints[0] if not explanation and known and known.hints else None
-        command = hint_command(known, is_first_shown=not explanation)
+        failing = [check for check in exercise.checks if check.verdict in FAILING]
+        hint = hint_for(known, failing[0]) if not explanation and known and failing else None
+        command = hint_command(known, is_first_shown=hint is not None)
         return replace(part, explanation=explanation, hint=hint, hint_command=command)
 
     def _explanation(self, exercise: ExerciseResult) -> str | None:
