@@ -114,6 +114,10 @@ class Manifest:
             self._require_new_name("exercise", exercise.name, exercise.full_name, seen, *key, "name")
             if not (math.isfinite(exercise.points) and exercise.points > 0):
                 raise self.error(f"points must be a number above 0, not {exercise.points}", *key, "points")
+            for check, number in exercise.hints_for.items():
+                if not 1 <= number <= len(exercise.hints):
+                    message = f"hints_for: `{check}` wants hint {number} of {len(exercise.hints)}"
+                    raise self.error(message, *key, "hints_for")
 
     def _require_new_name(self, what: str, name: str, full: str, seen: set[str], *key: str | int) -> None:
         if not name.isidentifier() or keyword.iskeyword(name):

@@ -274,7 +274,7 @@ _EXCEPTIONS: Final[tuple[tuple[str, str, Sentence], ...]] = (
     ),
     (
         "RuntimeError",
-        r"must have the same dtype, but got:? (\w[\w ]*?)(?: and | != )(\w[\w ]*)",
+        r"have the same dtype, but got:? (\w[\w ]*?)(?: and | != )(\w[\w ]*)",
         lambda m: f"the tensors have different dtypes, {m[1]} and {m[2]}: convert one with `.to(...)`",
     ),
     (
@@ -286,6 +286,11 @@ _EXCEPTIONS: Final[tuple[tuple[str, str, Sentence], ...]] = (
         "RuntimeError",
         r"^(\w+)\(\): could not infer output dtype.* Got: (\w+)",
         lambda m: f"`{m[1]}` needs floating point numbers, and the dtype is {m[2]}: convert with `.float()` first",
+    ),
+    (
+        "AssertionError RuntimeError",
+        r"not compiled with CUDA|No CUDA GPUs are available|Found no NVIDIA driver",
+        "there is no CUDA here: stay on the device of the tensors that you are given, instead of `.cuda()`",
     ),
     ("RecursionError", r"", "your code calls itself without an end: when does it stop?"),
     (

@@ -164,10 +164,11 @@ class Judge:
 
     def _grade_exercise(self, exercise: Exercise, desk: TopicDesk) -> ExerciseResult:
         found, traces = self.run_checks(exercise.full_name, desk)
-        name = None
+        name = part = None
         if self._names_misconceptions and any(check.verdict in ("failed", "timeout", "crashed") for check in found):
             name = self.misconceptions.name_of(exercise, traces)
-        return with_points(exercise, found, name)
+            part = None if name else self.misconceptions.part_of(exercise, traces)
+        return with_points(exercise, found, name, part)
 
     def run_checks(self, exercise: str, desk: TopicDesk) -> tuple[list[CheckResult], dict[str, Trace]]:
         """Runs the checks of one exercise; the results of all, and by name the traces of those that were run.

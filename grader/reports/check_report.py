@@ -23,7 +23,6 @@ from grader.reports.feedback import (
     gist,
     not_assessed,
     not_passed,
-    one_cause,
     worst,
 )
 from grader.reports.rows import print_wrapped, progress_bar
@@ -210,15 +209,15 @@ class CheckReport:
     # ---------------------------------------------------------------- what to look at
 
     def _show_failures(self, result: SubmissionResult) -> None:
-        shown: list[Cause | None] = []
+        shown: set[tuple[str, _Fold]] = set()
         for exercise in result.exercises:
             fold = _fold_of(exercise)
-            cause = one_cause(exercise)
-            is_told = cause is not None and cause.cause in shown
+            topic = exercise.name.partition(".")[0]
+            is_told = fold is not None and (topic, fold) in shown
             is_untouched = fold is not None and (not fold.is_of_topic or fold.symbol == "·")
             if not ({check.verdict for check in exercise.checks} & FAILING) or is_told or is_untouched:
                 continue
-            shown.append(cause.cause if cause else None)
+            shown |= {(topic, fold)} if fold else set()
             show_failure(exercise, self._course, self._console, self._place_of(exercise.name), self._dose.every_check)
             if not (self._dose.every_failure or self._dose.every_check):
                 break

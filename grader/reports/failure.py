@@ -22,7 +22,7 @@ from grader.reports.feedback import (
     gist,
     hint_command,
     hint_for,
-    one_cause,
+    resemblance_of,
     worst,
 )
 from grader.reports.rows import print_rows, wrapped
@@ -46,17 +46,18 @@ def show_failure(
         every_check: show every failing check in full, and nothing cut.
     """
     failing = [check for check in exercise.checks if check.verdict in FAILING]
-    shared = one_cause(exercise)
+    shared = failing[0].cause if all(check.cause == failing[0].cause for check in failing) else None
     verdict = worst(exercise)
     name = exercise.name
-    is_of_topic = shared is not None and shared.cause is not None and shared.cause.stage in ("import", "topic")
-    if is_of_topic and shared is not None and shared.cause is not None:
-        name, place = shared.cause.file or exercise.name.partition(".")[0], ""
+    is_of_topic = shared is not None and shared.stage in ("import", "topic")
+    if shared is not None and is_of_topic:
+        name, place = shared.file or exercise.name.partition(".")[0], ""
     head = wrapped(console, f"{SYMBOLS[verdict]} {name}{f'  {place}' if place else ''}", f"bold {STYLES[verdict]}")
     groups = [failing[:1]] if is_of_topic else _alike(failing)
     known = next((one for one in course.exercises if one.full_name == exercise.name), None)
     explanation = explanation_of(course, exercise)
-    foot: list[Text] = []
+    part = resemblance_of(course, exercise)
+    foot = wrapped(console, f"  part of this looks like a known mistake: {clean(part)}", "cyan") if part else []
     top = wrapped(console, f"what happened: {clean(explanation)}", "cyan", bar=_BAR) if explanation else []
     if not every_check:
         foot += _others(console, groups)
@@ -64,7 +65,7 @@ def show_failure(
         hint = None if explanation or known is None else hint_for(known, failing[0])
         if hint:
             foot += wrapped(console, f"  hint: {hint}", "cyan")
-        if (command := hint_command(known, is_first_shown=hint is not None)) and (hint or explanation):
+        if (command := hint_command(known, hint)) and (hint or explanation):
             foot += wrapped(console, f"  more: {command}", "dim")
     console.print()
     if every_check:

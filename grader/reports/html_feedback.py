@@ -26,6 +26,7 @@ from grader.reports.feedback import (
     not_passed,
     one_cause,
     one_line,
+    resemblance_of,
     worst,
 )
 from grader.reports.feedback_page import CheckGroup, ExercisePart, FeedbackPage, TopicPart
@@ -132,13 +133,20 @@ class Pages:
         explanation = self._explanation(exercise)
         failing = [check for check in exercise.checks if check.verdict in FAILING]
         hint = hint_for(known, failing[0]) if not explanation and known and failing else None
-        command = hint_command(known, is_first_shown=hint is not None)
-        return replace(part, explanation=explanation, hint=hint, hint_command=command)
+        command = hint_command(known, hint)
+        looks_like = self._resemblance(exercise)
+        return replace(part, explanation=explanation, resemblance=looks_like, hint=hint, hint_command=command)
 
     def _explanation(self, exercise: ExerciseResult) -> str | None:
         key = (exercise.name, exercise.misconception)
         if key not in self._explanations:
             self._explanations[key] = explanation_of(self._course, exercise)
+        return self._explanations[key]
+
+    def _resemblance(self, exercise: ExerciseResult) -> str | None:
+        key = (exercise.name, exercise.resembles)
+        if key not in self._explanations:
+            self._explanations[key] = resemblance_of(self._course, exercise)
         return self._explanations[key]
 
 

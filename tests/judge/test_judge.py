@@ -267,3 +267,20 @@ def test_check_exits_3_when_a_check_has_a_bug(odd_course: Path, tmp_path: Path) 
     assert done.returncode == 3, done.stderr
     (exercise,) = json.loads(done.stdout)["exercises"]
     assert [check["verdict"] for check in exercise["checks"]] == ["error", "passed", "error"]
+
+
+def test_only_what_the_failing_call_printed_is_shown(odd: Warm) -> None:
+    text = with_own(scaled="print('called with', factor); return factor * x if factor == 2 else 0")
+    found = check_of(odd.grade(odd=text), "scaled[3]")
+    assert found.cause is not None and found.cause.prints == "called with 3"
+    text = with_own(double="print('x is', x.shape); return 2 * x if x.dim() == 0 else 3 * x")
+    assert check_of(odd.grade(odd=text), "twice_every_number").message.count("x is") == 1
+
+
+def test_part_of_an_answer_may_look_like_a_misconception(odd: Warm) -> None:
+    slip = exercise_of(odd.grade(odd=with_own(scaled="return 2 * x if factor == 3 else x + 1")), "scaled")
+    assert (slip.misconception, slip.resembles) == (None, "always_doubles")
+    other = exercise_of(odd.grade(odd=with_own(scaled="return 3 + 3 * x if factor == 3 else 2 * x")), "scaled")
+    assert (other.misconception, other.resembles) == (None, None)
+    exact = exercise_of(odd.grade(odd=with_own(scaled="return 2 * x")), "scaled")
+    assert (exact.misconception, exact.resembles) == ("always_doubles", None)

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 from classrooms import OWN, check, exercise, result
+from msgspec.structs import replace
 from rich.console import Console
 
-from grader.course import Course
+from grader.course import Course, Exercise, misconceptions_of
 from grader.judge import explain
 from grader.reports.check_report import CheckReport, Dose
 from grader.reports.failure import MOST_ROWS
-from grader.reports.feedback import check_title
+from grader.reports.feedback import check_title, hint_command, hint_for
 from grader.reports.places import Places, next_lines
 from grader.reports.terminal import make_console
 from grader.results import Cause, CheckResult, ExerciseResult, Frame
@@ -275,3 +276,19 @@ def test_lines_come_while_later_exercises_are_still_checked(tmp_path: Path) -> N
         rest = process.stdout.read()
     assert "✓ normalize" in first[2] and is_running
     assert "✗ cosine" in rest and "no answer in time" in rest
+
+
+def test_a_hint_is_shown_only_beside_the_checks_that_it_is_for() -> None:
+    one = Exercise(name="f", points=1, hints=("general", "of the empty one"), hints_for={"empty": 2}, topic="t")
+    wrong = {name: explain.result(name, WRONG) for name in ("empty", "empty[3]", "other")}
+    assert [hint_for(one, wrong[name]) for name in wrong] == ["of the empty one", "of the empty one", "general"]
+    assert hint_for(replace(one, hints=("of the empty one",), hints_for={"empty": 1}), wrong["other"]) is None
+    assert hint_for(one, explain.result("other", RAISED)) is None
+    assert hint_command(one, "general") == "grader hint t.f --level 2" and hint_command(one, one.hints[1]) is None
+
+
+def test_a_part_that_looks_like_a_misconception_is_told_beside_the_hint() -> None:
+    (known, *_) = misconceptions_of(COURSE, "vectors")
+    one = replace(failing(known.exercise, WRONG, None), resembles=known.name)
+    text = " ".join(shown(one).split())
+    assert f"part of this looks like a known mistake: {known.tell[:30]}" in text and "hint: " in text
