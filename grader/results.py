@@ -12,7 +12,8 @@ import msgspec
 from msgspec.structs import replace
 
 SCHEMA = 3
-"""Schema 2 added `CheckResult.cause`, schema 3 `ExerciseResult.not_assessed` and `SubmissionResult.flags`.
+"""Schema 2 added `CheckResult.cause`, schema 3 `ExerciseResult.not_assessed`,
+`ExerciseResult.resembles`, `Cause.advice` and `SubmissionResult.flags`.
 
 Everything else stayed as it was; but since schema 3 a cause ``not_simulated`` is a failure.
 """

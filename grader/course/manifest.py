@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -34,6 +34,7 @@ class CourseEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     title: str
     kit: str | None = None
+    show_solutions: Literal["never", "after_passing"] = "never"
     due: Any = None
     late_penalty_per_day: Any = 0.0
 

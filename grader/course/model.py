@@ -33,6 +33,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     checks_dir: Path
     kit: Kit | None = None
     late: LatePolicy = NOT_DUE
+    show_solutions: str = "never"
 
     @classmethod
     def load(cls, path: Path | str | None = None, *, complete: bool = True) -> Course:
@@ -59,6 +60,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
             checks_dir=checks_dir,
             kit=find_kit(manifest, root, checks_dir),
             late=manifest.late,
+            show_solutions=manifest.entry.course.show_solutions,
         )
         if complete:
             _require_files(course, manifest)

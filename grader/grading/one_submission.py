@@ -5,6 +5,7 @@ Makes no verdict: every verdict comes from a worker.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,28 +17,32 @@ from grader.grading.settings import GradingSettings, exercises_by_topic, worker_
 from grader.grading.worker_process import Worker
 from grader.intake.find import open_submission
 from grader.intake.folder import FileSource
-from grader.intake.submission import LoadedSource, Source
+from grader.intake.submission import LoadedSource, Source, Submission
 from grader.judge.marks import Place
 from grader.reports.notes import print_note
-from grader.results import ExerciseResult, to_json
+from grader.results import ExerciseResult, SubmissionResult
 
 if TYPE_CHECKING:
     from grader.reports.check_report import CheckReport
     from grader.reports.spinner import Spinner
+
+Printer = Callable[[Graded, Submission, Path], Iterable[str]]
+"""Gives the lines of a result in a form that programs read; the path is that of the submission."""
 
 
 def check_one(
     worker: Worker,
     path: Path,
     settings: GradingSettings,
-    as_json: bool,
     *,
+    printer: Printer | None = None,
     every_failure: bool = False,
     every_check: bool = False,
 ) -> int:
     """Grades the submission at `path` with a worker that is starting already, prints how it went, returns the code.
 
     Args:
+        printer: makes the lines of a form that programs read; None prints for people.
         every_failure: show every exercise that fails in full, not only the first.
         every_check: show every check.
 
@@ -50,13 +55,16 @@ def check_one(
     if isinstance(source, FileSource) and not names and source.topic:
         names = (source.topic,)
     with LocalWorkers(course, worker_options(course, settings, names), first=worker) as workers:
-        if as_json:
-            graded = workers.grade(source)
-            print(to_json(graded.result).decode(), flush=True)
+        if printer is not None:
+            submission = source.read()
+            graded = workers.grade(LoadedSource(submission))
+            for line in printer(graded, submission, path):
+                print(line, flush=True)
             for note in graded.notes:
                 print_note(note)
         else:
             graded = _grade_and_show(workers, course, path, source, (every_failure, every_check))
+    _note_progress(path, graded.result)
     return exit_code([graded.result], settings.fail_under, settings.skipped_ok)
 
 
@@ -75,8 +83,12 @@ def _grade_and_show(
         submission = source.read()
         places = Places(path, submission.files)
         report = CheckReport(course, console, Dose(*dose), places.of)
-        watcher = _Printer(report, spinner)
-        graded = workers.grade(LoadedSource(submission), watcher)
+        watcher = _Watcher(report, spinner)
+        try:
+            graded = workers.grade(LoadedSource(submission), watcher)
+        except KeyboardInterrupt:
+            report.interrupted()
+            raise
         if watcher.problem is not None:
             raise watcher.problem
         report.show_all(graded.result.exercises)
@@ -85,8 +97,18 @@ def _grade_and_show(
     return graded
 
 
-class _Printer:
-    """A `Watcher` that prints what is known. A problem of printing is kept: it says nothing about the worker.
+def _note_progress(path: Path, result: SubmissionResult) -> None:
+    """Keeps in the student's folder how far he is; nothing, if `grader init` did not make that folder."""
+    from grader.course.home import Home, Mark
+    from grader.reports.places import state_of
+
+    home = Home.find(path if path.is_dir() else path.parent)
+    if home is not None:
+        home.note({one.name: Mark(state_of(one), one.score, one.max) for one in result.exercises})
+
+
+class _Watcher:
+    """Prints what is known. A problem of printing is kept: it says nothing about the worker.
 
     Attributes:
         problem: why no more could be printed.

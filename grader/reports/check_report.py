@@ -102,6 +102,15 @@ class CheckReport:
         else:
             self._folded.setdefault(fold, []).append(exercise)
 
+    def interrupted(self) -> None:
+        """Prints what was known when the student pressed Ctrl-C."""
+        self._end_topic()
+        passed = sum(worst(one) == "passed" for one in self._seen)
+        self._console.print()
+        print_wrapped(
+            self._console, f"stopped: {counted(len(self._seen), 'exercise')} checked, {passed} passed", "bold"
+        )
+
     def show_all(self, exercises: Collection[ExerciseResult]) -> None:
         """Prints the lines that are missing, and what was kept back."""
         for exercise in exercises:

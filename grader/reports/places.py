@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from grader.course import Course
-from grader.reports.excerpts import definition, lines_in
+from grader.course.definitions import definition, lines_in
+from grader.course.home import State
 from grader.reports.feedback import FAILING, worst
 from grader.results import ExerciseResult
 
@@ -70,6 +71,18 @@ def next_lines(exercises: Sequence[ExerciseResult], course: Course, places: Plac
     last = max((names.index(name) for name in checked if name in names), default=-1)
     following = [name for name in names[last + 1 :] if name not in checked]
     return [f"next: {following[0]}  {places.of(following[0])}"] if following else []
+
+
+def state_of(exercise: ExerciseResult) -> State:
+    """How an exercise went, as a student's folder keeps it."""
+    verdict = worst(exercise)
+    if exercise.max == 0 or verdict in ("skipped", "error"):
+        return "left_out"
+    if verdict == "passed":
+        return "passed"
+    if verdict == "blocked":
+        return "blocked"
+    return "unwritten" if is_untouched(exercise) else "failing"
 
 
 def is_untouched(exercise: ExerciseResult) -> bool:
