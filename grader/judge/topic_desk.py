@@ -24,8 +24,8 @@ from grader.judge.in_process import reference_raises
 from grader.judge.misconceptions import Replacements
 from grader.results import Flag
 from grader.sandbox import process_tree
+from grader.sandbox.clock import Deadline
 from grader.student.client import HostClient
-from grader.student.clock import Deadline
 from grader.student.leader_client import LeaderClient, LeaderGone
 from grader.student.student_process import StudentProcess
 

@@ -264,6 +264,17 @@ def test_a_hang_is_ended_and_named(written: Written, case: str) -> None:
     assert len(caught.value.examples) == 1
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("busy")
+def test_ranks_that_wait_for_a_processor_have_their_time(written: Written) -> None:
+    """By the clock they take longer than they may."""
+    submission = written(
+        "def f():\n    until = time.process_time() + 0.3\n    while time.process_time() < until:\n        pass\n"
+        "    dist.barrier()\n    return True\n"
+    )
+    assert ranks.run(submission.f, seconds=1.0).results == [True, True]
+
+
 def test_a_rank_that_nobody_joins_is_named(written: Written) -> None:
     submission = written("def f(rank):\n    if rank == 0:\n        dist.init_process_group('gloo')\n")
     with pytest.raises(SubmissionTimeout, match="rank 1 never reached init_process_group: rank 1 had returned"):
