@@ -119,11 +119,12 @@ def warm() -> Iterator[WarmUp]:
 
 
 def run_grader(*arguments: str | Path, cwd: Path = REPO) -> subprocess.CompletedProcess[str]:
-    """One run of the command, as a user would start it."""
+    """One run of the command, as a user would start it; its lines are as long as they like."""
+    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
     return subprocess.run(
         [sys.executable, "-m", "grader", *map(str, arguments)],
         cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(REPO)},
+        env={**environment, "PYTHONPATH": str(REPO)},
         capture_output=True,
         text=True,
         timeout=240,
