@@ -119,12 +119,11 @@ def warm() -> Iterator[WarmUp]:
 
 
 def run_grader(*arguments: str | Path, cwd: Path = REPO) -> subprocess.CompletedProcess[str]:
-    """One run of the command, as a user would start it; its lines are as long as they like."""
-    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    """One run of the command, as a user would start it."""
     return subprocess.run(
         [sys.executable, "-m", "grader", *map(str, arguments)],
         cwd=cwd,
-        env={**environment, "PYTHONPATH": str(REPO)},
+        env={**os.environ, "PYTHONPATH": str(REPO)},
         capture_output=True,
         text=True,
         timeout=240,
