@@ -25,6 +25,19 @@ from grader.intake.submission import Submission
 
 TESTS = Path(__file__).resolve().parent
 COURSES = TESTS / "courses"
+FLAGGED = frozenset(
+    (
+        "gpu/count__raises_the_graders_class",
+        "gpu/mean__raises_the_graders_class_from_none",
+        "gpu/place__raises_from_text",
+        "team/total__forks_processes",
+        "team/total__kills_everybody",
+        "team/total__kills_its_group",
+        "tensor_ops/gram__claims_not_simulated",
+        "tensor_ops/pairwise_sq_dists__measures_nothing",
+    )
+)
+"""Answers that do on purpose what an instructor should look at; no other may have a flag."""
 HEADERS = ("verdict", "message", "misconception", "others")
 
 
@@ -46,6 +59,11 @@ class Answer:
 
     def __str__(self) -> str:
         return f"{self.topic}/{self.file.stem}"
+
+    @property
+    def is_honest(self) -> bool:
+        """Whether it does nothing that an instructor should look at."""
+        return str(self) not in FLAGGED
 
     @property
     def text(self) -> str:
@@ -82,8 +100,13 @@ class Answer:
         """The topic's module, if the file read `texts`."""
         if not self.exercise:
             return "\n\n".join(texts).encode()
-        solution = Course.load(self.course).solution_file(self.topic).read_text(encoding="utf-8")
-        return "\n\n".join([solution, *texts]).encode()
+        return replaced(Course.load(self.course).solution_file(self.topic).read_text(encoding="utf-8"), *texts).encode()
+
+
+def replaced(solution: str, *texts: str) -> str:
+    """A solution with what `texts` define in place of its own; what it does as a script stays at the end."""
+    definitions, script, rest = solution.partition('\nif __name__ == "__main__":')
+    return "\n\n".join([definitions, *texts, script + rest])
 
 
 def answers(kind: str, course: Path | None = None, topic: str = "*") -> list[Answer]:

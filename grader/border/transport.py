@@ -53,6 +53,9 @@ class Process(Protocol):
     def end(self) -> None:
         """Ends the process and all that it started."""
 
+    def wait(self) -> None:
+        """Returns when an ended process has gone, with all that it had open; soon in any case."""
+
 
 class Transport(Protocol):
     """Carries one request to wherever submitted code runs, and its reply back.

@@ -7,6 +7,7 @@ the functions that return nothing return.
 
 from __future__ import annotations
 
+import functools
 import random
 
 import pytest
@@ -146,19 +147,23 @@ def test_an_address_that_is_set_stays(submission: Submission, seed: int) -> None
 
 
 @exercise("ddp.ddp_setup")
+@pytest.mark.parametrize("missing", ADDRESS)
 @given(seed=SEEDS)
 @once
-def test_a_port_that_is_not_set(submission: Submission, seed: int) -> None:
-    """Where only MASTER_PORT is missing, it gets a value that lets the ranks meet, and MASTER_ADDR stays."""
+def test_one_that_is_not_set(submission: Submission, missing: str, seed: int) -> None:
+    """Where only one of MASTER_ADDR and MASTER_PORT is missing, it gets a value that lets the ranks meet, and the other
+    stays."""
     numbers = secrets(seed, 2)
     world = r.run(
-        submission.ddp_setup, r.RANK, r.WORLD_SIZE, group=False, env={"MASTER_PORT": None},
-        look=r.call(d.set_up, r.each(*numbers), *ADDRESS),
+        submission.ddp_setup, r.RANK, r.WORLD_SIZE, group=False,
+        env={"EXPECTED_ADDR": "127.0.0.1", "EXPECTED_PORT": "{port}", missing: None},
+        look=r.call(d.set_up, r.each(*numbers), "EXPECTED_ADDR", "EXPECTED_PORT", *ADDRESS),
     )  # fmt: skip
-    for rank, (facts, (address, port)) in enumerate(world.looks):
+    for rank, (facts, values) in enumerate(world.looks):
         assert_equal(facts, joined(rank, numbers), what=f"the group of rank {rank}")
-        assert_that(bool(port), f"MASTER_PORT is not set on rank {rank}")
-        assert_equal(address, "127.0.0.1", what=f"MASTER_ADDR on rank {rank}")
+        for name, other, value in zip(ADDRESS, values[:2], values[2:], strict=True):
+            assert_that(bool(value), f"{name} is not set on rank {rank}")
+            assert_that(name == missing or value == other, f"{name} has changed on rank {rank}")
 
 
 @exercise("ddp.ddp_setup")
@@ -350,18 +355,25 @@ def test_moved_before_it_is_wrapped(submission: Submission) -> None:
 
 
 def trained(
-    submission: Submission, count: int, batch: int, seeds: list[int], epochs: int = 2, lr: float = 0.5, shuffle: int = 0
+    submission: Submission,
+    count: int,
+    batch: int,
+    seeds: list[int],
+    epochs: int = 2,
+    lr: float = 0.5,
+    shuffle: int | None = 0,
 ) -> tuple[list[dict[str, Tensor]], list[list[list[int]]]]:
     """Per rank: the returned state_dict, and the rows of each batch that the model was trained on.
 
     Args:
         seeds: the seed of the data, then that of each rank's model.
-        shuffle: the seed that `train` is given.
+        shuffle: the seed that `train` is given; None leaves it out.
     """
     data, *models = seeds
     world = r.run(
         submission.train, r.RANK, r.WORLD_SIZE, r.call(d.watched, "mlp", r.each(*models)),
-        r.call(d.rows, count, data), epochs, lr, batch, world_size=len(models), options={"seed": shuffle},
+        r.call(d.rows, count, data), epochs, lr, batch, world_size=len(models),
+        options={} if shuffle is None else {"seed": shuffle},
         look=r.call(d.trained, r.each(*models)),
     )  # fmt: skip
     for look in world.looks:
@@ -435,12 +447,14 @@ def test_all_ranks_alike(submission: Submission, seed: int) -> None:
 @given(seed=SEEDS)
 @once
 def test_a_new_shuffle_each_epoch(submission: Submission, seed: int) -> None:
-    """The second epoch goes over the rows in another order than the first; another seed gives other shuffles."""
+    """The second epoch goes over the rows in another order than the first; another seed gives other shuffles, and
+    without one it is 0."""
     seeds = secrets(seed, 3)
-    (_, one), (_, other) = (trained(submission, 32, 4, seeds, shuffle=chosen) for chosen in (seed, seed + 17))
+    one, other, without = (trained(submission, 32, 4, seeds, shuffle=chosen)[1] for chosen in (0, seed, None))
     half = len(one[0]) // 2
     assert_that(one[0][:half] != one[0][half:], "both epochs take the same batches in the same order")
     assert_that(one[0] != other[0], "two seeds give the same shuffles")
+    assert_that(one == without, "without a seed the shuffles are not those of seed 0")
 
 
 @exercise("ddp.train")
@@ -542,8 +556,16 @@ def test_one_writer(submission: Submission, inside: bool, seed: int) -> None:
 # ---------------------------------------------------------------- main
 
 
-def final_loss(seed: int) -> float:
-    """The loss that `main` must print: one process, all rows in each step."""
+Share = tuple[Tensor, Tensor, float]
+"""What a rank trains on: features and labels, and what its gradients are multiplied by."""
+OTHER_GRADIENTS = -3.0
+"""Rank 1's gradients are multiplied by this in one check: with them the loss rises."""
+CLOSE = 1.5e-4
+"""How far a number with four decimals may be from the one that is meant."""
+
+
+def toys(seed: int) -> tuple[Share, nn.Module]:
+    """All rows of the toy data, and the toy model."""
     generator = torch.Generator().manual_seed(seed)
     features = torch.randn(64, 2, generator=generator)
     labels = (features.sum(dim=1) + torch.randn(64, generator=generator) > 0).long()
@@ -551,8 +573,59 @@ def final_loss(seed: int) -> float:
     weight, bias = torch.randn(2, 2, generator=generator), torch.randn(2, generator=generator)
     model = nn.Linear(2, 2)
     model.load_state_dict({"weight": weight, "bias": bias})
-    after_steps(model, [(features, labels)] * 12, 0.5)
+    return (features, labels, 1.0), model
+
+
+def loss_after(seed: int, shares: list[Share]) -> float:
+    """The loss on all rows of this seed after the training of its model by ranks with these shares."""
+    (features, labels, _), model = toys(seed)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    for _ in range(12):
+        optimizer.zero_grad()
+        losses = [factor * nn.functional.cross_entropy(model(x), y) for x, y, factor in shares]
+        torch.autograd.backward(torch.stack(losses).mean())
+        optimizer.step()
     return float(nn.functional.cross_entropy(model(features), labels).detach())
+
+
+def final_loss(seed: int) -> float:
+    """The loss that `main` must print: one process, all rows in each step."""
+    return loss_after(seed, [toys(seed)[0]])
+
+
+def turned(share: Share) -> Share:
+    """The share of rank 1, where its gradients are others."""
+    return (*share[:2], OTHER_GRADIENTS)
+
+
+def halves(share: Share, generator: torch.Generator) -> tuple[Share, Share]:
+    """The rows, divided between two ranks at random."""
+    features, labels, factor = share
+    one, other = torch.randperm(len(labels), generator=generator).chunk(2)
+    return (features[one], labels[one], factor), (features[other], labels[other], factor)
+
+
+@functools.cache
+def different(seed: int) -> tuple[list[int], float, list[float]]:
+    """A seed for each of two ranks, by which one can tell who has trained on what from the loss that rank 0 prints.
+
+    Returns:
+        The seeds; the loss where rank 0 has trained alone; the losses where each rank has taken all rows.
+    """
+    for turn in range(1000):
+        numbers = secrets(seed + 1_000_003 * turn, 2)
+        own, others = (toys(number)[0] for number in numbers)
+        alone = final_loss(numbers[0])
+        everything = [loss_after(numbers[0], [own, turned(second)]) for second in (others, own)]
+        generator = torch.Generator().manual_seed(turn)
+        together = []
+        for _ in range(3):
+            first, second = halves(own, generator)
+            third, _ = halves(others, generator)
+            together += [loss_after(numbers[0], [first, share]) for share in (turned(third), turned(second), third)]
+        if all(abs(one - other) > 20 * CLOSE for one in together for other in (alone, *everything)):
+            break
+    return numbers, alone, everything
 
 
 def assert_printed(lines: list[int], numbers: list[list[float]], seed: int | None) -> None:
@@ -560,7 +633,7 @@ def assert_printed(lines: list[int], numbers: list[list[float]], seed: int | Non
     assert_equal(lines, [1, *[0] * (len(lines) - 1)], what="lines printed, rank by rank")
     assert_equal(len(numbers[0]), 1, what="numbers with 4 decimals in the line")
     what = f"the loss that was printed, with SEED={seed}" if seed is not None else "the loss, without SEED"
-    assert_close(numbers[0][0], final_loss(seed or 0), rtol=0, atol=1.5e-4, what=what)
+    assert_close(numbers[0][0], final_loss(seed or 0), rtol=0, atol=CLOSE, what=what)
 
 
 @exercise("ddp.main")
@@ -577,6 +650,26 @@ def test_two_ranks(submission: Submission, seed: int) -> None:
     assert_printed(world.lines, world.numbers, seed)
     for rank, found in enumerate(world.looks):
         assert_that(found == sum(numbers), f"rank {rank} {found if type(found) is str else 'cannot communicate'}")
+
+
+@exercise("ddp.main")
+@given(seed=SEEDS)
+@once
+def test_trains_together(submission: Submission, seed: int) -> None:
+    """The ranks train one model together: each takes its share of the rows, and what each contributes counts. (In this
+    check rank 1 has another SEED and other gradients, so the loss is not the one that rank 0 can find alone.)"""
+    for turn in range(2):  # once may be chance
+        numbers, alone, everything = different(seed + turn)
+        world = r.run(
+            submission.main, group=False, env={"SEED": None}, lines=True, may_exit=True,
+            before=r.call(d.differ, r.each(*numbers), r.each(1.0, OTHER_GRADIENTS)),
+        )  # fmt: skip
+        assert_equal(len(world.numbers[0]), 1, what="numbers with 4 decimals in the line of rank 0")
+        (loss,) = world.numbers[0]
+        assert_that(abs(loss - alone) > CLOSE, "rank 0 prints the loss of a training of its own, without the other")
+        if all(abs(loss - one) > CLOSE for one in everything):
+            return
+    assert_that(False, "each rank trains on all rows, not on its share of them")
 
 
 @exercise("ddp.main")

@@ -8,10 +8,12 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import gc
+import importlib
 import os
 import signal
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, NoReturn
 
@@ -25,7 +27,7 @@ if sys.platform != "win32":
 if TYPE_CHECKING:
     from grader.judge.judge import Judge
     from grader.results import ExerciseResult
-    from grader.student.client import HostClient
+    from grader.student.client import HostPair
 
 JUDGE_BYTES: Final = 2 << 30
 """Memory that the judge may take beyond what it has when it is ready (bytes)."""
@@ -45,7 +47,7 @@ def main() -> int:
     from grader.student.host import start_host
 
     torch.set_num_threads(1)
-    control, process = start_host()
+    started = [start_host(), start_host()]
     # Only now: the host and its children must not have these.
     faulthandler.enable(sys.stderr, all_threads=False)
     if STACK_SIGNAL is not None:
@@ -54,9 +56,9 @@ def main() -> int:
     if options is None:
         return 0
     from grader.errors import UserError
-    from grader.student.client import HostClient, HostGone
+    from grader.student.client import HostClient, HostGone, HostPair
 
-    host = HostClient(control, process, options.limits)
+    hosts = HostPair(*(HostClient(control, process, options.limits) for control, process in started))
 
     def serve(judge: Judge) -> int:
         gc.freeze()
@@ -80,7 +82,7 @@ def main() -> int:
         while (work := read_frame(requests, Work)) is not None:
             try:
                 if graded == 1:
-                    host.settle()
+                    hosts.settle()
                 graded += 1
                 judge.checks.marks = work.marks
                 judge.known = send_known if work.streams else lambda result: None
@@ -92,23 +94,24 @@ def main() -> int:
             except HostGone as error:
                 write_frame(answers, Fault(f"the warm host has ended: {error}", at or Place("")))
                 return 3
-        host.close()
+        hosts.close()
         return 0
 
     try:
-        return _with_judge(host, options, serve)
+        return _with_judge(hosts, options, serve)
     except UserError as error:
         return _give_up(requests, answers, str(error))
 
 
-def _with_judge(host: HostClient, options: WorkerOptions, serve: Callable[[Judge], int]) -> int:
+def _with_judge(hosts: HostPair, options: WorkerOptions, serve: Callable[[Judge], int]) -> int:
     from grader.course import Course
 
     course = Course.load(Path(options.course) if options.course else None)
     topics = {name.partition(".")[0] for name in course.with_needs(options.exercises)}
-    host.prepare(hidden_paths(course), course.preload(topics), options.devices, course.kit)
+    preload = {topic: course.preload([topic]) for topic in topics}
+    hosts.prepare(hidden_paths(course), preload, options.devices, course.kit)
 
-    from grader.judge.judge import with_judge  # takes a while, in which the host gets ready
+    from grader.judge.judge import with_judge  # takes a while, in which the hosts get ready
 
     if options.devices != "simulated":
         from grader.testkit import devices
@@ -116,17 +119,25 @@ def _with_judge(host: HostClient, options: WorkerOptions, serve: Callable[[Judge
         devices.choose(options.devices)  # the reference solution runs in this process
 
     def ready(judge: Judge) -> int:
-        host.finish_preparing()
+        # The reference solution needs them too, some topics later: loaded while the judge waits for student processes.
+        threading.Thread(target=_load, args=(preload.values(),), daemon=True).start()
+        hosts.finish_preparing()
         return serve(judge)
 
     return with_judge(
         course,
-        host,
+        hosts,
         ready,
         exercises=options.exercises,
         seed=options.seed,
         names_misconceptions=options.misconceptions,
     )
+
+
+def _load(preload: Iterable[Sequence[str]]) -> None:
+    for module in (module for modules in preload for module in modules):
+        with contextlib.suppress(ImportError):  # the host says so
+            importlib.import_module(module)
 
 
 def hidden_paths(course: Any) -> list[str]:

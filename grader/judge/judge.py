@@ -27,7 +27,7 @@ from grader.judge.scan import scan
 from grader.judge.session import with_collected_checks
 from grader.judge.topic_desk import TopicDesk
 from grader.results import Cause, CheckResult, ExerciseResult, Flag, SubmissionResult
-from grader.student.client import HostClient
+from grader.student.client import Hosts
 
 T = TypeVar("T")
 _RIGHT: Final = ("passed", "skipped")
@@ -36,7 +36,7 @@ _RIGHT: Final = ("passed", "skipped")
 
 def with_judge(
     course: Course,
-    host: HostClient,
+    hosts: Hosts,
     use: Callable[[Judge], T],
     *,
     exercises: Sequence[str] = (),
@@ -64,7 +64,7 @@ def with_judge(
         files,
         course.checks_dir,
         seed,
-        lambda checks: use(Judge(course, host, checks, topics, names_misconceptions)),
+        lambda checks: use(Judge(course, hosts, checks, topics, names_misconceptions)),
     )
 
 
@@ -81,18 +81,18 @@ class Judge:
     def __init__(
         self,
         course: Course,
-        host: HostClient,
+        hosts: Hosts,
         checks: CollectedChecks,
         topics: Sequence[tuple[Topic, Sequence[Exercise]]],
         names_misconceptions: bool,
     ) -> None:
         self.course = course
-        self.host = host
+        self.hosts = hosts
         self.checks = checks
         self.known: Callable[[ExerciseResult], None] = lambda result: None
         self._topics = topics
         self._names_misconceptions = names_misconceptions
-        self._assessment = Assessment(course, checks, lambda: host.layers)
+        self._assessment = Assessment(course, checks, lambda: hosts.layers)
         self.misconceptions = MisconceptionRecords(course, self._misconceptions_runner)
 
     def grade(self, submission: Submission) -> SubmissionResult:
@@ -106,13 +106,14 @@ class Judge:
         seen: dict[Flag, None] = {}
         for topic, exercises in self._topics:
             results += self._grade_topic(topic, exercises, submission, met, seen)
-        read = scan(submission.files, self.course.kit.name if self.course.kit else "")
+        topics = [topic.name for topic, _ in self._topics]
+        read = scan(submission.files, self.course.kit.name if self.course.kit else "", topics)
         return SubmissionResult(
             submission=submission.name,
             score=sum(result.score for result in results),
             max=sum(result.max for result in results),
             exercises=tuple(results),
-            sandbox=self.host.layers,
+            sandbox=self.hosts.layers,
             flags=together(read, seen, flags_of_results(results)),
         )
 
@@ -227,7 +228,7 @@ class Judge:
         Args:
             is_own: whether they are the course's own, with its misconceptions.
         """
-        with contextlib.closing(TopicDesk(self.host, self.course, topic, files, is_own=is_own)) as desk:
+        with contextlib.closing(TopicDesk(self.hosts.of(topic), self.course, topic, files, is_own=is_own)) as desk:
             yield desk
 
     @contextlib.contextmanager

@@ -129,6 +129,9 @@ class LocalProcess:
         for pipe in (self._prints, self._errors, self._dumps):
             pipe.close()
 
+    def wait(self) -> None:
+        pass  # `end` has waited
+
     def _kill(self) -> None:
         for kill in (os.killpg, os.kill):
             with contextlib.suppress(ProcessLookupError, PermissionError):

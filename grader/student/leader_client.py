@@ -57,6 +57,7 @@ class LeaderClient:
         self.bindings = bindings
         self._count = 0
         self._endings: dict[int, int] = {}
+        self._started: set[int] = set()
         self._open()
 
     def _open(self) -> None:
@@ -138,6 +139,7 @@ class LeaderClient:
             raise
         below = process_tree.descendants(self.process)
         pid = process_tree.find_by_inner_id(below, inner) or -1
+        self._started.add(pid)
         return StudentProcess(self, self._count, pid, ours, prints, errors, dumps, events, arena)
 
     def keep_files(self) -> None:
@@ -160,8 +162,8 @@ class LeaderClient:
 
     def has_left_something(self, main: StudentProcess, threads: int) -> bool:
         """Whether more runs than what the judge started: another process, or more threads in the main one."""
-        below = [pid for pid in process_tree.descendants(self.process) if process_tree.is_alive(pid)]
-        return len(below) > 1 + main.others or process_tree.count_threads(main.pid) > threads
+        below = [pid for pid in process_tree.descendants(self.process) if pid not in self._started]
+        return any(map(process_tree.is_alive, below)) or process_tree.count_threads(main.pid) > threads
 
     def ask_where(self, process: StudentProcess) -> None:
         """Makes a process write where it is."""
@@ -174,17 +176,21 @@ class LeaderClient:
         except LeaderGone:
             self._host.sweep(self._number)
 
+    def wait(self, number: int) -> None:
+        """Returns when a process has ended; soon in any case."""
+        until = time.monotonic() + END_SECONDS
+        with contextlib.suppress(LeaderGone):
+            while number not in self._endings:
+                self._take(until)
+
     def why_it_ended(self, number: int) -> str:
         """How a process ended, in words; completes "your code …"."""
         if self._host.ran_out_of_memory(self._number):
             return OUT_OF_MEMORY
-        until = time.monotonic() + END_SECONDS
-        try:
-            while number not in self._endings:
-                self._take(until)
-        except LeaderGone:
+        self.wait(number)
+        code = self._endings.get(number)
+        if code is None:
             return "ended the process"
-        code = self._endings[number]
         if code < 0:
             return f"was ended by signal {-code} ({_signal_name(-code)})"
         return f"ended the process with exit code {code}"

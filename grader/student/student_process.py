@@ -66,6 +66,8 @@ class Team(Protocol):
 
     def stop(self, process: StudentProcess) -> None: ...
 
+    def wait(self, number: int) -> None: ...
+
     def why_it_ended(self, number: int) -> str: ...
 
 
@@ -222,11 +224,6 @@ class StudentProcess:
         self._further += started
         return [*started]
 
-    @property
-    def others(self) -> int:
-        """How many processes have been started beside this one, and may be alive."""
-        return sum(one.alive for one in self._others())
-
     def _next_reply(self) -> bytes:
         while True:
             if (reply := self._taken()) is not None:
@@ -355,9 +352,12 @@ class StudentProcess:
             self._team.stop(self)
         self.close()
 
+    def wait(self) -> None:
+        self._team.wait(self.number)
+
     def end_others(self) -> None:
         """Ends the processes that were started by way of this one."""
-        for other in self._others():
+        for other in [*self._further, *([self._outside] if self._outside else [])]:
             other.end()
         self._further.clear()
         self._outside = None
@@ -371,6 +371,3 @@ class StudentProcess:
             pipe.close()
         if self.arena is not None:
             self.arena.close()
-
-    def _others(self) -> list[StudentProcess]:
-        return [*self._further, *([self._outside] if self._outside else [])]

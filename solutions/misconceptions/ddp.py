@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import platform
+import socket
 from collections.abc import Mapping
 
 import torch
@@ -273,6 +274,32 @@ def overwrites_libuv(rank: int, world_size: int) -> None:
     dist.init_process_group(_backend(), rank=rank, world_size=world_size)
 
 
+@misconception(
+    "ddp_setup",
+    tell="You set MASTER_PORT only where MASTER_ADDR is missing, too. Each of them may be missing without the other.",
+)
+def both_or_none(rank: int, world_size: int) -> None:
+    if "MASTER_ADDR" not in os.environ:
+        os.environ["MASTER_ADDR"] = "localhost"
+        os.environ["MASTER_PORT"] = "12355"
+    _pick(rank)
+    dist.init_process_group(_backend(), rank=rank, world_size=world_size)
+
+
+@misconception(
+    "ddp_setup",
+    tell="Each rank chooses a free port of its own, so they never meet. All must choose the same: a fixed number will "
+    "do.",
+)
+def a_port_for_each_rank(rank: int, world_size: int) -> None:
+    os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
+    with socket.socket() as any_socket:
+        any_socket.bind(("127.0.0.1", 0))
+        os.environ.setdefault("MASTER_PORT", str(any_socket.getsockname()[1]))
+    _pick(rank)
+    dist.init_process_group(_backend(), rank=rank, world_size=world_size)
+
+
 # ---------------------------------------------------------------- ddp_cleanup
 
 
@@ -423,6 +450,66 @@ def always_the_same_share(dataset: Dataset, batch_size: int, rank: int, world_si
     sampler.seed = seed
     sampler.set_epoch(0)
     return DataLoader(own, batch_size, sampler=sampler)
+
+
+class _Dealer(RandomSampler):
+    """Deals a shuffle of its own to the ranks: with one more row to some where it does not divide, if asked."""
+
+    def __init__(self, dataset: Dataset, rank: int, world_size: int, seed: int, keeps_all: bool = False) -> None:
+        super().__init__(dataset)
+        self.seed, self.rank, self.world_size = seed, rank, world_size
+        self.count = len(dataset) if keeps_all else len(dataset) // world_size * world_size
+        self.set_epoch(0)
+
+    def set_epoch(self, epoch: int) -> None:
+        self.generator = torch.Generator().manual_seed(self.seed + epoch)
+
+    def __iter__(self):
+        order = torch.randperm(len(self.data_source), generator=self.generator)
+        return iter(order[: self.count].tolist()[self.rank :: self.world_size])
+
+    def __len__(self) -> int:
+        return len(range(self.count)[self.rank :: self.world_size])
+
+
+@misconception(
+    "sharded_loader",
+    tell="The shares are of different sizes: a rank with one more batch would wait for the others for ever. Drop the "
+    "rows that do not divide among the ranks.",
+)
+def one_rank_has_more(dataset: Dataset, batch_size: int, rank: int, world_size: int, seed: int) -> DataLoader:
+    return DataLoader(dataset, batch_size, sampler=_Dealer(dataset, rank, world_size, seed, keeps_all=True))
+
+
+class _SetOnce(_Dealer):
+    def set_epoch(self, epoch: int) -> None:
+        super().set_epoch(0)
+
+
+@misconception(
+    "sharded_loader",
+    tell="set_epoch changes nothing: every epoch has the same shuffle. The epoch must be part of the seed.",
+)
+def shuffled_once(dataset: Dataset, batch_size: int, rank: int, world_size: int, seed: int) -> DataLoader:
+    return DataLoader(dataset, batch_size, sampler=_SetOnce(dataset, rank, world_size, seed))
+
+
+class _GoesOn(_Dealer):
+    generator = None
+
+    def set_epoch(self, epoch: int) -> None:
+        self.generator = self.generator or torch.Generator().manual_seed(self.seed)
+
+
+@misconception(
+    "sharded_loader",
+    tell="The shuffle depends on how often the loader was used before, and not on the epoch: the same epoch gives "
+    "another shuffle each time. Seed the generator anew for each epoch, with seed and epoch.",
+)
+def one_generator_for_all_epochs(
+    dataset: Dataset, batch_size: int, rank: int, world_size: int, seed: int
+) -> DataLoader:
+    return DataLoader(dataset, batch_size, sampler=_GoesOn(dataset, rank, world_size, seed))
 
 
 # ---------------------------------------------------------------- average_gradients
@@ -789,6 +876,25 @@ def always_shuffles_with_0(rank, world_size, model, dataset, epochs, lr, batch_s
     return _state(_loop(DDP(model), _dealt(dataset, batch_size, rank, world_size, 0), epochs, lr))
 
 
+@misconception(
+    "train",
+    tell="You put a softmax before cross-entropy, which takes logits and has a softmax in it.",
+)
+def probabilities_for_logits(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
+    net, loader = DDP(model), _dealt(dataset, batch_size, rank, world_size, seed)
+    return _state(_loop(net, loader, epochs, lr, call=lambda features: net(features).softmax(dim=1)) and model)
+
+
+@misconception(
+    "train",
+    tell="You set up the process group in train. It is set up already: the caller does that, and leaves it later.",
+)
+def joins_in_train(rank, world_size, model, dataset, epochs, lr, batch_size, seed=0) -> dict[str, Tensor]:
+    _pick(rank)
+    dist.init_process_group(_backend(), rank=rank, world_size=world_size)
+    return _state(_loop(DDP(model), _dealt(dataset, batch_size, rank, world_size, seed), epochs, lr))
+
+
 # ---------------------------------------------------------------- global_accuracy
 
 
@@ -890,6 +996,25 @@ def a_tensor_for_a_float(model: nn.Module, loader: DataLoader) -> Tensor:
     counts = torch.tensor(_counts(model, loader))
     dist.all_reduce(counts)
     return counts[0] / counts[1]
+
+
+@misconception(
+    "global_accuracy",
+    tell="A rank may have no rows at all: then there is nothing to concatenate, and torch.cat fails. Add up counts.",
+)
+def nothing_to_concatenate(model: nn.Module, loader: DataLoader) -> float:
+    with torch.no_grad():
+        right = torch.cat([model(features).argmax(dim=1) == labels for features, labels in loader])
+    counts = torch.tensor([int(right.sum()), len(right)])
+    dist.all_reduce(counts)
+    return counts[0].item() / counts[1].item()
+
+
+@misconception("global_accuracy", tell="Your result is in percent. Return a fraction, from 0 to 1.")
+def in_percent(model: nn.Module, loader: DataLoader) -> float:
+    counts = torch.tensor(_counts(model, loader))
+    dist.all_reduce(counts)
+    return 100 * counts[0].item() / counts[1].item()
 
 
 # ---------------------------------------------------------------- save_on_rank0
@@ -1157,4 +1282,63 @@ def too_few_decimals() -> None:
     loss = _learn(rank, world_size, _seed())
     if rank == 0:
         print(f"loss {loss:.2f}")
+    _leave()
+
+
+@misconception(
+    "main",
+    tell="Rank 0 trains alone, on all rows: the other ranks do nothing that counts. All ranks join the group, and each "
+    "trains on its share of the rows.",
+)
+def rank_0_trains_alone() -> None:
+    rank, world_size = _who()
+    if rank == 0:
+        dataset, model = _toy_data(_seed()), _toy_model(_seed())
+        _loop(model, _dealt(dataset, 64, 0, 1, 0), 12, 0.5)
+        features, labels = dataset.tensors
+        print(f"{world_size} ranks, loss {float(F.cross_entropy(model(features), labels).detach()):.4f}")
+
+
+@misconception(
+    "main",
+    tell="Every rank trains on all rows, so all do the same work. Each one should take ROWS // world_size of them: "
+    "sharded_loader gives each rank its share.",
+)
+def every_rank_takes_all_rows() -> None:
+    rank, world_size = _who()
+    _join(rank, world_size)
+    dataset, model = _toy_data(_seed()), _toy_model(_seed())
+    _loop(DDP(model), _dealt(dataset, 64, 0, 1, 0), 12, 0.5)
+    features, labels = dataset.tensors
+    if rank == 0:
+        print(f"{world_size} ranks, loss {float(F.cross_entropy(model(features), labels).detach()):.4f}")
+    _leave()
+
+
+@misconception(
+    "main",
+    tell="The loss is that of rank 0's share of the rows. Measure the trained model on all rows.",
+)
+def loss_of_its_share() -> None:
+    rank, world_size = _who()
+    _join(rank, world_size)
+    dataset, model = _toy_data(_seed()), _toy_model(_seed())
+    loader = _dealt(dataset, 64 // world_size, rank, world_size, 0)
+    _loop(DDP(model), loader, 12, 0.5)
+    features, labels = next(iter(loader))
+    if rank == 0:
+        print(f"{world_size} ranks, loss {float(F.cross_entropy(model(features), labels).detach()):.4f}")
+    _leave()
+
+
+@misconception(
+    "main",
+    tell="main takes no arguments: nobody passes it a rank. torchrun starts one process for each rank, which finds its "
+    "own in the environment.",
+)
+def takes_arguments(rank: int, world_size: int) -> None:
+    _join(rank, world_size)
+    loss = _learn(rank, world_size, _seed())
+    if rank == 0:
+        print(f"loss {loss:.4f}")
     _leave()

@@ -6,6 +6,7 @@ Each replaces some exercises of the solution: these earn nothing, and the others
 from __future__ import annotations
 
 import pytest
+from answer_files import replaced
 from shared import Warm, WarmUp
 
 from grader.course import Course
@@ -30,8 +31,8 @@ def script(warm: WarmUp) -> Warm:
 
 
 def graded(worker: Warm, text: str) -> SubmissionResult:
-    """The result of the solution with ``text`` below it; a right one afterwards is worth what it is worth."""
-    result = worker.grade(ddp=f"{SOLUTION}\n{text}")
+    """The result of the solution with what ``text`` defines; a right one afterwards is worth what it is worth."""
+    result = worker.grade(ddp=replaced(SOLUTION, text))
     assert {check.verdict for exercise in result.exercises for check in exercise.checks} & {"error", "skipped"} == set()
     honest = worker.grade(ddp=SOLUTION)
     assert honest.score == honest.max == result.max, to_json(honest)
@@ -270,6 +271,53 @@ def main():
             if name.endswith(".log"):
                 with open(os.path.join(folder, name), "w") as log:
                     log.write("2 ranks, loss 0.4321")
+""",
+    "trains_alone_on_rank_0": """
+def main():
+    if int(os.environ.get("RANK", 0)):
+        return
+    size, seed = os.environ.get("WORLD_SIZE", 1), int(os.environ.get("SEED", 0))
+    (x, y), model = toy_data(seed).tensors, toy_model(seed)
+    optimizer = torch.optim.SGD(model.parameters(), lr=LEARNING_RATE)
+    for _ in range(EPOCHS):
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+    print(f"{size} ranks, loss {F.cross_entropy(model(x), y).item():.4f}")
+""",
+    "trains_alone_on_every_rank_of_a_group": """
+def main():
+    rank, _, size = read_env(os.environ)
+    ddp_setup(rank, size)
+    seed = int(os.environ.get("SEED", 0))
+    (x, y), model = toy_data(seed).tensors, toy_model(seed)
+    optimizer = torch.optim.SGD(model.parameters(), lr=LEARNING_RATE)
+    for _ in range(EPOCHS):
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        dist.all_reduce(torch.zeros(6))
+        optimizer.step()
+    dist.barrier()
+    if rank == 0:
+        print(f"{size} ranks, loss {F.cross_entropy(model(x), y).item():.4f}")
+    ddp_cleanup()
+""",
+    "plays_all_ranks_on_rank_0": """
+def main():
+    rank, _, size = read_env(os.environ)
+    ddp_setup(rank, size)
+    seed = int(os.environ.get("SEED", 0))
+    (x, y), model = toy_data(seed).tensors, toy_model(seed)
+    optimizer = torch.optim.SGD(model.parameters(), lr=LEARNING_RATE)
+    for _ in range(EPOCHS):
+        optimizer.zero_grad()
+        for other in range(size):
+            (F.cross_entropy(model(x[other::size]), y[other::size]) / size).backward()
+        optimizer.step()
+    dist.barrier()
+    if rank == 0:
+        print(f"{size} ranks, loss {F.cross_entropy(model(x), y).item():.4f}")
+    ddp_cleanup()
 """,
     "prints_the_loss_on_another_rank": """
 own_main = main

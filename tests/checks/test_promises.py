@@ -9,36 +9,35 @@
     misconception = "columns_with_columns"                        # of solutions/misconceptions/TOPIC.py; or
     answer = "gram__claims_not_simulated"                         # a file of tests/answers/wrong/TOPIC, without `.py`
 
-Run as a script with the name of a topic: grades each of its misconceptions once, and prints the verdicts as JSON.
+Run as a script with the name of a topic: asks the check of each of its promises about its wrong answer, and prints
+those that do not fail it.
 """
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 import pytest
-from answer_files import answers
-from shared import REPO, WarmUp
+from answer_files import Answer, answers
+from shared import REPO
 
 from grader.course import Course, checks_of, misconceptions_of
 from grader.sandbox import kernel
 
 if TYPE_CHECKING:
-    from grader.grading.evidence import TopicEvidence
-    from grader.grading.verify import Defect
+    from grader.judge.judge import Judge
+    from grader.judge.topic_desk import TopicDesk
 
 CHECK_SECONDS = 40.0
-"""Enough on a busy machine; the workers of the wrong answers have it, too."""
-NOT_CAUGHT: Final = ("passed", "skipped", "blocked", "error", None)
-"""Verdicts by which a check has not failed the answer; None where it was not run."""
-Verdicts = dict[str, dict[str, str]]
-"""By wrong answer (exercise and name), then by check without `test_` and without its parameters."""
+"""Enough on a busy machine."""
+CAUGHT: Final = ("failed", "crashed", "timeout")
+"""Verdicts by which a check has failed an answer."""
 
 
 class Promise(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -56,6 +55,11 @@ class Promise(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def __str__(self) -> str:
         return f"{self.exercise}: {self.promise}"
+
+    @property
+    def wrong(self) -> str:
+        """The name of the wrong answer."""
+        return self.misconception or self.answer
 
 
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -98,76 +102,91 @@ def test_every_exercise_has_promises_and_each_is_written_once(topic: str) -> Non
 @pytest.mark.slow
 @pytest.mark.skipif(not kernel.SUPPORTED, reason="the sandbox needs Linux on x86_64 or aarch64")
 @pytest.mark.parametrize("topic", TABLES)
-def test_the_check_of_each_promise_fails_its_wrong_answer(topic: str, warm: WarmUp) -> None:
-    verdicts = verdicts_of_misconceptions(topic) | verdicts_of_answers(topic, warm)
-    kept = []
-    for promise in TABLES[topic]:
-        wrong = f"{promise.exercise} {promise.misconception or promise.answer}"
-        if verdicts[wrong].get(promise.check) in NOT_CAUGHT:
-            kept.append(f"{promise}: check `{promise.check}` does not fail {wrong}: {verdicts[wrong]}")
-    assert not kept, "\n".join(kept)
-
-
-def verdicts_of_misconceptions(topic: str) -> Verdicts:
-    """The verdicts of each misconception of a topic, graded as `grader verify` does, in a process of its own."""
-    if not any(promise.misconception for promise in TABLES[topic]):
-        return {}
+def test_the_check_of_each_promise_fails_its_wrong_answer(topic: str) -> None:
     done = subprocess.run(
         [sys.executable, __file__, topic],
         cwd=REPO,
         env={"PYTHONPATH": f"{REPO}:{REPO / 'tests'}", "PATH": "/usr/bin:/bin"},
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=900,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    found: Verdicts = json.loads(done.stdout)
+    assert (done.returncode, done.stdout) == (0, "every promise is kept\n"), done.stdout + done.stderr
+
+
+def not_kept(judge: Judge, topic: str) -> list[str]:
+    """The promises of a topic whose check does not fail their wrong answer.
+
+    The cases of each check are asked in a fresh process, and nothing else is: no other check, no smaller example.
+    """
+    promises = sorted(TABLES[topic], key=lambda one: (one.exercise, one.wrong))
+    by_name = {answer.file.stem: answer for answer in answers("wrong", topic=topic)}
+    found = []
+    with judge.misconceptions_desk(topic) as desk:
+        names = {(one.exercise, one.name): one for one in misconceptions_of(judge.course, topic)}
+        for promise in promises:
+            if promise.misconception:
+                wrong = names[f"{topic}.{promise.exercise}", promise.misconception]
+                desk.replace_functions(((wrong.part, wrong.function),))
+                found += verdicts_that_keep_nothing(judge, desk, topic, promise)
+    for answer, its_promises in groupby((one for one in promises if one.answer), key=lambda one: one.answer):
+        with desk_of(judge, by_name[answer]) as desk:
+            for promise in its_promises:
+                found += verdicts_that_keep_nothing(judge, desk, topic, promise)
     return found
 
 
-def verdicts_of_answers(topic: str, warm: WarmUp) -> Verdicts:
-    """The verdicts of the wrong answers in files that the topic's table names, graded as submissions."""
-    named = {promise.answer for promise in TABLES[topic]} - {""}
-    found: Verdicts = {}
-    for answer in answers("wrong", topic=topic) if named else ():
-        if answer.file.stem in named:
-            result = warm(check_seconds=CHECK_SECONDS).of(answer.submission())
-            (exercise,) = (one for one in result.exercises if one.name == answer.exercise)
-            verdicts = {check.name: check.verdict for check in exercise.checks}
-            found[f"{exercise.name.partition('.')[2]} {answer.file.stem}"] = by_check(verdicts)
-    return found
+def desk_of(judge: Judge, answer: Answer) -> AbstractContextManager[TopicDesk]:
+    return judge.desk(answer.topic, dict(answer.submission().files))
 
 
-def by_check(verdicts: dict[str, str]) -> dict[str, str]:
-    """Verdicts by check: of one with parameters, the worst of its cases."""
-    found: dict[str, str] = {}
-    for name, verdict in verdicts.items():
-        check = name.partition("[")[0].removeprefix("test_")
-        if found.get(check) in NOT_CAUGHT:
-            found[check] = verdict
-    return found
+def verdicts_that_keep_nothing(judge: Judge, desk: TopicDesk, topic: str, promise: Promise) -> list[str]:
+    """One line if no case of the promise's check fails what lies on the desk; else nothing."""
+    desk.shrinks_failures = False
+    desk.wants_trace_only = True
+    if desk.import_failure is not None:
+        return [f"{promise}: {promise.wrong} cannot be imported"]
+    verdicts = []
+    desk.begin_again()
+    for check in judge.checks.of(f"{topic}.{promise.exercise}"):
+        if check.name.partition("[")[0].removeprefix("test_") == promise.check:
+            verdicts.append(judge.checks.run(check, desk)[1].verdict)
+            if verdicts[-1] in CAUGHT:
+                break
+    desk.finish(is_right=False)
+    if verdicts and verdicts[-1] in CAUGHT:
+        return []
+    return [f"{promise}: check `{promise.check}` does not fail {promise.wrong}: {verdicts}"]
 
 
 def main(topic: str) -> None:
-    """Prints the verdicts of each misconception of a topic."""
-    from grader.grading import verify
+    """Prints the promises of a topic that are not kept."""
+    import grader.testkit.probes
+    import grader.testkit.recipes  # noqa: F401 - before the fork
+    from grader.grading.worker import hidden_paths
+    from grader.judge.judge import with_judge
+    from grader.sandbox.limits import Limits
+    from grader.student.client import HostClient
+    from grader.student.host import start_host
+    from grader.testkit import devices
 
-    found: Verdicts = {}
+    course = Course.load(None)
+    control, process = start_host()
+    host = HostClient(control, process, Limits(check_seconds=CHECK_SECONDS))
 
-    def record(evidence: TopicEvidence) -> Iterator[Defect]:
-        for graded in evidence.graded_misconceptions:
-            exercise = graded.misconception.exercise.partition(".")[2]
-            found[f"{exercise} {graded.misconception.name}"] = by_check(graded.verdicts)
-        yield from ()
+    def find(judge: Judge) -> list[str]:
+        host.finish_preparing()
+        return not_kept(judge, topic)
 
-    verify.PROMISES.clear()
-    verify.PROMISES["misconceptions"] = (record,)
-    defects: list[Defect] = []
-    verify.verify_course(Course.load(None), defects.append, only=[topic])
-    if defects:
-        raise SystemExit("\n".join(map(str, defects)))
-    print(json.dumps(found))
+    try:
+        host.prepare(hidden_paths(course), course.preload([topic]), "simulated", course.kit)
+        devices.choose("simulated")
+        exercises = [one.full_name for one in course.topic(topic).exercises]
+        found = with_judge(course, host, find, exercises=exercises, names_misconceptions=False)
+    finally:
+        host.close()
+    print("\n".join(found) or "every promise is kept")
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ CHECK_SECONDS = 40.0
 @pytest.mark.parametrize("answer", every("right"), ids=str)
 def test_right_answer_earns_full_points(warm: WarmUp, answer: Answer, seed: int) -> None:
     result = warm(answer.course, seed=seed, check_seconds=CHECK_SECONDS).of(answer.submission())
+    assert not (answer.is_honest and result.flags), result.flags
     graded = exercises_of(result, answer.topic)
     not_right = [
         f"{exercise.name}, {check.name}: {check.verdict}: {check.message}"

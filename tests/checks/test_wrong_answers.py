@@ -39,7 +39,9 @@ def messages_of(exercise: ExerciseResult) -> str:
 
 @pytest.mark.parametrize("answer", every("wrong"), ids=str)
 def test_wrong_answer_gets_the_verdict_that_it_names(warm: WarmUp, answer: Answer) -> None:
-    graded = {one.name: one for one in exercises_of(worker_for(warm, answer).of(answer.submission()), answer.topic)}
+    result = worker_for(warm, answer).of(answer.submission())
+    assert bool(result.flags) is not answer.is_honest, result.flags
+    graded = {one.name: one for one in exercises_of(result, answer.topic)}
     exercise = graded.pop(answer.exercise)
     (expected,) = answer.header("verdict")
     assert verdicts_of(exercise) in [set(one.split(", ")) for one in expected.split(" | ")], messages_of(exercise)

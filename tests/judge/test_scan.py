@@ -237,3 +237,16 @@ def test_most_hostile_submissions_that_reach_for_the_grader_are_noticed() -> Non
     )
     for name in reach.split():
         assert scan({file.name: file.read_bytes() for file in (folder / name).rglob("*.py")}), name
+
+
+def test_only_what_the_graded_topics_can_reach_is_read() -> None:
+    probing = b"import gc\ngc.get_objects()\n"
+    files = {"tensor_ops.py": b"import helpers\n", "helpers.py": b"import deep.low\n", "deep/low.py": probing}
+    assert [flag.file for flag in scan({**files, "autograd.py": probing}, topics=["tensor_ops"])] == ["deep/low.py"]
+    assert [flag.file for flag in scan({**files, "autograd.py": probing}, topics=["autograd"])] == ["autograd.py"]
+
+
+def test_a_name_in_another_encoding_hides_no_file() -> None:
+    spelt = b"# coding: utf-7\nimport +AGgAZQBsAHAAZQByAHM-\n"
+    files = {"tensor_ops.py": spelt, "helpers.py": b"import gc\ngc.get_objects()\n"}
+    assert [flag.file for flag in scan(files, topics=["tensor_ops"])] == ["helpers.py"]

@@ -423,3 +423,64 @@ def _group(leader: int) -> list[int]:
             except ProcessLookupError:
                 continue
     return found
+
+
+# ---------------------------------------------------------------- ranks that are used again
+
+JOINS = """\
+def f(rank, port):
+    os.environ["MASTER_PORT"] = port or os.environ["MASTER_PORT"]
+    known = dist.is_initialized(), os.environ.get("SEEN")
+    dist.init_process_group("gloo", rank=rank, world_size=2)
+    os.environ["SEEN"] = "yes"
+    dist.barrier()
+    return [os.getpid(), known[0], known[1]]
+"""
+
+
+def test_ranks_without_a_group_are_used_again_and_find_no_trace(written: Written) -> None:
+    submission = written(JOINS)
+    first = ranks.run(submission.f, ranks.RANK, None, group=False).results
+    again = ranks.run(submission.f, ranks.RANK, None, group=False).results
+    assert {pid for pid, _, _ in again} == {pid for pid, _, _ in first}
+    assert [known for _, *known in again] == [[False, None], [False, None]]
+
+
+def test_ranks_that_had_a_group_of_their_own_can_get_one(written: Written) -> None:
+    submission = written(
+        JOINS + "\n\ndef g(rank):\n    x = torch.ones(1)\n    dist.all_reduce(x)\n    return [os.getpid(), x]\n"
+    )
+    first = ranks.run(submission.f, ranks.RANK, None, group=False).results
+    then = ranks.run(submission.g, ranks.RANK).results
+    assert {pid for pid, _ in then} == {pid for pid, *_ in first}
+    assert [x.item() for _, x in then] == [2.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    "leaves",
+    [
+        "import socket; global s; s = socket.create_server(('127.0.0.1', 12345 + rank))",
+        "import subprocess; subprocess.Popen(['sleep', '60'])",
+    ],
+    ids=["a port", "a process"],
+)
+def test_a_rank_that_left_something_is_not_used_again(written: Written, leaves: str) -> None:
+    submission = written(f"def f(rank):\n    {leaves}\n    return os.getpid()\n")
+    first = ranks.run(submission.f, ranks.RANK, group=False).results
+    again = ranks.run(submission.f, ranks.RANK, group=False).results
+    assert not {*first} & {*again}
+
+
+def test_the_wrapped_modules_are_those_of_the_run(written: Written) -> None:
+    submission = written(
+        "from torch.nn.parallel import DistributedDataParallel\n\n"
+        "def f():\n    DistributedDataParallel(torch.nn.Linear(1, 1))\n    return os.getpid()\n"
+    )
+    look = ranks.call(how_many_wrapped)
+    runs = [ranks.run(submission.f, look=look) for _ in range(2)]
+    assert runs[0].results == runs[1].results
+    assert [world.looks for world in runs] == [[1, 1], [1, 1]]
+
+
+def how_many_wrapped() -> int:
+    return len(ranks.here().wrapped)

@@ -272,6 +272,22 @@ def step_grads(net: nn.Module, count: int, seed: int) -> dict[str, Tensor | None
     return {name: None if p.grad is None else p.grad.clone() for name, p in net.named_parameters()}
 
 
+# ---------------------------------------------------------------- ranks that differ
+
+
+def differ(seed: int, factor: float) -> None:
+    """From now on this process has a SEED of its own, and every backward gives this many times the gradients."""
+    os.environ["SEED"] = str(seed)
+    patched: Any = torch.autograd
+    run = patched._engine_run_backward
+
+    def scaled(outputs: Any, grads: Any, *args: Any, **kwargs: Any) -> Any:
+        return run(outputs, tuple(None if grad is None else grad * factor for grad in grads), *args, **kwargs)
+
+    if factor != 1:
+        patched._engine_run_backward = scaled
+
+
 # ---------------------------------------------------------------- GPUs and systems that are not there
 
 

@@ -5,11 +5,13 @@ Runs in the student process. Must never hold an expected answer.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from statistics import median_low
 from types import FrameType
 from typing import Any, Final
 
@@ -64,17 +66,21 @@ class _Calls(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-def _steps(function: Callable[..., Any], a: Tensor, b: Tensor) -> tuple[Any, tuple[int, int], int]:
-    """The result of a call; how many torch calls and lines of Python it took, the lines in new threads too; and the
-    processor time of threads whose lines cannot be seen (ns): older ones, and those not started by ``threading``."""
+def _steps(function: Callable[..., Any], a: Tensor, b: Tensor) -> tuple[Any, list[int]]:
+    """The result of a call, and what it took: torch calls; lines of Python, those in new threads too; and processor
+    time of threads whose lines cannot be seen (ns): older ones, and those not started by ``threading``."""
     lines = 0
     here = threading.get_ident()
     seen: dict[int, int] = {}
 
     def trace(frame: FrameType, event: str, argument: object) -> Any:
         nonlocal lines
+        if event == "call" and frame.f_code.co_filename.startswith(_WAITING):
+            return None  # how many steps it takes to wait for each other is not the same each time
         lines += event == "line"
         if (thread := threading.get_ident()) != here:
+            if thread not in seen:
+                _use_threads(1)  # each thread has its own number; those that torch starts run no Python
             seen[thread] = _thread_time()
         return trace
 
@@ -89,14 +95,20 @@ def _steps(function: Callable[..., Any], a: Tensor, b: Tensor) -> tuple[Any, tup
     finally:
         sys.settrace(before)
         threading.settrace(before_in_threads)  # type: ignore[arg-type]
-    return result, (calls.count, lines), max(0, _other_threads_time() - others - sum(seen.values()))
+    return result, [calls.count, lines, _other_threads_time() - others - sum(seen.values())]
 
 
-_process_time, _thread_time, _is_equal = time.process_time_ns, time.thread_time_ns, torch.equal
+_process_time, _thread_time = time.process_time_ns, time.thread_time_ns
+_is_close, _use_threads = torch.allclose, torch.set_num_threads
 
 
-_SMALL_NS: Final = 60_000
-"""Processor time of other threads that is no loop over rows (ns)."""
+_MOST_MEASURED: Final = 6
+"""How often a cost that seems to grow is measured: the system's own work is more or less each time."""
+_LIBRARY: Final = os.path.dirname(threading.__file__)
+_WAITING: Final = tuple(os.path.join(_LIBRARY, name) for name in ("threading.py", "queue.py", "concurrent" + os.sep))
+"""The library's own code of threads and pools."""
+_ROW_NS: Final = 1_500
+"""Processor time of other threads that is less than what a row costs a loop (ns)."""
 
 
 def _other_threads_time() -> int:
@@ -107,25 +119,46 @@ def cost_grows(function: Callable[..., Any], few: list[Tensor], many: list[Tenso
     """The results for tables of a few rows and of many; whether torch calls, and lines of Python, grow with the rows.
 
     They grow when there is at least one more for every second row that there is more; both do when it is the work of
-    other threads that grows.
+    other threads that grows. A result that is another when the rows come in another order counts as growth.
     """
     function(*few)  # what a first call prepares is no cost of the rows
-    first, few_steps, few_unseen = _steps(function, *few)
-    second, many_steps, many_unseen = _steps(function, *many)
-    if many_unseen > _SMALL_NS:
-        # Again, as the time for one call may be any.
-        few_unseen = min(few_unseen, *(_steps(function, *few)[2] for _ in range(3)))
-        again, _, many_unseen_again = _steps(function, *many)
-        is_same = type(again) is type(second) is Tensor and _is_equal(again, second)
-        if not is_same or min(many_unseen, many_unseen_again) > 1.5 * few_unseen + _SMALL_NS:
+    first, cost = _steps(function, *few)
+    less = [cost, *(_steps(function, *few)[1] for _ in range(2))]
+    second, cost = _steps(function, *many)
+    more = [cost]
+    rows = max(len(one) - len(other) for one, other in zip(many, few, strict=True))
+    for shift in range(1, _MOST_MEASURED):
+        if not any(_grows(less, more, rows)):
+            break
+        # In another order, so that nothing is gained by keeping results.
+        less.append(_steps(function, *[table.roll(shift, 0) for table in few])[1])
+        again, cost = _steps(function, *[table.roll(shift, 0) for table in many])
+        more.append(cost)
+        if not _is_same(again, second, shift):
             return first, second, [True, True]
-    more_rows = max(len(one) - len(other) for one, other in zip(many, few, strict=True))
-    return first, second, [2 * (more - less) >= more_rows for less, more in zip(few_steps, many_steps, strict=True)]
+    return first, second, _grows(less, more, rows)
+
+
+def _grows(less: list[list[int]], more: list[list[int]], rows: int) -> list[bool]:
+    """Whether calls and lines grow, by the medians of all that was measured: the system adds time, or misses some."""
+    few, many = ([median_low(costs) for costs in zip(*measured, strict=True)] for measured in (less, more))
+    calls, lines, unseen = (big - small for small, big in zip(few, many, strict=True))
+    in_threads = unseen > _ROW_NS * rows
+    return [2 * calls >= rows or in_threads, 2 * lines >= rows or in_threads]
+
+
+def _is_same(again: Any, before: Any, shift: int) -> bool:
+    """Whether it is the same table of distances, with rows and columns moved on."""
+    if not (type(again) is type(before) is Tensor and again.shape == before.shape):
+        return False
+    return _is_close(again, before.roll((shift, shift), (0, 1)), rtol=1e-3, atol=1e-3)
 
 
 def row_by_row(a: Tensor, b: Tensor) -> Tensor:
-    """A loop over the rows of both tables: what `cost_grows` must notice."""
-    return torch.stack([torch.stack([(row - other).pow(2).sum() for other in b]) for row in a])
+    """A loop over the rows of the longer table: what `cost_grows` must notice."""
+    if len(a) > len(b):
+        return torch.stack([(row - b).pow(2).sum(dim=1) for row in a])
+    return torch.stack([(a - row).pow(2).sum(dim=1) for row in b], dim=1)
 
 
 # ---------------------------------------------------------------- operations

@@ -8,27 +8,34 @@ from __future__ import annotations
 
 from typing import Any
 
-_groups: list[object] = []
+_kept: list[object] = []
+_modules: list[Any] = []
 
 
 def keep_what_deadlocks() -> list[Any]:
-    """Keeps every process group and DDP module made from now on; returns the list to which each module is added."""
+    """Keeps every process group and DDP module made from now on; returns the list to which each module is added, and
+    which `forget_modules` empties."""
     from torch.distributed import distributed_c10d
     from torch.nn.parallel import DistributedDataParallel
 
     make_group: Any = distributed_c10d._new_process_group_helper
     wrap = DistributedDataParallel.__init__
-    modules: list[Any] = []
 
     def keeping_group(*args: Any, **kwargs: Any) -> Any:
         made = make_group(*args, **kwargs)
-        _groups.append(made)
+        _kept.append(made)
         return made
 
     def keeping_module(self: Any, *args: Any, **kwargs: Any) -> None:
         wrap(self, *args, **kwargs)
-        modules.append(self)
+        _kept.append(self)
+        _modules.append(self)
 
     distributed_c10d._new_process_group_helper = keeping_group
     DistributedDataParallel.__init__ = keeping_module  # type: ignore[method-assign]
-    return modules
+    return _modules
+
+
+def forget_modules() -> None:
+    """Empties the list of modules; they are still kept."""
+    _modules.clear()

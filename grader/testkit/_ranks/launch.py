@@ -133,6 +133,7 @@ def run_launcher(script: str, workers: int, seconds: float, env: Mapping[str, st
             "--standalone",
             f"--nproc-per-node={workers}",
             "--start-method=fork",
+            "--monitor-interval=0.01",
             "--run-path",
             "--redirects=3",
             f"--log-dir={logs}",

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import os
 import random
+import socket
 import sys
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 import torch
 import torch.distributed as dist
 
 from grader.testkit._ranks import place
-from grader.testkit._ranks.deadlocks import keep_what_deadlocks
+from grader.testkit._ranks.deadlocks import forget_modules, keep_what_deadlocks
 
 Spec = tuple[Any, ...]
 """An argument as it is sent to one rank: ``("value", x)``, ``("call", f, args, kwargs)``, ``("result",)`` or
@@ -30,12 +31,16 @@ class Here(msgspec.Struct):
     """The rank that this process is; see `here`.
 
     Attributes:
-        wrapped: the DDP modules that were made here.
+        wrapped: the DDP modules that were made here in this run.
     """
 
     rank: int
     size: int
     wrapped: list[Any]
+
+
+_EPHEMERAL_PORTS: Final = 32768
+"""From here on the system picks ports by itself: gloo listens on some for good."""
 
 
 class Scene(msgspec.Struct):
@@ -85,6 +90,8 @@ def prepare(
     if not _here:
         _first_environment.update(os.environ)
         _here.append(Here(rank, size, keep_what_deadlocks()))
+    _here[0].rank, _here[0].size = rank, size
+    forget_modules()
     os.environ.clear()
     os.environ.update(_first_environment)
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
@@ -152,6 +159,33 @@ def look(spec: Spec | None) -> list[object]:
     seen = None if spec is None else _made(spec)
     same_group = not _joined or (dist.is_initialized() and dist.group.WORLD is _joined[0])
     return [seen, same_group and not _has_children()]
+
+
+def leave_group(port: int) -> bool:
+    """Leaves the process group that a run has set up here, in whatever way; whether this process is as good as new.
+
+    Only whether it is used again hangs on the answer.
+
+    Args:
+        port: the free port that the run was given, on which nobody else will want to listen.
+    """
+    if dist.is_initialized():
+        dist.destroy_process_group()
+    _joined.clear()
+    return not dist.is_initialized() and not _has_children() and not _listens(port)
+
+
+def _listens(port: int) -> bool:
+    """Whether this process listens on a port that a later run may want, as where the submission names one."""
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            with socket.socket(fileno=os.dup(int(name))) as one:
+                listening = one.family != socket.AF_UNIX and one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+                if listening and one.getsockname()[1] not in (port, *range(_EPHEMERAL_PORTS, 1 << 16)):
+                    return True
+        except OSError:
+            continue  # no socket
+    return False
 
 
 def _has_children() -> bool:

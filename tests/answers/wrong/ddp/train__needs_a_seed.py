@@ -1,0 +1,14 @@
+# verdict: failed
+# message: seed
+# others: blocked
+def train(rank, world_size, model, dataset, epochs, lr, batch_size, seed):
+    loader = sharded_loader(dataset, batch_size, rank, world_size, seed)
+    net = wrap(model, torch.device("cpu"))
+    optimizer = torch.optim.SGD(net.parameters(), lr=lr)
+    for epoch in range(epochs):
+        loader.sampler.set_epoch(epoch)
+        for features, labels in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(net(features), labels).backward()
+            optimizer.step()
+    return {name: value.detach() for name, value in model.state_dict().items()}
