@@ -78,18 +78,18 @@ def _on_import(cause: Cause) -> str:
 def _on_syntax(cause: Cause) -> str:
     """What to do about a file that cannot be imported, where that is known."""
     line = cause.frames[-1].line if cause.frames else 0
-    place = f"{cause.file}, line {line}" if line else cause.file
+    at = f" in line {line}" if line else ""
     text = cause.frames[-1].text if cause.frames else ""
     message = re.sub(r" \([^()]*, line \d+\)$", "", cause.exception_message)
     if re.search(r"null bytes|codec can't decode|encoding problem|Non-UTF-8", message):
-        return f"{cause.file} cannot be imported, as it is not saved as UTF-8: save it as UTF-8 in your editor"
+        return f"{cause.file} cannot be imported: it is not saved as UTF-8; save it as UTF-8 in your editor"
     if cause.exception_type == "SyntaxError":
         newer = next((version for version, pattern in _NEWER_SYNTAX if re.search(pattern, text)), None)
         if newer and newer > sys.version_info[:2]:
             here = ".".join(map(str, sys.version_info[:2]))
-            return f"{place} needs Python {newer[0]}.{newer[1]}, but Python {here} runs here: write it another way"
+            needs = f"what is written{at} needs Python {newer[0]}.{newer[1]}, but Python {here} runs here"
+            return f"{cause.file} cannot be imported: {needs}"
     if cause.exception_type in ("SyntaxError", "IndentationError", "TabError"):
-        at = f" in line {line}" if line else ""
         return f"{cause.file} cannot be imported: {cause.exception_type}{at}: {message}"
     found = on_exception(cause)
     return f"{cause.file} cannot be imported: {found}" if found else ""

@@ -35,7 +35,7 @@ class Spinner:
 def spinning(console: Console, doing: str) -> Iterator[Spinner]:
     """Shows a spinner below what is printed meanwhile, on a terminal that can draw one."""
     spinner = Spinner(doing)
-    if not console.is_terminal or console.is_dumb_terminal:
+    if not console.file.isatty() or console.is_dumb_terminal:  # colours may be forced where nothing can be redrawn
         yield spinner
         return
     with Live(

@@ -207,8 +207,8 @@ def import_of(source: str | bytes, name: str = "tensor_ops") -> str:
         ("def f(:\n    pass\n", "tensor_ops.py cannot be imported: SyntaxError in line 1: invalid syntax"),
         ("def f(x):\nreturn 1\n", "tensor_ops.py cannot be imported: IndentationError in line 2: expected an indented"),
         ("import torhc\n", "tensor_ops.py cannot be imported: the module `torhc` is not installed here"),
-        ("x = 1\n".encode("utf-16"), "tensor_ops.py cannot be imported, as it is not saved as UTF-8: save it as UTF-8"),
-        ("x = 'é'\n".encode("latin-1"), "not saved as UTF-8: save it as UTF-8"),
+        ("x = 1\n".encode("utf-16"), "tensor_ops.py cannot be imported: it is not saved as UTF-8; save it as UTF-8"),
+        ("x = 'é'\n".encode("latin-1"), "not saved as UTF-8; save it as UTF-8"),
     ],
 )
 def test_an_import_that_fails_says_what_to_do(source: str | bytes, words: str) -> None:

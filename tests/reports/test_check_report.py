@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,7 @@ from grader.reports.check_report import CheckReport, Dose
 from grader.reports.failure import MOST_ROWS
 from grader.reports.feedback import check_title, hint_command, hint_for
 from grader.reports.places import Places, next_lines
+from grader.reports.spinner import Spinner, spinning
 from grader.reports.terminal import make_console
 from grader.results import Cause, CheckResult, ExerciseResult, Frame
 
@@ -292,3 +294,16 @@ def test_a_part_that_looks_like_a_misconception_is_told_beside_the_hint() -> Non
     one = replace(failing(known.exercise, WRONG, None), resembles=known.name)
     text = " ".join(shown(one).split())
     assert f"part of this looks like a known mistake: {known.tell[:30]}" in text and "hint: " in text
+
+
+def test_nothing_is_drawn_again_and_again_where_that_is_not_possible(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    stream = io.StringIO()
+    with spinning(Console(file=stream, width=80), "starting") as spinner:
+        spinner.doing = "tensor_ops.gram"
+    assert stream.getvalue() == ""
+
+
+def test_the_spinner_says_what_is_checked_and_for_how_long() -> None:
+    spinner = Spinner("tensor_ops.gram")
+    assert re.fullmatch(r". tensor_ops\.gram  \d+ s", spinner.__rich__().plain)
