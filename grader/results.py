@@ -12,7 +12,8 @@ import msgspec
 from msgspec.structs import replace
 
 SCHEMA = 3
-"""Schema 2 added `CheckResult.cause`, schema 3 `ExerciseResult.not_assessed` and `SubmissionResult.flags`.
+"""Schema 2 added `CheckResult.cause`, schema 3 `ExerciseResult.not_assessed`,
+`ExerciseResult.resembles`, `Cause.advice` and `SubmissionResult.flags`.
 
 Everything else stayed as it was; but since schema 3 a cause ``not_simulated`` is a failure.
 """
@@ -129,6 +130,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     Attributes:
         kind: what happened.
         stage: what it is about.
+        advice: what happened, in a sentence: the message begins with it.
         sentence: what the check asks for; empty when the cause is not about this one check.
         call: the call as a line that can be pasted.
         returned: what came back, as text.
@@ -147,6 +149,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     kind: CauseKind
     stage: Stage = "check"
+    advice: str = ""
     sentence: str = ""
     call: str = ""
     returned: str = ""
@@ -187,6 +190,7 @@ class ExerciseResult(msgspec.Struct, frozen=True, kw_only=True):
         score: the points that it earned.
         max: the points that it could earn; 0 when none of its checks could be assessed.
         misconception: the name of the misconception that was recognised.
+        resembles: the name of a misconception that explains a part of the failing checks, where none explains all.
         checks: the outcome of each check.
         not_assessed: the points that left the total, where none of its checks could be assessed.
     """
@@ -195,6 +199,7 @@ class ExerciseResult(msgspec.Struct, frozen=True, kw_only=True):
     score: float
     max: float
     misconception: str | None = None
+    resembles: str | None = None
     checks: tuple[CheckResult, ...] = ()
     not_assessed: float = 0.0
 

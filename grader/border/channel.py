@@ -6,6 +6,7 @@ Nothing here runs submitted code, and of a reply only its plain data is used.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from grader.border import wire
@@ -54,6 +55,7 @@ class Channel:
         kit: the name of the course's kit, whose functions a check may pass; empty when it has none.
         arguments: the tensors that were passed to submitted code, if the transport shares memory with it.
         simulates: whether the check has used simulated devices.
+        before_call: is called before each call that messages may show.
         asked_outside: whether a request went to the process beside the submission; then none can be sent ahead.
     """
 
@@ -63,6 +65,7 @@ class Channel:
         self.arguments = None if arena is None else WatchedArguments(arena)
         self.simulates = False
         self.asked_outside = False
+        self.before_call: Callable[[], object] | None = None
         self.record: list[Exchange] = []
         self.last: Call | None = None
         self._received = 0
@@ -106,6 +109,8 @@ class Channel:
         request = wire.pack(call)
         if shown is not None:
             self.last = shown
+            if self.before_call is not None:
+                self.before_call()
         passed = self.arguments.pass_on(call, shown) if self.arguments is not None and not outside else ()
         self.asked_outside = self.asked_outside or outside
         reply = self.transport.call_outside(request) if outside else self.transport.call(request)

@@ -51,12 +51,13 @@ class RemoteFunction:
 class Remote:
     """A handle: an object that stays in the student process. Every use of it is a call in that process."""
 
-    __slots__ = ("_channel", "_kind", "_number")
+    __slots__ = ("_channel", "_kind", "_made", "_number")
 
     def __init__(self, channel: Channel, number: int, kind: str) -> None:
         object.__setattr__(self, "_channel", channel)
         object.__setattr__(self, "_number", number)
         object.__setattr__(self, "_kind", kind)
+        object.__setattr__(self, "_made", None)
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
         return self._channel.request("call", (self, *args), kwargs, Call(repr(self), args, kwargs))
@@ -128,7 +129,10 @@ class SubmissionProxy:
         if shown is not None:
             shown.args = tuple(arg for arg in args if not isinstance(arg, RemoteFunction))
             shown.kwargs = kwargs
-        return self._channel.request("call", (function, *args), kwargs, shown)
+        result = self._channel.request("call", (function, *args), kwargs, shown)
+        if shown is None and isinstance(result, Remote) and not any(isinstance(arg, Remote) for arg in args):
+            note_maker(result, function, args, kwargs)
+        return result
 
     def outside(self, function: Callable[..., Any], *args: object, **kwargs: object) -> Any:
         """Runs a recipe or a probe beside the submission, in a process that never imports it.
@@ -146,6 +150,20 @@ def class_name_of(handle: Remote) -> str:
     """The name of the class of the object that a handle belongs to, as the student process sent it."""
     name: str = handle._kind
     return name
+
+
+def maker_of(handle: Remote) -> Call | None:
+    """The recipe that made the object of a handle, with its arguments; None if the submission made it."""
+    made: Call | None = handle._made
+    return made
+
+
+def note_maker(
+    handle: Remote, function: Callable[..., Any], args: tuple[object, ...], kwargs: dict[str, object]
+) -> None:
+    """Keeps the recipe that made the object of a handle, so that messages can show a line that makes it again."""
+    name = f"{function.__module__.removeprefix('grader.testkit.')}.{function.__name__}"
+    object.__setattr__(handle, "_made", Call(name, args, kwargs))
 
 
 def channel_of(function: RemoteFunction) -> Channel:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sys
 import traceback
 from typing import Annotated, NoReturn
@@ -16,18 +17,22 @@ import typer
 
 from grader import __version__
 from grader.cli import author, doctor, instructor, reporting, student
-from grader.cli.output import print_error
+from grader.cli.help import GroupedHelp
+from grader.cli.output import print_error, print_lines
 from grader.errors import UserError
 
-app = typer.Typer(name="grader", add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-for commands in (instructor, reporting, student, author, doctor):
+_INTERRUPTED = 130
+"""What typer makes of Ctrl-C."""
+
+app = typer.Typer(name="grader", cls=GroupedHelp, rich_markup_mode=None, pretty_exceptions_enable=False)
+for commands in (student, doctor, instructor, reporting, author):
     commands.add_to(app)
 
 
 @app.callback(
     invoke_without_command=True,
     epilog="\b\nExamples:\n  grader init my-work\n  grader check tensor_ops\n  grader grade submissions/\n"
-    "\b\n\nExit codes: 0 all passed, 1 some failed, 2 interrupted, 3 a fault of the grader, 4 usage.",
+    "\n\b\nExit codes: 0 all passed, 1 some failed, 2 interrupted (Ctrl-C),\n3 a fault of the grader, 4 usage.",
 )
 def grader(
     context: typer.Context, version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False
@@ -35,8 +40,23 @@ def grader(
     """PyTorch exercises, and a grader that never lets submitted code decide its own verdict."""
     if version:
         typer.echo(f"torchkata {__version__}")
-    elif context.invoked_subcommand is None:
+    elif context.invoked_subcommand is None and not _show_where():
         typer.echo(context.get_help())
+
+
+def _show_where() -> bool:
+    """Shows where a student is, in a folder that `grader init` made; whether this is one."""
+    from grader.course.home import Home
+
+    home = Home.find()
+    if home is None:
+        return False
+    from grader.course import Course
+    from grader.reports.where import where_lines
+
+    width = shutil.get_terminal_size().columns
+    print_lines(where_lines(Course.load(home.course, complete=False), home.folder, home.marks(), width))
+    return True
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
@@ -52,6 +72,8 @@ def _run(arguments: list[str]) -> int:
     try:
         code = command.main(arguments, prog_name="grader", standalone_mode=False)
         sys.stdout.flush()
+        if code == _INTERRUPTED:
+            raise KeyboardInterrupt
         return code if isinstance(code, int) else 0
     except UserError as error:
         print_error(str(error), error.fix)

@@ -1,12 +1,18 @@
-"""The commands of a student: ``check``, ``list``, ``hint``, ``init``. Importing it imports nothing slow."""
+"""The commands of a student: ``check``, ``list``, ``next``, ``hint``, ``solution``, ``reset``, ``init``.
+
+Importing it imports nothing slow.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from grader.cli.arguments import complete_name, course_path, one_exercise, split_targets
 from grader.cli.options import (
     DEFAULT_FILES,
     DEFAULT_LIMITS,
@@ -25,27 +31,62 @@ from grader.cli.options import (
     TopicSeconds,
     limits_from,
 )
+from grader.cli.output import print_lines
 from grader.errors import UserError
 from grader.text import counted
+
+if TYPE_CHECKING:
+    from grader.grading.graders import Graded
+    from grader.grading.one_submission import Printer
+    from grader.intake.submission import Submission
+
+_HERE = Path()
+_Exercise = Annotated[str, typer.Argument(metavar="EXERCISE", autocompletion=complete_name)]
+
+
+class Format(str, Enum):
+    """How `grader check` prints a result."""
+
+    text = "text"
+    concise = "concise"
+    json = "json"
+    github = "github"
 
 
 def add_to(app: typer.Typer) -> None:
     """Adds the commands to a command line."""
     app.command(
         epilog="\b\nExamples:\n  grader check\n  grader check tensor_ops autograd.sgd_step\n"
-        "  grader check --submission work/ --fail-under 60\n  grader check tensor_ops --json"
+        "  grader check kata/tensor_ops.py\n  grader check --submission work/ --fail-under 60\n"
+        "  grader check tensor_ops --format json"
     )(check)
     app.command("list", epilog="\b\nExample:\n  grader list")(list_exercises)
+    app.command("next", epilog="\b\nExample:\n  grader next")(next_exercise)
     app.command(epilog="\b\nExamples:\n  grader hint gram\n  grader hint tensor_ops.gram --level 2")(hint)
-    app.command(epilog="\b\nExample:\n  grader init my-work")(init)
+    app.command(epilog="\b\nExample:\n  grader solution tensor_ops.gram")(solution)
+    app.command(epilog="\b\nExample:\n  grader reset tensor_ops.gram")(reset)
+    app.command(
+        epilog="\b\nExamples:\n  grader init my-work\n  grader init my-work --course my-course\n  grader init --update"
+    )(init)
 
 
 def check(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[TOPIC | TOPIC.EXERCISE]...")] = None,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[TOPIC | EXERCISE | FILE | DIR]...", autocompletion=complete_name),
+    ] = None,
     submission: Annotated[
-        Path, typer.Option("--submission", metavar="DIR", help="Folder with the work, or one topic's file.")
-    ] = Path(),
-    json: Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")] = False,
+        Path | None,
+        typer.Option("--submission", metavar="DIR", help="Folder with the work, or one topic's file.  [default: here]"),
+    ] = None,
+    every_failure: Annotated[
+        bool, typer.Option("--all", help="Show every failing exercise in full, not only the first.")
+    ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show every check, and nothing shortened.")] = False,
+    form: Annotated[
+        Format, typer.Option("--format", help="concise: path:line: exercise: sentence; github: annotations.")
+    ] = Format.text,
+    json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
     course: CourseOption = None,
     seed: SeedOption = 0,
     devices: DevicesOption = "auto",
@@ -71,11 +112,15 @@ def check(
     engine.choose()
     worker = Worker()  # First of all: it has to import torch, which takes longer than everything below.
     try:
+        from grader.course import Course
         from grader.grading.one_submission import check_one
         from grader.grading.settings import GradingSettings
 
+        course = course_path(course, [*([submission] if submission else []), *map(Path, names or ())])
+        topics = [topic.name for topic in Course.load(course, complete=False).topics]
+        path, wanted = split_targets(names or (), submission, topics)
         settings = GradingSettings(
-            names=tuple(names or ()),
+            names=wanted,
             course=course,
             seed=seed,
             fail_under=fail_under,
@@ -83,37 +128,75 @@ def check(
             limits=limits,
             devices=devices,
         )
-        return check_one(worker, submission, settings, as_json=json)
+        return check_one(
+            worker,
+            path,
+            settings,
+            printer=_printer(Format.json if json else form),
+            every_failure=every_failure,
+            every_check=verbose,
+        )
     finally:
         worker.end()
 
 
-def list_exercises(course: CourseOption = None) -> None:
-    """List topics and exercises with their points."""
-    from grader.course import Course
+def _printer(form: Format) -> Printer | None:
+    """What prints a result in a form that programs read; None for people."""
+    if form is Format.text:
+        return None
 
-    loaded = Course.load(course)
-    typer.echo(f"{loaded.title}: {counted(sum(exercise.points for exercise in loaded.exercises), 'point')}")
-    for topic in loaded.topics:
-        typer.echo(f"\n{topic.name}  {topic.title}")
-        for exercise in topic.exercises:
-            needs = f"   needs {', '.join(exercise.needs)}" if exercise.needs else ""
-            typer.echo(f"  {exercise.full_name:<40} {exercise.points:>3g}{needs}")
+    def lines(graded: Graded, submission: Submission, path: Path) -> Iterable[str]:
+        if form is Format.json:
+            from grader.results import to_json
+
+            return [to_json(graded.result).decode()]
+        if form is Format.concise:
+            from grader.reports.concise import concise_lines
+            from grader.reports.places import Places
+
+            return concise_lines(graded.result, Places(path, submission.files))
+        from grader.exports.github import commands
+        from grader.gradebook import Row
+        from grader.reports.entries import Entry
+
+        row = Row(graded.result, graded.digest, graded.seconds)
+        return commands([Entry(row, lambda _: submission.files)], path if path.is_dir() else path.parent)
+
+    return lines
+
+
+def list_exercises(course: CourseOption = None) -> None:
+    """List topics and exercises with their points, and what is done."""
+    from grader.course import Course
+    from grader.course.home import Home
+    from grader.reports.where import list_lines
+
+    home = Home.find()
+    print_lines(list_lines(Course.load(course_path(course), complete=False), home.marks() if home else {}))
+
+
+def next_exercise(course: CourseOption = None) -> None:
+    """Say which exercise is next, and where it is."""
+    from grader.course import Course
+    from grader.course.home import Home
+    from grader.reports.where import next_of, place_of
+
+    home = Home.find()
+    found = next_of(Course.load(course_path(course), complete=False), home.marks() if home else {})
+    folder = home.folder if home else _HERE
+    print_lines(["all is done" if found is None else f"{found.full_name}  {place_of(folder, found)}"])
 
 
 def hint(
-    name: Annotated[str, typer.Argument(metavar="TOPIC.EXERCISE")],
+    name: _Exercise,
     level: Annotated[int, typer.Option("--level", min=1, help="A higher level says more.")] = 1,
     course: CourseOption = None,
 ) -> None:
     """Print a hint for an exercise."""
     from grader.course import Course
 
-    loaded = Course.load(course)
-    selected = loaded.select([name])
-    if len(selected) != 1:
-        raise UserError(f"`{name}` is a topic", fix=f"name one exercise, for example: grader hint {selected[0]}")
-    exercise = loaded.exercise(selected[0])
+    loaded = Course.load(course_path(course))
+    exercise = loaded.exercise(one_exercise(loaded, name, "hint"))
     if level > len(exercise.hints):
         raise UserError(f"{exercise.full_name} has no level {level}", fix=f"levels go from 1 to {len(exercise.hints)}")
     typer.echo(exercise.hints[level - 1])
@@ -121,17 +204,73 @@ def hint(
         typer.echo(f"more: grader hint {exercise.full_name} --level {level + 1}")
 
 
+def solution(name: _Exercise, course: CourseOption = None) -> None:
+    """Print the course's own solution of an exercise that you have passed."""
+    from grader.course import Course
+    from grader.course.home import Home
+    from grader.course.stubs import solution_of
+
+    loaded = Course.load(course_path(course), complete=False)
+    exercise = one_exercise(loaded, name, "solution")
+    topic, _, function = exercise.partition(".")
+    if loaded.show_solutions == "never" or not loaded.solution_file(topic).is_file():
+        raise UserError("this course does not show its solutions")
+    home = Home.find()
+    mark = home.marks().get(exercise) if home else None
+    if mark is None or mark.state != "passed":
+        raise UserError(f"{exercise} has not passed yet", fix=f"its solution is shown after: grader check {exercise}")
+    typer.echo(solution_of(loaded.solution_file(topic), function))
+
+
+def reset(name: _Exercise, course: CourseOption = None) -> None:
+    """Put one exercise back as it was handed out; your file is kept beside it."""
+    from grader.course import Course
+    from grader.course.handout import reset as put_back
+    from grader.course.home import Home, Mark
+
+    loaded = Course.load(course_path(course), complete=False)
+    exercise = one_exercise(loaded, name, "reset")
+    home = Home.find()
+    backup = put_back(loaded, home.folder if home else _HERE, exercise)
+    if home is not None:
+        home.note({exercise: Mark("unwritten", 0.0, loaded.exercise(exercise).points)})
+    typer.echo(f"{exercise} is as it was handed out; your text is in {backup.name}")
+
+
 def init(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new folder for your work.")],
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="DIR", help="A new folder for your work.", show_default=False)
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace files, keeping each as NAME.bak.")] = False,
+    update: Annotated[
+        bool, typer.Option("--update", help="Bring new exercises and docstrings into a folder; answers stay.")
+    ] = False,
     course: CourseOption = None,
-) -> None:
+) -> int:
     """Start a folder to work in, with every topic's exercises."""
     from grader.course import Course
     from grader.course.handout import init as start
 
-    written = start(Course.load(course), folder, force=force)
+    if update:
+        return _update(folder, course)
+    if folder is None:
+        raise UserError("a folder is missing", fix="name a new folder, for example: grader init kata")
+    written = start(Course.load(course), folder, force=force, hand_out=course is not None)
     typer.echo(
         f"{folder}: {counted(len(written), 'file')} written" if written else f"{folder}: everything is there already"
     )
     typer.echo(f"next: cd {folder} && grader check")
+    return 0
+
+
+def _update(folder: Path | None, course: Path | None) -> int:
+    from grader.course import Course
+    from grader.course.handout import update
+    from grader.course.home import Home
+
+    home = Home.find(folder)
+    place = home.folder if home else folder or _HERE
+    own = course or (home.course if home else None)
+    changes = update(Course.load(own), place, hand_out=own is not None)
+    print_lines([f"note: {one.text}" if one.is_problem else one.text for one in changes] or ["all is up to date"])
+    return 0

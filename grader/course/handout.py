@@ -1,53 +1,190 @@
-"""Gives a student a folder to start in: the course's stubs and a README with the next command.
+"""Gives a student a folder to work in: the course's stubs, a README, what an editor needs; and keeps it up to date.
 
-Never overwrites a student's work: with `force` the old file is kept as ``NAME.bak``.
+Never overwrites a student's work: what is replaced is kept as ``NAME.bak``. What an own course hands out lies in the
+folder itself, without answers: never a solution, never a misconception.
 """
 
 from __future__ import annotations
 
+import json
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
+import msgspec
+
+from grader.course.home import COURSE, HIDDEN, STUBS, Home, folder_note
 from grader.course.model import Course
+from grader.course.update import updated, with_stub_of
 from grader.errors import UserError
 from grader.files import write_atomically
 
+_CLUTTER: Final = ("__pycache__",)
 
-def init(course: Course, folder: Path, force: bool = False) -> list[Path]:
-    """Copy the stubs to `folder`, which is made if need be.
+
+def init(course: Course, folder: Path, force: bool = False, hand_out: bool = False) -> list[Path]:
+    """Copy the stubs to `folder`, which is made if need be, with all that belongs to a folder to work in.
 
     Args:
         course: where the stubs come from.
         folder: the student's folder; its other files are left alone, a README.md too.
         force: replace files that differ, keeping each as ``NAME.bak``.
+        hand_out: put the course into the folder, without its answers: for a course that is not installed.
 
     Returns:
-        The files written; none if all were there already.
+        The files written for the student; none if all were there already.
 
     Raises:
-        UserError: if files there differ from the stubs (without `force`); then nothing is written.
+        UserError: if files there differ from the stubs (without `force`), or the folder cannot be written.
     """
     if folder.exists() and not folder.is_dir():
         raise UserError(f"{folder} is a file, not a folder", fix="name a folder that is new or empty")
     wanted = {f"{topic.name}.py": course.stub_file(topic.name).read_bytes() for topic in course.topics}
-    if not (folder / "README.md").exists():
-        wanted["README.md"] = _readme(course).encode()
     changed = [name for name, data in wanted.items() if _differs(folder / name, data)]
     if changed and not force:
         raise UserError(
             f"{folder} already has other versions of: {', '.join(changed)}",
-            fix="choose another folder, or add --force: your files are kept as NAME.bak",
+            fix="choose another folder; `grader init --update` brings new exercises into this one; "
+            "--force replaces your files and keeps them as NAME.bak",
         )
-    for name in changed:
-        (folder / name).rename(_free_backup(folder / name))
-    folder.mkdir(parents=True, exist_ok=True)
-    missing = [name for name in wanted if not (folder / name).exists()]
-    for name in missing:
-        write_atomically(folder / name, [wanted[name]])
+    extra = {
+        "README.md": _readme(course).encode(),
+        ".gitignore": b"__pycache__/\n.torchkata/progress.json\n*.bak*\n",
+        ".vscode/tasks.json": _tasks(),
+    }
+    wanted |= {name: data for name, data in extra.items() if not (folder / name).exists()}
+    try:
+        for name in changed:
+            (folder / name).rename(_free_backup(folder / name))
+        missing = [name for name in wanted if not (folder / name).exists()]
+        for name in missing:
+            _write(folder / name, wanted[name])
+        _write_hidden(course, folder, hand_out)
+    except OSError as problem:
+        raise UserError(f"{folder} cannot be written ({problem.strerror})", fix="choose another folder") from None
     return [folder / name for name in missing]
+
+
+class Change(msgspec.Struct, frozen=True):
+    """What an update did to one file: a line for the student; ``is_problem`` where he has to do something."""
+
+    text: str
+    is_problem: bool = False
+
+
+def update(course: Course, folder: Path, hand_out: bool = False) -> list[Change]:
+    """Bring new and changed stubs and docstrings into a folder that has answers, and touch no answer.
+
+    Returns:
+        What changed; nothing if the folder was up to date.
+
+    Raises:
+        UserError: the folder is not there or cannot be written.
+    """
+    if not folder.is_dir():
+        raise UserError(f"{folder} is not a folder", fix=f"make it with: grader init {folder}")
+    home = Home(folder)
+    changes: list[Change] = []
+    try:
+        for topic in course.topics:
+            changes += _update_file(folder / f"{topic.name}.py", course.stub_file(topic.name), home.base(topic.name))
+        _write_hidden(course, folder, hand_out)
+    except OSError as problem:
+        raise UserError(f"{folder} cannot be written ({problem.strerror})") from None
+    return changes
+
+
+def _update_file(file: Path, stub_file: Path, base: bytes | None) -> Iterator[Change]:
+    stub = stub_file.read_bytes()
+    if not file.exists():
+        _write(file, stub)
+        yield Change(f"{file.name}: new")
+        return
+    work = file.read_bytes()
+    if not _is_utf8(work):
+        yield Change(f"{file.name}: not changed, as it is not saved as UTF-8", is_problem=True)
+        return
+    found = updated(work, stub, base)
+    if found.text.encode() != work:
+        _write(_free_backup(file), work)
+        _write(file, found.text.encode())
+    for words, names in (("new", found.added), ("changed", found.replaced), ("new docstring", found.documented)):
+        if names:
+            yield Change(f"{file.name}: {words}: {', '.join(names)}")
+    for name in found.signatures:
+        yield Change(f"{file.name}: `{name}` is called in another way now: see its docstring", is_problem=True)
+
+
+def reset(course: Course, folder: Path, exercise: str) -> Path:
+    """Put the stub of one exercise (full name) in the place of the answer; the file before it is kept.
+
+    Returns:
+        The file that has the old text.
+
+    Raises:
+        UserError: the topic's file is not there, is not UTF-8, or cannot be written.
+    """
+    topic, _, name = exercise.partition(".")
+    file = folder / f"{topic}.py"
+    if not file.is_file():
+        raise UserError(f"{file} is not there", fix="go to your folder, or bring the file back: grader init --update")
+    work = file.read_bytes()
+    if not _is_utf8(work):
+        raise UserError(f"{file} is not saved as UTF-8", fix="save it as UTF-8 in your editor")
+    backup = _free_backup(file)
+    try:
+        _write(backup, work)
+        _write(file, with_stub_of(work, course.stub_file(topic).read_bytes(), name).encode())
+    except OSError as problem:
+        raise UserError(f"{folder} cannot be written ({problem.strerror})") from None
+    return backup
+
+
+def _write_hidden(course: Course, folder: Path, hand_out: bool) -> None:
+    """Writes what the folder keeps for itself: whose it is, the stubs that it began with, perhaps the course."""
+    for topic in course.topics:
+        _write(folder / HIDDEN / STUBS / f"{topic.name}.py", course.stub_file(topic.name).read_bytes())
+    inside = (folder / HIDDEN / COURSE).resolve()
+    if hand_out and course.root.resolve() != inside:
+        shutil.rmtree(inside, ignore_errors=True)  # what the course no longer has
+        for path, file in _handed_out(course):
+            _write(inside / path, file.read_bytes())
+    name, note = folder_note(hand_out)
+    _write(folder / name, note)
+
+
+def _handed_out(course: Course) -> Iterator[tuple[str, Path]]:
+    """Path and file of all that a course hands out: manifest, stubs, checks, kit; no answer of any kind."""
+    yield "course.toml", course.manifest
+    for topic in course.topics:
+        yield f"exercises/{topic.name}.py", course.stub_file(topic.name)
+    folders = [("checks", course.checks_dir)]
+    if course.kit and course.kit.folder.parent != course.checks_dir:
+        folders.append((course.kit.name, course.kit.folder))
+    for label, folder in folders:
+        for file in sorted(folder.rglob("*")):
+            inside = file.relative_to(folder)
+            is_ours = not any(part.startswith(".") or part in _CLUTTER for part in inside.parts)
+            if file.is_file() and is_ours:
+                yield f"{label}/{inside.as_posix()}", file
+
+
+def _write(file: Path, data: bytes) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(file, [data])
 
 
 def _differs(file: Path, data: bytes) -> bool:
     return file.exists() and not (file.is_file() and file.read_bytes() == data)
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _free_backup(file: Path) -> Path:
@@ -56,6 +193,23 @@ def _free_backup(file: Path) -> Path:
         number += 1
         backup = file.with_name(f"{file.name}.bak{number}")
     return backup
+
+
+def _tasks() -> bytes:
+    """Tasks of VS Code: check the file at hand, or everything; problems are shown at their lines."""
+    matcher = {
+        "owner": "torchkata",
+        "fileLocation": ["autoDetect", "${workspaceFolder}"],
+        "pattern": {"regexp": r"^(.+?\.py):(\d+): (.*)$", "file": 1, "line": 2, "message": 3},
+    }
+    task = {"type": "shell", "problemMatcher": [matcher], "presentation": {"reveal": "always", "clear": True}}
+    here = {"label": "grader: check this file", "command": "grader check ${fileBasename} --format concise"}
+    group = {"kind": "test", "isDefault": True}
+    tasks = [
+        {**here, **task, "group": group},
+        {"label": "grader: check all", "command": "grader check --format concise", **task, "group": "test"},
+    ]
+    return (json.dumps({"version": "2.0.0", "tasks": tasks}, indent=2) + "\n").encode()
 
 
 def _readme(course: Course) -> str:
@@ -70,4 +224,9 @@ Each file is one topic. Every function says in its docstring what it must do; re
 Start with `{first.name}.py`: write `{first.exercises[0].name}`, then see how you did:
 
     grader check {first.name}.{first.exercises[0].name}
+
+Where you are, and what is next: `grader`. Stuck: `grader hint {first.name}.{first.exercises[0].name}`.
+Begin one again, with your text kept beside it: `grader reset {first.name}.{first.exercises[0].name}`.
+
+In VS Code, "Run Test Task" checks the open file and shows each failure at its line.
 """

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -34,6 +34,7 @@ class CourseEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: str
     title: str
     kit: str | None = None
+    show_solutions: Literal["never", "after_passing"] = "never"
     due: Any = None
     late_penalty_per_day: Any = 0.0
 
@@ -114,6 +115,10 @@ class Manifest:
             self._require_new_name("exercise", exercise.name, exercise.full_name, seen, *key, "name")
             if not (math.isfinite(exercise.points) and exercise.points > 0):
                 raise self.error(f"points must be a number above 0, not {exercise.points}", *key, "points")
+            for check, number in exercise.hints_for.items():
+                if not 1 <= number <= len(exercise.hints):
+                    message = f"hints_for: `{check}` wants hint {number} of {len(exercise.hints)}"
+                    raise self.error(message, *key, "hints_for")
 
     def _require_new_name(self, what: str, name: str, full: str, seen: set[str], *key: str | int) -> None:
         if not name.isidentifier() or keyword.iskeyword(name):

@@ -33,6 +33,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     checks_dir: Path
     kit: Kit | None = None
     late: LatePolicy = NOT_DUE
+    show_solutions: str = "never"
 
     @classmethod
     def load(cls, path: Path | str | None = None, *, complete: bool = True) -> Course:
@@ -59,6 +60,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
             checks_dir=checks_dir,
             kit=find_kit(manifest, root, checks_dir),
             late=manifest.late,
+            show_solutions=manifest.entry.course.show_solutions,
         )
         if complete:
             _require_files(course, manifest)
@@ -214,12 +216,18 @@ def _require_files(course: Course, manifest: Manifest) -> None:
         for what, file in (("stub module", course.stub_file(topic.name)), ("checks", course.check_file(topic.name))):
             if not file.is_file():
                 raise manifest.error(f"topic `{topic.name}` has no {what}: {file} is missing", "topics", t, "name")
-        checked = {check.exercise for check in checks_of(course, topic.name)}
+        checks = checks_of(course, topic.name)
+        checked = {check.exercise for check in checks}
         for e, exercise in enumerate(topic.exercises):
             if exercise.full_name not in checked:
                 file = course.check_file(topic.name)
                 message = f"exercise `{exercise.full_name}` has no check in {file}"
                 raise manifest.error(message, "topics", t, "exercises", e, "name")
+            names = {one.function.removeprefix("test_") for one in checks if one.exercise == exercise.full_name}
+            for name in exercise.hints_for:
+                if name not in names:
+                    message = f"hints_for: `{exercise.full_name}` has no check `{name}`{did_you_mean(name, names)}"
+                    raise manifest.error(message, "topics", t, "exercises", e, "hints_for")
 
 
 def _unknown(what: str, name: str, known: Iterable[str]) -> UnknownName:

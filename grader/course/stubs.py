@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from grader.course.definitions import definition, lines_in
 from grader.course.model import Course
 from grader.course.source import parse
 from grader.course.topic import Topic
@@ -51,6 +52,13 @@ def stub_of(source: str, filename: str | Path) -> str:
             f'{indent}raise NotImplementedError("write `{region.name}` here")',
         ]
     return "\n".join(lines)
+
+
+def solution_of(file: Path, name: str) -> str:
+    """The text of one definition in a topic's solution, without markers and what is said beside them."""
+    lines = lines_in(file.read_bytes())
+    start, end = definition(lines, name)
+    return "\n".join(line for line in lines[start - 1 : end] if not _MARKER.match(line.strip())) if start else ""
 
 
 def stub_of_topic(course: Course, topic: Topic) -> str:

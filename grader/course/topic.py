@@ -9,6 +9,8 @@ class Exercise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """One function or class to write: one ``[[topics.exercises]]`` table.
 
     Attributes:
+        hints_for: names of checks, each with the number (from 1) of the hint that is for it; such a hint is shown
+            beside no other check.
         topic: the topic's name; not a key of the table.
         needs: exercises that must pass first; full names, where the table may leave out the topic.
     """
@@ -16,6 +18,7 @@ class Exercise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     name: str
     points: float
     hints: tuple[str, ...] = ()
+    hints_for: dict[str, int] = {}
     needs: tuple[str, ...] = ()
     topic: str = ""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from grader.reports.excerpts import definition, lines_in
+from grader.course.definitions import definition, lines_in
 from grader.reports.feedback import lines_of
 from grader.results import CheckResult, ExerciseResult
 

@@ -21,7 +21,7 @@ from grader.course import Course
 from grader.grading.graders import Graded, GradingStopped, error_result
 from grader.grading.incidents import Incidents, faulty_checks, host_incident, incident_of, solution_of
 from grader.grading.protocol import WorkerOptions
-from grader.grading.worker_process import Worker, WorkerDied
+from grader.grading.worker_process import Watcher, Worker, WorkerDied
 from grader.intake.submission import Source, Submission, digest
 from grader.judge.marks import Mark, Place
 from grader.results import Cause, SubmissionResult
@@ -79,8 +79,11 @@ class LocalWorkers:
         """See `Graders.use_seed`."""
         self._options = msgspec.structs.replace(self._options, seed=seed)
 
-    def grade(self, source: Source) -> Graded:
+    def grade(self, source: Source, watcher: Watcher | None = None) -> Graded:
         """Reads and grades one submission; a fault of the grader's own becomes a result of ``error`` verdicts.
+
+        Args:
+            watcher: is told what is known meanwhile.
 
         Raises:
             GradingStopped: `stop` or `close` was called meanwhile.
@@ -90,7 +93,7 @@ class LocalWorkers:
         fault = ""
         try:
             submission = source.read()
-            result, fault = self._grade(submission)
+            result, fault = self._grade(submission, watcher)
         except GradingStopped:
             raise
         except Exception as problem:
@@ -142,14 +145,14 @@ class LocalWorkers:
         for worker in workers:
             worker.end(gently=idle)
 
-    def _grade(self, submission: Submission) -> tuple[SubmissionResult, str]:
+    def _grade(self, submission: Submission, watcher: Watcher | None) -> tuple[SubmissionResult, str]:
         """The result, and what the instructor should know of the grader's own failures meanwhile."""
         incidents = Incidents(self._faulty or {}, self._find_faulty)
         failures: list[str] = []
         while True:
             worker: Worker = getattr(self._thread, "worker", None) or self._use(Worker(self._hash_seed))
             try:
-                reply = worker.grade(submission, self._reply_timeout, incidents.marks)
+                reply = worker.grade(submission, self._reply_timeout, incidents.marks, watcher)
             except WorkerDied as death:
                 failures.append(f"the grader's worker process died: {death}")
                 reason, incident = f"the grader's worker process died: {death.how}", incident_of(self._course, death)

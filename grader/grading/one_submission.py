@@ -5,10 +5,9 @@ Makes no verdict: every verdict comes from a worker.
 
 from __future__ import annotations
 
-import contextlib
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from grader.course import Course
 from grader.grading.exit_codes import exit_code, missing_layers
@@ -18,12 +17,34 @@ from grader.grading.settings import GradingSettings, exercises_by_topic, worker_
 from grader.grading.worker_process import Worker
 from grader.intake.find import open_submission
 from grader.intake.folder import FileSource
+from grader.intake.submission import LoadedSource, Source, Submission
+from grader.judge.marks import Place
 from grader.reports.notes import print_note
-from grader.results import to_json
+from grader.results import ExerciseResult, SubmissionResult
+
+if TYPE_CHECKING:
+    from grader.reports.check_report import CheckReport
+    from grader.reports.spinner import Spinner
+
+Printer = Callable[[Graded, Submission, Path], Iterable[str]]
+"""Gives the lines of a result in a form that programs read; the path is that of the submission."""
 
 
-def check_one(worker: Worker, path: Path, settings: GradingSettings, as_json: bool) -> int:
+def check_one(
+    worker: Worker,
+    path: Path,
+    settings: GradingSettings,
+    *,
+    printer: Printer | None = None,
+    every_failure: bool = False,
+    every_check: bool = False,
+) -> int:
     """Grades the submission at `path` with a worker that is starting already, prints how it went, returns the code.
+
+    Args:
+        printer: makes the lines of a form that programs read; None prints for people.
+        every_failure: show every exercise that fails in full, not only the first.
+        every_check: show every check.
 
     Raises:
         UserError: no such course, names or submission.
@@ -34,32 +55,76 @@ def check_one(worker: Worker, path: Path, settings: GradingSettings, as_json: bo
     if isinstance(source, FileSource) and not names and source.topic:
         names = (source.topic,)
     with LocalWorkers(course, worker_options(course, settings, names), first=worker) as workers:
-        if as_json:
-            graded = workers.grade(source)
-            print(to_json(graded.result).decode(), flush=True)
+        if printer is not None:
+            submission = source.read()
+            graded = workers.grade(LoadedSource(submission))
+            for line in printer(graded, submission, path):
+                print(line, flush=True)
             for note in graded.notes:
                 print_note(note)
         else:
-            with _importing_meanwhile():
-                graded = workers.grade(source)
-            _show(graded, course)
+            graded = _grade_and_show(workers, course, path, source, (every_failure, every_check))
+    _note_progress(path, graded.result)
     return exit_code([graded.result], settings.fail_under, settings.skipped_ok)
 
 
-def _show(graded: Graded, course: Course) -> None:
-    from grader.reports.terminal import make_console, show_submission
+def _grade_and_show(
+    workers: LocalWorkers, course: Course, path: Path, source: Source, dose: tuple[bool, bool]
+) -> Graded:
+    """Grades a submission, and prints each exercise as it is known."""
+    # Imported only now: the worker imports torch meanwhile.
+    from grader.reports.check_report import CheckReport, Dose
+    from grader.reports.places import Places, next_lines
+    from grader.reports.spinner import spinning
+    from grader.reports.terminal import make_console
 
-    show_submission(graded.result, course, make_console(), graded.notes, missing_layers(graded.result))
+    console = make_console()
+    with spinning(console, "starting (importing torch)") as spinner:
+        submission = source.read()
+        places = Places(path, submission.files)
+        report = CheckReport(course, console, Dose(*dose), places.of)
+        watcher = _Watcher(report, spinner)
+        try:
+            graded = workers.grade(LoadedSource(submission), watcher)
+        except KeyboardInterrupt:
+            report.interrupted()
+            raise
+        if watcher.problem is not None:
+            raise watcher.problem
+        report.show_all(graded.result.exercises)
+    following = next_lines(graded.result.exercises, course, places)
+    report.end(graded.result, graded.notes, missing_layers(graded.result), following)
+    return graded
 
 
-@contextlib.contextmanager
-def _importing_meanwhile() -> Iterator[None]:
-    """Imports what printing needs while the worker is busy."""
-    thread = threading.Thread(target=_import_terminal, daemon=True)
-    thread.start()
-    yield
-    thread.join()
+def _note_progress(path: Path, result: SubmissionResult) -> None:
+    """Keeps in the student's folder how far he is; nothing, if `grader init` did not make that folder."""
+    from grader.course.home import Home, Mark
+    from grader.reports.places import state_of
+
+    home = Home.find(path if path.is_dir() else path.parent)
+    if home is not None:
+        home.note({one.name: Mark(state_of(one), one.score, one.max) for one in result.exercises})
 
 
-def _import_terminal() -> None:
-    from grader.reports import terminal  # noqa: F401
+class _Watcher:
+    """Prints what is known. A problem of printing is kept: it says nothing about the worker.
+
+    Attributes:
+        problem: why no more could be printed.
+    """
+
+    def __init__(self, report: CheckReport, spinner: Spinner) -> None:
+        self.problem: OSError | None = None
+        self._report = report
+        self._spinner = spinner
+
+    def began(self, place: Place) -> None:
+        self._spinner.doing = place.exercise or place.topic
+
+    def known(self, exercise: ExerciseResult) -> None:
+        if self.problem is None:
+            try:
+                self._report.add(exercise)
+            except OSError as problem:
+                self.problem = problem

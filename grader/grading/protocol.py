@@ -14,7 +14,7 @@ from grader.intake.submission import Submission
 from grader.judge.marks import Mark, Place
 from grader.judge.time_limit import JUDGE_SECONDS
 from grader.machine import Devices
-from grader.results import SubmissionResult
+from grader.results import ExerciseResult, SubmissionResult
 from grader.sandbox.limits import Limits
 
 MAX_WORKER_MESSAGE = 256 << 20
@@ -44,10 +44,11 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Work(msgspec.Struct, frozen=True):
-    """A frame to a worker: a submission, and what is not run for it."""
+    """A frame to a worker: a submission, what is not run for it, and whether `Known` messages are wanted."""
 
     submission: Submission
     marks: tuple[Mark, ...] = ()
+    streams: bool = False
 
 
 class Began(msgspec.Struct, frozen=True, tag=True):
@@ -58,6 +59,12 @@ class Began(msgspec.Struct, frozen=True, tag=True):
 
 class Alive(msgspec.Struct, frozen=True, tag=True):
     """From a worker, about once a second: it runs Python code, or waits for a student process."""
+
+
+class Known(msgspec.Struct, frozen=True, tag=True):
+    """From a worker, before its reply: the result of one exercise."""
+
+    exercise: ExerciseResult
 
 
 class Done(msgspec.Struct, frozen=True, tag=True):
@@ -82,7 +89,7 @@ class Fault(msgspec.Struct, frozen=True, tag=True):
     place: Place | None = None
 
 
-FromWorker = Began | Alive | Done | Fault
+FromWorker = Began | Alive | Known | Done | Fault
 
 
 def write_frame(stream: IO[bytes], message: msgspec.Struct) -> None:

@@ -17,12 +17,13 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, NoReturn
 
-from grader.grading.protocol import Began, Done, Fault, Sender, Work, WorkerOptions, read_frame, write_frame
+from grader.grading.protocol import Began, Done, Fault, Known, Sender, Work, WorkerOptions, read_frame, write_frame
 from grader.judge.marks import Place
 from grader.judge.time_limit import TimeLimit
 
 if TYPE_CHECKING:
     from grader.judge.judge import Judge
+    from grader.results import ExerciseResult
     from grader.student.client import HostPair
 
 JUDGE_BYTES: Final = 2 << 30
@@ -69,6 +70,9 @@ def main() -> int:
             at = place
             sender.send(Began(place))
 
+        def send_known(result: ExerciseResult) -> None:
+            sender.send(Known(result))
+
         judge.checks.limit_time(limit)
         judge.checks.began = began
         graded = 0
@@ -78,6 +82,7 @@ def main() -> int:
                     hosts.settle()
                 graded += 1
                 judge.checks.marks = work.marks
+                judge.known = send_known if work.streams else lambda result: None
                 with limit.ticking():
                     result = judge.grade(work.submission)
                 write_frame(answers, Done(result, resident_bytes()))

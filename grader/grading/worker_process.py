@@ -14,16 +14,27 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Protocol, cast
 
 import msgspec
 
 from grader.border.frames import BrokenFrame
-from grader.grading.protocol import Alive, Began, Done, Fault, FromWorker, Work, WorkerOptions, read_frame, write_frame
+from grader.grading.protocol import (
+    Alive,
+    Began,
+    Done,
+    Fault,
+    FromWorker,
+    Known,
+    Work,
+    WorkerOptions,
+    read_frame,
+    write_frame,
+)
 from grader.grading.supervisor import Supervisor
 from grader.intake.submission import Submission
 from grader.judge.marks import Mark, Place
-from grader.results import SubmissionResult
+from grader.results import ExerciseResult, SubmissionResult
 
 # Not `-m`: that would put the current folder, perhaps a submission with a torch.py in it, before everything else.
 _BOOT = (
@@ -51,6 +62,16 @@ class WorkerDied(Exception):
         self.how = how
         self.place = place
         self.stack = [(file, int(line)) for file, line in re.findall(r'File "([^"]+)", line (\d+)', "\n".join(words))]
+
+
+class Watcher(Protocol):
+    """Is told what becomes of a submission while it is graded."""
+
+    def began(self, place: Place) -> None:
+        """The worker is busy with this from now on."""
+
+    def known(self, exercise: ExerciseResult) -> None:
+        """The result of an exercise; it may come again if a worker had to be replaced."""
 
 
 class Worker:
@@ -87,12 +108,19 @@ class Worker:
         with contextlib.suppress(OSError):  # The first `grade` reports a death.
             write_frame(self._stdin, options)
 
-    def grade(self, submission: Submission, timeout: float, marks: Sequence[Mark] = ()) -> SubmissionResult | Fault:
+    def grade(
+        self,
+        submission: Submission,
+        timeout: float,
+        marks: Sequence[Mark] = (),
+        watcher: Watcher | None = None,
+    ) -> SubmissionResult | Fault:
         """Grades one submission.
 
         Args:
             timeout: seconds to wait for the reply.
             marks: what is not run for it.
+            watcher: is told what the worker does meanwhile.
 
         Raises:
             WorkerDied: with the reason and the last lines of its stderr; also when no reply came in time.
@@ -102,8 +130,8 @@ class Worker:
             self.process, self._judge_seconds, timeout, lambda: len(self._stderr_lines) > written
         ) as supervisor:
             try:
-                write_frame(self._stdin, Work(submission, tuple(marks)))
-                reply = self._reply(supervisor)
+                write_frame(self._stdin, Work(submission, tuple(marks), watcher is not None))
+                reply = self._reply(supervisor, watcher)
                 reason = "it closed its output"
             except (OSError, ValueError, BrokenFrame, msgspec.DecodeError) as problem:
                 reply, reason = None, f"{type(problem).__name__}: {problem}"
@@ -116,13 +144,19 @@ class Worker:
         self.resident = reply.resident
         return reply.result
 
-    def _reply(self, supervisor: Supervisor) -> Done | Fault | None:
+    def _reply(self, supervisor: Supervisor, watcher: Watcher | None) -> Done | Fault | None:
         """What the worker answers, after its signs of life; None when its output has ended."""
         while True:
             message: FromWorker | None = read_frame(cast("IO[bytes]", self.process.stdout), FromWorker)
             match message:
                 case Began(place):
                     supervisor.sign_of_life(place)
+                    if watcher is not None:
+                        watcher.began(place)
+                case Known(exercise):
+                    supervisor.sign_of_life()
+                    if watcher is not None:
+                        watcher.known(exercise)
                 case Alive():
                     supervisor.sign_of_life()
                 case _:

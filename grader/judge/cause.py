@@ -217,7 +217,8 @@ def _call(call: Call | None) -> str:
     name = re.sub(r"^<(\w+)>", lambda handle: handle[1].lower(), call.name)
     if name.endswith(".__getitem__"):
         return f"{name.removesuffix('.__getitem__')}[{show(call.args[0])}]"
-    return (show_call(name, call.args, call.kwargs) if call.args or call.kwargs else name)[:MAX_TEXT]
+    is_read = "." in name and not (call.args or call.kwargs)  # an attribute
+    return (name if is_read else show_call(name, call.args, call.kwargs))[:MAX_TEXT]
 
 
 def _reason(failure: BaseException) -> str:

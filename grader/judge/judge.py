@@ -20,6 +20,7 @@ from grader.judge.collected import CollectedChecks
 from grader.judge.flags import flags_of_results, together
 from grader.judge.marks import Place, mark_on
 from grader.judge.misconceptions import MisconceptionRecords, Replacements, RunChecks, files_with_misconceptions
+from grader.judge.near_names import with_near_names
 from grader.judge.needs import Assessment
 from grader.judge.points import meets_needs, with_points
 from grader.judge.scan import scan
@@ -72,6 +73,9 @@ class Judge:
 
     Args:
         topics: what is graded: the topics, and of each the exercises.
+
+    Attributes:
+        known: is called with the result of each exercise as soon as it is known.
     """
 
     def __init__(
@@ -85,6 +89,7 @@ class Judge:
         self.course = course
         self.hosts = hosts
         self.checks = checks
+        self.known: Callable[[ExerciseResult], None] = lambda result: None
         self._topics = topics
         self._names_misconceptions = names_misconceptions
         self._assessment = Assessment(course, checks, lambda: hosts.layers)
@@ -134,12 +139,12 @@ class Judge:
         if mark := mark_on(Place(topic.name), self.checks.marks):
             return self._all_not_passed(exercises, mark.cause)
         with self.desk(topic.name, submission.files) as desk:
-            results = self._grade_exercises(topic, exercises, desk, met)
+            results = self._grade_exercises(topic, exercises, desk, met, submission.files[file])
         seen |= desk.flags
         return results
 
     def _grade_exercises(
-        self, topic: Topic, exercises: Sequence[Exercise], desk: TopicDesk, met: set[str]
+        self, topic: Topic, exercises: Sequence[Exercise], desk: TopicDesk, met: set[str], source: bytes
     ) -> list[ExerciseResult]:
         if desk.import_failure is not None:
             cause = causes.import_failed(topic.name, desk.import_failure, desk.import_prints)
@@ -151,17 +156,20 @@ class Judge:
                 result = self._not_passed(exercise, causes.blocked(unmet))
             else:
                 result = self._grade_exercise(exercise, desk)
+                result = with_near_names(result, source, [one.name for one in topic.exercises])
             if meets_needs(result):
                 met.add(result.name)
             results.append(result)
+            self.known(result)
         return results
 
     def _grade_exercise(self, exercise: Exercise, desk: TopicDesk) -> ExerciseResult:
         found, traces = self.run_checks(exercise.full_name, desk)
-        name = None
+        name = part = None
         if self._names_misconceptions and any(check.verdict in ("failed", "timeout", "crashed") for check in found):
             name = self.misconceptions.name_of(exercise, traces)
-        return with_points(exercise, found, name)
+            part = None if name else self.misconceptions.part_of(exercise, traces)
+        return with_points(exercise, found, name, part)
 
     def run_checks(self, exercise: str, desk: TopicDesk) -> tuple[list[CheckResult], dict[str, Trace]]:
         """Runs the checks of one exercise; the results of all, and by name the traces of those that were run.
@@ -249,7 +257,10 @@ class Judge:
             yield run_checks
 
     def _all_not_passed(self, exercises: Iterable[Exercise], cause: Cause) -> list[ExerciseResult]:
-        return [self._not_passed(exercise, cause) for exercise in exercises]
+        results = [self._not_passed(exercise, cause) for exercise in exercises]
+        for result in results:
+            self.known(result)
+        return results
 
     def _not_passed(self, exercise: Exercise, cause: Cause) -> ExerciseResult:
         """The result of an exercise none of whose checks could run; those that are not assessed here stay so."""

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from grader.border import wire
 from grader.border.bounds import WireError
+from grader.border.channel import answered
 from grader.border.messages import Digest, Exchange, Raised, Reply, Returned, RunFailed
 from grader.border.service import WRONG_ANSWERS
 from grader.course import Course, Exercise, Misconception, misconceptions_of
@@ -46,7 +47,7 @@ class MisconceptionRecords:
         Args:
             traces: by name of check, of every check that was run, in order.
         """
-        failing = [trace for trace in traces.values() if trace.verdict not in ("passed", *NOT_ASSESSED)]
+        failing = [trace for trace in traces.values() if _fails(trace)]
         if not any(map(_shows_an_answer, failing)):
             return None
         with self._topic(exercise.topic) as run_checks:
@@ -54,6 +55,41 @@ class MisconceptionRecords:
                 if misconception.exercise == exercise.full_name and self._is_same(misconception, traces, run_checks):
                     return misconception.name
         return None
+
+    def part_of(self, exercise: Exercise, traces: Mapping[str, Trace]) -> str | None:
+        """The misconception that explains some of the failing checks, where a second mistake hides the rest; else None.
+
+        Some failing checks have its record, and no check passes that it fails. Of several, the one that explains most.
+        Wrong values alone are compared: an exception of the same kind may have any cause.
+        """
+        failing = {name: trace for name, trace in traces.items() if _fails(trace) and _gives_values(trace)}
+        best, most = None, 0
+        if not failing:
+            return None
+        with self._topic(exercise.topic) as run_checks:
+            for misconception in misconceptions_of(self._course, exercise.topic):
+                if misconception.exercise == exercise.full_name:
+                    count = self._count_explained(misconception, traces, failing, run_checks)
+                    best, most = (misconception.name, count) if count > most else (best, most)
+        return best
+
+    def _count_explained(
+        self,
+        misconception: Misconception,
+        traces: Mapping[str, Trace],
+        failing: Mapping[str, Trace],
+        run_checks: RunChecks,
+    ) -> int:
+        """How many failing checks have the misconception's record; 0 if a check contradicts it."""
+        known = self._records.setdefault((misconception.exercise, misconception.name), {})
+        if any(_fails(trace) and not _fails(traces[check]) for check, trace in known.items() if check in traces):
+            return 0
+        if not known.keys() >= traces.keys():
+            for check, trace in run_checks(misconception.exercise, ((misconception.part, misconception.function),)):
+                known[check] = trace
+                if check in traces and _fails(trace) and not _fails(traces[check]):
+                    return 0
+        return sum(check in known and same_record(known[check], trace) for check, trace in failing.items())
 
     def keep(self, exercise: Exercise, name: str, traces: Mapping[str, Trace]) -> None:
         """Keeps the records of a misconception that the caller has run already."""
@@ -111,6 +147,15 @@ def same_record(one: Trace, other: Trace) -> bool:
 
 def _outcome(trace: Trace) -> str:
     return "passed" if trace.verdict in NOT_ASSESSED else trace.verdict
+
+
+def _fails(trace: Trace) -> bool:
+    return trace.verdict not in ("passed", *NOT_ASSESSED)
+
+
+def _gives_values(trace: Trace) -> bool:
+    replies = [exchange.reply for example in trace.examples for exchange in example]
+    return bool(replies) and all(map(answered, replies))
 
 
 def _shows_an_answer(trace: Trace) -> bool:

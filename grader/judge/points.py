@@ -8,7 +8,9 @@ from grader.course import Exercise
 from grader.results import NOT_ASSESSED, CheckResult, ExerciseResult
 
 
-def with_points(exercise: Exercise, checks: Sequence[CheckResult], misconception: str | None = None) -> ExerciseResult:
+def with_points(
+    exercise: Exercise, checks: Sequence[CheckResult], misconception: str | None = None, resembles: str | None = None
+) -> ExerciseResult:
     """The exercise's result: all its points if every check that could be assessed passed, else none.
 
     An exercise of which no check could be assessed leaves the total: its ``max`` is 0.
@@ -21,6 +23,7 @@ def with_points(exercise: Exercise, checks: Sequence[CheckResult], misconception
         score=points if assessed and right else 0.0,
         max=points if assessed else 0.0,
         misconception=misconception,
+        resembles=resembles,
         checks=tuple(checks),
         not_assessed=0.0 if assessed else points,
     )

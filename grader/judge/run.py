@@ -102,6 +102,7 @@ def _run_example(
 ) -> Failure | None:
     """Runs the check's body on one example."""
     try:
+        channel.before_call = desk.take_prints if desk.is_final else None  # a failure shows those of its own call
         channel.begin_example(check.may_change)
         check.body(**{**fixtures, "submission": SubmissionProxy(channel)}, **example)
         channel.check_arguments()

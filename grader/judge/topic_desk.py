@@ -24,7 +24,7 @@ from grader.judge.in_process import reference_raises
 from grader.judge.misconceptions import Replacements
 from grader.results import Flag
 from grader.sandbox import process_tree
-from grader.student.clock import Deadline
+from grader.sandbox.clock import Deadline
 from grader.student.interfaces import Host
 from grader.student.leader_client import LeaderGone
 from grader.student.student_process import StudentProcess

@@ -5,19 +5,15 @@ Reads text only: submitted code is never run, imported or parsed, as it may be b
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
 
 import msgspec
 
+from grader.course.definitions import definition, docstrings, lines_in
 from grader.text import clean, counted
 
 _WIDTH = 160
 _CONTEXT = 3
-_NEXT_STATEMENT = re.compile(r"[^\s#)\]}]")
-"""The start of a line at the margin that does not belong to the definition above it."""
-_HEAD = re.compile(r"\s*(?:async\s+def|def|class)\s")
-_QUOTE = re.compile(r'^\s+[rRuU]?("""|\'\'\')')
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -58,8 +54,8 @@ def excerpt(
         lines = lines_in(files[file])
         start, end = definition(lines, name)
         if start:
-            docstrings = _docstrings(lines, start, end)
-            wanted = [n for n in range(start, end + 1) if n not in docstrings]
+            left_out = docstrings(lines, start, end)
+            wanted = [n for n in range(start, end + 1) if n not in left_out]
             here = {n for path, n in marks if path == file}
             found.append(_shown(file, lines, _cut(wanted, here, most), here))
             seen = {(file, n) for n in range(start, end + 1)}
@@ -72,54 +68,6 @@ def excerpt(
         if around:
             found.append(_shown(path, lines, _cut(sorted(around), here, most), here))
     return found
-
-
-def lines_in(content: bytes) -> list[str]:
-    """The lines of a file as Python counts them; the first line has index 0."""
-    return re.split(r"\r\n|\r|\n", content.decode("utf-8-sig", "replace"))
-
-
-def definition(lines: list[str], name: str) -> tuple[int, int]:
-    """First and last line (from 1) of the last definition of `name` at the top level; (0, 0) when there is none."""
-    head = re.compile(rf"(?:async\s+def|def|class)\s+{re.escape(name)}\b|{re.escape(name)}\s*(?::[^=]*)?=[^=]")
-    starts = [number for number, line in enumerate(lines, start=1) if head.match(line)]
-    if not starts:
-        return 0, 0
-    start = end = starts[-1]
-    for number in range(start + 1, len(lines) + 1):
-        line = lines[number - 1]
-        if _NEXT_STATEMENT.match(line):
-            break
-        if line.strip() and not line.startswith("#"):
-            end = number
-    while start > 1 and lines[start - 2].startswith("@"):
-        start -= 1
-    return start, end
-
-
-def _docstrings(lines: list[str], start: int, end: int) -> set[int]:
-    """The lines of the definition's docstring and of those of its methods."""
-    found: set[int] = set()
-    for number in range(start, end + 1):
-        if number not in found and _HEAD.match(lines[number - 1]):
-            found.update(_docstring(lines, number, end))
-    return found
-
-
-def _docstring(lines: list[str], start: int, end: int) -> range:
-    """The lines of the docstring under the signature that begins at `start`."""
-    for number in range(start + 1, min(start + 12, end) + 1):
-        opening = _QUOTE.match(lines[number - 1])
-        if opening:
-            rest = lines[number - 1][opening.end() :]
-            last = number
-            while opening[1] not in rest and last < end:
-                last += 1
-                rest = lines[last - 1]
-            return range(number, last + 1)
-        if lines[number - 2].rstrip().endswith(":"):
-            break
-    return range(0)
 
 
 def _cut(numbers: list[int], marked: Collection[int], most: int) -> list[int]:

@@ -26,6 +26,16 @@ SYMBOLS: dict[VerdictKind, str] = {
     "skipped": "–",
     "error": "!",
 }
+STYLES: dict[VerdictKind, str] = {
+    "passed": "green",
+    "failed": "red",
+    "timeout": "red",
+    "crashed": "red",
+    "blocked": "yellow",
+    "skipped": "dim",
+    "error": "bold magenta",
+}
+"""Styles of the terminal."""
 VERDICT_WORDS: dict[VerdictKind, str] = {
     "passed": "passed",
     "failed": "failed",
@@ -90,21 +100,62 @@ def explanation_of(course: Course, exercise: ExerciseResult) -> str | None:
 
     It is the misconception's name where the course no longer has it.
     """
-    if exercise.misconception is None:
+    return _tell(course, exercise, exercise.misconception)
+
+
+def resemblance_of(course: Course, exercise: ExerciseResult) -> str | None:
+    """The explanation of a misconception that is only a part of what is wrong; None if there is none."""
+    return _tell(course, exercise, exercise.resembles)
+
+
+def _tell(course: Course, exercise: ExerciseResult, name: str | None) -> str | None:
+    if name is None:
         return None
     with contextlib.suppress(UserError):
         for misconception in misconceptions_of(course, exercise.name.partition(".")[0]):
-            if (misconception.exercise, misconception.name) == (exercise.name, exercise.misconception):
+            if (misconception.exercise, misconception.name) == (exercise.name, name):
                 return " ".join(misconception.tell.split())
-    return exercise.misconception.replace("_", " ")
+    return name.replace("_", " ")
 
 
-def hint_command(exercise: Exercise | None, *, is_first_shown: bool) -> str | None:
-    """The command that prints the next hint of an exercise; None when there is no further one."""
-    shown = 1 if is_first_shown else 0
-    if exercise is None or len(exercise.hints) <= shown:
+def hint_for(exercise: Exercise, check: CheckResult) -> str | None:
+    """The hint that fits a check that does not pass; None for an exception, about which hints say nothing.
+
+    That is the one that names the check, else the first that names none.
+    """
+    if check.cause is not None and check.cause.kind not in ("assertion", "unrecorded"):
         return None
-    return f"grader hint {exercise.full_name}{' --level 2' if is_first_shown else ''}"
+    named = exercise.hints_for.get(check.name.partition("[")[0])
+    others = (number for number in range(1, len(exercise.hints) + 1) if number not in exercise.hints_for.values())
+    number = named or next(others, 0)
+    return exercise.hints[number - 1] if number else None
+
+
+def check_title(name: str) -> str:
+    """A check's name in words; pytest's own id of a parameter, such as ``values0``, becomes the number of the case."""
+    words, bracket, parameters = clean(name).replace("\n", " ").partition("[")
+    words = words.replace("_", " ")
+    if not bracket:
+        return words
+    made_up = re.fullmatch(r"[^\W\d]\w*?(\d+)", parameters.removesuffix("]"))
+    return f"{words} (case {int(made_up[1]) + 1})" if made_up else f"{words} ({parameters.removesuffix(']')})"
+
+
+def gist(check: CheckResult) -> str:
+    """What happened, on one line; of a result that was made before there were such sentences, the headline."""
+    return check.cause.advice.partition("\n")[0] if check.cause and check.cause.advice else headline(check)
+
+
+def hint_command(exercise: Exercise | None, shown: str | None) -> str | None:
+    """The command that prints the next hint of an exercise; None when there is no further one.
+
+    Args:
+        shown: the hint that is shown already.
+    """
+    level = 1 if exercise is None or shown is None else exercise.hints.index(shown) + 2
+    if exercise is None or level > len(exercise.hints):
+        return None
+    return f"grader hint {exercise.full_name}{f' --level {level}' if level > 1 else ''}"
 
 
 def one_line(text: str, width: int = 120) -> str:

@@ -19,12 +19,14 @@ from grader.reports.feedback import (
     equal_groups,
     explanation_of,
     hint_command,
+    hint_for,
     is_brief,
     lines_of,
     not_assessed,
     not_passed,
     one_cause,
     one_line,
+    resemblance_of,
     worst,
 )
 from grader.reports.feedback_page import CheckGroup, ExercisePart, FeedbackPage, TopicPart
@@ -126,17 +128,25 @@ class Pages:
         return replace(part, code=code)
 
     def _with_help(self, part: ExercisePart, exercise: ExerciseResult) -> ExercisePart:
-        """The part with the misconception's explanation, else with the first hint, and where further hints are."""
+        """The part with the misconception's explanation, else with the hint that fits, and where further hints are."""
         known = self._exercises.get(exercise.name)
         explanation = self._explanation(exercise)
-        hint = known.hints[0] if not explanation and known and known.hints else None
-        command = hint_command(known, is_first_shown=not explanation)
-        return replace(part, explanation=explanation, hint=hint, hint_command=command)
+        failing = [check for check in exercise.checks if check.verdict in FAILING]
+        hint = hint_for(known, failing[0]) if not explanation and known and failing else None
+        command = hint_command(known, hint)
+        looks_like = self._resemblance(exercise)
+        return replace(part, explanation=explanation, resemblance=looks_like, hint=hint, hint_command=command)
 
     def _explanation(self, exercise: ExerciseResult) -> str | None:
         key = (exercise.name, exercise.misconception)
         if key not in self._explanations:
             self._explanations[key] = explanation_of(self._course, exercise)
+        return self._explanations[key]
+
+    def _resemblance(self, exercise: ExerciseResult) -> str | None:
+        key = (exercise.name, exercise.resembles)
+        if key not in self._explanations:
+            self._explanations[key] = resemblance_of(self._course, exercise)
         return self._explanations[key]
 
 

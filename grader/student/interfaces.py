@@ -10,8 +10,8 @@ from typing import Protocol
 
 from grader.kit import Kit
 from grader.machine import Devices
+from grader.sandbox.clock import Deadline
 from grader.sandbox.limits import Limits
-from grader.student.clock import Deadline
 from grader.student.student_process import StudentProcess, Team
 
 

@@ -17,9 +17,9 @@ from grader.border.failures import OUT_OF_MEMORY, SubmissionCrashed, SubmissionT
 from grader.border.frames import BrokenFrame
 from grader.border.messages import Ended, Forked, FromLeader, Keep, SetUp, Start, Stop, Tidied, Tidy
 from grader.sandbox import process_tree
+from grader.sandbox.clock import Deadline
 from grader.student import audit
 from grader.student.client import HostClient, HostGone
-from grader.student.clock import Deadline
 from grader.student.prints import Prints, receive
 from grader.student.student_process import DUMP_BYTES, StudentProcess
 

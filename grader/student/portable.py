@@ -20,11 +20,11 @@ from grader.kit import Kit
 from grader.machine import Devices
 from grader.sandbox import process_tree
 from grader.sandbox.any_system import Stopwatch
+from grader.sandbox.clock import Deadline
 from grader.sandbox.limits import CUDA_BYTES, Limits
 from grader.sandbox.workspace import Workspace
 from grader.student import audit
 from grader.student.client import HostGone
-from grader.student.clock import Deadline
 from grader.student.orders import Prepare
 from grader.student.prints import FilePrints
 from grader.student.spawn_messages import Begin

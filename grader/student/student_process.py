@@ -37,8 +37,8 @@ from grader.border.messages import (
 from grader.border.transport import Activity, PlanLeft, Process
 from grader.results import Flag
 from grader.sandbox import process_tree
+from grader.sandbox.clock import Deadline
 from grader.student import audit
-from grader.student.clock import Deadline
 from grader.student.one_at_a_time import one_at_a_time
 from grader.student.prints import Prints
 

@@ -212,6 +212,7 @@ def run(
     shown = call_of(function, args, options)
     channel.last = shown
     outcomes = _world.run(channel, job)
+    _answers.give_time(channel, 2.0)  # where ranks waited long for a processor
     if isinstance(outcomes, Missing):
         channel.record.append(Exchange(request, wire.pack(outcomes)))
         missing = MissingName(outcomes.name)

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from grader.border.labels import label_of
+from grader.border.proxies import Remote, maker_of
 
 MAX_LINE: Final = 400
 MAX_SHOWN_ITEMS: Final = 50
@@ -79,6 +80,8 @@ def _one(value: object) -> str:
     if isinstance(value, float):
         text = f"{value:.6g}"
         return text if set(text) & set(".en") else f"{text}.0"
+    if isinstance(value, Remote) and (made := maker_of(value)) is not None:
+        return show_call(made.name, made.args, made.kwargs)
     if isinstance(value, FunctionType | type):
         return value.__name__
     if isinstance(value, str | bytes) and len(value) > _LONGEST_TEXT:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from grader.border.channel import Channel
 from grader.border.failures import MissingName, SubmissionCrashed, SubmissionRaised
-from grader.border.proxies import Remote, SubmissionProxy
+from grader.border.proxies import Remote, SubmissionProxy, maker_of
 from grader.border.service import Service
 from grader.judge.in_process import LocalTransport
 from grader.testkit import observe, recipes, value_and_grad
@@ -243,3 +243,9 @@ def test_a_length_that_is_no_length_is_a_crash(length: object) -> None:
     channel = Channel(Liar(msgspec.msgpack.encode(["ok", length])))
     with pytest.raises(SubmissionCrashed):
         len(Remote(channel, 0, "Stack"))
+
+
+def test_an_object_of_a_recipe_knows_the_line_that_made_it(submission: SubmissionProxy) -> None:
+    made = maker_of(submission.there(recipes.mlp, (4, 3), seed=1))
+    assert made is not None and (made.name, made.args, made.kwargs) == ("recipes.mlp", ((4, 3),), {"seed": 1})
+    assert maker_of(submission.Stack(10, 20)) is None

@@ -130,6 +130,8 @@ def test_course_survives_the_way_to_a_worker(folder: Path) -> None:
         ("points = 2", 'points = "2"', 16, "[Ee]xpected `float`, got `str`"),
         ("points = 2", "points = true", 16, "[Ee]xpected `float`, got `bool`"),
         ('hints = ["a", "b"]', 'hints = "a"', 12, "[Ee]xpected `array`"),
+        ('hints = ["a", "b"]', 'hints = ["a"]\nhints_for = { x = 2 }', 13, "`x` wants hint 2 of 1"),
+        ('hints = ["a", "b"]', 'hints = ["a"]\nhints_for = { nothing = 1 }', 13, "has no check `nothing`"),
         ('hints = ["a", "b"]', 'hints = ["a", 3]', 12, "[Ee]xpected `str`, got `int`"),
         ("points = 2", "points = 0", 16, "above 0"),
         ("points = 2", "points = -1", 16, "above 0"),

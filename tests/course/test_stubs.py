@@ -186,7 +186,7 @@ def test_stubs_are_exactly_what_release_makes(root: Path | None) -> None:
 def test_init_gives_stubs_and_a_readme_with_the_next_command(tmp_path: Path) -> None:
     course = Course.load(OWN)
     written = init(course, tmp_path / "new" / "work")
-    assert {file.name for file in written} == {"vectors.py", "README.md"}
+    assert {file.name for file in written} == {"vectors.py", "README.md", ".gitignore", "tasks.json"}
     assert (tmp_path / "new/work/vectors.py").read_bytes() == course.stub_file("vectors").read_bytes()
     assert "grader check vectors.normalize" in (tmp_path / "new/work/README.md").read_text(encoding="utf-8")
     assert init(course, tmp_path / "new" / "work") == []

@@ -109,7 +109,8 @@ def test_student_starts_checks_and_reads_a_failure(tmp_path: Path) -> None:
         old = f'raise NotImplementedError("write `{function}` here")'
         assert old in stub.read_text()
         stub.write_text(stub.read_text().replace(old, block.value))
-        scenario.run(f"grader check {function} --submission {stub.parent}", str(block))
+        scenario.run(f"cd {stub.parent}", str(block))
+        scenario.run(f"grader check {function}", str(block))
         scenario.require_printed(block)
 
 

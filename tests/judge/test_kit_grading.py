@@ -53,7 +53,7 @@ def test_recipes_and_probes_of_a_kit_run_in_the_student_process(warm: WarmUp) ->
     assert exercise_of(wrong, "freeze_body").misconception == "freezes_everything"
     message = check_of(wrong, "only_the_head_trains").message
     assert "returned  ['body.0.weight', 'body.0.bias', 'body.2.weight', 'body.2.bias', 'head.weight'" in message
-    assert "freeze_body(<Net>)" in message
+    assert "freeze_body(kit.recipes.net(" in message
 
 
 def test_a_file_of_the_student_with_the_kits_name_is_theirs(warm: WarmUp) -> None:
@@ -68,7 +68,7 @@ def test_the_same_under_plain_pytest(tmp_path: Path) -> None:
     done = plain_pytest([(name, tmp_path, [*arguments, str(tmp_path / name)]) for name in ("right", "wrong")])
     assert done["right"][0] == 0 and "2 passed" in done["right"][1], done["right"][1]
     assert done["wrong"][0] == 1 and "2 failed" in done["wrong"][1], done["wrong"][1]
-    assert "freeze_body(<Net>)" in done["wrong"][1]
+    assert "freeze_body(kit.recipes.net(" in done["wrong"][1]
 
 
 def test_a_misspelt_recipe_is_the_checks_fault_and_names_its_line_and_the_nearest(

@@ -15,8 +15,8 @@ import pytest
 from grader.errors import UserError
 from grader.judge.time_limit import TimeLimit
 from grader.sandbox import process_tree
+from grader.sandbox.clock import Deadline
 from grader.student import engine
-from grader.student.clock import Deadline
 from grader.student.prints import FilePrints
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="compares with what Linux says")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from classrooms import OWN, check, classroom, entry, exercise, result
+from msgspec.structs import replace
 
 from grader.course import Course, misconceptions_of
 from grader.errors import UserError
@@ -61,8 +62,10 @@ def failed(cause: Cause, misconception: str | None = None) -> Entry:
 
 def test_feedback_page_has_message_hint_and_code_with_the_line_marked(tmp_path: Path) -> None:
     text = page(failed(RAISED), tmp_path)
-    assert "rows of length one" in text and "normalize(1)\nraised" in text
-    assert COURSE.exercise("vectors.normalize").hints[0][:30] in text and "--level 2" in text
+    assert "rows of length one" in text and "<pre>your code raised" in text and "normalize(1)\n  vectors.py:" in text
+    assert "Hint:" not in text  # no hint is about an exception
+    wrong = page(failed(replace(RAISED, kind="assertion", reason="3 where 4 was expected")), tmp_path)
+    assert COURSE.exercise("vectors.normalize").hints[0][:30] in wrong and "--level 2" in wrong
     assert '<span class="here"><i>8</i>    return helper(y)' in text and '<span class="here"><i>12</i>' in text
     assert "2 lines left out" in text and "More.&#39;&#39;&#39;" not in text
     assert "0/1" in text

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, tensor
 
+from grader.border.proxies import Remote, note_maker
 from grader.testkit import recipes, tensors
 from grader.testkit.show import MAX_LINE, show, show_call
 
@@ -75,3 +76,12 @@ def test_a_call_is_shown_with_its_keywords() -> None:
 def test_no_line_holds_an_address() -> None:
     assert show(recipes.normal) == "normal"
     assert "0x" not in show([recipes.normal, recipes.Rows, print])
+
+
+def test_an_object_of_a_recipe_is_shown_as_the_line_that_makes_it() -> None:
+    channel: Any = None
+    model, mystery = Remote(channel, 0, "Sequential"), Remote(channel, 1, "Thing")
+    note_maker(model, recipes.mlp, ((4, 3),), {"seed": 1})
+    assert show_call("fit", (model, mystery), {}) == "fit(recipes.mlp((4, 3), seed=1), <Thing>)"
+    made = eval(show(model), {"recipes": recipes})
+    assert [tuple(p.shape) for p in made.parameters()] == [(3, 4), (3,)]

@@ -50,6 +50,8 @@ class Here(msgspec.Struct):
 
 _EPHEMERAL_PORTS: Final = 32768
 """From here on the system picks ports by itself: gloo listens on some for good."""
+_MOST_FILES: Final = 100
+"""Open files of a process that is used again; a sandbox allows 256."""
 
 
 class Scene(msgspec.Struct):
@@ -181,8 +183,9 @@ def leave_group(port: int) -> bool:
     if dist.is_initialized():
         dist.destroy_process_group()
     _joined.clear()
+    is_small = _open_files() <= _MOST_FILES  # its groups are kept, with all that they have open
     has_children = bool(process_tree.descendants(os.getpid()))
-    return not dist.is_initialized() and not has_children and not _listens(port)
+    return is_small and not dist.is_initialized() and not has_children and not _listens(port)
 
 
 def _listens(port: int) -> bool:
@@ -196,11 +199,19 @@ def _listening_ports() -> Iterator[int]:
         return
     for name in os.listdir("/proc/self/fd"):
         try:
-            with socket.socket(fileno=os.dup(int(name))) as one:
-                if one.family != socket.AF_UNIX and one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-                    yield one.getsockname()[1]
+            one = socket.socket(fileno=int(name))
         except OSError:
             continue  # no socket
+        try:
+            if one.family != socket.AF_UNIX and one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                yield one.getsockname()[1]
+        finally:
+            one.detach()
+
+
+def _open_files() -> int:
+    """How many files are open here; 0 where the system does not say."""
+    return len(os.listdir("/proc/self/fd")) if process_tree.HAS_PROC else 0
 
 
 def _made(spec: Spec) -> Any:

@@ -1,5 +1,5 @@
 # verdict: failed
-# message: raised    OSError: [Errno
+# message: your code raised OSError: [Errno
 def save_weights(model, path):
     with open(path, 'wb') as file:
         while True:

@@ -1,0 +1,96 @@
+"""What people type after a command: names of exercises, files, folders; and which course and folder are meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grader.errors import UserError
+
+if TYPE_CHECKING:
+    from grader.course import Course
+
+_FILES = (".py", ".ipynb", ".zip", ".tar", ".gz", ".tgz")
+
+
+def course_path(given: Path | None, places: Iterable[Path] = ()) -> Path | None:
+    """The course that is meant: the one of the option, else that of a folder, else (None) the shipped one.
+
+    Args:
+        places: what was named on the command line: the first that is in a folder that `grader init` made counts, else
+            the current folder.
+    """
+    if given is not None:
+        return given
+    from grader.course.home import Home
+
+    homes = (Home.find(place) for place in (*places, Path()) if place.exists())
+    home = next((home for home in homes if home is not None), None)
+    return home.course if home else None
+
+
+def split_targets(
+    arguments: Sequence[str], submission: Path | None, topics: Sequence[str]
+) -> tuple[Path, tuple[str, ...]]:
+    """The folder or file with the work, and the names of what is wanted of it.
+
+    ``kata`` and ``kata/tensor_ops.py`` name a folder and a topic in it as well as ``tensor_ops`` and
+    ``tensor_ops.gram`` name a part of the work here.
+
+    Raises:
+        UserError: two folders are named.
+    """
+    places: list[Path] = [] if submission is None else [submission]
+    names = []
+    for argument in arguments:
+        path = Path(argument)
+        if path.suffix == ".py" and path.stem in topics:
+            names.append(path.stem)
+            if path.is_file() and path.parent != Path():
+                places.append(path.parent)
+        elif argument not in topics and (path.is_dir() or (path.suffix in _FILES and path.is_file())):
+            places.append(path)
+        else:
+            names.append(argument)
+    if len({place.resolve() for place in places}) > 1:
+        raise UserError(
+            f"two places with work: {places[0]} and {places[-1]}",
+            fix="check one after the other, or a class with: grader grade",
+        )
+    return (places[0] if places else _work_here(topics)), tuple(names)
+
+
+def _work_here(topics: Sequence[str]) -> Path:
+    """The current folder, or, from a folder inside it, the one that `grader init` made."""
+    from grader.course.home import Home
+
+    here = Path()
+    if any((here / f"{topic}.py").exists() for topic in topics):
+        return here
+    home = Home.find()
+    return here if home is None or home.folder == here.resolve() else home.folder
+
+
+def complete_name(incomplete: str) -> list[str]:
+    """What the shell offers for the beginning of a name: topics, and exercises with their topic."""
+    from grader.course import Course
+
+    try:
+        course = Course.load(course_path(None), complete=False)
+    except (UserError, OSError):
+        return []
+    names = [name for topic in course.topics for name in (topic.name, *(one.full_name for one in topic.exercises))]
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def one_exercise(course: Course, name: str, command: str) -> str:
+    """The full name of the one exercise that is meant.
+
+    Raises:
+        UserError: it is not known, or a topic.
+    """
+    selected = course.select([name])
+    if len(selected) != 1:
+        raise UserError(f"`{name}` is a topic", fix=f"name one exercise, for example: grader {command} {selected[0]}")
+    return selected[0]

@@ -1,0 +1,89 @@
+"""The folder that `grader init` made: which course it belongs to, and how far its student is.
+
+What is kept in it is a convenience for one student: no verdict and no mark ever comes from it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+
+from grader.files import write_atomically
+
+HIDDEN: Final = ".torchkata"
+"""The folder's own folder: hidden, and never a part of a submission."""
+_FOLDER: Final = "folder.json"
+_PROGRESS: Final = "progress.json"
+COURSE: Final = "course"
+STUBS: Final = "stubs"
+State = Literal["passed", "failing", "unwritten", "blocked", "left_out"]
+
+
+class Folder(msgspec.Struct, frozen=True):
+    """What `init` noted about a folder.
+
+    Attributes:
+        has_course: whether the course lies in it; else it is the shipped one.
+    """
+
+    has_course: bool = False
+
+
+class Mark(msgspec.Struct, frozen=True):
+    """How an exercise went when it was last checked."""
+
+    state: State
+    score: float = 0.0
+    max: float = 0.0
+
+
+class Home:
+    """A folder that `init` made.
+
+    Attributes:
+        folder: where the student's files are.
+        course: the course that lies in the folder; None is the shipped one.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        noted = Folder()
+        with contextlib.suppress(OSError, msgspec.DecodeError):
+            noted = msgspec.json.decode((folder / HIDDEN / _FOLDER).read_bytes(), type=Folder)
+        self.course = folder / HIDDEN / COURSE if noted.has_course else None
+
+    @classmethod
+    def find(cls, start: Path | None = None) -> Home | None:
+        """The home that a folder is, or is in; None if there is none."""
+        with contextlib.suppress(OSError):
+            here = (start or Path()).resolve()
+            for folder in (here, *here.parents):
+                if (folder / HIDDEN / _FOLDER).is_file():
+                    return cls(folder)
+        return None
+
+    def base(self, topic: str) -> bytes | None:
+        """The stub that the student began a topic with; None if it is not known."""
+        with contextlib.suppress(OSError):
+            return (self.folder / HIDDEN / STUBS / f"{topic}.py").read_bytes()
+        return None
+
+    def marks(self) -> dict[str, Mark]:
+        """How each exercise went when it was last checked, by full name."""
+        with contextlib.suppress(OSError, msgspec.DecodeError):
+            return msgspec.json.decode((self.folder / HIDDEN / _PROGRESS).read_bytes(), type=dict[str, Mark])
+        return {}
+
+    def note(self, marks: dict[str, Mark]) -> None:
+        """Keeps how some exercises went; where the folder cannot be written, nothing is kept."""
+        with contextlib.suppress(OSError):
+            data = msgspec.json.encode({**self.marks(), **marks})
+            write_atomically(self.folder / HIDDEN / _PROGRESS, [data], durable=False)
+
+
+def folder_note(has_course: bool) -> tuple[str, bytes]:
+    """Path and content of the file that makes a folder a home."""
+    return f"{HIDDEN}/{_FOLDER}", msgspec.json.encode(Folder(has_course))

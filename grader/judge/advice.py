@@ -1,0 +1,323 @@
+"""What a student reads first about a check that did not pass: what happened, in a sentence, made from the cause.
+
+Pure: looks at nothing but the cause, imports no torch, and decides nothing. A sentence says what Python or torch mean,
+with the student's own names and shapes; where none is known, it is the exception or the reason itself.
+"""
+
+from __future__ import annotations
+
+import builtins
+import difflib
+import re
+import sys
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from grader.results import Cause, Frame
+
+Sentence = str | Callable[[re.Match[str]], str]
+
+
+def advice_on(cause: Cause) -> str:
+    """What happened, in one sentence; empty where the check's own sentence has to be enough."""
+    if cause.stage == "import":
+        return _on_import(cause)
+    match cause.kind:
+        case "exception":
+            return on_exception(cause) or f"your code raised {with_message(cause)}"
+        case "not_simulated":
+            why = f"GPUs are simulated here, and {cause.exception_message}: this check fails"
+            return f"{why}. Write it another way, or ask your instructor to look at it"
+        case "timeout":
+            return cause.reason or _where_it_was(cause.frames)
+        case "crash" | "no_answer":
+            return f"your code {cause.reason}"
+        case "assertion":
+            return _on_assertion(cause)
+        case "grader_fault":
+            return _on_fault(cause)
+    return cause.reason
+
+
+def on_exception(cause: Cause) -> str:
+    """What an exception means, where it is one of those that students meet often; else empty."""
+    for kinds, pattern, sentence in _EXCEPTIONS:
+        found = re.search(pattern, cause.exception_message) if cause.exception_type in kinds.split() else None
+        if found:
+            return sentence if isinstance(sentence, str) else sentence(found)
+    signature = re.match(r"([\w.]+)\(\) (?:takes|missing|got)\b", cause.exception_message)
+    if signature and cause.exception_type == "TypeError" and not cause.frames:  # it did not even begin
+        return f"`{signature[1]}` cannot be called as the check does ({cause.exception_message}): keep the signature"
+    return ""
+
+
+def with_message(cause: Cause, always: bool = False) -> str:
+    """``ValueError: too few``; a colon without a text only if asked for."""
+    if cause.exception_message or always:
+        return f"{cause.exception_type}: {cause.exception_message}"
+    return cause.exception_type
+
+
+def close_names(name: str, known: Iterable[str]) -> list[str]:
+    """The names that are most similar to one that does not exist: at most two."""
+    return difflib.get_close_matches(name, sorted(set(known) - {name}), n=2, cutoff=0.72)
+
+
+def did_you_mean(names: Iterable[str]) -> str:
+    """``: did you mean `x`?`` for one or more names; empty for none."""
+    listed = " or ".join(f"`{name}`" for name in names)
+    return f": did you mean {listed}?" if listed else ""
+
+
+def _on_import(cause: Cause) -> str:
+    if not cause.exception_type:
+        return cause.reason if cause.kind == "timeout" else f"importing {cause.file} {cause.reason}"
+    return _on_syntax(cause) or f"{cause.file} cannot be imported: {with_message(cause, always=True)}"
+
+
+def _on_syntax(cause: Cause) -> str:
+    """What to do about a file that cannot be imported, where that is known."""
+    line = cause.frames[-1].line if cause.frames else 0
+    at = f" in line {line}" if line else ""
+    text = cause.frames[-1].text if cause.frames else ""
+    message = re.sub(r" \([^()]*, line \d+\)$", "", cause.exception_message)
+    if re.search(r"null bytes|codec can't decode|encoding problem|Non-UTF-8", message):
+        return f"{cause.file} cannot be imported: it is not saved as UTF-8; save it as UTF-8 in your editor"
+    if cause.exception_type == "SyntaxError":
+        newer = next((version for version, pattern in _NEWER_SYNTAX if re.search(pattern, text)), None)
+        if newer and newer > sys.version_info[:2]:
+            here = ".".join(map(str, sys.version_info[:2]))
+            needs = f"what is written{at} needs Python {newer[0]}.{newer[1]}, but Python {here} runs here"
+            return f"{cause.file} cannot be imported: {needs}"
+    if cause.exception_type in ("SyntaxError", "IndentationError", "TabError"):
+        return f"{cause.file} cannot be imported: {cause.exception_type}{at}: {message}"
+    found = on_exception(cause)
+    return f"{cause.file} cannot be imported: {found}" if found else ""
+
+
+def _on_assertion(cause: Cause) -> str:
+    is_none = cause.returned == "None" and cause.expected != "None"
+    if is_none and (cause.expected or not cause.reason or "'NoneType'" in cause.reason):
+        return "your code returned None: did you forget `return`?"
+    if cause.exception_type and not cause.reason:
+        return f"your code raised {with_message(cause)}"
+    return cause.reason
+
+
+def _on_fault(cause: Cause) -> str:
+    if cause.stage == "submission":
+        return "The grader failed here; this is not your fault and costs no points."
+    place = f" ({cause.check_line.file}:{cause.check_line.line})" if cause.check_line else ""
+    what = with_message(cause, always=True) if cause.exception_type else cause.reason
+    return f"the check itself is wrong{place}: {what}. This costs no points; tell your instructor."
+
+
+def _where_it_was(frames: tuple[Frame, ...]) -> str:
+    if not frames:
+        return "no answer in time; the line where it was is not known"
+    own = frames[-1]
+    place = f"it was in line {own.line} of {own.file}, in {own.function}" + (f": {own.text}" if own.text else "")
+    return f"no answer in time; {place}"
+
+
+def _members(owner: str) -> list[str]:
+    """The public names of a tensor, or of a module that this process has imported; else none."""
+    torch = sys.modules.get("torch")
+    found = getattr(torch, "Tensor", None) if owner == "Tensor" else sys.modules.get(owner)
+    return [name for name in dir(found) if not name.startswith("_")] if found is not None else []
+
+
+def _no_attribute(found: re.Match[str]) -> str:
+    owner, name = found[1], found[2]
+    return f"{owner} has no `{name}`{did_you_mean(close_names(name, _members(owner)))}"
+
+
+def _name(found: re.Match[str]) -> str:
+    return f"`{found[1]}` is not defined{did_you_mean(close_names(found[1], dir(builtins)))}"
+
+
+def _sizes(text: str) -> str:
+    """``2x3`` or ``[2, 3]`` as a shape: ``(2, 3)``."""
+    sizes = re.findall(r"\d+", text)
+    return f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
+
+
+def _product(found: re.Match[str]) -> str:
+    (_, inner), (other, _) = (re.findall(r"\d+", shape) for shape in (found[1], found[2]))
+    shapes = f"shapes {_sizes(found[1])} and {_sizes(found[2])} cannot be multiplied"
+    return f"{shapes}: the first has {inner} columns, the second {other} rows"
+
+
+_FORGOT: Final = "did a function that gives this value forget `return`?"
+_NONE: Final = f"there is None where a value is needed: {_FORGOT}"
+_SUPER: Final = "call `super().__init__()` first in `__init__`: before it a module can hold no layers and no parameters"
+
+
+_EXCEPTIONS: Final[tuple[tuple[str, str, Sentence], ...]] = (
+    ("NameError", r"name '(\w+)' is not defined", _name),
+    (
+        "UnboundLocalError NameError",
+        r"variable '(\w+)'",
+        lambda m: f"`{m[1]}` is used before it has a value: on some way through the function it is not set",
+    ),
+    ("AttributeError", r"before Module\.__init__\(\)", _SUPER),
+    ("AttributeError", r"object has no attribute '_(?:modules|parameters|buffers|backward_hooks)'", _SUPER),
+    (
+        "AttributeError",
+        r"'NoneType' object has no attribute '(\w+)'",
+        lambda m: f"`.{m[1]}` is asked of None: {_FORGOT}",
+    ),
+    ("TypeError", r"'NoneType'|not NoneType|but got NoneType", _NONE),
+    ("AttributeError", r"module '([\w.]+)' has no attribute '(\w+)'", _no_attribute),
+    ("AttributeError", r"'(\w+)' object has no attribute '(\w+)'", _no_attribute),
+    (
+        "ModuleNotFoundError",
+        r"No module named '([\w.]+)'",
+        lambda m: f"the module `{m[1]}` is not installed here: use only what the exercise's file imports already",
+    ),
+    (
+        "ImportError",
+        r"cannot import name '(\w+)' from '([\w.]+)'",
+        lambda m: f"`{m[2]}` has no `{m[1]}`{did_you_mean(close_names(m[1], _members(m[2])))}",
+    ),
+    ("RuntimeError", r"shapes cannot be multiplied \((\d+x\d+) and (\d+x\d+)\)", _product),
+    (
+        "RuntimeError",
+        r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\) at non-singleton dimension (\d+)",
+        lambda m: f"sizes {m[1]} and {m[2]} meet at dimension {m[3]}: they broadcast only if equal, or if one is 1",
+    ),
+    (
+        "RuntimeError",
+        r"shape '\[([-\d, ]*)\]' is invalid for input of size (\d+)",
+        lambda m: f"{m[2]} elements do not fit the shape ({m[1]})",
+    ),
+    (
+        "RuntimeError",
+        r"stack expects each tensor to be equal size, but got (\[[\d, ]*\]) at entry \d+ and (\[[\d, ]*\])",
+        lambda m: f"shapes {_sizes(m[1])} and {_sizes(m[2])} cannot be stacked: all tensors must have one shape",
+    ),
+    (
+        "RuntimeError",
+        r"must match except in dimension (\d+)\. Expected size (\d+) but got size (\d+)",
+        lambda m: f"sizes {m[2]} and {m[3]} cannot be joined along dimension {m[1]}: all other dimensions must agree",
+    ),
+    (
+        "ValueError",
+        r"batch_size \((\d+)\) to match target batch_size \((\d+)\)",
+        lambda m: f"there are {m[1]} predictions for {m[2]} targets: the first dimensions must be equal",
+    ),
+    (
+        "RuntimeError",
+        r"size for first two dimensions of batch2 tensor to be: (\[[\d, ]*\]) but got: (\[[\d, ]*\])",
+        lambda m: f"the second batch begins with the shape {_sizes(m[2])} where the first one needs {_sizes(m[1])}",
+    ),
+    (
+        "RuntimeError",
+        r"got input \(\d+\), mat \((\d+x\d+)\), vec \((\d+)\)",
+        lambda m: f"a matrix of shape {_sizes(m[1])} cannot be multiplied by a vector of shape {_sizes(m[2])}",
+    ),
+    (
+        "RuntimeError",
+        r"expected tensor (\[[\d, ]*\]) and src (\[[\d, ]*\]) to have the same number of elements",
+        lambda m: f"vectors of shapes {_sizes(m[1])} and {_sizes(m[2])} have no dot product: the lengths must be equal",
+    ),
+    (
+        "RuntimeError",
+        r"view size is not compatible",
+        "`view` needs memory that is in order, and here it is not (after a transpose, say): `reshape` copies then",
+    ),
+    (
+        "RuntimeError",
+        r"Tensor with (\d+) elements cannot be converted to Scalar",
+        lambda m: f"`.item()` gives the number of a tensor with one element; this one has {m[1]}",
+    ),
+    (
+        "RuntimeError",
+        r"Boolean value of Tensor with more than one value",
+        "`if`, `and` and `not` need one truth value, but this tensor has several: `.all()` or `.any()` make one",
+    ),
+    (
+        "RuntimeError",
+        r"leaf Variable that requires grad .*in-place",
+        "a tensor that requires grad was changed in place: do that under `torch.no_grad()`, or make a new tensor",
+    ),
+    (
+        "RuntimeError",
+        r"modified by an inplace operation",
+        "a tensor that the gradient needs was changed in place after it was used: make a new tensor instead",
+    ),
+    (
+        "RuntimeError",
+        r"does not require grad and does not have a grad_fn",
+        "`backward` has no way back to a parameter: does something cut the graph (`no_grad`, `.item()`, `.data`)?",
+    ),
+    (
+        "RuntimeError",
+        r"grad can be implicitly created only for scalar outputs",
+        "`backward` starts at one number: make the loss a scalar first, by `.mean()` or `.sum()`",
+    ),
+    (
+        "RuntimeError",
+        r"backward through the graph a second time",
+        "`backward` runs twice through one graph: compute the loss anew each time",
+    ),
+    (
+        "RuntimeError",
+        r"numpy\(\) on Tensor that requires grad",
+        "a tensor that requires grad cannot become NumPy as it is: `.detach()` first",
+    ),
+    (
+        "RuntimeError",
+        r"on the same device, but (?:found at least two devices, |got \w+ is on )"
+        r"([a-z]+(?::\d+)?)(?: and |, different from other tensors on )([a-z]+(?::\d+)?)",
+        lambda m: f"two tensors are on different devices, {m[1]} and {m[2]}: move one of them with `.to(...)`",
+    ),
+    (
+        "RuntimeError",
+        r"have the same dtype, but got:? (\w[\w ]*?)(?: and | != )(\w[\w ]*)",
+        lambda m: f"the tensors have different dtypes, {m[1]} and {m[2]}: convert one with `.to(...)`",
+    ),
+    (
+        "RuntimeError",
+        r"expected scalar type (\w+) but found (\w+)",
+        lambda m: f"the dtype is {m[2]} where {m[1]} is needed: convert it with `.to(...)`",
+    ),
+    (
+        "RuntimeError",
+        r"^(\w+)\(\): could not infer output dtype.* Got: (\w+)",
+        lambda m: f"`{m[1]}` needs floating point numbers, and the dtype is {m[2]}: convert with `.float()` first",
+    ),
+    (
+        "AssertionError RuntimeError",
+        r"not compiled with CUDA|No CUDA GPUs are available|Found no NVIDIA driver",
+        "there is no CUDA here: stay on the device of the tensors that you are given, instead of `.cuda()`",
+    ),
+    ("RecursionError", r"", "your code calls itself without an end: when does it stop?"),
+    (
+        "EOFError",
+        r"reading a line|^$",
+        "`input()` has nobody to ask while you are graded: use the function's arguments instead",
+    ),
+    (
+        "BdbQuit",
+        r"",
+        "`breakpoint()` cannot stop while you are graded: print values, or run the checks under pytest to debug",
+    ),
+    (
+        "IndexError",
+        r"index (-?\d+) is out of bounds for dimension (\d+) with size (\d+)",
+        lambda m: f"index {m[1]} is asked of dimension {m[2]}, which has size {m[3]}: indices begin at 0",
+    ),
+)
+"""Types of exceptions, what their message must match, and what to say. The first that fits counts."""
+
+_NEWER_SYNTAX: Final = (
+    ((3, 12), r"^\s*type\s+\w+.*="),
+    ((3, 12), r"^\s*(?:async\s+)?(?:def|class)\s+\w+\s*\["),
+    ((3, 12), r"""f"[^"]*\{[^}"]*"[^}]*\}|f'[^']*\{[^}']*'[^}]*\}"""),
+    ((3, 11), r"^\s*except\s*\*"),
+    ((3, 14), r"^\s*except\s+\w+(?:\s*,\s*\w+)+\s*:"),
+    ((3, 14), r"\bt[\"']"),
+    ((3, 10), r"^\s*(?:match|case)\s.*:\s*$"),
+)
+"""Python's versions, and how a line looks that needs them at least."""

@@ -1,0 +1,307 @@
+"""What `grader check` prints: a line for each exercise as it is known, then what to look at first, then what is next.
+
+A student reads the end of it: the first exercise that fails is explained there, the others have one line. What is not
+written yet, or fails for one reason in all of a topic, is one line for the topic. Decides nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+import msgspec
+from rich.console import Console
+from rich.text import Text
+
+from grader.course import Course
+from grader.reports.failure import show_failure
+from grader.reports.feedback import (
+    FAILING,
+    STYLES,
+    SYMBOLS,
+    VERDICT_WORDS,
+    check_title,
+    gist,
+    not_assessed,
+    not_passed,
+    worst,
+)
+from grader.reports.rows import print_wrapped, progress_bar
+from grader.results import Cause, CheckResult, ExerciseResult, SubmissionResult
+from grader.text import clean, counted, percent, points
+
+_NO_PLACE = ""
+_SHORTEST_REASON = 16
+"""Columns that a reason beside an exercise needs at least; where there are fewer it is left out."""
+
+
+class Dose(msgspec.Struct, frozen=True):
+    """How much is shown.
+
+    Attributes:
+        every_failure: every exercise that fails in full, not only the first.
+        every_check: every check by its name, and every failing one in full.
+    """
+
+    every_failure: bool = False
+    every_check: bool = False
+
+
+class _Fold(msgspec.Struct, frozen=True):
+    """What the exercises of one line have in common.
+
+    Attributes:
+        verb: what is said of them, e.g. ``not written yet``.
+        is_of_topic: whether it is about the topic's file, not about its exercises.
+    """
+
+    symbol: str
+    style: str
+    verb: str
+    is_of_topic: bool = False
+
+
+class CheckReport:
+    """Prints the results of one submission as they come.
+
+    Args:
+        place_of: where an exercise is, e.g. ``kata/tensor_ops.py:88``; empty when unknown.
+    """
+
+    def __init__(
+        self,
+        course: Course,
+        console: Console,
+        dose: Dose = Dose(),  # noqa: B008 it is frozen
+        place_of: Callable[[str], str] = lambda name: _NO_PLACE,
+    ) -> None:
+        self._course = course
+        self._console = console
+        self._dose = dose
+        self._place_of = place_of
+        self._seen: list[ExerciseResult] = []
+        self._topic = ""
+        self._has_heading = False
+        self._folded: dict[_Fold, list[ExerciseResult]] = {}
+        names = [len(exercise.name) for exercise in course.exercises]
+        self._name_width = max(8, min(max(names, default=8), console.width - 12))
+
+    # ---------------------------------------------------------------- as they come
+
+    def add(self, exercise: ExerciseResult) -> None:
+        """Prints the line of an exercise; what may share a line with others is kept back to the end of its topic."""
+        if any(one.name == exercise.name for one in self._seen):
+            return
+        self._seen.append(exercise)
+        topic = exercise.name.partition(".")[0]
+        if topic != self._topic:
+            self._end_topic()
+            self._topic, self._has_heading = topic, False
+        fold = None if self._dose.every_check else _fold_of(exercise)
+        if fold is None:
+            self._line_of(exercise)
+        else:
+            self._folded.setdefault(fold, []).append(exercise)
+
+    def interrupted(self) -> None:
+        """Prints what was known when the student pressed Ctrl-C."""
+        self._end_topic()
+        passed = sum(worst(one) == "passed" for one in self._seen)
+        self._console.print()
+        print_wrapped(
+            self._console, f"stopped: {counted(len(self._seen), 'exercise')} checked, {passed} passed", "bold"
+        )
+
+    def show_all(self, exercises: Collection[ExerciseResult]) -> None:
+        """Prints the lines that are missing, and what was kept back."""
+        for exercise in exercises:
+            self.add(exercise)
+        self._end_topic()
+
+    def end(
+        self,
+        result: SubmissionResult,
+        notes: Sequence[str] = (),
+        missing_layers: Sequence[str] = (),
+        next_lines: Sequence[str] = (),
+    ) -> None:
+        """Prints what is left: the first failure in full, notes, the total, and what is next.
+
+        Args:
+            next_lines: what to do next; the last lines of all.
+        """
+        self.show_all(result.exercises)
+        self._show_failures(result)
+        self._console.print()
+        for note in notes:
+            print_wrapped(self._console, f"note: {clean(note)}", "yellow")
+        if missing_layers:
+            print_wrapped(self._console, f"sandbox without: {', '.join(missing_layers)} (see: grader doctor)", "dim")
+        self._total(result)
+        for line in next_lines:
+            print_wrapped(self._console, line, "bold" if line.startswith("next:") else "")
+
+    # ---------------------------------------------------------------- lines
+
+    def _heading(self) -> None:
+        if self._has_heading:
+            return
+        self._has_heading = True
+        title = next((topic.title for topic in self._course.topics if topic.name == self._topic), "")
+        self._console.print()
+        self._one_row(Text.assemble((self._topic, "bold"), f"  {title}"))
+
+    def _line_of(self, exercise: ExerciseResult) -> None:
+        self._heading()
+        verdict = worst(exercise)
+        failures = not_passed(exercise)
+        reason = "" if verdict == "passed" else _reason(failures[0], exercise)
+        self._row("  ", SYMBOLS[verdict], STYLES[verdict], _own_name(exercise), _score([exercise]), reason)
+        if self._dose.every_check:
+            for check in exercise.checks:
+                self._one_row(
+                    Text.assemble(
+                        "      ",
+                        (SYMBOLS[check.verdict], STYLES[check.verdict]),
+                        f" {check_title(check.name)}",
+                        ("" if check.verdict == "passed" else f": {VERDICT_WORDS[check.verdict]}", "dim"),
+                    )
+                )
+
+    def _flush(self) -> None:
+        """Prints the lines of the exercises that were kept back: one for a topic that is untouched as a whole."""
+        folds, self._folded = self._folded, {}
+        kept = [one for folded in folds.values() for one in folded]
+        if not self._has_heading and len(kept) == self._size_of_topic() and folds:
+            first = next(iter(folds))
+            said = [f"{len(folded)} {fold.verb}" if len(folds) > 1 else fold.verb for fold, folded in folds.items()]
+            count = "" if first.is_of_topic else f"{counted(len(kept), 'exercise')}: "
+            self._row("", first.symbol, first.style, self._topic, _score(kept), count + ", ".join(said))
+            return
+        for fold, folded in folds.items():
+            self._heading()
+            names = ", ".join(map(_own_name, folded))
+            if len(folded) == 1:
+                only = next((check.cause for check in folded[0].checks if check.cause is not None), None)
+                self._row("  ", fold.symbol, fold.style, names, _score(folded), gist_of(only) if only else fold.verb)
+            else:
+                left = counted(len(folded), "exercise")
+                self._row("  ", fold.symbol, fold.style, left, _score(folded), f"{fold.verb}: {names}")
+
+    def _size_of_topic(self) -> int:
+        return next((len(topic.exercises) for topic in self._course.topics if topic.name == self._topic), 0)
+
+    def _end_topic(self) -> None:
+        """A small celebration when all exercises of a topic have passed."""
+        if not self._topic:
+            return
+        self._flush()
+        done = [one for one in self._seen if one.name.startswith(f"{self._topic}.")]
+        if len(done) == self._size_of_topic() and all(worst(one) == "passed" for one in done):
+            print_wrapped(self._console, f"  ★ {self._topic} is done: {_score(done)} points", "bold green")
+        self._topic = ""
+
+    def _row(self, indent: str, symbol: str, style: str, name: str, score: str, reason: str) -> None:
+        """A name, its points, and as much of a reason as fits on the line: points are never wrapped."""
+        width = self._name_width + 2 - len(indent)
+        name = name if len(name) <= width else f"{name[: width - 1]}…"
+        line = Text.assemble(indent, (symbol, style), f" {name:<{width}} {score:>6}")
+        room = self._console.width - len(line.plain) - 2
+        reason = " ".join(clean(reason).split())
+        if reason and room >= _SHORTEST_REASON:
+            line.append(f"  {reason if len(reason) <= room else reason[: room - 1] + '…'}", "dim")
+        self._one_row(line)
+
+    def _one_row(self, line: Text) -> None:
+        line.truncate(self._console.width, overflow="ellipsis")
+        self._console.print(line, soft_wrap=True)
+
+    # ---------------------------------------------------------------- what to look at
+
+    def _show_failures(self, result: SubmissionResult) -> None:
+        shown: set[tuple[str, _Fold]] = set()
+        for exercise in result.exercises:
+            fold = _fold_of(exercise)
+            topic = exercise.name.partition(".")[0]
+            is_told = fold is not None and (topic, fold) in shown
+            is_untouched = fold is not None and (not fold.is_of_topic or fold.symbol == "·")
+            if not ({check.verdict for check in exercise.checks} & FAILING) or is_told or is_untouched:
+                continue
+            shown |= {(topic, fold)} if fold else set()
+            show_failure(exercise, self._course, self._console, self._place_of(exercise.name), self._dose.every_check)
+            if not (self._dose.every_failure or self._dose.every_check):
+                break
+        faults = [check for exercise in result.exercises for check in exercise.checks if check.verdict == "error"]
+        for text in dict.fromkeys(clean(gist(check)) for check in faults):
+            self._console.print()
+            for line in text.split("\n")[:4]:
+                print_wrapped(self._console, line, STYLES["error"], bar="  │ ")
+
+    def _total(self, result: SubmissionResult) -> None:
+        share = percent(result.score, result.max)
+        if share is None:
+            print_wrapped(self._console, "nothing could be assessed", "bold")
+        else:
+            passed = sum(worst(exercise) == "passed" for exercise in result.exercises)
+            done = f"{passed} of {counted(len(result.exercises), 'exercise')}"
+            bar = progress_bar(result.score, result.max, min(20, self._console.width // 4))
+            self._one_row(Text.assemble((bar, "green"), f"  {done}"))
+            print_wrapped(self._console, f"{points(result.score, result.max)} points, {share:.1f}%", "bold")
+        if missing := not_assessed(result):
+            print_wrapped(self._console, f"{result.score:g} of {result.max:g}, {missing}", "yellow")
+        if "error" in result.verdicts:
+            text = "THE GRADER FAILED on the exercises marked `!`: tell your instructor; no points are lost"
+            print_wrapped(self._console, text, STYLES["error"])
+        if len(result.exercises) == len(self._course.exercises) and result.verdicts <= {"passed"}:
+            self._celebrate()
+
+    def _celebrate(self) -> None:
+        stars = "★ " * max(4, min(30, self._console.width // 2 - 1))
+        self._console.print()
+        for line in (stars.strip(), f"You have finished {self._course.title}.", "Well done!", stars.strip()):
+            print_wrapped(self._console, line, "bold green")
+
+
+def gist_of(cause: Cause) -> str:
+    """What happened, from a cause alone."""
+    return cause.advice or cause.reason
+
+
+def _own_name(exercise: ExerciseResult) -> str:
+    return exercise.name.partition(".")[2] or exercise.name
+
+
+def _score(exercises: Sequence[ExerciseResult]) -> str:
+    maximum = sum(one.max for one in exercises)
+    return points(sum(one.score for one in exercises), maximum) if maximum else "–"
+
+
+def _reason(check: CheckResult, exercise: ExerciseResult) -> str:
+    """What is said beside an exercise that did not pass."""
+    if check.verdict == "skipped":
+        whole = "not assessed: " if exercise.max == 0 else "in part not assessed: "
+        return whole + gist(check)
+    if check.verdict == "blocked":
+        return f"blocked: {gist(check)}"
+    return gist(check)
+
+
+def _fold_of(exercise: ExerciseResult) -> _Fold | None:
+    """What an exercise may share a line for; None if it has a line of its own."""
+    checks = [check for check in exercise.checks if check.verdict != "skipped"]
+    causes = [check.cause for check in checks]
+    kinds = {cause.kind if cause else "" for cause in causes}
+    first = causes[0] if causes else None
+    if first is None or len(causes) < len(checks):
+        return None
+    if kinds == {"unwritten"}:
+        return _Fold("·", "dim", "not written yet")
+    if kinds == {"blocked"}:
+        return _Fold(SYMBOLS["blocked"], STYLES["blocked"], "blocked until others pass")
+    if kinds == {"missing"} and first.stage == "check":
+        is_near = first.advice != first.reason  # the file has a similar name: a mistake of its own
+        return None if is_near else _Fold("·", "dim", f"not defined in {first.file}")
+    if all(cause == first for cause in causes) and first.stage in ("import", "topic"):
+        verdict = worst(exercise)
+        symbol = "·" if first.kind == "missing" else SYMBOLS[verdict]
+        return _Fold(symbol, STYLES[verdict], clean(gist_of(first)).partition("\n")[0], is_of_topic=True)
+    return None

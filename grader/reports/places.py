@@ -1,0 +1,92 @@
+"""Where an exercise is in a student's folder, and which one is next. Reads text only, and decides no verdict."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from grader.course import Course
+from grader.course.definitions import definition, lines_in
+from grader.course.home import State
+from grader.reports.feedback import FAILING, worst
+from grader.results import ExerciseResult
+
+_STUBS = "exercises"
+
+
+class Places:
+    """The places of exercises in one submission.
+
+    Args:
+        path: the folder with the work, or one topic's file.
+        files: the files of the submission by name, as they were read.
+    """
+
+    def __init__(self, path: Path, files: Mapping[str, bytes]) -> None:
+        self._path = path
+        self._files = files
+
+    def of(self, exercise: str) -> str:
+        """``kata/tensor_ops.py:88`` as seen from the current folder; without a line where it is not defined."""
+        topic, _, name = exercise.partition(".")
+        file = f"{topic}.py"
+        lines = lines_in(self._files.get(file, b""))
+        start, end = definition(lines, name)
+        head = next((n for n in range(start, end + 1) if not lines[n - 1].startswith("@")), 0) if start else 0
+        return self._shown(file) + (f":{head}" if head else "")
+
+    def line(self, file: str, line: int) -> str:
+        """A line of a file, as seen from the current folder."""
+        return self._shown(file) + (f":{line}" if line else "")
+
+    def _shown(self, file: str) -> str:
+        places = [self._path] if self._path.is_file() else [self._path / file, self._path / _STUBS / file]
+        found = next((place for place in places if place.is_file()), None)
+        if found is None:
+            return file
+        try:
+            return os.path.relpath(found) if found.resolve().is_relative_to(Path.cwd()) else str(found)
+        except (OSError, ValueError):  # the current folder is gone, or on another drive
+            return str(found)
+
+
+def next_exercise(exercises: Sequence[ExerciseResult]) -> ExerciseResult | None:
+    """The exercise to look at next: the first that was tried and fails, else the first that can be written."""
+    open_ones = [one for one in exercises if worst(one) in FAILING]
+    tried = [one for one in open_ones if not is_untouched(one)]
+    return next(iter([*tried, *open_ones]), None)
+
+
+def next_lines(exercises: Sequence[ExerciseResult], course: Course, places: Places) -> list[str]:
+    """What `grader check` ends with: one line that says where to go on; none where everything has passed."""
+    found = next_exercise(exercises)
+    if found is not None:
+        cause = next((check.cause for check in found.checks if check.cause), None)
+        if cause is not None and cause.stage == "import" and cause.frames:
+            return [f"next: repair {places.line(cause.frames[-1].file, cause.frames[-1].line)}"]
+        return [f"next: {found.name}  {places.of(found.name)}"]
+    names = [exercise.full_name for exercise in course.exercises]
+    checked = {one.name for one in exercises}
+    last = max((names.index(name) for name in checked if name in names), default=-1)
+    following = [name for name in names[last + 1 :] if name not in checked]
+    return [f"next: {following[0]}  {places.of(following[0])}"] if following else []
+
+
+def state_of(exercise: ExerciseResult) -> State:
+    """How an exercise went, as a student's folder keeps it."""
+    verdict = worst(exercise)
+    if exercise.max == 0 or verdict in ("skipped", "error"):
+        return "left_out"
+    if verdict == "passed":
+        return "passed"
+    if verdict == "blocked":
+        return "blocked"
+    return "unwritten" if is_untouched(exercise) else "failing"
+
+
+def is_untouched(exercise: ExerciseResult) -> bool:
+    """Whether an exercise is as it was handed out, or its file is not there."""
+    kinds = {check.cause.kind for check in exercise.checks if check.cause is not None and check.verdict != "skipped"}
+    all_fail = all(check.verdict != "passed" for check in exercise.checks)
+    return bool(kinds) and kinds <= {"unwritten", "missing"} and all_fail

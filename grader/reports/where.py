@@ -1,0 +1,97 @@
+"""Where a student is: what `grader`, `grader list` and `grader next` print. Plain lines: Rich is slow to load."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from grader.course import Course, Exercise
+from grader.course.definitions import definition, lines_in
+from grader.course.home import Mark, State
+from grader.text import counted, percent, points
+
+SYMBOLS: dict[State, str] = {"passed": "✓", "failing": "✗", "unwritten": "·", "blocked": "○", "left_out": "–"}
+
+
+def where_lines(course: Course, folder: Path, marks: Mapping[str, Mark], width: int) -> Iterator[str]:
+    """A bar for each topic, the points, the next exercise with its place, and the three commands that matter."""
+    yield course.title
+    yield ""
+    names = max(len(topic.name) for topic in course.topics)
+    bar = max(5, min(20, width - names - 16))
+    for topic in course.topics:
+        score, most = _sums(topic.exercises, marks)
+        star = "★" if score == most else " "
+        yield f"{star} {topic.name:<{names}}  {_bar(score, most, bar)}  {points(score, most):>7}"
+    score, most = _sums(course.exercises, marks)
+    passed = sum(mark.state == "passed" for mark in marks.values())
+    yield ""
+    done = f"{passed} of {counted(len(course.exercises), 'exercise')}"
+    yield f"{done}, {points(score, most)} points, {_percent(score, most)}"
+    found = next_of(course, marks)
+    if found is None:
+        yield "All is done: well done!"
+        return
+    yield f"next: {found.full_name}  {place_of(folder, found)}"
+    yield ""
+    for command, what in (
+        (f"grader check {found.full_name}", "see how you did"),
+        (f"grader hint {found.full_name}", "a hint"),
+        ("grader list", "all exercises"),
+    ):
+        yield f"  {command:<{len(found.full_name) + 13}}  {what}"
+
+
+def list_lines(course: Course, marks: Mapping[str, Mark]) -> Iterator[str]:
+    """Every exercise with its points, and how it went when it was last checked."""
+    score, most = _sums(course.exercises, marks)
+    yield f"{course.title}: {counted(most, 'point')}" + (f", {score:g} done, {_percent(score, most)}" if marks else "")
+    for topic in course.topics:
+        earned, worth = _sums(topic.exercises, marks)
+        yield ""
+        yield f"{topic.name}  {topic.title}" + (
+            f"  {points(earned, worth)}, {_percent(earned, worth)}" if marks else ""
+        )
+        for exercise in topic.exercises:
+            needs = f"   needs {', '.join(exercise.needs)}" if exercise.needs else ""
+            mark = marks.get(exercise.full_name)
+            done = f"{SYMBOLS[mark.state] if mark else ' '} " if marks else ""
+            yield f"  {done}{exercise.full_name:<40} {exercise.points:>3g}{needs}"
+
+
+def next_of(course: Course, marks: Mapping[str, Mark]) -> Exercise | None:
+    """The exercise to go on with: the first that fails, else the first that can be written; None when all is done."""
+    states = {name: mark.state for name, mark in marks.items()}
+    left = [one for one in course.exercises if states.get(one.full_name) not in ("passed", "left_out")]
+    failing = [one for one in left if states.get(one.full_name) == "failing"]
+    ready = [one for one in left if all(states.get(need) == "passed" for need in one.needs)]
+    return next(iter([*failing, *ready, *left]), None)
+
+
+def place_of(folder: Path, exercise: Exercise) -> str:
+    """``tensor_ops.py:88`` as seen from the current folder; without a line where it is not defined."""
+    file = folder / f"{exercise.topic}.py"
+    try:
+        lines = lines_in(file.read_bytes())
+        start, end = definition(lines, exercise.name)
+        shown = os.path.relpath(file)
+    except (OSError, ValueError):
+        return file.name
+    head = next((n for n in range(start, end + 1) if not lines[n - 1].startswith("@")), 0) if start else 0
+    return shown + (f":{head}" if head else "")
+
+
+def _sums(exercises: Sequence[Exercise], marks: Mapping[str, Mark]) -> tuple[float, float]:
+    """Points that were earned, and those that can be."""
+    scores = (marks[one.full_name].score for one in exercises if one.full_name in marks)
+    return sum(scores), sum(one.points for one in exercises)
+
+
+def _bar(score: float, maximum: float, width: int) -> str:
+    filled = int(width * score / maximum + 1e-9) if maximum else 0
+    return "█" * filled + "░" * (width - filled)
+
+
+def _percent(score: float, maximum: float) -> str:
+    return f"{percent(score, maximum) or 0.0:.1f}%"

@@ -1,0 +1,189 @@
+"""A student's commands as typed: where you are, names and files and folders, forms of output, a course handed out."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from shared import KIT_COURSE, OWN_COURSE, REPO, run_grader
+
+from grader.cli.arguments import complete_name, course_path, split_targets
+from grader.cli.help import GROUPS, first_sentence
+from grader.course.home import Home
+from grader.errors import UserError
+
+TOPICS = ("vectors",)
+SOLUTION = (OWN_COURSE / "solutions" / "vectors.py").read_text()
+WRONG = """import torch
+
+
+def normalize(x):
+    return x
+
+
+def cosine(a, b):
+    return a @ c
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder that `init` made, with the course in it."""
+    done = run_grader("init", tmp_path / "kata", "--course", OWN_COURSE)
+    assert done.returncode == 0, done.stderr
+    return tmp_path / "kata"
+
+
+def test_help_groups_the_commands_on_one_uncut_line_each() -> None:
+    text = run_grader("--help").stdout
+    assert [line for line in text.splitlines() if re.fullmatch(r"(Student|Instructor|Course author|Other):", line)] == [
+        "Student:",
+        "Instructor:",
+        "Course author:",
+    ]
+    for name in (name for names in GROUPS.values() for name in names):
+        (line,) = (line for line in text.splitlines() if re.match(rf"  {name} ", line))
+        assert len(line) <= 100 and "..." not in line and len(line.split(None, 1)[1]) > 10
+
+
+def test_first_sentence_stops_where_details_begin() -> None:
+    assert first_sentence("Show how far it is: done, left.\n\nMore.") == "Show how far it is"
+    assert first_sentence("Print a hint.") == "Print a hint"
+
+
+def test_targets_are_names_files_and_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "kata").mkdir()
+    (tmp_path / "kata" / "vectors.py").write_text("")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "work.zip").write_text("")
+    monkeypatch.chdir(tmp_path)
+    kata = Path("kata")
+    assert split_targets(["kata"], None, TOPICS) == (kata, ())
+    assert split_targets(["kata/vectors.py"], None, TOPICS) == (kata, ("vectors",))
+    assert split_targets(["kata", "vectors.cosine"], None, TOPICS) == (kata, ("vectors.cosine",))
+    assert split_targets(["kata", "kata/vectors.py"], None, TOPICS) == (kata, ("vectors",))
+    assert split_targets(["work.zip"], None, TOPICS) == (Path("work.zip"), ())
+    assert split_targets(["vectors.cosine"], kata, TOPICS) == (kata, ("vectors.cosine",))
+    with pytest.raises(UserError, match="two places"):
+        split_targets(["kata", "other"], None, TOPICS)
+    monkeypatch.chdir(kata)
+    assert split_targets(["vectors.py"], None, TOPICS) == (Path(), ("vectors",))
+    (tmp_path / "kata" / "vectors").mkdir()
+    assert split_targets(["vectors"], None, TOPICS) == (Path(), ("vectors",))  # a topic's name is not a folder's
+
+
+def test_names_are_completed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    assert complete_name("vectors.c") == ["vectors.cosine"] and "vectors" in complete_name("")
+    monkeypatch.chdir(REPO)
+    assert complete_name("tensor_ops.gr") == ["tensor_ops.gram"]
+
+
+def test_a_course_in_the_folder_is_found_from_folders_in_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "notes").mkdir()
+    monkeypatch.chdir(folder / "notes")
+    found = course_path(None)
+    assert found is not None and found.samefile(folder / ".torchkata" / "course")
+    assert split_targets([], None, TOPICS)[0] == folder.resolve()
+    assert course_path(Path("mine")) == Path("mine")
+
+
+@pytest.mark.slow
+def test_the_folder_is_all_that_a_student_needs(folder: Path) -> None:
+    first = run_grader(cwd=folder).stdout
+    assert "vectors  ░░░" in first and "next: vectors.normalize  vectors.py:" in first
+    assert "grader check vectors.normalize" in first and "grader hint vectors.normalize" in first
+
+    (folder / "vectors.py").write_text(WRONG)
+    wrong = run_grader("check", cwd=folder)
+    assert wrong.returncode == 1 and wrong.stderr == ""
+    assert "\n✗ vectors.normalize  vectors.py:4\n" in wrong.stdout
+    assert "✗ cosine" in wrong.stdout or "○ cosine" in wrong.stdout
+    assert wrong.stdout.endswith("next: vectors.normalize  vectors.py:4\n")
+    assert run_grader("next", cwd=folder).stdout == "vectors.normalize  vectors.py:4\n"
+    assert "does not show its solutions" in run_grader("solution", "cosine", cwd=folder).stderr
+
+    (folder / "vectors.py").write_text(SOLUTION)
+    right = run_grader("check", cwd=folder)
+    assert right.returncode == 0 and "★ vectors is done: 3/3 points" in right.stdout
+    assert "You have finished" in right.stdout and "next:" not in right.stdout
+    assert "★ vectors" in run_grader(cwd=folder).stdout
+    listed = run_grader("list", cwd=folder).stdout
+    assert "3 points, 3 done, 100.0%" in listed and "✓ vectors.cosine" in listed
+
+    again = run_grader("reset", "vectors.cosine", cwd=folder)
+    assert again.returncode == 0 and (folder / "vectors.py.bak").read_text() == SOLUTION
+    assert "✓ vectors.cosine" not in run_grader("list", cwd=folder).stdout
+
+
+@pytest.mark.slow
+def test_a_handed_out_course_with_a_kit_grades_an_unusable_answer_as_wrong(tmp_path: Path) -> None:
+    assert run_grader("init", tmp_path / "kata", "--course", KIT_COURSE).returncode == 0
+    file = tmp_path / "kata" / "layers.py"
+    file.write_text(re.sub(r"raise NotImplementedError.*", "return 'nothing to use'", file.read_text()))
+    done = run_grader("check", "--json", cwd=tmp_path / "kata")
+    assert done.returncode == 1 and '"verdict":"failed"' in done.stdout and '"verdict":"error"' not in done.stdout
+
+
+@pytest.mark.slow
+def test_forms_for_programs(folder: Path) -> None:
+    (folder / "vectors.py").write_text(WRONG)
+    concise = run_grader("check", "vectors.py", "--format", "concise", cwd=folder).stdout.splitlines()
+    assert concise[0].startswith("vectors.py:4: vectors.normalize: ") and concise[-1] == "0/3 points, 0.0%"
+    annotated = run_grader("check", folder, "--format", "github", cwd=folder.parent).stdout
+    assert annotated.startswith("::error file=vectors.py,line=4,title=vectors.normalize")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_ctrl_c_says_what_was_done_and_exits_with_2(folder: Path) -> None:
+    (folder / "vectors.py").write_text(SOLUTION + "\n\ndef cosine(a, b):\n    while True:\n        pass\n")
+    command = [sys.executable, "-m", "grader", "check"]
+    environment = {**os.environ, "PYTHONPATH": str(REPO)}
+    with subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None
+        while "normalize" not in process.stdout.readline():
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        printed, errors = process.stdout.read(), process.stderr.read()
+    assert process.returncode == 2 and "stopped: 1 exercise checked, 1 passed" in printed
+    assert errors == "error: interrupted\n"
+
+
+def test_solutions_of_the_shipped_course_are_shown_after_passing_only(tmp_path: Path) -> None:
+    assert run_grader("init", tmp_path / "kata").returncode == 0
+    early = run_grader("solution", "tensor_ops.gram", cwd=tmp_path / "kata")
+    assert early.returncode == 4 and "has not passed yet" in early.stderr and early.stdout == ""
+    from grader.course.home import Mark
+
+    home = Home.find(tmp_path / "kata")
+    assert home is not None
+    home.note({"tensor_ops.gram": Mark("passed", 1, 1)})
+    shown = run_grader("solution", "tensor_ops.gram", cwd=tmp_path / "kata").stdout
+    assert "def gram(" in shown and "solution:" not in shown and "# end" not in shown and "NotImplemented" not in shown
+
+
+def test_where_you_are_needs_nothing_slow(tmp_path: Path) -> None:
+    assert run_grader("init", tmp_path / "kata").returncode == 0
+    code = (
+        "import sys\nfrom grader.cli.app import _run\n_run([])\n"
+        "print({'torch', 'rich', 'numpy', 'pytest', 'hypothesis'} & set(sys.modules), file=sys.stderr)"
+    )
+    started = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path / "kata",
+        env={**os.environ, "PYTHONPATH": str(REPO)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert time.monotonic() > started and done.stderr == "set()\n" and "next: tensor_ops.make_tensor" in done.stdout

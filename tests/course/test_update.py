@@ -1,0 +1,172 @@
+"""`init`, `init --update` and `reset`: no answer is lost or changed, and no answer of the course goes out."""
+
+from __future__ import annotations
+
+import json
+import re
+import stat
+from pathlib import Path
+
+import pytest
+from classrooms import OWN
+
+from grader.course import Course
+from grader.course.handout import init, reset, update
+from grader.course.home import HIDDEN, Home, Mark
+from grader.course.update import updated, with_stub_of
+from grader.errors import UserError
+
+BASE = '''"""Topic."""
+
+import torch
+
+
+def first(x):
+    """The first."""
+    raise NotImplementedError("write `first` here")
+
+
+def second(x):
+    """The second."""
+    raise NotImplementedError("write `second` here")
+'''
+NEW = '''"""Topic."""
+
+import math
+
+import torch
+
+
+def first(x):
+    """The first, in other words."""
+    raise NotImplementedError("write `first` here")
+
+
+def between(x):
+    """New."""
+    raise NotImplementedError("write `between` here")
+
+
+def second(x, y):
+    """The second, of two."""
+    raise NotImplementedError("write `second` here")
+'''
+ANSWER = BASE.replace('raise NotImplementedError("write `first` here")', "y = x + 1  # mine\n    return y")
+
+
+def test_an_update_brings_what_is_new_and_touches_no_answer() -> None:
+    found = updated(ANSWER.encode(), NEW.encode(), BASE.encode())
+    assert (found.added, found.replaced, found.documented) == (("between",), ("second",), ("first",))
+    assert '"""The first, in other words."""\n    y = x + 1  # mine\n    return y\n' in found.text
+    assert found.text.index("def first") < found.text.index("def between") < found.text.index("def second(x, y)")
+    assert "import torch\nimport math\n" in found.text
+    assert updated(found.text.encode(), NEW.encode(), NEW.encode()).text == found.text
+    compile(found.text, "t", "exec")
+
+
+def test_an_answer_whose_signature_changed_is_kept_and_named() -> None:
+    work = BASE.replace('raise NotImplementedError("write `second` here")', "return x")
+    found = updated(work.encode(), NEW.encode(), BASE.encode())
+    assert "def second(x):\n" in found.text and "return x" in found.text and found.signatures == ("second",)
+
+
+def test_a_docstring_that_the_student_changed_stays() -> None:
+    work = ANSWER.replace("The first.", "My own notes.")
+    found = updated(work.encode(), NEW.encode(), BASE.encode())
+    assert "My own notes." in found.text and "first" not in found.documented
+
+
+def test_without_the_old_stub_only_untouched_stubs_are_replaced() -> None:
+    found = updated(ANSWER.encode(), NEW.encode(), None)
+    assert found.replaced == ("second",) and "y = x + 1  # mine" in found.text
+
+
+@pytest.mark.parametrize("broken", ["def first(x:\n    return (1\n", "class first:\n\n\n    def\n"])
+def test_a_broken_file_can_be_updated_and_an_exercise_put_back(broken: str) -> None:
+    work = f"import torch\n\n\n{broken}\n\nx = 3\n"
+    assert with_stub_of(work.encode(), BASE.encode(), "first").count('"""The first."""') == 1
+    assert "x = 3" in updated(work.encode(), NEW.encode(), BASE.encode()).text
+
+
+def test_windows_line_ends_are_kept() -> None:
+    work = ANSWER.replace("\n", "\r\n").encode()
+    text = updated(work, NEW.encode(), BASE.encode()).text
+    assert "\n" not in text.replace("\r\n", "") and "between" in text
+    assert with_stub_of(work, BASE.encode(), "first") == BASE.replace("\n", "\r\n")
+
+
+def test_what_is_handed_out_holds_no_answer(tmp_path: Path) -> None:
+    init(Course.load(OWN), tmp_path / "work", hand_out=True)
+    inside = tmp_path / "work" / HIDDEN / "course"
+    names = {path.relative_to(inside).as_posix() for path in inside.rglob("*") if path.is_file()}
+    assert names == {"course.toml", "exercises/vectors.py", "checks/test_vectors.py"}
+    home = Home.find(tmp_path / "work")
+    assert home is not None and home.course is not None and Course.load(home.course).name == Course.load(OWN).name
+
+
+def test_the_tasks_of_the_editor_read_the_concise_form(tmp_path: Path) -> None:
+    init(Course.load(OWN), tmp_path)
+    tasks = json.loads((tmp_path / ".vscode" / "tasks.json").read_text())["tasks"]
+    (matcher,) = tasks[0]["problemMatcher"]
+    pattern = matcher["pattern"]
+    found = re.match(pattern["regexp"], "work/vectors.py:12: vectors.cosine: shape (2,) where () was expected")
+    assert found and found[pattern["file"]] == "work/vectors.py" and found[pattern["line"]] == "12"
+    assert found[pattern["message"]].startswith("vectors.cosine: ")
+    assert not re.match(pattern["regexp"], "0/3 points, 0.0%")
+
+
+def test_update_of_a_folder_keeps_the_file_from_before(tmp_path: Path, own_course: Path) -> None:
+    init(Course.load(own_course), tmp_path / "work")
+    file = tmp_path / "work" / "vectors.py"
+    mine = file.read_text().replace('raise NotImplementedError("write `cosine` here")', "return 1  # mine")
+    file.write_text(mine)
+    assert update(Course.load(own_course), tmp_path / "work") == []
+    stub = own_course / "exercises" / "vectors.py"
+    stub.write_text(stub.read_text().replace("def normalize(", "def scale(x):\n    pass\n\n\ndef normalize("))
+    assert [one.text for one in update(Course.load(own_course), tmp_path / "work")] == ["vectors.py: new: scale"]
+    assert "# mine" in file.read_text() and "def scale" in file.read_text()
+    assert (tmp_path / "work" / "vectors.py.bak").read_text() == mine
+    assert update(Course.load(own_course), tmp_path / "work") == []
+
+
+def test_reset_puts_one_stub_back_and_keeps_the_text(tmp_path: Path) -> None:
+    course = Course.load(OWN)
+    init(course, tmp_path)
+    file = tmp_path / "vectors.py"
+    stub = file.read_text()
+    mine = stub.replace('raise NotImplementedError("write `cosine` here")', "return 1")
+    file.write_text(mine)
+    backup = reset(course, tmp_path, "vectors.cosine")
+    assert file.read_text() == stub and backup.read_text() == mine
+    with pytest.raises(UserError, match="is not there"):
+        reset(course, tmp_path / "elsewhere", "vectors.cosine")
+
+
+def test_a_file_that_is_not_utf8_is_not_touched(tmp_path: Path) -> None:
+    course = Course.load(OWN)
+    init(course, tmp_path)
+    data = "x = 'é'\n".encode("latin-1")
+    (tmp_path / "vectors.py").write_bytes(data)
+    (change,) = update(course, tmp_path)
+    assert change.is_problem and "UTF-8" in change.text and (tmp_path / "vectors.py").read_bytes() == data
+    with pytest.raises(UserError, match="UTF-8"):
+        reset(course, tmp_path, "vectors.cosine")
+
+
+def test_progress_is_kept_together_and_a_broken_file_of_it_is_no_harm(tmp_path: Path) -> None:
+    init(Course.load(OWN), tmp_path)
+    home = Home.find(tmp_path)
+    assert home is not None and home.marks() == {}
+    home.note({"vectors.cosine": Mark("passed", 2, 2)})
+    home.note({"vectors.normalize": Mark("failing", 0, 1)})
+    assert home.marks() == {"vectors.cosine": Mark("passed", 2, 2), "vectors.normalize": Mark("failing", 0, 1)}
+    (tmp_path / HIDDEN / "progress.json").write_text("{")
+    assert home.marks() == {}
+    assert Home.find(tmp_path / "vectors.py") is not None and Home.find(tmp_path.parent) is None
+
+
+def test_a_place_that_cannot_be_written_is_one_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="cannot be written"):
+        init(Course.load(OWN), tmp_path / "file" / "work")
+    assert stat.S_ISREG((tmp_path / "file").stat().st_mode)

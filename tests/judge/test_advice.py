@@ -1,0 +1,281 @@
+"""The first sentence of a failure: what Python's and torch's own exceptions become, one by one, and what it never says.
+
+The exceptions are raised by Python and torch themselves, and go the way of a student's: described, sent, made a cause.
+"""
+
+from __future__ import annotations
+
+import bdb
+import io
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from grader.border.failures import SubmissionRaised, exception_of, import_raised
+from grader.border.service import Service
+from grader.judge import cause as causes
+from grader.judge import explain
+from grader.judge.advice import advice_on
+from grader.judge.near_names import with_near_names
+from grader.results import Cause, ExerciseResult, Frame
+from grader.testkit.compare import Mismatch
+
+ONES = torch.ones(2, 3)
+NOTHING: Any = None
+
+
+class AnyCheck:
+    """The attributes of a check that causes are made from."""
+
+    exercise = "tensor_ops.gram"
+    sentence = "What is asked for."
+    hidden = False
+
+
+def check() -> Any:
+    return AnyCheck()
+
+
+def raised_by(function: Callable[[], object]) -> SubmissionRaised:
+    """What the judge gets of the exception that a function raises."""
+    try:
+        function()
+    except BaseException as error:
+        found = exception_of(Service(ModuleType("m"), frozenset()).describe(error))
+        assert isinstance(found, SubmissionRaised)
+        return found
+    raise AssertionError("it raises nothing")
+
+
+def advice_for(function: Callable[[], object]) -> str:
+    cause = explain.result("a", causes.failed(check(), None, raised_by(function), "")).cause
+    assert cause is not None
+    return cause.advice
+
+
+def with_signature(x: object) -> object:
+    return x
+
+
+class WithoutSuper(nn.Module):
+    def __init__(self) -> None:
+        self.layer = nn.Linear(1, 1)
+
+
+class LateParameters(nn.Module):
+    def __init__(self) -> None:
+        self.size = 3
+
+
+def unset() -> object:
+    if not ONES.numel():
+        value = 1
+    return value
+
+
+def in_place() -> None:
+    weight = torch.ones(2, requires_grad=True)
+    weight -= 1
+
+
+def twice() -> None:
+    loss = torch.ones(2, requires_grad=True).exp().sum()
+    loss.backward()
+    loss.backward()
+
+
+def changed_later() -> None:
+    x = torch.ones(2, requires_grad=True)
+    y = x.exp()
+    z = y.sum()
+    y += 1
+    z.backward()
+
+
+def endless(n: int = 0) -> int:
+    return endless(n + 1)
+
+
+def asks() -> str:
+    sys.stdin, before = io.StringIO(""), sys.stdin
+    try:
+        return input()
+    finally:
+        sys.stdin = before
+
+
+def no_device() -> None:
+    raise RuntimeError("Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!")
+
+
+def quits() -> None:
+    raise bdb.BdbQuit
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda: nam, "`nam` is not defined"),  # noqa: F821
+        (lambda: rang(3), "did you mean `range`?"),  # noqa: F821
+        (unset, "`value` is used before it has a value"),
+        (WithoutSuper, "call `super().__init__()` first"),
+        (lambda: list(LateParameters().parameters()), "call `super().__init__()` first"),
+        (lambda: NOTHING.shape, "`.shape` is asked of None: did a function that gives this value forget `return`?"),
+        (lambda: NOTHING[0], "there is None where a value is needed"),
+        (lambda: torch.exp(None), "there is None where a value is needed"),
+        (lambda: torch.softmx(ONES, 0), "torch has no `softmx`: did you mean `softmax`"),
+        (lambda: ONES.shap, "Tensor has no `shap`: did you mean `shape`"),
+        (lambda: nn.Linaer(1, 1), "torch.nn has no `Linaer`: did you mean `Linear`"),
+        (lambda: __import__("torhc"), "the module `torhc` is not installed here"),
+        (
+            lambda: ONES @ torch.ones(4, 5),
+            "shapes (2, 3) and (4, 5) cannot be multiplied: the first has 3 columns, the second 4 rows",
+        ),
+        (lambda: ONES + torch.ones(2, 4), "sizes 3 and 4 meet at dimension 1"),
+        (lambda: ONES.view(4, 5), "6 elements do not fit the shape (4, 5)"),
+        (lambda: torch.stack([ONES, torch.ones(2)]), "shapes (2, 3) and (2,) cannot be stacked"),
+        (lambda: torch.cat([ONES, torch.ones(3, 4)]), "sizes 3 and 4 cannot be joined along dimension 0"),
+        (
+            lambda: nn.functional.cross_entropy(ONES, torch.tensor([1])),
+            "there are 2 predictions for 1 targets",
+        ),
+        (
+            lambda: torch.ones(2, 3, 4) @ torch.ones(2, 5, 6),
+            "begins with the shape (2, 5) where the first one needs (2, 4)",
+        ),
+        (lambda: ONES @ torch.ones(4), "a matrix of shape (2, 3) cannot be multiplied by a vector of shape (4,)"),
+        (lambda: torch.dot(torch.ones(3), torch.ones(4)), "vectors of shapes (3,) and (4,) have no dot product"),
+        (lambda: torch.ones(2, 3).T.view(6), "`view` needs memory that is in order"),
+        (lambda: torch.ones(3).item(), "this one has 3"),
+        (lambda: bool(ONES), "need one truth value"),
+        (in_place, "a tensor that requires grad was changed in place: do that under `torch.no_grad()`"),
+        (changed_later, "changed in place after it was used"),
+        (lambda: torch.ones(2).sum().backward(), "`backward` has no way back to a parameter"),
+        (lambda: torch.ones(2, requires_grad=True).backward(), "make the loss a scalar first"),
+        (twice, "`backward` runs twice through one graph"),
+        (lambda: torch.ones(2, requires_grad=True).numpy(), "`.detach()` first"),
+        (no_device, "two tensors are on different devices, cuda:0 and cpu"),
+        (lambda: ONES @ torch.ones(3, 2, dtype=torch.long), "different dtypes, float and long int"),
+        (lambda: nn.Linear(3, 2)(torch.ones(4, 3, dtype=torch.long)), "different dtypes, Long and Float"),
+        (lambda: torch.ones(2, dtype=torch.long).mean(), "`mean` needs floating point numbers, and the dtype is Long"),
+        (lambda: with_signature(1, 2), "`with_signature` cannot be called as the check does"),
+        (endless, "your code calls itself without an end"),
+        (asks, "`input()` has nobody to ask"),
+        (quits, "`breakpoint()` cannot stop while you are graded"),
+        (lambda: ONES[5], "index 5 is asked of dimension 0, which has size 2"),
+        (lambda: int("x"), "your code raised ValueError: invalid literal"),
+    ],
+)
+def test_an_exception_has_its_own_sentence(function: Callable[[], object], words: str) -> None:
+    assert words in advice_for(function)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is CUDA here")
+def test_cuda_where_there_is_none_has_a_sentence() -> None:
+    assert advice_for(lambda: ONES.cuda()).startswith("there is no CUDA here")
+
+
+def test_the_exception_itself_is_shown_too_and_only_once() -> None:
+    translated = explain.message(causes.failed(check(), None, raised_by(lambda: ONES.shap), ""))
+    assert translated.count("AttributeError: 'Tensor' object has no attribute 'shap'") == 1
+    plain = explain.message(causes.failed(check(), None, raised_by(lambda: int("x")), ""))
+    assert plain.count("ValueError") == 1 and "raised    " not in plain
+
+
+def import_of(source: str | bytes, name: str = "tensor_ops") -> str:
+    """The message for a module that cannot be imported."""
+
+    def run() -> None:
+        exec(compile(source, f"{name}.py", "exec"), {})
+
+    try:
+        run()
+    except BaseException as error:
+        described = Service(ModuleType(name), frozenset({f"{name}.py"})).describe(error)
+        return explain.message(causes.import_failed(name, import_raised(described), ""))
+    raise AssertionError("it can be imported")
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("def f(:\n    pass\n", "tensor_ops.py cannot be imported: SyntaxError in line 1: invalid syntax"),
+        ("def f(x):\nreturn 1\n", "tensor_ops.py cannot be imported: IndentationError in line 2: expected an indented"),
+        ("import torhc\n", "tensor_ops.py cannot be imported: the module `torhc` is not installed here"),
+        ("x = 1\n".encode("utf-16"), "tensor_ops.py cannot be imported: it is not saved as UTF-8; save it as UTF-8"),
+        ("x = 'é'\n".encode("latin-1"), "not saved as UTF-8; save it as UTF-8"),
+    ],
+)
+def test_an_import_that_fails_says_what_to_do(source: str | bytes, words: str) -> None:
+    message = import_of(source)
+    assert message.startswith(words) or words in message.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("line", "version"),
+    [
+        ("type Row = int", (3, 12)),
+        ("def first[T](rows): return rows", (3, 12)),
+        ("""text = f'{a['b']}'""", (3, 12)),
+        ("except ValueError, TypeError:", (3, 14)),
+        ("text = t'{a}'", (3, 14)),
+        ("except* ValueError:", (3, 11)),
+    ],
+)
+def test_newer_syntax_names_the_python_that_runs_here(line: str, version: tuple[int, int]) -> None:
+    cause = Cause(
+        kind="exception",
+        stage="import",
+        file="tensor_ops.py",
+        exception_type="SyntaxError",
+        exception_message="invalid syntax (tensor_ops.py, line 4)",
+        frames=(Frame("tensor_ops.py", 4, "", line),),
+    )
+    here = f"Python {sys.version_info[0]}.{sys.version_info[1]} runs here"
+    assert (here in advice_on(cause)) == (sys.version_info[:2] < version)
+
+
+def test_none_where_a_value_was_expected_asks_for_return() -> None:
+    forgotten = causes.failed(check(), None, Mismatch("None where a tensor was expected", None, ONES), "")
+    assert explain.message(forgotten).startswith("your code returned None: did you forget `return`?")
+    right = causes.failed(check(), None, Mismatch("1 where None was expected", 1, None), "")
+    assert "return`?" not in explain.message(right)
+    both = Cause(kind="assertion", returned="None", expected="None", reason="the weights differ")
+    assert advice_on(both) == "the weights differ"
+    own = Cause(kind="assertion", returned="None", reason="the weights have not changed")
+    assert advice_on(own) == "the weights have not changed"  # an update may return None
+
+
+def result_of(cause: Cause) -> ExerciseResult:
+    return ExerciseResult(name="tensor_ops.gram", score=0, max=1, checks=(explain.result("a", cause),))
+
+
+def test_a_near_name_in_the_file_is_offered_for_a_missing_one() -> None:
+    missing = Cause(
+        kind="missing", reason="`gram` is not defined in tensor_ops.py", names=("gram",), file="tensor_ops.py"
+    )
+    (found,) = with_near_names(result_of(missing), b"def grams(x):\n    pass\n").checks
+    assert found.message == "`gram` is not defined in tensor_ops.py: you wrote `grams`"
+    (other,) = with_near_names(result_of(missing), b"def grams(x):\n    pass\n", ["gram", "grams"]).checks
+    assert other.message == "`gram` is not defined in tensor_ops.py"  # `grams` is an exercise of its own
+
+
+def test_a_name_of_the_file_is_offered_for_one_that_is_not_defined_but_none_of_a_comment() -> None:
+    cause = causes.failed(check(), None, raised_by(lambda: scroe), "")  # noqa: F821
+    source = b'"""scroes"""\nscore = 1  # scroel\nx.scroe_\nreturn scroe\n'
+    (found,) = with_near_names(result_of(cause), source).checks
+    assert found.message.startswith("`scroe` is not defined: did you mean `score`?")
+
+
+def test_frames_of_a_recursion_are_folded() -> None:
+    again = Frame("tensor_ops.py", 7, "f", "return f(x)")
+    cause = Cause(
+        kind="exception", exception_type="RecursionError", frames=(Frame("tensor_ops.py", 3, "gram"), *[again] * 11)
+    )
+    lines = explain.message(cause).splitlines()
+    assert lines[-2:] == ["  tensor_ops.py:3 in gram", "  tensor_ops.py:7 in f: return f(x)  (again and again)"]
