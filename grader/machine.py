@@ -11,6 +11,7 @@ import importlib.util
 import os
 import platform
 import re
+import sys
 from pathlib import Path
 from typing import Final, Literal
 
@@ -19,6 +20,8 @@ from grader.errors import UserError
 Devices = Literal["simulated", "real", "auto"]
 """The GPUs that a check gets: simulated, the machine's own, or (auto) its own where there are enough of them."""
 
+LOOPBACK: Final = {"linux": "lo", "darwin": "lo0"}.get(sys.platform)
+"""The network interface that reaches this machine only; None where gloo cannot be told by name."""
 _GPU_FILES: Final = re.compile(r"nvidia\d+|nvidiactl|nvidia-uvm(-tools)?|nvidia-modeset|dxg")
 _DRIVER_FOLDERS: Final = ("/sys/module/nvidia", "/sys/module/nvidia_uvm")
 _GPU_VARIABLES: Final = ("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES")

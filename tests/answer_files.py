@@ -27,17 +27,19 @@ TESTS = Path(__file__).resolve().parent
 COURSES = TESTS / "courses"
 FLAGGED = frozenset(
     (
+        "gpu/add_across__by_dlpack",
+        "gpu/count__builds_a_graph",
         "gpu/count__raises_the_graders_class",
+        "gpu/mean__asks_for_a_memory_snapshot",
         "gpu/mean__raises_the_graders_class_from_none",
         "gpu/place__raises_from_text",
         "team/total__forks_processes",
         "team/total__kills_everybody",
         "team/total__kills_its_group",
-        "tensor_ops/gram__claims_not_simulated",
         "tensor_ops/pairwise_sq_dists__measures_nothing",
     )
 )
-"""Answers that do on purpose what an instructor should look at; no other may have a flag."""
+"""Answers that do on purpose what is flagged: they tamper, or ask for what is not simulated. No other has a flag."""
 HEADERS = ("verdict", "message", "misconception", "others")
 
 

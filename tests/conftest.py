@@ -1,11 +1,14 @@
 """Fixtures for all tests; they live in shared.py, whose name no other folder has. And which tests are slow."""
 
+import os
 from pathlib import Path
 
 import pytest
 from shared import *  # noqa: F403
 
 collect_ignore = ["answers", "courses"]
+
+os.environ.pop("COLUMNS", None)  # the width of somebody's terminal must not fold what tests read
 
 HERE = Path(__file__).resolve().parent
 SLOW = (

@@ -162,3 +162,13 @@ def check_of(result: SubmissionResult, name: str) -> CheckResult:
 def exercises_of(result: SubmissionResult, topic: str) -> list[ExerciseResult]:
     """The exercises of a topic."""
     return [exercise for exercise in result.exercises if exercise.name.startswith(f"{topic}.")]
+
+
+@pytest.fixture
+def busy() -> Iterator[None]:
+    """Eight processes that never rest, for as long as a test takes."""
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(8)]
+    yield
+    for process in busy:
+        process.kill()
+        process.wait()

@@ -80,6 +80,8 @@ can_crash = pytest.mark.skipif(
     not files.CAN_CRASH, reason="needs a system that can stop a process in the middle of writing"
 )
 
+can_watch = pytest.mark.skipif(not steps.CAN_WATCH, reason="needs a system that says what happens to files")
+
 
 def assert_only_appeared(submission: Submission) -> None:
     """Fails unless the file came to its path in one step since `steps.watch`."""
@@ -175,6 +177,7 @@ def assert_old_file_untouched(submission: Submission) -> None:
 
 
 @exercise("checkpoints.save_weights")
+@can_watch
 @pytest.mark.parametrize("before", [False, True], ids=["no file before", "a file before"])
 @TWICE
 @given(seed=SEEDS)

@@ -14,7 +14,7 @@ import typer
 from grader import machine
 from grader.cli.output import print_lines
 
-_PACKAGES = ("torchkata", "torch", "pytest", "hypothesis", "msgspec", "typer", "rich")
+_PACKAGES = ("torchkata", "torch", "pytest", "hypothesis", "msgspec", "psutil", "typer", "rich")
 
 
 def add_to(app: typer.Typer) -> None:
@@ -29,6 +29,7 @@ def doctor() -> None:
 
 def _report() -> Iterator[str]:
     from grader.sandbox.sandbox import probe_layers
+    from grader.student import engine
 
     yield f"python      {platform.python_version()} ({sys.executable})"
     for name in _PACKAGES:
@@ -44,10 +45,12 @@ def _report() -> Iterator[str]:
     count = sum(path.name.removeprefix("nvidia").isdigit() for path in machine.gpu_files())
     real = f"real ones ({count}) where enough, else simulated" if reason is None else f"simulated ({reason})"
     yield f"devices     --devices auto means {real}"
-    layers = probe_layers()
+    choice = engine.choose()
+    yield f"engine      {choice.engine} student processes: {choice.why}"
+    layers = probe_layers() if choice.engine == "forked" else {}
     yield ""
     if not layers:
-        yield "sandbox     none on this system: submissions run in a process of their own, but can touch your files"
+        yield "sandbox     none: submissions run in processes of their own, but can read and change your files"
         return
     missing = sum(reason is not None for reason in layers.values())
     yield "sandbox     " + (f"{missing} of {len(layers)} layers are missing" if missing else "all layers are active")

@@ -68,6 +68,9 @@ def grade(
         list[str] | None, typer.Option("--only", metavar="NAME", help="A topic or exercise; may be repeated.")
     ] = None,
     trial: Annotated[bool, typer.Option("--trial", help="Only for grader diff: reports leave this run out.")] = False,
+    no_sandbox: Annotated[
+        bool, typer.Option("--no-sandbox", help="Grade several submissions where there is no sandbox, too.")
+    ] = False,
     roster: RosterOption = None,
     due: Due = None,
     late_penalty: LatePenalty = None,
@@ -110,6 +113,7 @@ def grade(
         roster=roster,
         due=due,
         late_penalty=late_penalty,
+        no_sandbox=no_sandbox,
     )
     return grade_class(class_settings, settings)
 

@@ -106,8 +106,10 @@ def check(
     limits = limits_from(check_seconds, topic_seconds, memory, processes, files, prints)
     from grader.grading.worker_process import Worker
     from grader.machine import resolve_devices
+    from grader.student import engine
 
     resolve_devices(devices)  # an impossible choice is refused before anything starts
+    engine.choose()
     worker = Worker()  # First of all: it has to import torch, which takes longer than everything below.
     try:
         from grader.course import Course

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from grader.errors import UserError
+from grader.locks import lock
 
 VERSION = 4
 BUSY_SECONDS = 30.0
@@ -230,11 +231,9 @@ def _locked(folder: Path) -> Iterator[None]:
     if sys.platform == "win32":
         yield
         return
-    import fcntl
-
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        lock(descriptor)
         yield
     finally:
         os.close(descriptor)

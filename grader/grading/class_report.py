@@ -11,6 +11,7 @@ from grader.grading.exit_codes import Tally
 from grader.grading.settings import ClassSettings
 from grader.reports.jsonl import write_jsonl
 from grader.reports.notes import NoteList
+from grader.student import engine
 from grader.text import points
 
 _FLAGS_NOTED = 3
@@ -40,7 +41,7 @@ def report_class(
     notes.print()
     if tally.is_incomplete:
         print("points that are not assessed count as missing for the exit code (--skipped-ok: they do not)")
-    if tally.missing_layers:
+    if tally.missing_layers and (settings.dask is not None or engine.choose().engine == "forked"):  # else it was said
         print(f"sandbox without: {', '.join(sorted(tally.missing_layers))} (see: grader doctor)")
     print(f"gradebook: {book.path}")
     if settings.trial:

@@ -58,5 +58,7 @@ class Tally:
 
 def missing_layers(result: SubmissionResult) -> list[str]:
     """The layers of a full sandbox that the submission was graded without."""
-    full = full_set() or ("all layers",)
+    full = full_set()
+    if not full or not result.sandbox:
+        return ["all layers"]
     return [layer for layer in full if layer not in result.sandbox]

@@ -31,6 +31,8 @@ from grader.intake.submission import LoadedSource, Source, digest
 from grader.machine import versions
 from grader.reports.notes import NoteList, print_note
 from grader.reports.progress import progress
+from grader.reports.terminal import make_console
+from grader.student import engine
 
 
 def grade_class(class_settings: ClassSettings, settings: GradingSettings) -> int:
@@ -68,6 +70,7 @@ class ClassGrading:
             UserError: no such submissions, or an unusable gradebook, roster or cluster.
         """
         sources = self._find()
+        self._require_sandbox(len(sources))
         with self._graders() as graders, self._open_gradebook() as book:
             self._options = msgspec.structs.replace(self._options, seed=self._seed_of(book))
             graders.use_seed(self._options.seed)
@@ -93,6 +96,23 @@ class ClassGrading:
         )
         notes.print()
         return sources
+
+    def _require_sandbox(self, count: int) -> None:
+        """Says that there is no sandbox, where there is none.
+
+        Raises:
+            UserError: it was not allowed to grade the work of others so.
+        """
+        if self._class.dask is not None or engine.choose().engine == "forked":
+            return
+        if count > 1 and not self._class.no_sandbox:
+            raise UserError(
+                "there is no sandbox on this system: submissions could read and change your files",
+                fix="grade on Linux; or, if you would run all of this code yourself, add --no-sandbox",
+            )
+        make_console(stderr=True).print(
+            "no sandbox on this system: submissions run as your own programs do (see: grader doctor)", style="yellow"
+        )
 
     def _graders(self) -> Graders:
         if self._class.dask is None:

@@ -100,15 +100,13 @@ def grade_mutants(
     from grader.grading.worker import hidden_paths
     from grader.judge.judge import with_judge
     from grader.sandbox.limits import Limits
-    from grader.student.client import HostClient
-    from grader.student.host import start_host
+    from grader.student import engine
     from grader.testkit import devices as devices_kit
 
     known = equivalents_of(course)
     chosen = course.select(only)
     topics = [topic for topic in course.topics if any(one.full_name in chosen for one in topic.exercises)]
-    control, process = start_host()
-    host = HostClient(control, process, Limits())
+    host = engine.start()(Limits())
 
     def grade(judge: Judge) -> Score:
         host.finish_preparing()

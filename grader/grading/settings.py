@@ -48,6 +48,7 @@ class ClassSettings(msgspec.Struct, frozen=True, kw_only=True):
         roster: a CSV file with names for ids.
         due: as the command line has it; None: the course's.
         late_penalty: fraction of the points that is lost a day; None: the course's.
+        no_sandbox: whether work of others may be graded where there is no sandbox at all.
     """
 
     paths: tuple[Path, ...]
@@ -59,6 +60,7 @@ class ClassSettings(msgspec.Struct, frozen=True, kw_only=True):
     roster: Path | None = None
     due: str | None = None
     late_penalty: float | None = None
+    no_sandbox: bool = False
 
 
 def exercises_by_topic(course: Course) -> dict[str, list[str]]:

@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 from grader.grading.worker import STACK_SIGNAL
 from grader.judge.marks import Place
 from grader.judge.time_limit import BLOCKED_FACTOR
+from grader.sandbox import process_tree
 
 _LOOK_SECONDS: Final = 1.0
 _DUMP_SECONDS: Final = 5.0
@@ -115,6 +116,9 @@ class Supervisor:
 
 def activity_of(process: int) -> Activity | None:
     """What the system says of a process; None where it says nothing."""
+    if not process_tree.HAS_PROC:
+        at_rest, worked, _ = process_tree.activity(process)
+        return Activity(worked, at_rest) if worked else None
     try:
         fields = Path(f"/proc/{process}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
         return Activity((int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"), fields[0] in ("S", "D"))

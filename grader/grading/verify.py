@@ -47,8 +47,7 @@ def verify_course(
     from grader.judge.judge import with_judge
     from grader.judge.time_limit import TimeLimit
     from grader.sandbox.limits import Limits
-    from grader.student.client import HostClient
-    from grader.student.host import start_host
+    from grader.student import engine
     from grader.testkit import devices as devices_kit
 
     defects = list(kit_defects(course))
@@ -62,8 +61,7 @@ def verify_course(
         for topic in course.topics
         if (exercises := tuple(one for one in topic.exercises if one.full_name in chosen))
     ]
-    control, process = start_host()
-    host = HostClient(control, process, Limits())
+    host = engine.start()(Limits())
 
     def verify(judge: Judge, second_run: SecondRun) -> None:
         host.finish_preparing()

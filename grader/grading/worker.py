@@ -21,9 +21,6 @@ from grader.grading.protocol import Began, Done, Fault, Known, Sender, Work, Wor
 from grader.judge.marks import Place
 from grader.judge.time_limit import TimeLimit
 
-if sys.platform != "win32":
-    import resource
-
 if TYPE_CHECKING:
     from grader.judge.judge import Judge
     from grader.results import ExerciseResult
@@ -42,23 +39,23 @@ def main() -> int:
     requests = sys.stdin.buffer
 
     gc.disable()  # the collector takes a tenth of the time of the imports below, and frees nothing
+    from grader.student import engine
+
+    make_hosts = engine.start_pair()
     import torch
 
-    from grader.student.host import start_host
-
     torch.set_num_threads(1)
-    started = [start_host(), start_host()]
     # Only now: the host and its children must not have these.
     faulthandler.enable(sys.stderr, all_threads=False)
-    if STACK_SIGNAL is not None:
+    if STACK_SIGNAL is not None and hasattr(faulthandler, "register"):
         faulthandler.register(STACK_SIGNAL, sys.stderr, all_threads=False)
     options: WorkerOptions | None = read_frame(requests, WorkerOptions)
     if options is None:
         return 0
     from grader.errors import UserError
-    from grader.student.client import HostClient, HostGone, HostPair
+    from grader.student.client import HostGone
 
-    hosts = HostPair(*(HostClient(control, process, options.limits) for control, process in started))
+    hosts = make_hosts(options.limits)
 
     def serve(judge: Judge) -> int:
         gc.freeze()
@@ -155,8 +152,10 @@ def _give_up(requests: IO[bytes], answers: IO[bytes], reason: str) -> int:
 
 def limit_memory(more: int = JUDGE_BYTES) -> None:
     """Lets this process take that many bytes more than it has; then allocating fails, and with it the check at hand."""
-    if sys.platform == "win32":
-        return
+    try:
+        import resource
+    except ImportError:
+        return  # then a worker that has grown is only replaced
     with contextlib.suppress(OSError, ValueError, StopIteration):  # where it is not offered, workers are only replaced
         status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines()
         data = next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmData:"))

@@ -94,6 +94,7 @@ class Worker:
             stderr=subprocess.PIPE,
             env={**os.environ, "PYTHONHASHSEED": str(hash_seed)},
             start_new_session=True,  # Ctrl-C reaches the main process only; that one ends the workers.
+            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # the same on Windows
         )
         self.resident = self.grown = 0
         self._judge_seconds = WorkerOptions().judge_seconds

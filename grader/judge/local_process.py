@@ -107,7 +107,7 @@ class LocalProcess:
 
     def ask_where(self) -> None:
         self._dumps.take()
-        if self.pid > 0:
+        if self.pid > 0 and DUMP_SIGNAL is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, DUMP_SIGNAL)
 
@@ -147,8 +147,9 @@ def _live(sock: socket.socket, outputs: list[int], make_service: Callable[[], Se
         prints, errors, dumps = outputs
         use_output(prints, errors)
         kernel.close_all_but({0, 1, 2, dumps, sock.fileno()})
-        faulthandler.register(DUMP_SIGNAL, file=dumps, all_threads=False)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [DUMP_SIGNAL])
+        if DUMP_SIGNAL is not None:
+            faulthandler.register(DUMP_SIGNAL, file=dumps, all_threads=False)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [DUMP_SIGNAL])
         os.chdir(folder)
         sys.dont_write_bytecode = True
         warnings.simplefilter("default")  # pytest may make them errors

@@ -7,6 +7,7 @@ signs of life end, and the main process ends the worker (`grading/supervisor.py`
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import signal
 import threading
@@ -33,6 +34,8 @@ _WAIT_FILES: Final = ("student/", "testkit/_ranks/", "testkit/ranks.py", "judge/
 _WAITS: Final = tuple(str(_PACKAGE / part) for part in _WAIT_FILES)
 """Where the judge waits for student processes."""
 _MOST_RAISED: Final = 3
+_TICK_SIGNAL: Final[signal.Signals | None] = getattr(signal, "SIGALRM", getattr(signal, "SIGBREAK", None))
+"""What a tick comes as; the second one on Windows."""
 
 
 class Overrun(BaseException):
@@ -52,8 +55,6 @@ class Overrun(BaseException):
 class TimeLimit:
     """Counts the judge's time while checks run, and gives signs of life; for the main thread of a process.
 
-    Where the system has no interval timers, it does nothing.
-
     Args:
         seconds: see `JUDGE_SECONDS`.
         alive: called about once a second while Python code can run.
@@ -70,16 +71,15 @@ class TimeLimit:
     @contextlib.contextmanager
     def ticking(self) -> Iterator[None]:
         """Gives signs of life while it lasts; only then are checks interrupted."""
-        if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        if _TICK_SIGNAL is None or threading.current_thread() is not threading.main_thread():
             yield
             return
-        previous = signal.signal(signal.SIGALRM, self._tick)
-        signal.setitimer(signal.ITIMER_REAL, _TICK_SECONDS, _TICK_SECONDS)
+        previous = signal.signal(_TICK_SIGNAL, self._tick)
         try:
-            yield
+            with _timer() if hasattr(signal, "setitimer") else _timer_thread(_TICK_SIGNAL):
+                yield
         finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, previous)
+            signal.signal(_TICK_SIGNAL, previous)
 
     @contextlib.contextmanager
     def counting(self, check: Check) -> Iterator[None]:
@@ -123,6 +123,33 @@ class TimeLimit:
                     return  # The check swallows it: without signs of life, the main process ends this one.
                 raise self.overrun
         self._alive()
+
+
+@contextlib.contextmanager
+def _timer() -> Iterator[None]:
+    signal.setitimer(signal.ITIMER_REAL, _TICK_SECONDS, _TICK_SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+@contextlib.contextmanager
+def _timer_thread(number: signal.Signals) -> Iterator[None]:
+    """The same where the system has no interval timers: a thread has Python call the signal's handler."""
+    is_over = threading.Event()
+
+    def tick() -> None:
+        while not is_over.wait(_TICK_SECONDS):
+            _thread.interrupt_main(number)
+
+    thread = threading.Thread(target=tick, daemon=True, name="time-limit")
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
 
 
 def _is_waiting(frame: FrameType | None) -> bool:

@@ -24,9 +24,9 @@ from grader.judge.in_process import reference_raises
 from grader.judge.misconceptions import Replacements
 from grader.results import Flag
 from grader.sandbox import process_tree
-from grader.student.client import HostClient
-from grader.student.clock import Deadline
-from grader.student.leader_client import LeaderClient, LeaderGone
+from grader.sandbox.clock import Deadline
+from grader.student.interfaces import Host
+from grader.student.leader_client import LeaderGone
 from grader.student.student_process import StudentProcess
 
 FIRST_TRY: Final = 0.4
@@ -54,7 +54,7 @@ class TopicDesk:
     learns_plans = True
 
     def __init__(
-        self, host: HostClient, course: Course, topic: str, files: Mapping[str, bytes], *, is_own: bool = False
+        self, host: Host, course: Course, topic: str, files: Mapping[str, bytes], *, is_own: bool = False
     ) -> None:
         self._host = host
         self._course = course
@@ -64,7 +64,7 @@ class TopicDesk:
         count = len(course.topic(topic).exercises)
         self.seconds = max(limits.check_seconds, limits.topic_seconds / max(count, 1))
         self._import_seconds = limits.topic_seconds
-        self._leader = LeaderClient(host, topic, files, () if is_own else None)
+        self._leader = host.open_topic(topic, files, () if is_own else None)
         self._process: StudentProcess | None = None
         self._channel: Channel | None = None
         self.flags: dict[Flag, None] = {}
@@ -83,7 +83,7 @@ class TopicDesk:
         """Starts a fresh process; why it could not import the topic, else None."""
         self.end_process()
         self._process = self._leader.start_afresh()
-        deadline = Deadline(self._import_seconds, self._leader.waited_for_processor)
+        deadline = self._leader.deadline(self._import_seconds)
         failure = self._process.finish_import(deadline)
         if failure is None:
             self._leader.keep_files()
@@ -108,14 +108,14 @@ class TopicDesk:
 
     def begin(self) -> None:
         """Begins an exercise, in the process that the one before has used if that had right answers only."""
-        self._exercise = Deadline(self.seconds, self._leader.waited_for_processor)
+        self._exercise = self._leader.deadline(self.seconds)
         self._is_final = self._process is None or not self._process.alive or self._is_fresh
         self._may_send_ahead = not self.wants_trace_only
 
     def begin_again(self) -> None:
         """Begins the exercise again, in a fresh process: now its failures count."""
         self.end_process()
-        self._exercise = Deadline(self.seconds, self._leader.waited_for_processor)
+        self._exercise = self._leader.deadline(self.seconds)
         self._is_final = True
         self._may_send_ahead = False
 
@@ -161,7 +161,7 @@ class TopicDesk:
         assert self._process is not None
         seconds = self._host.limits.check_seconds * (1.0 if self._is_final else FIRST_TRY)
         seconds = max(min(seconds, self._exercise.left()), 0.01)
-        self._process.deadline = Deadline(seconds, self._leader.waited_for_processor)
+        self._process.deadline = self._leader.deadline(seconds)
 
     def send_ahead(self, requests: list[bytes]) -> bool:
         # Only after a first answer: a stub answers nothing, and its replies to later requests would stay unread.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import datetime
 import getpass
-import os
 import platform
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from grader.course.due import moment
 from grader.errors import UserError, did_you_mean
 from grader.gradebook import Gradebook, Override, Row, Run, compare
 from grader.reports.feedback import not_assessed
+from grader.sandbox import process_tree
 from grader.text import counted, points
 
 _MOST_FAILED = 10
@@ -139,13 +139,7 @@ def _is_alive(run: Run) -> bool:
     """Whether its process still runs; assumed for a run on another machine, where it cannot be seen."""
     if run.host != platform.node() or not run.process:
         return bool(run.process)
-    try:
-        os.kill(run.process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
+    return process_tree.is_alive(run.process)
 
 
 def _student(rows: list[Row], name: str) -> Row:

@@ -5,12 +5,12 @@ Must never raise a limit: it only lowers what the host process has.
 
 from __future__ import annotations
 
+import contextlib
 import math
-import sys
 
 import msgspec
 
-if sys.platform != "win32":
+with contextlib.suppress(ImportError):
     import resource
 
 

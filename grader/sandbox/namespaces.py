@@ -10,14 +10,13 @@ import os
 import select
 import socket
 import struct
-import sys
 from pathlib import Path
 
 import msgspec
 
 from grader.sandbox import kernel, view
 
-if sys.platform != "win32":
+with contextlib.suppress(ImportError):
     import fcntl
 
 _MAX_FILES = 4096

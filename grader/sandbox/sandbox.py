@@ -17,6 +17,7 @@ from grader.sandbox import confinement, kernel, landlock, leftovers, namespaces,
 from grader.sandbox.confinement import ConfinementPlan
 from grader.sandbox.limits import Limits
 from grader.sandbox.namespaces import LayerFailed
+from grader.sandbox.offered import why_not_forked
 from grader.sandbox.workspace import Workspace
 
 NOT_SANDBOXED = 86
@@ -39,8 +40,10 @@ _NAMESPACE_ADVICE = "in a container: run it as an ordinary user, or add --cap-ad
 def probe_layers() -> dict[str, str | None]:
     """Every layer that a full sandbox has here -> None when it works, else why not and how to get it, in one line.
 
-    Each is really put on, in a process that is thrown away.
+    Each is really put on, in a process that is thrown away. Empty where nothing can be forked.
     """
+    if why_not_forked():
+        return {}
     with contextlib.closing(Sandbox(limits=Limits())) as sandbox:
         return dict(sandbox.reasons)
 
@@ -225,7 +228,7 @@ class Sandbox:
 
 def full_set() -> tuple[str, ...]:
     """The layers of a full sandbox for this user on this system; none where no sandbox is supported."""
-    if not kernel.SUPPORTED:
+    if not kernel.SUPPORTED or why_not_forked():
         return ()
     user = "uid" if os.geteuid() == 0 else "user-namespace"
     return (user, *_NAMESPACES, "landlock", "seccomp", "rlimits", "clean-env")

@@ -9,13 +9,11 @@ import contextlib
 import os
 import shutil
 import stat
-import sys
 import tempfile
 import time
 from pathlib import Path
 
-if sys.platform != "win32":
-    import fcntl
+from grader import locks
 
 _PREFIX = "torchkata-"
 _YOUNG_SECONDS = 60.0
@@ -56,21 +54,19 @@ class Workspace:
 
 
 def _locked(folder: Path) -> int | None:
-    """A descriptor that holds the folder's lock; None where another process holds it, or there are no locks."""
-    if sys.platform == "win32":
+    """A descriptor that holds the folder's lock; None where another process holds it, or folders have no locks."""
+    if not locks.OFFERED or not hasattr(os, "O_DIRECTORY"):
         return None
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(fd)
-        return None
-    return fd
+    if locks.lock(fd, wait=False):
+        return fd
+    os.close(fd)
+    return None
 
 
 def _remove_leftovers(new: Path) -> None:
     """Remove what sandboxes of killed hosts of this user left behind."""
-    if sys.platform == "win32":
+    if not hasattr(os, "O_DIRECTORY"):
         return
     for folder in new.parent.glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):
@@ -85,7 +81,7 @@ def _remove_leftovers(new: Path) -> None:
 
 def _remove(folder: Path) -> None:
     """Remove a folder, whatever permissions its content has; nothing outside it is touched."""
-    if sys.platform == "linux" and os.geteuid() != 0:  # root needs no permission to remove
+    if hasattr(os, "O_PATH") and os.geteuid() != 0:  # root needs no permission to remove
         _make_folders_writable(folder)
     shutil.rmtree(folder, ignore_errors=True)
 

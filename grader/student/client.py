@@ -6,7 +6,7 @@ import contextlib
 import os
 import socket
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from grader.border import frames, wire
 from grader.border.bounds import WireError
@@ -16,6 +16,10 @@ from grader.kit import Kit
 from grader.machine import Devices
 from grader.sandbox.limits import Limits
 from grader.student import orders
+from grader.student.interfaces import Host
+
+if TYPE_CHECKING:
+    from grader.student.leader_client import LeaderClient
 
 
 class HostGone(BaseException):
@@ -29,7 +33,7 @@ class Hosts(Protocol):
     def layers(self) -> tuple[str, ...]:
         """The sandbox's active layers."""
 
-    def of(self, topic: str) -> HostClient:
+    def of(self, topic: str) -> Host:
         """The host for a topic."""
 
 
@@ -84,6 +88,14 @@ class HostClient:
                     self._layers = names
                 case answer:
                     raise HostGone(f"an unexpected answer: {answer}")
+
+    def open_topic(
+        self, topic: str, files: Mapping[str, bytes], bindings: Sequence[tuple[str, str]] | None
+    ) -> LeaderClient:
+        """A new leader for one topic of a submission."""
+        from grader.student.leader_client import LeaderClient  # it needs this module
+
+        return LeaderClient(self, topic, files, bindings)
 
     def spawn(self, control: socket.socket) -> tuple[int, int]:
         """Starts a topic's leader, which gets one end of a socket.
@@ -156,11 +168,11 @@ class HostPair:
     So the first topics can be graded while it loads; and what they fork is smaller.
     """
 
-    def __init__(self, plain: HostClient, loading: HostClient) -> None:
+    def __init__(self, plain: Host, loading: Host) -> None:
         self._plain = plain
         self._loading = loading
         self._heavy: frozenset[str] = frozenset()
-        self._used: list[HostClient] = []
+        self._used: list[Host] = []
 
     def prepare(
         self,
@@ -187,7 +199,7 @@ class HostPair:
         """The sandbox's active layers."""
         return self._used[0].layers
 
-    def of(self, topic: str) -> HostClient:
+    def of(self, topic: str) -> Host:
         """The host for a topic; its first order waits until it is ready."""
         return self._loading if topic in self._heavy else self._plain
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import importlib
 import os
 import select
 import signal
@@ -18,18 +17,15 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final
 
-import msgspec
 import torch
 
-from grader import machine
 from grader.border import frames, wire
-from grader.errors import CourseError
-from grader.kit import Kit, load
 from grader.sandbox import kernel, process_tree
 from grader.sandbox.limits import CUDA_BYTES, Limits
 from grader.sandbox.sandbox import Sandbox
 from grader.student import huge_pages, orders
 from grader.student.leader import lead
+from grader.student.preparation import CannotLoad, load_modules
 from grader.student.process import DUMP_SIGNAL
 
 WATCH_SECONDS: Final = 0.05
@@ -82,6 +78,7 @@ class Host:
             case orders.Dump(topic, process) if topic in self._topics:
                 if process in process_tree.descendants(self._topics[topic]):
                     with contextlib.suppress(ProcessLookupError, PermissionError):
+                        assert DUMP_SIGNAL is not None
                         os.kill(process, DUMP_SIGNAL)
             case orders.Settle():
                 huge_pages.collapse()
@@ -93,33 +90,23 @@ class Host:
 
     def _prepare(self, order: orders.Prepare) -> orders.Layers | orders.Refused:
         real = order.devices != "simulated"
-        os.environ.update(machine.gpu_environment(order.devices))  # before anything asks for a GPU
-        from grader.testkit import devices, in_student_process
-
-        self._testkit = in_student_process.MODULES
         before = _threads()
-        for module in order.preload:
-            try:
-                importlib.import_module(module)
-            except ImportError as error:
-                return orders.Refused(f"`preload = [{module!r}]`: {error}")
+
+        def check_threads(what: str) -> None:
             if _threads() > before:
-                return orders.Refused(
-                    f"`preload = [{module!r}]` starts threads: a process with threads cannot be forked"
-                )
+                raise CannotLoad(f"{what} starts threads: a process with threads cannot be forked")
+
         try:
-            self._kit = load(Kit(name=order.kit[0], folder=Path(order.kit[1])) if order.kit else None)
-        except CourseError as error:
+            self._testkit, self._kit = load_modules(order, check_threads)
+        except CannotLoad as error:
             return orders.Refused(str(error))
-        if order.kit and _threads() > before:
-            return orders.Refused(f"`kit = {order.kit[0]!r}` starts threads: a process with threads cannot be forked")
-        devices.choose(order.devices)
-        _warm_up(backward=not real)
         self._limits = order.limits
         self._extra = CUDA_BYTES if real else 0
         self._sandbox = Sandbox(limits=order.limits, hidden=[Path(path) for path in order.hidden], gpus=real)
         gc.collect()
         gc.freeze()
+        if order.preload:
+            huge_pages.collapse()  # such topics start many processes, and the judge is busy elsewhere
         self._baseline = process_tree.memory_of([os.getpid()], 0)
         return orders.Layers(self._sandbox.layers)
 
@@ -164,27 +151,6 @@ def _threads() -> int:
         return len(os.listdir("/proc/self/task"))
     except OSError:
         return 0
-
-
-def _warm_up(backward: bool) -> None:
-    """Runs once what torch sets up on first use, so that no student process pays for it.
-
-    Args:
-        backward: whether autograd's engine may start: where it sees a GPU it starts threads, and forbids forks.
-    """
-    x = torch.ones(2, 2, requires_grad=True)
-    y = (x @ x).sum()
-    if backward:
-        torch.autograd.grad(y, x)
-    torch.random.get_rng_state()
-    for kind in _subclasses(msgspec.Struct):
-        with contextlib.suppress(NameError, TypeError):
-            msgspec.msgpack.Decoder(kind)  # looks up its types, in modules that student processes hide
-
-
-def _subclasses(kind: type) -> set[type]:
-    found: set[type] = set(kind.__subclasses__())
-    return found.union(*map(_subclasses, found))
 
 
 def start_host() -> tuple[socket.socket, int]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import select
-import shutil
 import signal
 import socket
 import sys
@@ -20,6 +19,7 @@ from types import ModuleType
 from grader.border import frames, wire
 from grader.border.messages import Ended, Forked, FromLeader, Keep, Order, SetUp, Start, Stop, Tidied, Tidy
 from grader.student.process import live
+from grader.student.work_folder import WorkFolder, remove_all
 
 MAX_DESCRIPTORS = 8
 _SHARED_MEMORY = Path("/dev/shm")
@@ -51,8 +51,7 @@ class Leader:
         self._setup = setup
         self._modules = {**testkit, **kit}
         self._kit = kit
-        self._folder = Path.cwd()
-        self._kept: set[str] = set()
+        self._folder = WorkFolder(Path.cwd())
         self._numbers: dict[int, int] = {}
         self._woken, self._wake = os.pipe()
         os.set_blocking(self._wake, False)
@@ -85,21 +84,22 @@ class Leader:
                     if known == number:
                         os.kill(process, signal.SIGKILL)
             case Keep():
-                self._kept = set(os.listdir(self._folder))
+                self._folder.keep()
             case Tidy():
-                self._empty(self._kept)
+                self._folder.tidy()
+                self._empty_shared_memory()
                 self._send(Tidied())
 
     def _start(self, order: Start, descriptors: dict[str, int]) -> None:
         if order.afresh:
             self._end_all()
-            self._empty(set())
-            self._write_files()
+            self._empty_shared_memory()
+            self._folder.renew(self._setup.files)
         process = os.fork()
         if not process:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            live(order, descriptors, self._setup, self._folder, self._modules, self._kit)
+            live(order, descriptors, self._setup, self._folder.path, self._modules, self._kit)
         for descriptor in descriptors.values():
             os.close(descriptor)
         self._numbers[process] = order.number
@@ -125,29 +125,10 @@ class Leader:
                 if (number := self._numbers.pop(process, None)) is not None:
                     self._send(Ended(number, os.waitstatus_to_exitcode(status)))
 
-    def _write_files(self) -> None:
-        for name, content in self._setup.files.items():
-            path = self._folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
-
-    def _empty(self, keep: set[str]) -> None:
-        """Removes what was left in the work folder and in shared memory: the next finds both as the first did."""
-        _remove_all(self._folder, keep)
+    def _empty_shared_memory(self) -> None:
+        """The next exercise finds shared memory as the first did."""
         if self._setup.own_shared_memory:
-            _remove_all(_SHARED_MEMORY, set())
+            remove_all(_SHARED_MEMORY, set())
 
     def _send(self, message: FromLeader) -> None:
         frames.send(self._control, wire.pack(message))
-
-
-def _remove_all(folder: Path, keep: set[str]) -> None:
-    with contextlib.suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.name in keep:
-                continue
-            if entry.is_dir(follow_symlinks=False):
-                shutil.rmtree(entry.path, ignore_errors=True)
-            else:
-                with contextlib.suppress(OSError):
-                    os.unlink(entry.path)

@@ -17,6 +17,7 @@ from grader.border.failures import OUT_OF_MEMORY, SubmissionCrashed, SubmissionT
 from grader.border.frames import BrokenFrame
 from grader.border.messages import Ended, Forked, FromLeader, Keep, SetUp, Start, Stop, Tidied, Tidy
 from grader.sandbox import process_tree
+from grader.sandbox.clock import Deadline
 from grader.student import audit
 from grader.student.client import HostClient, HostGone
 from grader.student.prints import Prints, receive
@@ -159,6 +160,10 @@ class LeaderClient:
     def waited_for_processor(self) -> float:
         """How long all processes of the submission have waited for their turn on a processor (s)."""
         return process_tree.waited_for_processor(process_tree.descendants(self.process))
+
+    def deadline(self, seconds: float) -> Deadline:
+        """So many seconds of the processes' own time, from now on."""
+        return Deadline(seconds, self.waited_for_processor)
 
     def has_left_something(self, main: StudentProcess, threads: int) -> bool:
         """Whether more runs than what the judge started: another process, or more threads in the main one."""

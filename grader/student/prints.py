@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import select
 import socket
+import threading
 import time
+from pathlib import Path
 from typing import Any
 
 from grader.border import frames, wire
@@ -71,6 +73,74 @@ class Prints:
         if self.reader >= 0:
             os.close(self.reader)
             self.reader, self.is_open = -1, False
+
+    def wait(self, seconds: float) -> bool:
+        """Waits until there may be more, at most so long; whether a process may still write."""
+        if self.is_open:
+            select.select([self.reader], [], [], seconds)
+        return self.is_open
+
+
+class FilePrints(Prints):
+    """The same by way of a file, where pipes cannot be waited for. Whoever writes opens it to append.
+
+    Args:
+        path: the file, which does not exist yet.
+
+    Attributes:
+        is_open: always false: there is nothing to wait for.
+    """
+
+    POLL_SECONDS = 0.01
+    TOO_LONG_BYTES = 8 << 20
+    """A file that is longer than this is cut to nothing."""
+
+    def __init__(self, path: Path, limit: int) -> None:
+        self.path = path
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+        self.reader = self.writer = -1
+        self._limit = limit
+        self._kept = bytearray()
+        self._at = 0
+        self._lock = threading.Lock()
+        self.is_cut = False
+        self.is_open = False
+
+    def drain(self) -> None:
+        """Takes what is there now, up to the limit; a file that is far too long is cut. Any thread may call it."""
+        with self._lock:
+            self._drain()
+
+    def _drain(self) -> None:
+        if self._file < 0:
+            return
+        size = os.fstat(self._file).st_size
+        if size > self._at:
+            room = max(self._limit - len(self._kept), 0)
+            os.lseek(self._file, self._at, os.SEEK_SET)
+            self._kept += os.read(self._file, min(room, size - self._at))
+            self.is_cut = self.is_cut or size - self._at > room
+        self._at = size
+        if size > self.TOO_LONG_BYTES:
+            os.ftruncate(self._file, 0)
+            self._at = 0
+
+    def cut(self) -> None:
+        """Keeps the file short, whether anybody reads it or not."""
+        with self._lock:
+            if self._file >= 0 and os.fstat(self._file).st_size > self.TOO_LONG_BYTES:
+                self._drain()
+
+    def wait(self, seconds: float) -> bool:
+        time.sleep(min(seconds, self.POLL_SECONDS))
+        return self._file >= 0
+
+    def close(self) -> None:
+        """Closes the file here; the folder that it is in removes it."""
+        with self._lock:
+            if self._file >= 0:
+                os.close(self._file)
+                self._file = -1
 
 
 def receive(sock: socket.socket, deadline: float, prints: Prints | None, kind: Any) -> Any:

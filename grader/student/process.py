@@ -28,8 +28,9 @@ from grader.sandbox import kernel
 from grader.student import audit
 from grader.testkit.marking import misconception
 
-DUMP_SIGNAL: Final = signal.SIGUSR1
-"""Makes a student process write where it is, to a descriptor of its own."""
+DUMP_SIGNAL: Final = getattr(signal, "SIGUSR1", None)
+"""Makes a forked student process write where it is, to a descriptor of its own."""
+_TIMERS: Final = ("SIGALRM", "SIGVTALRM", "SIGPROF")
 
 
 def live(
@@ -53,22 +54,43 @@ def live(
         kernel.die_with_parent()
         kernel.close_all_but({0, 1, 2, *descriptors.values()})
         use_output(descriptors["prints"], descriptors["errors"])
-        faulthandler.register(DUMP_SIGNAL, file=descriptors["dumps"], all_threads=False)
-        for number in (signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF):
-            signal.signal(number, signal.SIG_IGN)  # a timer that a module sets, and does not handle, ends nothing
+        if DUMP_SIGNAL is not None:
+            faulthandler.register(DUMP_SIGNAL, file=descriptors["dumps"], all_threads=False)
         calls = socket.socket(fileno=descriptors["calls"])
         arena = Arena.attach(descriptors["arena"]) if "arena" in descriptors else None
-        if order.imports:
-            service = _import(calls, order, setup, folder, modules, kit, arena, descriptors.get("events", -1))
-        else:
-            service = Service(ModuleType("outside"), frozenset(), modules=modules)
-        flush_output()
-        if service is not None:
-            frames.send(calls, wire.pack(Imported()))
-            serve(calls, service)
+        import_and_serve(calls, order, setup, folder, modules, kit, arena, descriptors.get("events", -1))
     except BaseException:
         os._exit(70)
     os._exit(0)
+
+
+def import_and_serve(
+    calls: socket.socket,
+    order: Start,
+    setup: SetUp,
+    folder: Path,
+    modules: Mapping[str, ModuleType],
+    kit: Mapping[str, ModuleType],
+    arena: Arena | None,
+    events: int,
+) -> None:
+    """Imports the submission, if the order says so, and answers calls until the judge hangs up.
+
+    Args:
+        events: a descriptor where what submitted code does is noted; -1 for nowhere.
+    """
+    for name in _TIMERS:
+        if hasattr(signal, name):
+            # A timer that a module sets, and does not handle, ends nothing.
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
+    if order.imports:
+        service = _import(calls, order, setup, folder, modules, kit, arena, events)
+    else:
+        service = Service(ModuleType("outside"), frozenset(), modules=modules)
+    flush_output()
+    if service is not None:
+        frames.send(calls, wire.pack(Imported()))
+        serve(calls, service)
 
 
 def serve(calls: socket.socket, service: Service) -> None:
@@ -116,8 +138,9 @@ def _import(
         return None
     if finish_watching is not None:
         finish_watching()
-    for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):
-        signal.setitimer(timer, 0)  # one that was set at import would end some exercise, by chance
+    if hasattr(signal, "setitimer"):
+        for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):
+            signal.setitimer(timer, 0)  # one that was set at import would end some exercise, by chance
     return Service(module, files, overlay, modules, arena)
 
 

@@ -37,8 +37,8 @@ from grader.border.messages import (
 from grader.border.transport import Activity, PlanLeft, Process
 from grader.results import Flag
 from grader.sandbox import process_tree
+from grader.sandbox.clock import Deadline
 from grader.student import audit
-from grader.student.clock import Deadline
 from grader.student.one_at_a_time import one_at_a_time
 from grader.student.prints import Prints
 
@@ -283,8 +283,8 @@ class StudentProcess:
         self.ask_where()
         until = time.monotonic() + DUMP_SECONDS
         # The dump comes in pieces, innermost frame first.
-        while time.monotonic() < until and _OUTERMOST not in self._dumps.seen() and self._dumps.is_open:
-            select.select([self._dumps.reader], [], [], 0.05)
+        while time.monotonic() < until and _OUTERMOST not in self._dumps.seen() and self._dumps.wait(0.05):
+            pass
         self.stopped_at = tuple(
             SourceLine(one_line(name.rsplit("/", 1)[-1]), int(line), one_line(function), "")
             for name, line, function in re.findall(

@@ -20,6 +20,7 @@ import msgspec
 from grader.border import wire
 from grader.border.failures import MissingName
 from grader.border.messages import RUN_OF_RANKS, Exchange, Missing, Request
+from grader.machine import LOOPBACK
 from grader.testkit._ranks import answers as _answers
 from grader.testkit._ranks import launch as _launch
 from grader.testkit._ranks import rank as _rank
@@ -40,7 +41,7 @@ MAX_RANKS: Final = 8
 
 TORCHRUN: Final[Mapping[str, str | None]] = {
     "RANK": "{rank}", "LOCAL_RANK": "{rank}", "WORLD_SIZE": "", "LOCAL_WORLD_SIZE": "", "GROUP_RANK": "0",
-    "MASTER_ADDR": "127.0.0.1", "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1",
+    "MASTER_ADDR": "127.0.0.1", "GLOO_SOCKET_IFNAME": LOOPBACK, "OMP_NUM_THREADS": "1",
     "RES_OPTIONS": "timeout:1 attempts:1",
 }  # fmt: skip
 """The environment that ranks get: ``{rank}`` is filled in, so are the sizes, and a free ``MASTER_PORT`` comes along.
@@ -181,6 +182,8 @@ def run(
         raise ValueError(f"world_size must be from 1 to {MAX_RANKS}, not {world_size}")
     channel = channel_of(function)
     _answers.require_network(channel)
+    if read_only:
+        _answers.require_limit_on_files()
     _answers.give_time(channel, seconds + 2.0)
     options = dict(options or {})
     port = str(_world.free_port())
@@ -209,6 +212,7 @@ def run(
     shown = call_of(function, args, options)
     channel.last = shown
     outcomes = _world.run(channel, job)
+    _answers.give_time(channel, 2.0)  # where ranks waited long for a processor
     if isinstance(outcomes, Missing):
         channel.record.append(Exchange(request, wire.pack(outcomes)))
         missing = MissingName(outcomes.name)

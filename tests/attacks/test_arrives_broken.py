@@ -59,7 +59,7 @@ def test_a_wrong_kind_of_function_costs_that_exercise(arena: Arena, attack: str,
 def test_a_file_that_cannot_be_imported(arena: Arena, tmp_path: Path, content: bytes, words: str) -> None:
     (tmp_path / "tensor_ops.py").write_bytes(content)
     message = arena.rejected(*read(tmp_path))
-    assert message.startswith(("tensor_ops.py cannot be imported: ", "importing tensor_ops.py "))
+    assert message.startswith(("tensor_ops.py cannot be imported", "importing tensor_ops.py "))
     assert words in message
 
 

@@ -264,6 +264,17 @@ def test_a_hang_is_ended_and_named(written: Written, case: str) -> None:
     assert len(caught.value.examples) == 1
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("busy")
+def test_ranks_that_wait_for_a_processor_have_their_time(written: Written) -> None:
+    """By the clock they take longer than they may."""
+    submission = written(
+        "def f():\n    until = time.process_time() + 0.3\n    while time.process_time() < until:\n        pass\n"
+        "    dist.barrier()\n    return True\n"
+    )
+    assert ranks.run(submission.f, seconds=1.0).results == [True, True]
+
+
 def test_a_rank_that_nobody_joins_is_named(written: Written) -> None:
     submission = written("def f(rank):\n    if rank == 0:\n        dist.init_process_group('gloo')\n")
     with pytest.raises(SubmissionTimeout, match="rank 1 never reached init_process_group: rank 1 had returned"):
@@ -444,6 +455,14 @@ def test_ranks_without_a_group_are_used_again_and_find_no_trace(written: Written
     again = ranks.run(submission.f, ranks.RANK, None, group=False).results
     assert {pid for pid, _, _ in again} == {pid for pid, _, _ in first}
     assert [known for _, *known in again] == [[False, None], [False, None]]
+
+
+def test_ranks_are_used_again_while_they_have_few_files_open(written: Written) -> None:
+    files = "return len(os.listdir('/proc/self/fd'))"
+    submission = written(JOINS.replace("return [os.getpid(), known[0], known[1]]", files))
+    assert (
+        max(count for _ in range(12) for count in ranks.run(submission.f, ranks.RANK, None, group=False).results) < 130
+    )
 
 
 def test_ranks_that_had_a_group_of_their_own_can_get_one(written: Written) -> None:

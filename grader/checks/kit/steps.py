@@ -28,19 +28,21 @@ _WORDS: Final = {
     _MOVED_TO: "appeared",
 }
 
+_LIBRARY: Final[Any] = ctypes.CDLL(None) if os.name == "posix" else None
+CAN_WATCH: Final = hasattr(_LIBRARY, "inotify_init1")
+"""Whether this system says what happens to files."""
 _watches: Final[dict[str, int]] = {}
 
 
 def watch(place: str) -> None:
     """From now on, what happens at a place is noted."""
     seen(place, "")
-    library: Any = ctypes.CDLL(None) if os.name == "posix" else None
-    if not hasattr(library, "inotify_init1"):
+    if not CAN_WATCH:
         return
-    descriptor = library.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+    descriptor = _LIBRARY.inotify_init1(os.O_NONBLOCK | getattr(os, "O_CLOEXEC", 0))
     if descriptor < 0:
         return
-    library.inotify_add_watch(descriptor, os.fsencode(os.path.dirname(files.path(place, "any"))), _ALL)
+    _LIBRARY.inotify_add_watch(descriptor, os.fsencode(os.path.dirname(files.path(place, "any"))), _ALL)
     _watches[place] = descriptor
 
 

@@ -10,6 +10,7 @@ from grader.border import wire
 from grader.border.failures import SubmissionCrashed, SubmissionTimeout, exception_of
 from grader.border.messages import Exchange, Returned, RunFailed
 from grader.testkit._ranks import states
+from grader.testkit._ranks.rank import CAN_FORBID_WRITING
 
 if TYPE_CHECKING:
     from grader.border.channel import Channel
@@ -65,6 +66,14 @@ def show_prints(channel: Channel, text: str) -> None:
     add_prints = getattr(channel.transport, "add_prints", None)
     if add_prints is not None and text:
         add_prints(text)
+
+
+def require_limit_on_files() -> None:
+    """Skips the check where no rank can be kept from writing."""
+    import pytest
+
+    if not CAN_FORBID_WRITING:
+        pytest.skip("needs a system with a limit on the size of files")
 
 
 def require_network(channel: Channel) -> None:

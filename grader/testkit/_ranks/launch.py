@@ -2,7 +2,8 @@
 
 The launcher runs in a process of the submission's sandbox that never imports the submission: only its workers run the
 script. It is forked, as torch is loaded already, and so are its workers (``--start-method=fork --run-path``): two new
-Pythons would import torch for seconds on end. Must never wait without a limit, and never leave a process behind.
+Pythons would import torch for seconds on end, as they do where nothing can be forked. Must never wait without a limit,
+and never leave a process behind.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import select
-import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -28,7 +29,9 @@ from grader.border.messages import Reply, Returned
 from grader.border.output import use_output
 from grader.border.service import WRONG_ANSWERS
 from grader.border.transport import Starter
+from grader.machine import LOOPBACK
 from grader.sandbox import kernel, process_tree
+from grader.sandbox.offered import why_not_forked
 from grader.testkit._ranks import script as _script  # noqa: F401 - before the fork, for `_RUNNER`
 from grader.testkit._ranks.members import own_lines
 from grader.testkit._ranks.world import request_of
@@ -42,6 +45,19 @@ PATIENCE_SECONDS: Final = 3.0
 """How long the launcher may take beyond the time that the script has (s)."""
 _RUNNER: Final = "from grader.testkit._ranks.script import run_script\n\nrun_script()\n"
 """What torchrun's workers run: the module is loaded already where they are forked."""
+_ROOT: Final = str(Path(__file__).resolve().parents[3])
+_NEW_RUNNER: Final = f"""import sys
+
+sys.path[0] = {_ROOT!r}
+from grader.testkit._ranks.script import run_script_here
+
+run_script_here()
+"""
+"""The same where each worker is a new Python."""
+
+
+_TORCHRUNS_OWN: Final = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "PYTHONPATH")
+"""Environment variables that are torchrun's to set, or would lead to other modules."""
 
 
 class Order(msgspec.Struct, frozen=True):
@@ -127,20 +143,20 @@ def run_launcher(script: str, workers: int, seconds: float, env: Mapping[str, st
             path = Path(scratch) / script
             path.write_text(_call_of(in_place_of, folder), encoding="utf-8")
         runner = Path(scratch) / "runner.py"
-        runner.write_text(_RUNNER, encoding="utf-8")
+        forks = not why_not_forked()
+        runner.write_text(_RUNNER if forks else _NEW_RUNNER, encoding="utf-8")
         logs = Path(scratch) / "logs"
         arguments = [
             "--standalone",
             f"--nproc-per-node={workers}",
-            "--start-method=fork",
             "--monitor-interval=0.01",
-            "--run-path",
+            *(("--start-method=fork", "--run-path") if forks else ()),
             "--redirects=3",
             f"--log-dir={logs}",
             str(runner),
             str(path),
         ]
-        code = _run(arguments, scratch, seconds, env)
+        code = (_run if forks else _run_new)(arguments, scratch, seconds, env)
         prints, errors = [], []
         for worker in range(workers):
             out, err = (own_lines(_read(logs, worker, f"{name}.log")) for name in ("stdout", "stderr"))
@@ -170,6 +186,33 @@ def _run(arguments: list[str], scratch: str, seconds: float, env: Mapping[str, s
         os.close(reader)
 
 
+def _run_new(arguments: list[str], scratch: str, seconds: float, env: Mapping[str, str]) -> int | None:
+    """`_run` where nothing can be forked."""
+    variables = {name: value for name, value in os.environ.items() if name not in _TORCHRUNS_OWN}
+    launcher = subprocess.Popen(
+        [sys.executable, "-m", "torch.distributed.run", *arguments],
+        cwd=scratch,
+        env={**variables, **_settings(scratch), "USE_LIBUV": "0" if sys.platform == "win32" else "1", **env},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        return launcher.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        left = process_tree.descendants(launcher.pid)
+        launcher.kill()
+        launcher.wait()
+        _kill(left)
+
+
+def _settings(scratch: str) -> dict[str, str]:
+    loopback = {} if LOOPBACK is None else {"GLOO_SOCKET_IFNAME": LOOPBACK}
+    return {**loopback, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "TMPDIR": scratch}
+
+
 def _be_torchrun(arguments: list[str], scratch: str, writer: int, env: Mapping[str, str]) -> NoReturn:
     code = 1
     try:
@@ -181,9 +224,9 @@ def _be_torchrun(arguments: list[str], scratch: str, writer: int, env: Mapping[s
         kernel.close_all_but({0, 1, 2, writer})
         os.set_inheritable(writer, False)
         os.chdir(scratch)
-        for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "PYTHONPATH"):
+        for name in _TORCHRUNS_OWN:
             os.environ.pop(name, None)
-        os.environ.update(GLOO_SOCKET_IFNAME="lo", OMP_NUM_THREADS="1", CUDA_VISIBLE_DEVICES="", TMPDIR=scratch)
+        os.environ.update(_settings(scratch))
         os.environ.update(env)
         tempfile.tempdir = None
         sys.argv = ["torchrun", *arguments]
@@ -213,8 +256,8 @@ def _wait(launcher: int, reader: int, seconds: float) -> int | None:
 
 def _kill(processes: list[int]) -> None:
     for process in processes:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(process, signal.SIGKILL)
+        with contextlib.suppress(PermissionError):
+            process_tree.kill(process)
 
 
 def _read(logs: Path, worker: int, name: str) -> str:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import socket
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from typing import Any, Final
 
@@ -19,8 +19,17 @@ import msgspec
 import torch
 import torch.distributed as dist
 
+from grader.sandbox import any_system, process_tree
 from grader.testkit._ranks import place
 from grader.testkit._ranks.deadlocks import forget_modules, keep_what_deadlocks
+
+try:
+    import resource
+
+    CAN_FORBID_WRITING = True
+except ImportError:
+    CAN_FORBID_WRITING = False
+"""Whether this system has a limit on the size of files, by which a rank cannot write to any."""
 
 Spec = tuple[Any, ...]
 """An argument as it is sent to one rank: ``("value", x)``, ``("call", f, args, kwargs)``, ``("result",)`` or
@@ -41,6 +50,8 @@ class Here(msgspec.Struct):
 
 _EPHEMERAL_PORTS: Final = 32768
 """From here on the system picks ports by itself: gloo listens on some for good."""
+_MOST_FILES: Final = 100
+"""Open files of a process that is used again; a sandbox allows 256."""
 
 
 class Scene(msgspec.Struct):
@@ -158,7 +169,7 @@ def look(spec: Spec | None) -> list[object]:
     """
     seen = None if spec is None else _made(spec)
     same_group = not _joined or (dist.is_initialized() and dist.group.WORLD is _joined[0])
-    return [seen, same_group and not _has_children()]
+    return [seen, same_group and not process_tree.descendants(os.getpid())]
 
 
 def leave_group(port: int) -> bool:
@@ -172,31 +183,35 @@ def leave_group(port: int) -> bool:
     if dist.is_initialized():
         dist.destroy_process_group()
     _joined.clear()
-    return not dist.is_initialized() and not _has_children() and not _listens(port)
+    is_small = _open_files() <= _MOST_FILES  # its groups are kept, with all that they have open
+    has_children = bool(process_tree.descendants(os.getpid()))
+    return is_small and not dist.is_initialized() and not has_children and not _listens(port)
 
 
 def _listens(port: int) -> bool:
     """Whether this process listens on a port that a later run may want, as where the submission names one."""
+    return any(one not in (port, *range(_EPHEMERAL_PORTS, 1 << 16)) for one in _listening_ports())
+
+
+def _listening_ports() -> Iterator[int]:
+    if not process_tree.HAS_PROC:
+        yield from any_system.listening_ports()
+        return
     for name in os.listdir("/proc/self/fd"):
         try:
-            with socket.socket(fileno=os.dup(int(name))) as one:
-                listening = one.family != socket.AF_UNIX and one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
-                if listening and one.getsockname()[1] not in (port, *range(_EPHEMERAL_PORTS, 1 << 16)):
-                    return True
+            one = socket.socket(fileno=int(name))
         except OSError:
             continue  # no socket
-    return False
+        try:
+            if one.family != socket.AF_UNIX and one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                yield one.getsockname()[1]
+        finally:
+            one.detach()
 
 
-def _has_children() -> bool:
-    try:
-        for thread in os.listdir("/proc/self/task"):
-            with open(f"/proc/self/task/{thread}/children", encoding="ascii") as children:
-                if children.read().strip():
-                    return True
-    except OSError:
-        pass  # it is not known here
-    return False
+def _open_files() -> int:
+    """How many files are open here; 0 where the system does not say."""
+    return len(os.listdir("/proc/self/fd")) if process_tree.HAS_PROC else 0
 
 
 def _made(spec: Spec) -> Any:
@@ -215,10 +230,5 @@ def _made(spec: Spec) -> Any:
 
 
 def _forbid_writing() -> None:
-    if sys.platform == "win32":
-        raise NotImplementedError("a rank that cannot write needs a system with limits on files")
-    import resource
-    import signal
-
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))

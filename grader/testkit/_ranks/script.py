@@ -43,6 +43,15 @@ def run_script() -> None:
         os._exit(code)
 
 
+def run_script_here() -> NoReturn:
+    """The same in this process, which is torchrun's worker: a new Python, of which nothing else is needed."""
+    torch.set_num_threads(1)
+    keep_what_deadlocks()
+    sys.argv = sys.argv[1:]
+    sys.path.insert(0, os.path.dirname(sys.argv[0]))
+    _run(sys.argv[0])
+
+
 def _run(script: str) -> NoReturn:
     code = 0
     try:

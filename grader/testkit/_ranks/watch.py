@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from grader.sandbox.clock import Deadline
 from grader.testkit._ranks.activity import Aftermath, Quiet
 from grader.testkit._ranks.members import Member
 from grader.testkit._ranks.states import State
@@ -31,12 +32,12 @@ class Watch:
     """Follows ranks until each has replied to all, or nothing more is to be expected of the rest.
 
     Args:
-        until: when the time of the run is over, on the monotonic clock.
+        deadline: when the time of the run is over.
     """
 
-    def __init__(self, members: Sequence[Member], until: float) -> None:
+    def __init__(self, members: Sequence[Member], deadline: Deadline) -> None:
         self._members = members
-        self._until = until
+        self._deadline = deadline
         self._quiet = Quiet(members)
         self._aftermath: Aftermath | None = None
 
@@ -48,7 +49,7 @@ class Watch:
             now = time.monotonic()
             if self._is_deadlocked(now):
                 return
-            if now >= self._until or self._is_aftermath_over(now):
+            if self._deadline.is_over() or self._is_aftermath_over(now):
                 locate(self._members)
                 return
 
@@ -63,11 +64,11 @@ class Watch:
         """
         others = [member for member in self._members if member is not held]
         quiet = Quiet(self._members)
-        latest = self._until - 0.25 * (self._until - time.monotonic())
+        reserve = 0.25 * self._deadline.left()
         while not self._has_failure() and not all(member.done for member in self._members):
             self._listen()
             now = time.monotonic()
-            if now >= latest:
+            if self._deadline.left() <= reserve:
                 break
             if quiet.since(now) > AT_REST_SECONDS:  # the held one is at the gate then, or waits for the others
                 if all(state.what != "runs" for state in locate(others)):

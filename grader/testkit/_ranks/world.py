@@ -21,6 +21,7 @@ from grader.border.bounds import WireError
 from grader.border.failures import BadReply, NoAnswer, one_line
 from grader.border.messages import FORGET, Missing, Raised, Reply, Request, Returned, SentLine, TooLarge
 from grader.border.transport import Process, Starter
+from grader.sandbox.clock import Deadline
 from grader.testkit._ranks import place, rank
 from grader.testkit._ranks.members import BAD_REPLY, Member, own_lines
 from grader.testkit._ranks.states import RaisedOnRank, Trouble
@@ -112,8 +113,7 @@ class World:
         """Runs a job; a `Trouble` when not every rank has returned. The world may be used again if all have."""
         folder = os.path.join(self._folder, str(next(self._runs)))
         members = [Member(number, process) for number, process in enumerate(self.processes)]
-        until = time.monotonic() + job.seconds
-        watch = Watch(members, until)
+        watch = Watch(members, Deadline(job.seconds, functools.partial(_waited, members)))
         self._prepare(members, job, folder)
         watch.follow()
         early: list[int] = []
@@ -198,7 +198,7 @@ class World:
         for member in members:
             member.post("make", _FORGET)
             member.post("make", self._call(rank.leave_group, port))
-        Watch(members, time.monotonic() + RELEASE_SECONDS).follow()
+        Watch(members, Deadline(RELEASE_SECONDS)).follow()
         for member in members:
             if _says_yes(member):
                 member.process.prints()
@@ -219,6 +219,10 @@ class World:
 def _free(channel: Channel) -> list[Process]:
     """The processes that have imported the submission, and are in no world."""
     return cast("list[Process]", channel.transport.kept.setdefault(FREE, []))
+
+
+def _waited(members: Sequence[Member]) -> float:
+    return sum(member.process.activity().waited for member in members if not member.done)
 
 
 def _says_yes(member: Member) -> bool:

@@ -20,12 +20,20 @@ class Deadline:
     Args:
         seconds: the limit.
         waited: gives how long the processes have waited for a processor since they began (s).
+        paused: gives for how long since any moment nothing was asked of them (s): that is nobody's time.
     """
 
-    def __init__(self, seconds: float, waited: Callable[[], float] = lambda: 0.0) -> None:
+    def __init__(
+        self,
+        seconds: float,
+        waited: Callable[[], float] = lambda: 0.0,
+        paused: Callable[[], float] = lambda: 0.0,
+    ) -> None:
         self._begin = time.monotonic()
         self._seconds = seconds
         self._waited = waited
+        self._paused = paused
+        self._paused_before = paused()
         self.at = self._begin + seconds
         """On the monotonic clock, as far as it is known now."""
 
@@ -33,7 +41,8 @@ class Deadline:
         """Seconds until then; what was waited is looked up only when they seem to be over."""
         now = time.monotonic()
         if now >= self.at - _NEARLY:
-            self.at = self._begin + min(self._seconds + self._waited(), CAP * self._seconds)
+            paused = self._paused() - self._paused_before
+            self.at = self._begin + paused + min(self._seconds + self._waited(), CAP * self._seconds)
         return max(self.at - now - _NEARLY, 0.0)
 
     def is_over(self) -> bool:
@@ -42,5 +51,6 @@ class Deadline:
 
     def allow(self, seconds: float) -> None:
         """Lets it take so long from now, if it has less."""
-        self._seconds = max(self._seconds, time.monotonic() - self._begin + seconds)
-        self.at = max(self.at, self._begin + self._seconds)
+        paused = self._paused() - self._paused_before
+        self._seconds = max(self._seconds, time.monotonic() - self._begin - paused + seconds)
+        self.at = max(self.at, self._begin + paused + self._seconds)

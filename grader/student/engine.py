@@ -1,0 +1,81 @@
+"""Which processes run submitted code here: forked ones in a sandbox, or spawned ones. Imports nothing slow."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from grader.errors import UserError
+from grader.sandbox.offered import why_not_forked
+
+if TYPE_CHECKING:
+    from grader.sandbox.limits import Limits
+    from grader.student.client import HostPair
+    from grader.student.interfaces import Host
+
+Engine = Literal["forked", "portable"]
+
+VARIABLE: Final = "TORCHKATA_ENGINE"
+"""An environment variable that chooses: for tests, and to compare the two."""
+
+
+class Choice(NamedTuple):
+    """An engine, and in a few words why it was chosen."""
+
+    engine: Engine
+    why: str
+
+
+def choose() -> Choice:
+    """The engine for this system.
+
+    Raises:
+        UserError: `VARIABLE` asks for an engine that there is not, or that does not work here.
+    """
+    lacking = why_not_forked()
+    asked = os.environ.get(VARIABLE)
+    if asked == "portable":
+        return Choice("portable", f"{VARIABLE} asks for it")
+    if asked == "forked" and lacking:
+        raise UserError(f"{VARIABLE}=forked does not work here: {lacking}", fix=f"leave {VARIABLE} out")
+    if asked not in (None, "", "forked"):
+        raise UserError(f"{VARIABLE}={asked}: no such engine", fix="use forked or portable")
+    return Choice("portable", lacking) if lacking else Choice("forked", "this system offers all that it needs")
+
+
+def start_pair() -> Callable[[Limits], HostPair]:
+    """Like `start`, for two hosts: topics that need no modules loaded are graded while the second loads those."""
+    from grader.student.client import HostPair
+
+    plain, loading = start(), start(at_once=choose().engine == "forked")
+    return lambda limits: HostPair(plain(limits), loading(limits))
+
+
+def start(*, at_once: bool = True) -> Callable[[Limits], Host]:
+    """Starts what will run submitted code; it goes on beside the caller, which must hold no checks and no answers yet.
+
+    Args:
+        at_once: False leaves it to `Host.prepare` to start spawned processes.
+
+    Returns:
+        What makes a host of it, once the limits are known.
+
+    Raises:
+        UserError: see `choose`.
+    """
+    if choose().engine == "portable":
+        from grader.student.spawning import Spares
+
+        spares = Spares(at_once=at_once)
+        from grader.student.portable import PortableHost
+
+        return lambda limits: PortableHost(spares, limits)
+    import torch
+
+    torch.set_num_threads(1)
+    from grader.student.client import HostClient
+    from grader.student.host import start_host
+
+    control, process = start_host()
+    return lambda limits: HostClient(control, process, limits)

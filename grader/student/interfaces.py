@@ -1,0 +1,92 @@
+"""What the judge needs of the processes that run submitted code, however they are started.
+
+`HostClient` and `LeaderClient` are the forked ones, `PortableHost` and `PortableTopic` the spawned ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from grader.kit import Kit
+from grader.machine import Devices
+from grader.sandbox.clock import Deadline
+from grader.sandbox.limits import Limits
+from grader.student.student_process import StudentProcess, Team
+
+
+class TopicProcesses(Team, Protocol):
+    """The processes of one topic of one submission, which share a work folder.
+
+    Attributes:
+        bindings: for the course's own wrong answers: which name is answered by which of them.
+    """
+
+    bindings: Sequence[tuple[str, str]] | None
+
+    def deadline(self, seconds: float) -> Deadline:
+        """So many seconds of the processes' own time, from now on."""
+
+    def start_afresh(self) -> StudentProcess:
+        """Ends every process, makes the work folder new, and starts a process that imports the topic."""
+
+    def keep_files(self) -> None:
+        """What is in the work folder now stays when it is tidied."""
+
+    def tidy(self) -> None:
+        """Removes what calls have left in the work folder."""
+
+    def has_left_something(self, main: StudentProcess, threads: int) -> bool:
+        """Whether more runs than what the judge started: another process, or more threads in the main one."""
+
+    def close(self) -> None:
+        """Ends all of them."""
+
+
+class Host(Protocol):
+    """Makes the processes of submissions, one topic at a time.
+
+    Attributes:
+        limits: what a submission may use.
+    """
+
+    limits: Limits
+
+    def prepare(
+        self,
+        hidden: Sequence[str],
+        preload: Sequence[str],
+        devices: Devices = "simulated",
+        kit: Kit | None = None,
+    ) -> None:
+        """Hides folders and loads modules and the course's kit. Does not wait until it is done."""
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """The sandbox's active layers."""
+
+    def finish_preparing(self) -> None:
+        """Waits until it is ready.
+
+        Raises:
+            UserError: when a module of ``preload`` or the kit cannot be loaded.
+        """
+
+    def of(self, topic: str) -> Host:
+        """This one, for every topic."""
+
+    def settle(self) -> None:
+        """Takes a moment to make later starts cheaper: worth it before the second submission."""
+
+    def open_topic(
+        self, topic: str, files: Mapping[str, bytes], bindings: Sequence[tuple[str, str]] | None
+    ) -> TopicProcesses:
+        """What will run a topic of a submission.
+
+        Args:
+            files: the submission's files by name.
+            bindings: None for a submission; see `TopicProcesses`.
+        """
+
+    def close(self) -> None:
+        """Ends every process."""

@@ -1,0 +1,339 @@
+"""Student processes where nothing can be forked: each is a new Python, and the judge's side does what a leader does.
+
+There is no sandbox: what is limited is limited from here, by looking. Must never wait for a submission without a limit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from grader.border import frames, wire
+from grader.border.arena import Arena
+from grader.border.failures import OUT_OF_MEMORY, SubmissionCrashed
+from grader.border.messages import SetUp, Start
+from grader.kit import Kit
+from grader.machine import Devices
+from grader.sandbox import process_tree
+from grader.sandbox.any_system import Stopwatch
+from grader.sandbox.clock import Deadline
+from grader.sandbox.limits import CUDA_BYTES, Limits
+from grader.sandbox.workspace import Workspace
+from grader.student import audit
+from grader.student.client import HostGone
+from grader.student.orders import Prepare
+from grader.student.prints import FilePrints
+from grader.student.spawn_messages import Begin
+from grader.student.spawning import Spares, SpawnedPython
+from grader.student.student_process import DUMP_BYTES, StudentProcess
+from grader.student.work_folder import WorkFolder
+
+WATCH_SECONDS: Final = 0.05
+"""How often the memory and the prints of student processes are looked at (s)."""
+TREE_EVERY: Final = 8
+"""Every so many looks, the processes below a student process are looked for too, which takes longer."""
+END_SECONDS: Final = 1.0
+"""How long a process whose socket has closed may take to end (s)."""
+_SEND_SECONDS: Final = 10.0
+
+
+class PortableHost:
+    """A `Host` of spawned processes."""
+
+    def __init__(self, spares: Spares, limits: Limits) -> None:
+        self.limits = limits
+        self._spares = spares
+        self._extra = 0
+        self._topics: list[PortableTopic] = []
+        self._closed = threading.Event()
+        self._watcher = threading.Thread(target=self._watch, daemon=True, name="student-processes")
+
+    def prepare(
+        self,
+        hidden: Sequence[str],
+        preload: Sequence[str],
+        devices: Devices = "simulated",
+        kit: Kit | None = None,
+    ) -> None:
+        """Loads modules and the course's kit in the processes to come; nothing can be hidden from them."""
+        place = (kit.name, str(kit.folder)) if kit else None
+        self._extra = 0 if devices == "simulated" else CUDA_BYTES
+        self._spares.prepare(Prepare(self.limits, [*hidden], [*preload], devices, place))
+        self._watcher.start()
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """None: there is no sandbox."""
+        return ()
+
+    def of(self, topic: str) -> PortableHost:
+        """This one, for every topic."""
+        return self
+
+    def finish_preparing(self) -> None:
+        """Waits until a first process is ready.
+
+        Raises:
+            UserError: when a module of ``preload`` or the kit cannot be loaded.
+        """
+        self._spares.finish_preparing()
+
+    def settle(self) -> None:
+        """Nothing makes later starts cheaper here."""
+
+    def open_topic(
+        self, topic: str, files: Mapping[str, bytes], bindings: Sequence[tuple[str, str]] | None
+    ) -> PortableTopic:
+        """A work folder for one topic of a submission, and its processes to come."""
+        opened = PortableTopic(self, topic, files, bindings)
+        self._topics.append(opened)
+        return opened
+
+    def take(self) -> SpawnedPython:
+        """A process that has run no submitted code.
+
+        Raises:
+            HostGone: none can be started.
+        """
+        return self._spares.take()
+
+    def drop(self, topic: PortableTopic) -> None:
+        """A topic that has been closed needs no watching."""
+        with contextlib.suppress(ValueError):
+            self._topics.remove(topic)
+
+    def close(self) -> None:
+        """Ends every process."""
+        self._closed.set()
+        for topic in list(self._topics):
+            topic.close()
+        self._spares.close()
+
+    def _watch(self) -> None:
+        most, looks = self.limits.memory_bytes + self._extra, 0
+        while not self._closed.wait(WATCH_SECONDS):
+            looks += 1
+            for topic in list(self._topics):
+                topic.watch(most, whole_tree=looks % TREE_EVERY == 0)
+
+
+class PortableTopic:
+    """One topic of one submission: a work folder and spawned processes; a `TopicProcesses`.
+
+    Args:
+        bindings: for the course's own wrong answers: which name is answered by which of them.
+    """
+
+    def __init__(
+        self,
+        host: PortableHost,
+        topic: str,
+        files: Mapping[str, bytes],
+        bindings: Sequence[tuple[str, str]] | None,
+    ) -> None:
+        self._host = host
+        self._topic = topic
+        self._files = files
+        self.bindings = bindings
+        self._workspace = Workspace()
+        self._folder = WorkFolder(self._workspace.work)
+        self._processes: dict[int, SpawnedPython] = {}
+        self._outputs: dict[int, list[FilePrints]] = {}
+        self._count = 0
+        self._over_memory = False
+        self._starting_seconds = 0.0
+        self._reusable: dict[int, int] = {}
+        self._idle: list[SpawnedPython] = []
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """None: there is no sandbox."""
+        return ()
+
+    # ---------------------------------------------------------------- processes
+
+    def start_afresh(self) -> StudentProcess:
+        """Ends every process, makes the work folder new, and starts a process that imports the topic.
+
+        Raises:
+            HostGone: no process can be started.
+        """
+        self._end_all()
+        self._folder.renew(self._files)
+        try:
+            return self._start(imports=True, afresh=True)
+        except OSError as error:
+            raise HostGone(str(error)) from error
+
+    def start(self, *, imports: bool = True) -> StudentProcess:
+        """Starts a further process.
+
+        Raises:
+            SubmissionCrashed: it cannot be started.
+        """
+        try:
+            return self._start(imports=imports, afresh=False)
+        except OSError as error:
+            raise SubmissionCrashed(f"ended the process at its start ({error})") from error
+
+    def _start(self, *, imports: bool, afresh: bool) -> StudentProcess:
+        began = time.monotonic()
+        spawned = (self._idle_process() if afresh else None) or self._host.take()
+        if self.bindings is None:
+            spawned.accept_no_more()
+        self._starting_seconds += time.monotonic() - began
+        self._count += 1
+        self._processes[self._count] = spawned
+        base, limit = self._workspace.base / "root", self._host.limits.print_bytes
+        prints, dumps, events = (
+            FilePrints(base / f"{self._count}-{name}", bytes_kept)
+            for name, bytes_kept in (("prints", limit), ("dumps", DUMP_BYTES), ("events", audit.MOST_BYTES + 1))
+        )
+        errors = prints if afresh else FilePrints(base / f"{self._count}-errors", limit)
+        self._outputs[self._count] = [prints, errors, dumps, events]
+        place = base / f"{self._count}-arena"
+        arena = Arena.create(place) if afresh else None
+        bindings = None if self.bindings is None else list(self.bindings)
+        setup = SetUp(self._topic, dict.fromkeys(self._files, b""), False)
+        begin = Begin(
+            setup,
+            Start(self._count, [], imports, afresh, bindings),
+            str(self._folder.path),
+            (str(prints.path), str(errors.path), str(dumps.path)),
+            str(place) if arena is not None else "",
+            str(events.path) if afresh and self.bindings is None else "",
+        )
+        assert spawned.calls is not None
+        spawned.calls.settimeout(_SEND_SECONDS)
+        frames.send(spawned.calls, wire.pack(begin))
+        if afresh and self.bindings is not None:
+            self._reusable[self._count] = process_tree.count_threads(spawned.pid)
+        return StudentProcess(self, self._count, spawned.pid, spawned.calls, prints, errors, dumps, events, arena)
+
+    def stop(self, process: StudentProcess) -> None:
+        """Ends a process; but one that runs the course's own answers, and is as it was, waits for the next ones."""
+        threads = self._reusable.pop(process.number, None)
+        if threads is not None and not self.has_left_something(process, threads):
+            self._idle.append(self._processes.pop(process.number))
+        self._end(process.number)
+
+    def wait(self, number: int) -> None:
+        """Nothing to wait for: `stop` has waited."""
+
+    def _idle_process(self) -> SpawnedPython | None:
+        while self._idle:
+            one = self._idle.pop()
+            if one.start_again():
+                return one
+            one.end()
+        return None
+
+    def ask_where(self, process: StudentProcess) -> None:
+        """Makes a process write where it is."""
+        self._processes[process.number].ask_where()
+
+    def why_it_ended(self, number: int) -> str:
+        """How a process ended, in words; completes "your code …"."""
+        if self._over_memory:
+            self._over_memory = False
+            return OUT_OF_MEMORY
+        spawned = self._processes.get(number)
+        code = None if spawned is None else spawned.exit_code(END_SECONDS)
+        if code is None:
+            return "ended the process"
+        if code < 0:
+            return f"was ended by signal {-code} ({_signal_name(-code)})"
+        shown = f"{code:#x}" if code > 0xFFFF else str(code)  # on Windows, what the system ended a process for
+        return f"ended the process with exit code {shown}"
+
+    def close(self) -> None:
+        """Ends all processes, and removes their folder."""
+        self._host.drop(self)
+        self._end_all()
+        for spawned in self._idle:
+            spawned.end()
+        self._workspace.close()
+
+    def _end_all(self) -> None:
+        for number in list(self._processes):
+            self._end(number)
+        self._over_memory = False
+
+    def _end(self, number: int) -> None:
+        if (spawned := self._processes.pop(number, None)) is not None:
+            spawned.end()
+        self._outputs.pop(number, None)
+        for file in (self._workspace.base / "root").glob(f"{number}-*"):
+            with contextlib.suppress(OSError):
+                file.unlink()
+
+    # ---------------------------------------------------------------- the work folder
+
+    def keep_files(self) -> None:
+        """What is in the work folder now stays when it is tidied."""
+        self._folder.keep()
+
+    def tidy(self) -> None:
+        """Removes what calls have left in the work folder."""
+        self._folder.tidy()
+
+    def has_left_something(self, main: StudentProcess, threads: int) -> bool:
+        """Whether more runs than what the judge started: another process, or more threads in the main one."""
+        return self._has_children(main) or process_tree.count_threads(main.pid) > threads
+
+    def _has_children(self, main: StudentProcess) -> bool:
+        return any(process_tree.is_alive(pid) for pid in process_tree.descendants(main.pid))
+
+    # ---------------------------------------------------------------- limits
+
+    def deadline(self, seconds: float) -> Deadline:
+        """So many seconds of the processes' own time, from now on; that new ones take to start is not theirs."""
+        return Deadline(seconds, self._waited_for_processor(), lambda: self._starting_seconds)
+
+    def _waited_for_processor(self) -> Callable[[], float]:
+        """Gives how long the processes have waited for their turn on a processor since now, at most (s)."""
+        if process_tree.HAS_PROC:
+            before = process_tree.waited_for_processor(one.pid for one in self._running())
+            return lambda: max(0.0, process_tree.waited_for_processor(self._all_processes()) - before)
+        stopwatch, begun, started = Stopwatch(), time.monotonic(), self._processor_time()
+
+        def waited() -> float:
+            worked = self._processor_time() - started
+            return max(0.0, min(stopwatch.all_busy(), time.monotonic() - begun - worked))
+
+        return waited
+
+    def _processor_time(self) -> float:
+        return process_tree.processor_time(one.pid for one in self._running())
+
+    def _running(self) -> list[SpawnedPython]:
+        return list(self._processes.values())
+
+    def _all_processes(self) -> list[int]:
+        return [pid for one in self._running() for pid in (one.pid, *process_tree.descendants(one.pid))]
+
+    def watch(self, most_bytes: int, *, whole_tree: bool) -> None:
+        """Ends the processes if they hold too much memory; keeps what they print short. Another thread calls it."""
+        for outputs in list(self._outputs.values()):
+            for output in outputs:
+                output.cut()
+        running = self._running()
+        used = sum(process_tree.memory_of([one.pid], one.baseline) for one in running)
+        if whole_tree:
+            used += sum(process_tree.memory_of(process_tree.descendants(one.pid), 0) for one in running)
+        if used > most_bytes:
+            self._over_memory = True
+            for one in running:
+                for pid in (*process_tree.descendants(one.pid), one.pid):
+                    process_tree.kill(pid)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "unknown"

@@ -1,0 +1,163 @@
+"""A spawned student process, from its start to the import of the submission: the portable engine's.
+
+Where a system cannot fork, a new Python loads what the warm host has loaded elsewhere, and waits until it is needed. No
+layer of a sandbox is around it. From the import on nothing that it sends is trusted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import signal
+import socket
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from grader import machine
+from grader.border.output import use_output
+
+if TYPE_CHECKING:
+    from grader.student.spawn_messages import Begin
+
+KEPT_VARIABLES: Final = ("SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", "NUMBER_OF_PROCESSORS")
+"""Variables that programs on Windows need."""
+_MOST_FRAMES: Final = 100
+"""Frames of a stack dump: as many as `faulthandler` writes."""
+
+
+def main() -> NoReturn:
+    """The whole life of the process."""
+    try:
+        _live()
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+        os._exit(70)
+    os._exit(0)
+
+
+def _live() -> None:
+    gc.disable()  # the collector takes a tenth of the time of the imports below, and frees nothing
+    questions = os.dup(0)
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.dup2(null, 1)
+
+    from grader.border import frames, wire
+    from grader.student.orders import Prepare, Refused
+    from grader.student.spawn_messages import Begin, Connect, Ready
+
+    def read(size: int) -> bytes:
+        return os.read(questions, size)
+
+    if (payload := frames.receive(read)) is None:
+        return
+    connect: Connect = wire.unpack(payload, Connect)
+    import torch
+
+    torch.set_num_threads(1)
+    from grader.student.preparation import CannotLoad, load_modules
+    from grader.student.process import import_and_serve
+
+    if (payload := frames.receive(read)) is None:
+        return
+    order: Prepare = wire.unpack(payload, Prepare)
+    answer: Ready | Refused = Ready(os.getpid())
+    try:
+        testkit, kit = load_modules(order)
+    except CannotLoad as error:
+        answer = Refused(str(error))
+    gc.collect()
+    gc.freeze()
+    gc.enable()
+    dumps = [-1]
+    threading.Thread(target=_listener(questions, dumps), daemon=True).start()
+    from grader.border.arena import Arena
+
+    is_to_go_on = True
+    while is_to_go_on:
+        with socket.create_connection(("127.0.0.1", connect.port)) as calls:
+            calls.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            calls.sendall(connect.token)
+            frames.send(calls, wire.pack(answer))
+            if isinstance(answer, Refused) or (payload := frames.receive(calls.recv)) is None:
+                return
+            begin: Begin = wire.unpack(payload, Begin)
+            dumps[0] = _enter(begin, machine.gpu_environment(order.devices))
+            arena = Arena.attach(Path(begin.arena)) if begin.arena else None
+            events = _append_to(begin.events) if begin.events else -1
+            modules = {**testkit, **kit}
+            try:
+                import_and_serve(calls, begin.start, begin.setup, Path(begin.folder), modules, kit, arena, events)
+            except BaseException:  # what was printed is the submission's: nothing is added to it
+                os._exit(70)
+        is_to_go_on = begin.start.bindings is not None  # the course's own answers: one after the other
+
+
+def _enter(begin: Begin, variables: dict[str, str]) -> int:
+    """Takes on the environment of a submission; gives the descriptor for stack dumps."""
+    prints, errors, dumps = (_append_to(path) for path in begin.outputs)
+    use_output(prints, errors)
+    clean_environment(begin.folder, variables)
+    sys.dont_write_bytecode = True
+    tempfile.tempdir = None
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    os.umask(0o077)
+    os.chdir(begin.folder)
+    return dumps
+
+
+def clean_environment(folder: str, variables: dict[str, str]) -> None:
+    """Leaves no variable of whoever grades but ``variables``; temporary files go to the work folder."""
+    kept = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
+    path = os.environ.get("PATH", "") if sys.platform == "win32" else "/usr/local/bin:/usr/bin:/bin"
+    os.environ.clear()
+    os.environ.update(
+        {**kept, **variables},
+        PATH=path,
+        LANG="C.UTF-8",
+        HOME=folder,
+        PYTHONDONTWRITEBYTECODE="1",
+        OMP_NUM_THREADS="1",
+        **dict.fromkeys(("TMPDIR", "TEMP", "TMP", "USERPROFILE") if sys.platform == "win32" else ("TMPDIR",), folder),
+    )
+    if machine.LOOPBACK is not None:
+        os.environ["GLOO_SOCKET_IFNAME"] = machine.LOOPBACK
+
+
+def _append_to(path: str) -> int:
+    return os.open(path, os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0))
+
+
+def _listener(questions: int, dumps: list[int]) -> Callable[[], None]:
+    """What answers the judge's question where this process is, and ends the process when the judge has gone.
+
+    Args:
+        dumps: holds the descriptor that the answers go to.
+    """
+    main_thread, current_frames = threading.get_ident(), sys._current_frames
+    read, write, end = os.read, os.write, os._exit
+
+    def listen() -> None:
+        while True:
+            try:
+                if not read(questions, 1):
+                    end(0)
+            except OSError:
+                end(0)
+            frame = current_frames().get(main_thread)
+            lines = ["Current thread (most recent call first):\n"]
+            while frame is not None and len(lines) <= _MOST_FRAMES:
+                code = frame.f_code
+                lines.append(f'  File "{code.co_filename}", line {frame.f_lineno} in {code.co_name}\n')
+                frame = frame.f_back
+            with contextlib.suppress(OSError):
+                write(dumps[0], "".join(lines).encode("ascii", "backslashreplace"))
+
+    return listen

@@ -1,0 +1,53 @@
+"""The folder that a submission's processes work in: its files, and what is removed between exercises.
+
+Never follows a symbolic link out of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+
+class WorkFolder:
+    """A folder with the files of a submission.
+
+    Args:
+        path: the folder, which exists.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._kept: set[str] = set()
+
+    def keep(self) -> None:
+        """What is there now is not removed by `tidy`."""
+        self._kept = set(os.listdir(self.path))
+
+    def tidy(self) -> None:
+        """Removes what has come since `keep`."""
+        remove_all(self.path, self._kept)
+
+    def renew(self, files: Mapping[str, bytes]) -> None:
+        """Removes everything, then writes the submission's files."""
+        remove_all(self.path, set())
+        for name, content in files.items():
+            path = self.path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+
+
+def remove_all(folder: Path, keep: set[str]) -> None:
+    """Removes what is in a folder, but for some names; what cannot be removed stays."""
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name in keep:
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                shutil.rmtree(entry.path, ignore_errors=True)
+            else:
+                with contextlib.suppress(OSError):
+                    os.unlink(entry.path)
