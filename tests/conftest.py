@@ -21,6 +21,7 @@ SLOW = (
     "grading/test_dask.py",
     "grading/test_verify.py",
     "judge/test_plugin.py",
+    "portable/test_portable_engine.py",
     "testkit/test_torchrun.py",
 )
 """Folders and files whose tests are all slow: they start workers, commands or ranks. Others say so test by test."""

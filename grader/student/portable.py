@@ -308,7 +308,8 @@ class PortableTopic:
         return waited
 
     def _processor_time(self) -> float:
-        return process_tree.processor_time(one.pid for one in self._running())
+        """What they have worked for the submission (s)."""
+        return sum(process_tree.processor_time([one.pid]) - one.worked_before for one in self._running())
 
     def _running(self) -> list[SpawnedPython]:
         return list(self._processes.values())

@@ -76,6 +76,8 @@ class SpawnedPython:
         """The process that runs submitted code, once it is ready."""
         self.baseline = 0
         """The memory that it held when it was ready (bytes)."""
+        self.worked_before = 0.0
+        """Its processor time then (s)."""
 
     def prepare(self, order: Prepare) -> None:
         """Says what it must load; needed once."""
@@ -120,6 +122,7 @@ class SpawnedPython:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.calls = sock
         self.baseline = process_tree.memory_of([self.pid], 0)
+        self.worked_before = process_tree.processor_time([self.pid])
 
     def accept_no_more(self) -> None:
         """Lets nobody connect any more: from now on it may run submitted code."""

@@ -9,7 +9,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -28,8 +27,23 @@ ATTACKS = REPO / "tests" / "attacks" / "submissions"
 REUSE = REPO / "tests" / "courses" / "reuse"
 SETTINGS = {"check_seconds": 3.0, "topic_seconds": 30.0, "memory_bytes": 512 << 20}
 TOPIC = ("tensor_ops",)
-HOSTILE = ("tensor_ops.make_tensor", "tensor_ops.gram")
+EXERCISES = ("tensor_ops.make_tensor", "tensor_ops.gram")
 """An honest exercise and the hostile one of `ATTACKS`."""
+GARBAGE = """
+import os, socket, torch
+
+def make_tensor(values):
+    return torch.tensor(values, dtype=torch.float32)
+
+def gram(x):
+    for number in range(3, 100):
+        try:
+            socket.socket(fileno=os.dup(number)).sendall(bytes([255]) * 1000)
+        except OSError:
+            pass
+    return x
+"""
+"""A submission that sends what is no answer."""
 RANKS = ("team",)
 
 
@@ -71,54 +85,41 @@ def of_topic(text: str) -> Submission:
     return Submission("somebody", {"tensor_ops.py": text.encode()})
 
 
-def wrong_answers() -> str:
-    """The solution of the topic with the first misconception of each of some exercises in its place."""
+def wrong_answer() -> str:
+    """The solution of the topic with a misconception in the place of `gram`."""
     course = Course.load()
     solved = course.solution_file("tensor_ops").read_text()
     answers = course.misconceptions_file("tensor_ops").read_text().replace("from __future__ import annotations\n", "")
-    first: dict[str, str] = defaultdict(str)
-    for wrong in misconceptions_of(course, "tensor_ops"):
-        first[wrong.exercise] = first[wrong.exercise] or wrong.function
-    chosen = [f"{exercise.partition('.')[2]} = {name}" for exercise, name in list(first.items())[-3:]]
-    return solved + answers + "\n".join(chosen) + "\n"
+    wrong = next(one for one in misconceptions_of(course, "tensor_ops") if one.exercise == "tensor_ops.gram")
+    return f"{solved}\n{answers}\ngram = {wrong.function}\n"
 
 
 # ---------------------------------------------------------------- the same as with the other engine
 
 
-@pytest.mark.parametrize("kind", ["solution", "stub", "misconceptions"])
+@pytest.mark.parametrize("kind", ["solution", "stub", "misconception", "garbage", "changes an argument"])
 def test_the_result_is_the_same(kind: str, portable: Start, warm: WarmUp) -> None:
-    course = Course.load()
+    solved = Course.load().solution_file("tensor_ops").read_text()
     text = {
-        "solution": course.solution_file("tensor_ops").read_text,
+        "solution": lambda: solved,
         "stub": (REPO / "exercises" / "tensor_ops.py").read_text,
-        "misconceptions": wrong_answers,
+        "misconception": wrong_answer,
+        "garbage": lambda: GARBAGE,
+        "changes an argument": lambda: solved + "\n\ndef gram(x):\n    y = x @ x.T\n    x.zero_()\n    return y\n",
     }[kind]()
-    here = portable(only=TOPIC, **SETTINGS).of(of_topic(text))
-    there = warm(only=TOPIC, **SETTINGS).of(of_topic(text))
+    here = portable(only=EXERCISES, **SETTINGS).of(of_topic(text))
+    there = warm(only=EXERCISES, **SETTINGS).of(of_topic(text))
     assert here.sandbox == () and there.sandbox != ()
     assert without_engine(here) == without_engine(there)
     assert (here.score == here.max) is (kind == "solution")
+    assert (exercise_of(here, "gram").misconception is not None) is (kind == "misconception")
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "announces_too_much",
-        "changes_argument_later",
-        "exit_in_call",
-        "huge_integer",
-        "os_exit_in_call",
-        "patches_comparisons",
-        "prints_much",
-        "recursion",
-        "segfault",
-    ],
-)
+@pytest.mark.parametrize("name", ["os_exit_in_call", "prints_much", "recursion", "segfault"])
 def test_so_is_that_of_a_hostile_submission(name: str, portable: Start, warm: WarmUp) -> None:
     submission = open_submission(ATTACKS / name, TOPIC).read()
-    here = portable(only=HOSTILE, **SETTINGS).of(submission)
-    there = warm(only=HOSTILE, **SETTINGS).of(submission)
+    here = portable(only=EXERCISES, **SETTINGS).of(submission)
+    there = warm(only=EXERCISES, **SETTINGS).of(submission)
     assert verdicts(here) == verdicts(there)
     assert [one.message for e in here.exercises for one in e.checks] == [
         one.message for e in there.exercises for one in e.checks
@@ -127,7 +128,7 @@ def test_so_is_that_of_a_hostile_submission(name: str, portable: Start, warm: Wa
 
 @pytest.mark.parametrize(("name", "verdict"), [("endless_print", "timeout"), ("touches_pages", "crashed")])
 def test_what_eats_the_machine_is_ended(name: str, verdict: str, portable: Start) -> None:
-    result = portable(only=HOSTILE, **SETTINGS).of(open_submission(ATTACKS / name, TOPIC).read())
+    result = portable(only=EXERCISES, **SETTINGS).of(open_submission(ATTACKS / name, TOPIC).read())
     found = verdicts(result)
     assert verdict in found["tensor_ops.gram"]
     assert set(found["tensor_ops.gram"]) <= {"passed", "timeout", "crashed"}
@@ -138,7 +139,7 @@ def test_an_endless_loop_is_found(portable: Start) -> None:
     submission = open_submission(ATTACKS / "loop_in_call", TOPIC).read()
     lines = submission.files["tensor_ops.py"].decode().split("\n")
     (line,) = [number for number, text in enumerate(lines, 1) if text.strip().startswith("while")]
-    check = exercise_of(portable(only=HOSTILE, **SETTINGS).of(submission), "gram").checks[0]
+    check = exercise_of(portable(only=EXERCISES, **SETTINGS).of(submission), "gram").checks[0]
     assert check.verdict == "timeout"
     assert any(f"line {number} of tensor_ops.py, in gram" in check.message for number in (line, line + 1))
 
@@ -212,9 +213,9 @@ def test_a_students_commands_work(tmp_path: Path) -> None:
     assert "tensor_ops.gram" in run("list", cwd=tmp_path / "kata").stdout
     assert run("hint", "gram", cwd=tmp_path / "kata").returncode == 0
     (tmp_path / "kata" / "tensor_ops.py").write_bytes((REPO / "solutions" / "tensor_ops.py").read_bytes())
-    checked = run("check", "tensor_ops.gram", cwd=tmp_path / "kata")
+    checked = run("check", "tensor_ops", cwd=tmp_path / "kata")
     assert checked.returncode == 0, checked
-    assert "1/1 points" in checked.stdout and "sandbox without: all layers" in checked.stdout
+    assert "17/17 points" in checked.stdout and "sandbox without: all layers" in checked.stdout
     assert "engine      portable student processes: this system has no os.fork" in run("doctor", cwd=tmp_path).stdout
 
 
