@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.metadata
 import os
-import platform
 import sys
 from collections.abc import Iterator
 
 import typer
 
-from grader import machine
 from grader.cli.output import print_lines
 
 _PACKAGES = ("torchkata", "torch", "pytest", "hypothesis", "msgspec", "psutil", "typer", "rich")
@@ -28,6 +25,10 @@ def doctor() -> None:
 
 
 def _report() -> Iterator[str]:
+    import importlib.metadata
+    import platform
+
+    from grader import machine
     from grader.sandbox.sandbox import probe_layers
     from grader.student import engine
 

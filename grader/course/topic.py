@@ -22,6 +22,9 @@ class Exercise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     needs: tuple[str, ...] = ()
     topic: str = ""
 
+    def __hash__(self) -> int:
+        return hash((self.topic, self.name))  # a table cannot be hashed
+
     @property
     def full_name(self) -> str:
         """``topic.name``, unique in the course."""

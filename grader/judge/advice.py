@@ -301,7 +301,7 @@ _EXCEPTIONS: Final[tuple[tuple[str, str, Sentence], ...]] = (
     (
         "BdbQuit",
         r"",
-        "`breakpoint()` cannot stop while you are graded: print values, or run the checks under pytest to debug",
+        "`breakpoint()` cannot stop while you are graded: print values, or stop there under `grader debug`",
     ),
     (
         "IndexError",

@@ -187,3 +187,26 @@ def test_where_you_are_needs_nothing_slow(tmp_path: Path) -> None:
         check=True,
     )
     assert time.monotonic() > started and done.stderr == "set()\n" and "next: tensor_ops.make_tensor" in done.stdout
+
+
+@pytest.mark.slow
+def test_debug_stops_at_a_breakpoint_and_names_the_check_that_fails(folder: Path) -> None:
+    (folder / "vectors.py").write_text(
+        WRONG.replace("    return x\n", "    y = x + 1\n    breakpoint()\n    return y\n")
+    )
+    (folder / "torch.py").write_text("raise SystemExit('shadowed')\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "grader", "debug", "normalize"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(REPO)},
+        input="p 'here', tuple(y.shape)\n" + "c\n" * 200,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "vectors.py(" in done.stdout and "('here', (" in done.stdout
+    assert "[failed] " in done.stdout and "normalize(tensor(" in done.stdout and "shadowed" not in done.stdout
+    unknown = run_grader("debug", "normalise", cwd=folder)
+    assert unknown.returncode == 4 and "did you mean `normalize`?" in unknown.stderr

@@ -11,7 +11,7 @@ import msgspec
 from pages import Block
 from shared import REPO
 
-MAY_EXIT_WITH_1 = ("grader check", "grader grade", "pytest ")
+MAY_EXIT_WITH_1 = ("grader check", "grader debug", "grader grade", "pytest ")
 """Commands that exit with 1 when somebody's answers are wrong, as some of these are."""
 
 
