@@ -6,7 +6,6 @@ Must never ask torch or the driver: the host must not start CUDA before it forks
 from __future__ import annotations
 
 import contextlib
-import importlib.metadata
 import importlib.util
 import os
 import platform
@@ -91,6 +90,8 @@ def _built_with_cuda() -> bool:
 
 def versions() -> dict[str, str]:
     """Versions of Python and of the installed packages that results depend on, by name."""
+    import importlib.metadata  # slow, and needed by few commands
+
     found = {"python": platform.python_version()}
     for name in ("torchkata", "torch", "hypothesis", "pytest"):
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
