@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import signal
@@ -147,7 +148,13 @@ def test_ctrl_c_says_what_was_done_and_exits_with_2(folder: Path) -> None:
     command = [sys.executable, "-m", "grader", "check"]
     environment = {**os.environ, "PYTHONPATH": str(REPO)}
     with subprocess.Popen(
-        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command,
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # ignored in a job's background
     ) as process:
         assert process.stdout is not None and process.stderr is not None
         while "normalize" not in process.stdout.readline():
