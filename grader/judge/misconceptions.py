@@ -6,7 +6,7 @@ differs; a student whose record is the same made that mistake. Nothing is guesse
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, Final
 
@@ -26,9 +26,11 @@ _OBSERVE: Final = wire.pack(["r", watch.__module__, watch.__qualname__])
 
 Replacements = tuple[tuple[str, str], ...]
 """Names in a topic's module, each with the function of its misconceptions that takes its place."""
-RunChecks = Callable[[str, Replacements], Iterator[tuple[str, Trace]]]
+RunChecks = Callable[[str, Replacements, Collection[str]], Iterator[tuple[str, Trace]]]
 """Runs the checks of an exercise (full name) in order on the solutions with replacements, in a process of their own;
-gives the name and the trace of each."""
+gives the name and the trace of each. With names, only those."""
+_MOST_COMPARED: Final = 2
+"""Failing checks of which one must have a misconception's record before its other checks are run."""
 OpenTopic = Callable[[str], AbstractContextManager[RunChecks]]
 """Makes a topic's misconceptions ready to be run."""
 
@@ -40,6 +42,8 @@ class MisconceptionRecords:
         self._course = course
         self._open_topic = open_topic
         self._records: dict[tuple[str, str], dict[str, Trace]] = {}
+        # Of single checks, whose order is not that of a student's: what is in one must not hang on who came before.
+        self._alone: dict[tuple[str, str], dict[str, Trace]] = {}
 
     def name_of(self, exercise: Exercise, traces: Mapping[str, Trace]) -> str | None:
         """The first misconception of the exercise with the same record, else None.
@@ -84,8 +88,16 @@ class MisconceptionRecords:
         known = self._records.setdefault((misconception.exercise, misconception.name), {})
         if any(_fails(trace) and not _fails(traces[check]) for check, trace in known.items() if check in traces):
             return 0
+        replacements = ((misconception.part, misconception.function),)
+        # Most misconceptions end here, without a run of all their checks.
+        first = dict(list(failing.items())[:_MOST_COMPARED])
+        alone = self._alone.setdefault((misconception.exercise, misconception.name), {})
+        if missing := first.keys() - alone.keys():
+            alone |= dict(run_checks(misconception.exercise, replacements, missing))
+        if not any(same_record(alone[check], trace) for check, trace in first.items() if check in alone):
+            return 0
         if not known.keys() >= traces.keys():
-            for check, trace in run_checks(misconception.exercise, ((misconception.part, misconception.function),)):
+            for check, trace in run_checks(misconception.exercise, replacements, ()):
                 known[check] = trace
                 if check in traces and _fails(trace) and not _fails(traces[check]):
                     return 0
@@ -103,7 +115,7 @@ class MisconceptionRecords:
         if known.keys() >= traces.keys():
             return True
         # From the first check on, in one process, as the student's were: an answer may depend on earlier calls.
-        running = run_checks(misconception.exercise, ((misconception.part, misconception.function),))
+        running = run_checks(misconception.exercise, ((misconception.part, misconception.function),), ())
         for check, trace in running:
             known[check] = trace
             if check in traces and not same_record(trace, traces[check]):
@@ -116,10 +128,12 @@ class MisconceptionRecords:
         with ExitStack() as stack:
             opened: RunChecks | None = None
 
-            def run_checks(exercise: str, replacements: Replacements) -> Iterator[tuple[str, Trace]]:
+            def run_checks(
+                exercise: str, replacements: Replacements, names: Collection[str]
+            ) -> Iterator[tuple[str, Trace]]:
                 nonlocal opened
                 opened = opened or stack.enter_context(self._open_topic(topic))
-                return opened(exercise, replacements)
+                return opened(exercise, replacements, names)
 
             yield run_checks
 
