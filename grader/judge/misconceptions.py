@@ -13,7 +13,7 @@ from typing import Any, Final
 from grader.border import wire
 from grader.border.bounds import WireError
 from grader.border.channel import answered
-from grader.border.messages import Digest, Exchange, Raised, Reply, Returned, RunFailed
+from grader.border.messages import RUN_OF_RANKS, Digest, Exchange, Raised, Reply, Request, Returned, RunFailed
 from grader.border.service import WRONG_ANSWERS
 from grader.course import Course, Exercise, Misconception, misconceptions_of
 from grader.judge.check import Trace
@@ -64,9 +64,14 @@ class MisconceptionRecords:
         """The misconception that explains some of the failing checks, where a second mistake hides the rest; else None.
 
         Some failing checks have its record, and no check passes that it fails. Of several, the one that explains most.
-        Wrong values alone are compared: an exception of the same kind may have any cause.
+        Wrong values alone are compared: an exception of the same kind may have any cause. Checks with ranks are not: to
+        run them for every misconception takes longer than a student should wait.
         """
-        failing = {name: trace for name, trace in traces.items() if _fails(trace) and _gives_values(trace)}
+        failing = {
+            name: trace
+            for name, trace in traces.items()
+            if _fails(trace) and _gives_values(trace) and not _has_ranks(trace)
+        }
         best, most = None, 0
         if not failing:
             return None
@@ -170,6 +175,11 @@ def _fails(trace: Trace) -> bool:
 def _gives_values(trace: Trace) -> bool:
     replies = [exchange.reply for example in trace.examples for exchange in example]
     return bool(replies) and all(map(answered, replies))
+
+
+def _has_ranks(trace: Trace) -> bool:
+    requests = (exchange.request for example in trace.examples for exchange in example)
+    return any(wire.unpack(request, Request).operation == RUN_OF_RANKS for request in requests)
 
 
 def _shows_an_answer(trace: Trace) -> bool:
