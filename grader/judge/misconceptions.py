@@ -13,10 +13,11 @@ from typing import Any, Final
 from grader.border import wire
 from grader.border.bounds import WireError
 from grader.border.channel import answered
-from grader.border.messages import RUN_OF_RANKS, Digest, Exchange, Raised, Reply, Request, Returned, RunFailed
+from grader.border.messages import Digest, Exchange, Raised, Reply, Returned, RunFailed
 from grader.border.service import WRONG_ANSWERS
 from grader.course import Course, Exercise, Misconception, misconceptions_of
 from grader.judge.check import Trace
+from grader.judge.pipelining import is_run_of_ranks
 from grader.results import NOT_ASSESSED
 from grader.testkit.compare import Mismatch, assert_close
 from grader.testkit.watching import watch, without_spelling
@@ -178,8 +179,7 @@ def _gives_values(trace: Trace) -> bool:
 
 
 def _has_ranks(trace: Trace) -> bool:
-    requests = (exchange.request for example in trace.examples for exchange in example)
-    return any(wire.unpack(request, Request).operation == RUN_OF_RANKS for request in requests)
+    return any(map(is_run_of_ranks, (exchange for example in trace.examples for exchange in example)))
 
 
 def _shows_an_answer(trace: Trace) -> bool:

@@ -53,7 +53,7 @@ class RequestPlan:
         exchanges = [exchange for example in examples for exchange in example]
         requests = [exchange.request for exchange in exchanges]
         if self.state is PlanState.UNKNOWN:
-            if requests and not any(map(gives_away, examples)) and not any(map(_is_noted_only, exchanges)):
+            if requests and not any(map(gives_away, examples)) and not any(map(is_run_of_ranks, exchanges)):
                 self.state, self.requests, self.passed = PlanState.REQUESTS, requests, passed_by(requests)
             else:
                 self.state = PlanState.NONE
@@ -95,8 +95,8 @@ def gives_away(example: Sequence[Exchange]) -> bool:
     return False
 
 
-def _is_noted_only(exchange: Exchange) -> bool:
-    """Whether it stands for several exchanges with other processes, and cannot be sent."""
+def is_run_of_ranks(exchange: Exchange) -> bool:
+    """Whether it stands for several exchanges, with the processes of ranks, and cannot be sent."""
     request: Request = wire.unpack(exchange.request, Request)
     return request.operation == RUN_OF_RANKS
 
