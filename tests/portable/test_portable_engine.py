@@ -25,7 +25,7 @@ from grader.sandbox.limits import Limits
 WITHOUT = Path(__file__).parent / "without"
 ATTACKS = REPO / "tests" / "attacks" / "submissions"
 REUSE = REPO / "tests" / "courses" / "reuse"
-SETTINGS = {"check_seconds": 3.0, "topic_seconds": 30.0, "memory_bytes": 512 << 20}
+SETTINGS = {"check_seconds": 3.0, "topic_seconds": 150.0, "memory_bytes": 512 << 20}
 TOPIC = ("tensor_ops",)
 EXERCISES = ("tensor_ops.make_tensor", "tensor_ops.gram")
 """An honest exercise and the hostile one of `ATTACKS`."""
