@@ -106,8 +106,8 @@ class Judge:
         seen: dict[Flag, None] = {}
         for topic, exercises in self._topics:
             results += self._grade_topic(topic, exercises, submission, met, seen)
-        topics = [topic.name for topic, _ in self._topics]
-        read = scan(submission.files, self.course.kit.name if self.course.kit else "", topics)
+        others = {topic.name for topic in self.course.topics} - {topic.name for topic, _ in self._topics}
+        read = scan(submission.files, self.course.kit.name if self.course.kit else "", others)
         return SubmissionResult(
             submission=submission.name,
             score=sum(result.score for result in results),

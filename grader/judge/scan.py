@@ -62,41 +62,40 @@ _COOKIE_BYTES: Final = 400
 _NOTHING_BELOW: Final = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
 
 
-def scan(files: Mapping[str, bytes], kit: str = "", topics: Collection[str] = ()) -> tuple[Flag, ...]:
+def scan(files: Mapping[str, bytes], kit: str = "", others: Collection[str] = ()) -> tuple[Flag, ...]:
     """What an instructor should look at, in the files' order; at most `MOST_FLAGS`.
 
     Args:
         files: the submission's files by path.
         kit: the name of the course's kit; empty when it has none.
-        topics: what is graded; only its files are read then, and those that they name. Empty means all.
+        others: topics that are not graded: their files are read only where another names them.
     """
     own = {part.removesuffix(".py") for path in files for part in path.split("/")}
     unneeded = (_UNNEEDED_MODULES | ({kit} if kit else set())) - own
     found: dict[Flag, None] = {}
-    for path in _reached(files, topics):
+    for path in _reached(files, others):
         for line, what in _noticed_in(files[path], unneeded):
             found.setdefault(Flag("source", one_line(what, 120), one_line(path, 80), line))
     return tuple(found)[:MOST_FLAGS]
 
 
-def _reached(files: Mapping[str, bytes], topics: Collection[str]) -> list[str]:
-    """The modules that the topics' own can lead to: another is reached by some part of its path, or by a made-up name,
-    which is noticed itself. In another encoding than UTF-8, names may be spelt in any way."""
+def _reached(files: Mapping[str, bytes], others: Collection[str]) -> list[str]:
+    """The modules but those of other topics that no module which is read names; a made-up name is noticed itself.
+
+    In another encoding than UTF-8, names may be spelt in any way.
+    """
     modules = [path for path in files if path.endswith(".py")]
-    if not topics:
-        return modules
-    reached = {path: None for path in modules if path.removesuffix(".py") in topics}
-    queue = list(reached)
+    unread = {path for path in modules if path.removesuffix(".py") in others}
+    queue = [path for path in modules if path not in unread]
     for path in queue:
-        further = [one for one in modules if one not in reached and _names(files[path], one)]
-        reached |= dict.fromkeys(further)
-        queue += further
-    return [path for path in modules if path in reached]
+        named = {one for one in unread if _names(files[path], one)}
+        unread -= named
+        queue += sorted(named)
+    return [path for path in modules if path not in unread]
 
 
 def _names(content: bytes, path: str) -> bool:
-    parts = [part for part in path.removesuffix(".py").split("/") if part != "__init__"]
-    return b"coding" in content[:_COOKIE_BYTES] or any(part.encode() in content for part in parts)
+    return b"coding" in content[:_COOKIE_BYTES] or path.removesuffix(".py").encode() in content
 
 
 @functools.lru_cache(maxsize=256)

@@ -239,14 +239,21 @@ def test_most_hostile_submissions_that_reach_for_the_grader_are_noticed() -> Non
         assert scan({file.name: file.read_bytes() for file in (folder / name).rglob("*.py")}), name
 
 
-def test_only_what_the_graded_topics_can_reach_is_read() -> None:
+def test_a_topic_that_is_not_graded_is_read_only_where_another_file_names_it() -> None:
     probing = b"import gc\ngc.get_objects()\n"
-    files = {"tensor_ops.py": b"import helpers\n", "helpers.py": b"import deep.low\n", "deep/low.py": probing}
-    assert [flag.file for flag in scan({**files, "autograd.py": probing}, topics=["tensor_ops"])] == ["deep/low.py"]
-    assert [flag.file for flag in scan({**files, "autograd.py": probing}, topics=["autograd"])] == ["autograd.py"]
+    files = {"tensor_ops.py": b"import helpers\n", "helpers.py": b"x = 1\n", "autograd.py": probing}
+    assert scan(files, others=["autograd"]) == ()
+    files["helpers.py"] = b"import autograd\n"
+    assert [flag.file for flag in scan(files, others=["autograd"])] == ["autograd.py"]
+
+
+def test_a_file_that_nothing_names_is_read() -> None:
+    """A library may import it in place of its own, later."""
+    files = {"tensor_ops.py": b"", "sympy/__init__.py": b"import gc\ngc.get_objects()\n"}
+    assert [flag.file for flag in scan(files, others=["autograd"])] == ["sympy/__init__.py"]
 
 
 def test_a_name_in_another_encoding_hides_no_file() -> None:
-    spelt = b"# coding: utf-7\nimport +AGgAZQBsAHAAZQByAHM-\n"
-    files = {"tensor_ops.py": spelt, "helpers.py": b"import gc\ngc.get_objects()\n"}
-    assert [flag.file for flag in scan(files, topics=["tensor_ops"])] == ["helpers.py"]
+    spelt = b"# coding: utf-7\nimport +AGEAdQB0AG8AZwByAGEAZA-\n"
+    files = {"tensor_ops.py": spelt, "autograd.py": b"import gc\ngc.get_objects()\n"}
+    assert [flag.file for flag in scan(files, others=["autograd"])] == ["autograd.py"]
