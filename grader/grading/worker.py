@@ -9,6 +9,7 @@ import contextlib
 import faulthandler
 import gc
 import importlib
+import importlib.util
 import os
 import signal
 import sys
@@ -106,6 +107,8 @@ def _with_judge(hosts: HostPair, options: WorkerOptions, serve: Callable[[Judge]
     course = Course.load(Path(options.course) if options.course else None)
     topics = {name.partition(".")[0] for name in course.with_needs(options.exercises)}
     preload = {topic: course.preload([topic]) for topic in topics}
+    for module in course.preload(topics):
+        _require_module(module)
     hosts.prepare(hidden_paths(course), preload, options.devices, course.kit)
 
     from grader.judge.judge import with_judge  # takes a while, in which the hosts get ready
@@ -129,6 +132,22 @@ def _with_judge(hosts: HostPair, options: WorkerOptions, serve: Callable[[Judge]
         seed=options.seed,
         names_misconceptions=options.misconceptions,
     )
+
+
+def _require_module(name: str) -> None:
+    """Says now that a module is not there: the host that loads it is first asked when its topics' turn comes.
+
+    Raises:
+        UserError: it cannot be found.
+    """
+    from grader.errors import UserError
+
+    try:
+        found = importlib.util.find_spec(name)
+    except ImportError:  # of a package that it is in
+        found = None
+    if found is None:
+        raise UserError(f"course.toml: `preload = [{name!r}]`: No module named {name!r}")
 
 
 def _load(preload: Iterable[Sequence[str]]) -> None:

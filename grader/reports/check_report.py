@@ -231,7 +231,7 @@ class CheckReport:
             if not (self._dose.every_failure or self._dose.every_check):
                 break
         faults = [check for exercise in result.exercises for check in exercise.checks if check.verdict == "error"]
-        for text in dict.fromkeys(clean(gist(check)) for check in faults):
+        for text in dict.fromkeys(clean(check.message) for check in faults):  # the reason too: someone must mend it
             self._console.print()
             for line in text.split("\n")[:4]:
                 print_wrapped(self._console, line, STYLES["error"], bar="  │ ")

@@ -37,6 +37,22 @@ def test_a_module_to_preload_that_does_not_exist_is_named(refusal: Callable[[str
     assert "No module named 'no_such_module'" in refusal('["no_such_module"]')
 
 
+@pytest.mark.slow
+def test_it_is_named_before_other_topics_are_graded(
+    tmp_path: Path, own_course: Path, edit: Callable[[Path, str, str], None]
+) -> None:
+    """The host that loads modules is first asked when its topics' turn comes."""
+    for part in ("exercises", "solutions", "checks"):
+        for file in (TEAM / part).glob("*.py"):
+            shutil.copy(file, own_course / part)
+    topic = (TEAM / "course.toml").read_text()
+    topic = topic[topic.index("[[topics]]") :].replace("torch._dynamo", "no_such_module")
+    (own_course / "course.toml").write_text((own_course / "course.toml").read_text() + "\n" + topic)
+    done = run_grader("check", "--course", own_course, "--submission", own_course / "solutions")
+    assert "No module named 'no_such_module'" in " ".join(done.stdout.split()).replace("│ ", "")
+    assert "✓ normalize" not in done.stdout
+
+
 def test_what_cannot_be_a_module_name_is_refused_with_its_line(refusal: Callable[[str], str]) -> None:
     text = refusal('["../x"]')
     assert "`../x` cannot be the name of a module" in text and "course.toml:8" in text
