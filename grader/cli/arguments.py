@@ -17,17 +17,31 @@ _FILES = (".py", ".ipynb", ".zip", ".tar", ".gz", ".tgz")
 def course_path(given: Path | None, places: Iterable[Path] = ()) -> Path | None:
     """The course that is meant: the one of the option, else that of a folder, else (None) the shipped one.
 
+    A folder can hold a course only for whoever stands in it: its checks are trusted code, and a folder that is only
+    named may be anybody's.
+
     Args:
         places: what was named on the command line: the first that is in a folder that `grader init` made counts, else
             the current folder.
+
+    Raises:
+        UserError: a folder is named that holds a course.
     """
     if given is not None:
         return given
     from grader.course.home import Home
 
-    homes = (Home.find(place) for place in (*places, Path()) if place.exists())
-    home = next((home for home in homes if home is not None), None)
-    return home.course if home else None
+    here = Home.find()
+    homes = (Home.find(place) for place in places if place.exists())
+    home = next((home for home in homes if home is not None), here)
+    if home is None or home.course is None:
+        return None
+    if here is None or here.folder != home.folder:
+        raise UserError(
+            f"{home.folder} holds a course, whose checks would run here",
+            fix="if the folder is yours, change into it first; else name the course: --course DIR",
+        )
+    return home.course
 
 
 def split_targets(

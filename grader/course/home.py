@@ -61,7 +61,7 @@ class Home:
         with contextlib.suppress(OSError):
             here = (start or Path()).resolve()
             for folder in (here, *here.parents):
-                if (folder / HIDDEN / _FOLDER).is_file():
+                if (folder / HIDDEN / _FOLDER).is_file() and not (folder / HIDDEN).is_symlink():
                     return cls(folder)
         return None
 

@@ -95,6 +95,30 @@ def test_a_course_in_the_folder_is_found_from_folders_in_it(folder: Path, monkey
     assert course_path(Path("mine")) == Path("mine")
 
 
+def test_a_folder_that_is_only_named_brings_no_course(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its checks would run with the rights of who names it, and decide."""
+    monkeypatch.chdir(tmp_path)
+    for place in (folder, folder / "vectors.py"):
+        with pytest.raises(UserError, match="holds a course, whose checks would run here"):
+            course_path(None, [place])
+    assert course_path(OWN_COURSE, [folder]) == OWN_COURSE
+    monkeypatch.chdir(folder)
+    assert course_path(None, [folder]) == folder.resolve() / ".torchkata" / "course"
+
+
+@pytest.mark.slow
+def test_a_hostile_folder_runs_nothing_of_its_own_as_a_check(folder: Path, tmp_path: Path) -> None:
+    checks = folder / ".torchkata" / "course" / "checks" / "test_vectors.py"
+    trap = tmp_path / "trap"
+    checks.write_text(f"open({str(trap)!r}, 'w')\n" + checks.read_text())
+    done = run_grader("check", folder, cwd=tmp_path)
+    assert done.returncode == 4 and "--course DIR" in done.stderr and not trap.exists()
+    assert run_grader("grade", folder, "--course", OWN_COURSE, "--out", tmp_path / "out").returncode == 1
+    assert not trap.exists()
+
+
 @pytest.mark.slow
 def test_the_folder_is_all_that_a_student_needs(folder: Path) -> None:
     first = run_grader(cwd=folder).stdout
@@ -137,7 +161,8 @@ def test_forms_for_programs(folder: Path) -> None:
     (folder / "vectors.py").write_text(WRONG)
     concise = run_grader("check", "vectors.py", "--format", "concise", cwd=folder).stdout.splitlines()
     assert concise[0].startswith("vectors.py:4: vectors.normalize: ") and concise[-1] == "0/3 points, 0.0%"
-    annotated = run_grader("check", folder, "--format", "github", cwd=folder.parent).stdout
+    command = ("check", folder, "--course", OWN_COURSE, "--format", "github")
+    annotated = run_grader(*command, cwd=folder.parent).stdout
     assert annotated.startswith("::error file=vectors.py,line=4,title=vectors.normalize")
 
 
