@@ -83,7 +83,7 @@ class LocalWorkers:
         """Reads and grades one submission; a fault of the grader's own becomes a result of ``error`` verdicts.
 
         Args:
-            watcher: is told what is known meanwhile.
+            watcher: gets what is known meanwhile.
 
         Raises:
             GradingStopped: `stop` or `close` was called meanwhile.

@@ -65,7 +65,7 @@ class WorkerDied(Exception):
 
 
 class Watcher(Protocol):
-    """Is told what becomes of a submission while it is graded."""
+    """Gets what becomes of a submission while it is graded."""
 
     def began(self, place: Place) -> None:
         """The worker is busy with this from now on."""
@@ -120,7 +120,7 @@ class Worker:
         Args:
             timeout: seconds to wait for the reply.
             marks: what is not run for it.
-            watcher: is told what the worker does meanwhile.
+            watcher: gets what the worker does meanwhile.
 
         Raises:
             WorkerDied: with the reason and the last lines of its stderr; also when no reply came in time.

@@ -14,7 +14,7 @@ from grader.results import Flag
 from grader.student import audit
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="each case needs a process of its own")
-FILE = "/work/tensor_ops.py"
+FILE = "/submission/tensor_ops.py"
 
 
 def watched(source: str, call: Callable[[dict[str, object]], object] | None = None) -> list[Flag]:
