@@ -7,20 +7,14 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from grader import new_python
 from grader.cli.arguments import complete_name, course_path, one_exercise, split_targets
 from grader.cli.options import CourseOption
-
-_BOOT = (
-    "import sys; sys.path[:] = [p for p in sys.path if p]; root = sys.argv.pop(1); "
-    "root in sys.path or sys.path.insert(0, root); import pytest; sys.exit(pytest.main(sys.argv[1:]))"
-)
-"""Not ``-m pytest``: that would put the current folder, perhaps with a file called torch.py, before everything else."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -51,7 +45,10 @@ def debug(
     options = ["-c", os.devnull, "--rootdir", str(folder.resolve()), "-p", "no:cacheprovider", "-s", "-x", "-q"]
     options += ["--tb=short", "--submission", str(folder), *(["-k", check] if check else [])]
     options += [] if path is None else ["--course", str(loaded.root)]
-    root = str(Path(__file__).resolve().parent.parent.parent)
     environment = {**os.environ, "PYTEST_ADDOPTS": "", "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run([sys.executable, "-c", _BOOT, root, *options, *wanted], env=environment, check=False)
+    done = subprocess.run(
+        new_python.command("import pytest; sys.exit(pytest.main(sys.argv[1:]))", *options, *wanted),
+        env=environment,
+        check=False,
+    )
     return min(done.returncode, 1)

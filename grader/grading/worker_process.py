@@ -9,15 +9,14 @@ import contextlib
 import os
 import re
 import subprocess
-import sys
 import threading
 from collections import deque
 from collections.abc import Sequence
-from pathlib import Path
 from typing import IO, Protocol, cast
 
 import msgspec
 
+from grader import new_python
 from grader.border.frames import BrokenFrame
 from grader.grading.protocol import (
     Alive,
@@ -36,11 +35,6 @@ from grader.intake.submission import Submission
 from grader.judge.marks import Mark, Place
 from grader.results import ExerciseResult, SubmissionResult
 
-# Not `-m`: that would put the current folder, perhaps a submission with a torch.py in it, before everything else.
-_BOOT = (
-    "import sys; sys.path[:] = [p for p in sys.path if p]; root = sys.argv.pop(1); "
-    "root in sys.path or sys.path.insert(0, root); from grader.grading.worker import run; run()"
-)
 _STDERR_LINES = 150
 """Lines of its stderr that are kept: as many as a deep stack has."""
 _LAST_WORDS = 20
@@ -86,9 +80,8 @@ class Worker:
     """
 
     def __init__(self, hash_seed: int = 0) -> None:
-        root = str(Path(__file__).resolve().parent.parent.parent)
         self.process = subprocess.Popen(
-            [sys.executable, "-c", _BOOT, root],
+            new_python.command("from grader.grading.worker import run; run()"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

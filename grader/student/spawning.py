@@ -12,13 +12,11 @@ import secrets
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections import deque
-from pathlib import Path
 from typing import Final
 
-from grader import machine
+from grader import machine, new_python
 from grader.border import frames, wire
 from grader.border.bounds import WireError
 from grader.border.frames import BrokenFrame
@@ -36,12 +34,6 @@ _SENDING_SECONDS: Final = 5.0
 """How long who has connected may take to say who it is (s)."""
 _MOST_SPARES: Final = 2
 
-# Not `-m`: that would put the current folder, perhaps a submission with a torch.py in it, before everything else.
-_BOOT: Final = (
-    "import sys; sys.path[:] = [p for p in sys.path if p]; root = sys.argv.pop(1); "
-    "root in sys.path or sys.path.insert(0, root); from grader.student.spawned import main; main()"
-)
-_ROOT: Final = str(Path(__file__).resolve().parent.parent.parent)
 _NEEDED_VARIABLES: Final = (
     "PATH", "HOME", "USERPROFILE", "LOCALAPPDATA", "APPDATA", "TMPDIR", "TEMP", "TMP", "LANG", "LC_ALL", "VIRTUAL_ENV",
     "SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", "NUMBER_OF_PROCESSORS", "LD_LIBRARY_PATH",
@@ -62,7 +54,7 @@ class SpawnedPython:
         self._token = secrets.token_bytes(_TOKEN_BYTES)
         environment = {name: value for name, value in os.environ.items() if _is_needed(name)}
         self._popen = subprocess.Popen(
-            [sys.executable, "-c", _BOOT, _ROOT],
+            new_python.command("from grader.student.spawned import main; main()"),
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             bufsize=0,
