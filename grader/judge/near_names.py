@@ -6,6 +6,7 @@ Reads text only: submitted code is never run, imported or parsed here.
 from __future__ import annotations
 
 import builtins
+import functools
 import re
 from collections.abc import Collection
 from typing import Final
@@ -17,6 +18,8 @@ from grader.judge.advice import close_names, did_you_mean
 from grader.results import CheckResult, ExerciseResult
 
 _MOST_BYTES: Final = 256 << 10
+_MOST_NAMES: Final = 2_000
+"""Names of a file that are compared: each takes the judge some time, for every check that fails."""
 _DEFINED: Final = re.compile(r"^(?:async\s+def|def|class)\s+(\w+)|^(\w+)\s*=[^=]", re.MULTILINE)
 _NAME: Final = re.compile(r"(?<![.\w])[^\W\d]\w{1,40}\b")
 _NOT_CODE: Final = re.compile(r'(?s)""".*?"""|\'\'\'.*?\'\'\'|#[^\n]*|"[^"\n]*"|\'[^\'\n]*\'')
@@ -32,22 +35,30 @@ def with_near_names(result: ExerciseResult, source: bytes, exercises: Collection
     """
     if not any(check.cause and check.cause.kind in ("missing", "exception") for check in result.checks):
         return result
+    return replace(result, checks=tuple(_offer(check, source, exercises) for check in result.checks))
+
+
+@functools.lru_cache(maxsize=16)
+def names_in(source: bytes) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names that a file defines at its top level, and all names in its code; the first `_MOST_NAMES` of each."""
     text = source[:_MOST_BYTES].decode("utf-8-sig", "replace")
-    return replace(result, checks=tuple(_offer(check, text, exercises) for check in result.checks))
+    defined = dict.fromkeys(name for pair in _DEFINED.findall(text) for name in pair if name)
+    names = dict.fromkeys(_NAME.findall(_NOT_CODE.sub("", text)))
+    return tuple(defined)[:_MOST_NAMES], tuple(names)[:_MOST_NAMES]
 
 
-def _offer(check: CheckResult, text: str, exercises: Collection[str]) -> CheckResult:
+def _offer(check: CheckResult, source: bytes, exercises: Collection[str]) -> CheckResult:
     cause = check.cause
     if cause is None:
         return check
     advice = ""
     if cause.kind == "missing" and cause.names:
-        defined = {name for pair in _DEFINED.findall(text) for name in pair if name} - set(exercises)
-        if near := close_names(cause.names[0], defined):
+        defined, _ = names_in(source)
+        if near := close_names(cause.names[0], set(defined) - set(exercises)):
             wrote = " and ".join(f"`{name}`" for name in near)
             advice = f"`{cause.names[0]}` is not defined in {cause.file}: you wrote {wrote}"
     elif cause.exception_type == "NameError" and (unknown := _UNKNOWN.search(cause.exception_message)):
-        names = {*_NAME.findall(_NOT_CODE.sub("", text)), *dir(builtins)}
-        if near := close_names(unknown[1], names):
+        _, names = names_in(source)
+        if near := close_names(unknown[1], {*names, *dir(builtins)}):
             advice = f"`{unknown[1]}` is not defined{did_you_mean(near)}"
     return explain.result(check.name, replace(cause, advice=advice)) if advice else check

@@ -21,7 +21,7 @@ from grader.border.service import Service
 from grader.judge import cause as causes
 from grader.judge import explain
 from grader.judge.advice import advice_on
-from grader.judge.near_names import with_near_names
+from grader.judge.near_names import names_in, with_near_names
 from grader.results import Cause, ExerciseResult, Frame
 from grader.testkit.compare import Mismatch
 
@@ -270,6 +270,12 @@ def test_a_name_of_the_file_is_offered_for_one_that_is_not_defined_but_none_of_a
     source = b'"""scroes"""\nscore = 1  # scroel\nx.scroe_\nreturn scroe\n'
     (found,) = with_near_names(result_of(cause), source).checks
     assert found.message.startswith("`scroe` is not defined: did you mean `score`?")
+
+
+def test_a_file_of_very_many_names_costs_the_judge_no_more_than_some() -> None:
+    source = b"".join(b"name_%d = 1\n" % n for n in range(20_000))
+    assert [len(names) for names in names_in(source)] == [2_000, 2_000]
+    assert names_in(b"score = 1\n\ndef f(x):\n    return score\n")[0] == ("score", "f")
 
 
 def test_frames_of_a_recursion_are_folded() -> None:
