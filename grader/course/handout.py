@@ -143,10 +143,13 @@ def reset(course: Course, folder: Path, exercise: str) -> Path:
 
 def _write_hidden(course: Course, folder: Path, hand_out: bool) -> None:
     """Writes what the folder keeps for itself: whose it is, the stubs that it began with, perhaps the course."""
+    inside = folder / HIDDEN / COURSE
+    for place in (folder / HIDDEN, inside):
+        if place.is_symlink():  # what it leads to is not ours to replace
+            raise UserError(f"{place} is a link", fix="remove the link, then do this again")
     for topic in course.topics:
         _write(folder / HIDDEN / STUBS / f"{topic.name}.py", course.stub_file(topic.name).read_bytes())
-    inside = (folder / HIDDEN / COURSE).resolve()
-    if hand_out and course.root.resolve() != inside:
+    if hand_out and course.root.resolve() != inside.resolve():
         shutil.rmtree(inside, ignore_errors=True)  # what the course no longer has
         for path, file in _handed_out(course):
             _write(inside / path, file.read_bytes())

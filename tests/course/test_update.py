@@ -104,6 +104,18 @@ def test_what_is_handed_out_holds_no_answer(tmp_path: Path) -> None:
     assert home is not None and home.course is not None and Course.load(home.course).name == Course.load(OWN).name
 
 
+@pytest.mark.parametrize("link", [HIDDEN, f"{HIDDEN}/course"])
+def test_nothing_is_replaced_behind_a_link(tmp_path: Path, own_course: Path, link: str) -> None:
+    init(Course.load(own_course), tmp_path / "work", hand_out=True)
+    elsewhere = (tmp_path / "work" / link).rename(tmp_path / "elsewhere")
+    (tmp_path / "work" / link).symlink_to(elsewhere)
+    before = sorted(elsewhere.rglob("*"))
+    with pytest.raises(UserError, match="is a link"):
+        update(Course.load(own_course), tmp_path / "work", hand_out=True)
+    assert sorted(elsewhere.rglob("*")) == before
+    assert link != HIDDEN or Home.find(tmp_path / "work") is None
+
+
 def test_the_tasks_of_the_editor_read_the_concise_form(tmp_path: Path) -> None:
     init(Course.load(OWN), tmp_path)
     tasks = json.loads((tmp_path / ".vscode" / "tasks.json").read_text())["tasks"]
