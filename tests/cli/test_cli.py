@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from grader import new_python
 from grader.cli.options import size
 from grader.course import Course
 from grader.gradebook import Gradebook
-from grader.grading import worker_process
 from grader.grading.exit_codes import exit_code
 from grader.grading.local_workers import LocalWorkers
 from grader.grading.protocol import WorkerOptions
@@ -242,7 +242,7 @@ def test_killed_worker_is_replaced_and_the_submission_graded() -> None:
 
 
 def test_worker_that_always_dies_costs_no_row_and_no_points(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_process, "_BOOT", "import sys; print('out of luck', file=sys.stderr); sys.exit(7)")
+    monkeypatch.setattr(new_python, "_START", "import sys; print('out of luck', file=sys.stderr); sys.exit(7); ")
     with LocalWorkers(Course.load(OWN), WorkerOptions(course=str(OWN)), jobs=2) as workers:
         graded = list(workers.grade_all([Given("alice", SOLUTION), Given("bob", STUB)]))
     assert sorted(one.result.submission for one in graded) == ["alice", "bob"]
