@@ -46,7 +46,15 @@ class Card:
     def text(self) -> str:
         """The same for a place without HTML, as `grader check` prints it."""
         stream = io.StringIO()
-        console = Console(file=stream, width=_COLUMNS, highlight=False, markup=False, emoji=False)
+        console = Console(
+            file=stream,
+            width=_COLUMNS,
+            highlight=False,
+            markup=False,
+            emoji=False,
+            force_jupyter=False,  # a notebook would show each line as an output of its own
+            force_terminal=False,
+        )
         CheckReport(self._course, console).end(self._graded.result)
         return stream.getvalue().strip()
 

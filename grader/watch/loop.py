@@ -6,10 +6,7 @@ All state belongs to the thread that runs it; watcher, keys and worker only put 
 from __future__ import annotations
 
 import contextlib
-import queue
-import signal
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import CancelledError
 from pathlib import Path
 from typing import Any, Final
@@ -18,58 +15,26 @@ import msgspec
 
 from grader.course import Course, Exercise
 from grader.course.definitions import definition, lines_in
-from grader.course.home import Home, Mark
 from grader.errors import UserError
 from grader.grading.graders import Graded, GradingStopped
 from grader.grading.settings import exercises_by_topic
 from grader.grading.warm import WarmGrader
 from grader.intake.find import open_submission
 from grader.intake.submission import Submission, digest
-from grader.judge.marks import Place
 from grader.reports.check_report import CheckReport
 from grader.reports.feedback import FAILING, STYLES, explanation_of, hint_for, worst
-from grader.reports.places import Places, next_exercise, next_lines, state_of
+from grader.reports.places import Places, next_exercise, next_lines
 from grader.reports.spinner import Spinner, spinning
-from grader.reports.where import next_of
 from grader.results import ExerciseResult
 from grader.text import points
 from grader.watch.changes import Changes
 from grader.watch.editor import find_editor, open_in
+from grader.watch.events import Began, Event, Events, Finished, Known, Pressed, Resumed, Saved, signals
 from grader.watch.keys import QUIT, Keys
+from grader.watch.progress import Progress
 from grader.watch.screen import KEYS, Screen
 
 _MOST_MESSAGES: Final = 4
-_WINDOWS_WAIT: Final = 0.5
-
-
-class _Saved(msgspec.Struct, frozen=True):
-    """Some file in the folder has changed."""
-
-
-class _Pressed(msgspec.Struct, frozen=True):
-    key: str
-
-
-class _Began(msgspec.Struct, frozen=True):
-    name: str
-
-
-class _Known(msgspec.Struct, frozen=True):
-    exercise: ExerciseResult
-
-
-class _Finished(msgspec.Struct, frozen=True):
-    """The result of what was asked; None where it was stopped, a text where the grader itself failed."""
-
-    graded: Graded | None
-    problem: str = ""
-
-
-class _Resumed(msgspec.Struct, frozen=True):
-    """The process was stopped by Ctrl-Z, and goes on."""
-
-
-_Event = _Saved | _Pressed | _Began | _Known | _Finished | _Resumed
 
 
 class _Job(msgspec.Struct, frozen=True):
@@ -77,28 +42,6 @@ class _Job(msgspec.Struct, frozen=True):
 
     exercise: Exercise | None
     submission: Submission
-
-
-class _Events:
-    """The queue of events; also the watcher of a submission while it is graded."""
-
-    def __init__(self) -> None:
-        self._queue: queue.SimpleQueue[_Event] = queue.SimpleQueue()
-
-    def put(self, event: _Event) -> None:
-        self._queue.put(event)
-
-    def began(self, place: Place) -> None:
-        self.put(_Began(place.exercise or place.topic))
-
-    def known(self, exercise: ExerciseResult) -> None:
-        self.put(_Known(exercise))
-
-    def next(self) -> _Event:
-        while True:
-            # On Windows a wait without an end cannot be interrupted by Ctrl-C.
-            with contextlib.suppress(queue.Empty):
-                return self._queue.get(timeout=_WINDOWS_WAIT if sys.platform == "win32" else None)
 
 
 class Watch:
@@ -122,18 +65,16 @@ class Watch:
         titles: Sequence[str] = (),
     ) -> None:
         self._course = course
-        self._path = path
+        self._path = path = path.absolute()  # the current folder may be moved away, and another take its place
         self._scope = scope
         self._titles = titles
         self._grader = grader
         self._screen = screen
         self._folder = path if path.is_dir() else path.parent
-        self._home = Home.find(self._folder)
-        self._marks: dict[str, Mark] = self._home.marks() if self._home else {}
-        found = start or next_of(course, self._marks)
-        self._current = found if found in scope else self._next_open(None)
-        self._events = _Events()
-        self._keys = Keys(lambda key: self._events.put(_Pressed(key)), screen.has_keys)
+        self._progress = Progress(course, scope, self._folder)
+        self._current = start or self._progress.first()
+        self._events = Events()
+        self._keys = Keys(lambda key: self._events.put(Pressed(key)), screen.has_keys)
         self._work = contextlib.ExitStack()
         self._spinner: Spinner | None = None
         self._job: _Job | None = None
@@ -156,30 +97,30 @@ class Watch:
         """
         self._last = self._read()
         self._blocks = self._blocks_of(self._last)
-        with Changes(self._folder, lambda: self._events.put(_Saved())), self._keys, self._signals(), self._work:
+        with Changes(self._folder, lambda: self._events.put(Saved())), self._keys, signals(self._events), self._work:
             self._grade_current()
             while True:
                 event = self._events.next()
-                if event == _Pressed(QUIT):
+                if event == Pressed(QUIT):
                     self._work.close()
                     return 0
                 self._handle(event)
 
     # ---------------------------------------------------------------- events
 
-    def _handle(self, event: _Event) -> None:
+    def _handle(self, event: Event) -> None:
         match event:
-            case _Saved():
+            case Saved():
                 self._saved()
-            case _Pressed(key) if key in KEYS:
+            case Pressed(key) if key in KEYS:
                 self._press(key)
-            case _Began(name) if self._spinner is not None:
+            case Began(name) if self._spinner is not None:
                 self._spinner.doing = name
-            case _Known(exercise) if self._report is not None:
+            case Known(exercise) if self._report is not None:
                 self._report.add(exercise)
-            case _Finished():
+            case Finished():
                 self._finished(event)
-            case _Resumed():
+            case Resumed():
                 with self._keys.paused():
                     pass  # sets the terminal up again
                 self._show()
@@ -200,14 +141,14 @@ class Watch:
         self._grade(self._current, submission)
 
     def _press(self, key: str) -> None:
-        if self._job is not None and key not in ("n", "o"):
+        if self._job is not None and key != "n":
             self._waiting_key = key
             return
         match key:
             case "h":
                 self._hint()
             case "n":
-                self._go_to(self._next_open(self._current), [])
+                self._go_to(self._progress.next_open(self._current), [])
             case "a":
                 self._grade_all()
             case "r":
@@ -216,9 +157,9 @@ class Watch:
             case "o":
                 self._open()
             case "l":
-                self._screen.list(self._marks)
+                self._screen.list(self._progress.marks)
 
-    def _finished(self, event: _Finished) -> None:
+    def _finished(self, event: Finished) -> None:
         job, self._job = self._job, None
         self._work.close()
         self._spinner = None
@@ -235,7 +176,7 @@ class Watch:
 
     def _use_result(self, job: _Job, graded: Graded, report: CheckReport | None) -> None:
         results = graded.result.exercises
-        self._note(results)
+        self._progress.note(results)
         if report is not None:
             places = Places(self._path, job.submission.files)
             report.end(graded.result, graded.notes, (), next_lines(results, self._course, places))
@@ -264,10 +205,10 @@ class Watch:
 
     def _go_on(self, exercise: Exercise, message: str) -> None:
         self._say(message)
-        done = [one for one in self._course.topic(exercise.topic).exercises if self._is_done(one)]
+        done = [one for one in self._course.topic(exercise.topic).exercises if self._progress.is_done(one)]
         if len(done) == len(self._course.topic(exercise.topic).exercises):
             self._say(f"★ {exercise.topic} is done")
-        self._go_to(self._next_open(exercise), self._messages)
+        self._go_to(self._progress.next_open(exercise), self._messages)
 
     # ---------------------------------------------------------------- what is graded
 
@@ -319,11 +260,11 @@ class Watch:
 
         def finished(done: Any) -> None:
             try:
-                self._events.put(_Finished(done.result()))
+                self._events.put(Finished(done.result()))
             except (GradingStopped, CancelledError):
-                self._events.put(_Finished(None))
+                self._events.put(Finished(None))
             except Exception as problem:
-                self._events.put(_Finished(None, f"{type(problem).__name__}: {problem}"))
+                self._events.put(Finished(None, f"{type(problem).__name__}: {problem}"))
 
         future.add_done_callback(finished)
 
@@ -362,37 +303,15 @@ class Watch:
             self._screen.keys()
             return None
 
-    # ---------------------------------------------------------------- how far
-
-    def _note(self, results: Sequence[ExerciseResult]) -> None:
-        found = {one.name: Mark(state_of(one), one.score, one.max) for one in results}
-        self._marks |= found
-        if self._home is not None:
-            self._home.note(found)
-
-    def _is_done(self, exercise: Exercise) -> bool:
-        mark = self._marks.get(exercise.full_name)
-        return mark is not None and mark.state in ("passed", "left_out")
-
-    def _next_open(self, after: Exercise | None) -> Exercise | None:
-        """The first exercise after one that is not done, and whose needs are; else the first that is not done."""
-        at = self._scope.index(after) + 1 if after in self._scope else 0
-        in_order = [*self._scope[at:], *self._scope[:at]]
-        left = [one for one in in_order if not self._is_done(one) and one != after]
-        passed = {name for name, mark in self._marks.items() if mark.state == "passed"}
-        ready = [one for one in left if set(one.needs) <= passed]
-        again = [after] if after is not None and after in self._scope and not self._is_done(after) else []
-        return next(iter([*ready, *left, *again]), None)
-
     # ---------------------------------------------------------------- what is shown
 
     def _show(self) -> None:
         if self._current is None:
-            self._screen.done(self._titles, self._marks, self._messages)
+            self._screen.done(self._titles, self._progress.marks, self._messages)
             return
         places = Places(self._path, self._last.files if self._last else {})
         hints = self._current.hints[: self._hints]
-        self._screen.exercise(self._current, self._result, places, self._marks, self._messages, hints)
+        self._screen.exercise(self._current, self._result, places, self._progress.marks, self._messages, hints)
 
     def _say(self, message: str) -> None:
         self._messages = [*self._messages, message][-_MOST_MESSAGES:]
@@ -430,22 +349,3 @@ class Watch:
             self._show()
         if problem:
             self._screen.line(problem, "yellow")
-
-    @contextlib.contextmanager
-    def _signals(self) -> Iterator[None]:
-        """Ends as by `q` when the system asks for it, and draws again after Ctrl-Z."""
-        handlers: dict[str, Callable[..., None]] = {
-            "SIGTERM": lambda *_: self._events.put(_Pressed(QUIT)),
-            "SIGHUP": lambda *_: self._events.put(_Pressed(QUIT)),
-            "SIGCONT": lambda *_: self._events.put(_Resumed()),
-        }
-        before: dict[signal.Signals, Any] = {}
-        for name, handler in handlers.items():
-            number = getattr(signal, name, None)
-            if number is not None:
-                before[number] = signal.signal(number, handler)
-        try:
-            yield
-        finally:
-            for number, previous in before.items():
-                signal.signal(number, previous)
