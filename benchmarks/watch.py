@@ -3,7 +3,7 @@
     python benchmarks/watch.py [--saves 20] [--exercise tensor_ops.gram]
 
 Saves wrong answers that differ, as an editor does (a new file takes the old one's place), and waits for each verdict
-to be on the screen. The first save is reported by itself: the judge then makes the records of misconceptions.
+to be on the screen. The first save is reported by itself: what the worker learns for it, it learns in the pause before.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from pathlib import Path
 import pexpect
 from common import PYTHON, finish
 
-_SECONDS = 300
+_SECONDS = 60
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--saves", type=int, default=20)
     parser.add_argument("--exercise", default="tensor_ops.gram")
+    parser.add_argument("--pause", type=float, default=4.0, help="seconds between the first screen and the first save")
     args = parser.parse_args()
     topic, _, name = args.exercise.partition(".")
     with tempfile.TemporaryDirectory() as temporary:
@@ -35,7 +36,9 @@ def main() -> None:
         stub = file.read_text(encoding="utf-8")
 
         def save(number: int) -> float:
-            answer = re.sub(rf'raise NotImplementedError\("write `{name}` here"\)', f"return {number}", stub)
+            answer = re.sub(
+                rf'raise NotImplementedError\("write `{name}` here"\)', f"return torch.tensor([{number}.0])", stub
+            )
             assert answer != stub
             new = file.with_name("new~")
             new.write_text(answer, encoding="utf-8")
@@ -48,13 +51,13 @@ def main() -> None:
         child = pexpect.spawn(
             PYTHON, command, cwd=str(folder), encoding="utf-8", dimensions=(50, 100), timeout=_SECONDS
         )
-        child.expect_exact("q")
         child.expect_exact("not written yet")
         ready = time.perf_counter() - started
         taken = []
+        time.sleep(args.pause)
         for number in range(args.saves + 1):
             started = save(1000 + number)
-            child.expect_exact(f"returned  {1000 + number}")
+            child.expect_exact(f"returned  tensor([{1000 + number}.])")
             taken.append(time.perf_counter() - started)
             child.expect_exact(" quit")
         child.send("q")
