@@ -21,11 +21,14 @@ from grader.grading.worker_process import Watcher, Worker
 from grader.intake.submission import LoadedSource, Submission
 from grader.judge.flags import MOST_FLAGS
 from grader.judge.marks import Place
-from grader.machine import cores
+from grader.machine import idle_cores
 from grader.results import ExerciseResult
 
 _SLOWER: Final = 3
 """An exercise of a topic that loads modules takes about as long as so many others."""
+
+_IDLE: Final = 1.0
+"""Idle cores that a second worker is started for: on a busy machine it would only be slower."""
 
 
 def halves(course: Course, exercises: Sequence[str]) -> tuple[tuple[str, ...], ...]:
@@ -66,7 +69,7 @@ class SideBySide:
 
     def __init__(self, course: Course, options: WorkerOptions, first: Worker) -> None:
         self._order = course.with_needs(options.exercises)
-        parts = halves(course, options.exercises) if cores() > 1 else (options.exercises,)
+        parts = halves(course, options.exercises) if idle_cores() >= _IDLE else (options.exercises,)
         self._workers = [
             LocalWorkers(course, msgspec.structs.replace(options, exercises=part), first=worker)
             for part, worker in zip(parts, [first, *(Worker() for _ in parts[1:])], strict=True)

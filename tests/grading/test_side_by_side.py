@@ -49,6 +49,15 @@ def test_one_worker_where_a_second_would_only_import_torch_too(names: list[str])
     assert len(halves(COURSE, COURSE.select(names))) == 1
 
 
+@pytest.mark.parametrize(("idle", "count"), [(0.9, 1), (1.5, 2)])
+def test_one_worker_on_a_busy_machine(monkeypatch: pytest.MonkeyPatch, idle: float, count: int) -> None:
+    monkeypatch.setattr(side_by_side, "idle_cores", lambda: idle)
+    with SideBySide(COURSE, WorkerOptions(), Worker()):
+        children = psutil.Process().children()
+        started = [child for child in children if any("grader.grading.worker" in word for word in child.cmdline())]
+    assert len(started) == count
+
+
 def submission() -> Submission:
     """Two topics that load modules, each with a right exercise, a wrong one and a line for the instructor's look."""
     training = COURSE.solution_file("training").read_text(encoding="utf-8")
@@ -61,7 +70,7 @@ def submission() -> Submission:
 
 
 def test_two_workers_give_the_result_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(side_by_side, "cores", lambda: 2)
+    monkeypatch.setattr(side_by_side, "idle_cores", lambda: 2.0)
     names = COURSE.select(["predict_labels", "predict_proba", "clear_grads", "inference"])
     options = WorkerOptions(exercises=COURSE.with_needs(names))
     assert len(halves(COURSE, names)) == 2
@@ -85,7 +94,7 @@ def test_two_workers_give_the_result_of_one(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_worker_that_dies_is_replaced_beside_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(side_by_side, "cores", lambda: 2)
+    monkeypatch.setattr(side_by_side, "idle_cores", lambda: 2.0)
     names = COURSE.select(["predict_proba", "clear_grads"])
     first = Worker()
     with SideBySide(COURSE, WorkerOptions(exercises=COURSE.with_needs(names)), first) as both:
