@@ -32,6 +32,12 @@ class Seen:
         self.names.append(exercise.name)
 
 
+def running() -> set[psutil.Process]:
+    """The workers that this process has started and that run."""
+    children = psutil.Process().children()
+    return {child for child in children if any("grader.grading.worker" in word for word in child.cmdline())}
+
+
 def topics_of(exercises: tuple[str, ...]) -> set[str]:
     return {name.partition(".")[0] for name in exercises}
 
@@ -52,10 +58,9 @@ def test_one_worker_where_a_second_would_only_import_torch_too(names: list[str])
 @pytest.mark.parametrize(("idle", "count"), [(0.9, 1), (1.5, 2)])
 def test_one_worker_on_a_busy_machine(monkeypatch: pytest.MonkeyPatch, idle: float, count: int) -> None:
     monkeypatch.setattr(side_by_side, "idle_cores", lambda: idle)
+    before = running()
     with SideBySide(COURSE, WorkerOptions(), Worker()):
-        children = psutil.Process().children()
-        started = [child for child in children if any("grader.grading.worker" in word for word in child.cmdline())]
-    assert len(started) == count
+        assert len(running() - before) == count
 
 
 def submission() -> Submission:
@@ -74,12 +79,10 @@ def test_two_workers_give_the_result_of_one(monkeypatch: pytest.MonkeyPatch) -> 
     names = COURSE.select(["predict_labels", "predict_proba", "clear_grads", "inference"])
     options = WorkerOptions(exercises=COURSE.with_needs(names))
     assert len(halves(COURSE, names)) == 2
-    seen = Seen()
+    seen, before = Seen(), running()
     with SideBySide(COURSE, options, Worker()) as both:
         two = both.grade(submission(), seen)
-        workers = [
-            child for child in psutil.Process().children() if "grader.grading.worker" in " ".join(child.cmdline())
-        ]
+        workers = running() - before
         assert len(workers) == 2
     psutil.wait_procs(workers, timeout=60)
     assert not any(worker.is_running() for worker in workers)
