@@ -39,7 +39,7 @@ class LocalWorkers:
 
     Args:
         jobs: how many submissions `grade_all` grades at a time.
-        first: a worker that is starting already, for the thread that makes this.
+        first: a worker that is starting already, for the first thread that grades.
         hash_seed: of the workers that are started here: see `Worker`.
     """
 
@@ -64,8 +64,7 @@ class LocalWorkers:
         self._finding_faulty = threading.Lock()
         self._graded_one = False
         self._failures = 0
-        if first is not None:
-            self._use(first)
+        self._first = [] if first is None else [self._begin(first)]
 
     def __enter__(self) -> LocalWorkers:
         return self
@@ -154,7 +153,7 @@ class LocalWorkers:
         incidents = Incidents(self._faulty or {}, self._find_faulty)
         failures: list[str] = []
         while True:
-            worker: Worker = getattr(self._thread, "worker", None) or self._use(Worker(self._hash_seed))
+            worker = self._worker()
             try:
                 reply = worker.grade(submission, self._reply_timeout, incidents.marks, watcher, exercises)
             except WorkerDied as death:
@@ -211,8 +210,21 @@ class LocalWorkers:
         """Whether all submissions so far failed, several of them, as when a course's checks cannot be imported."""
         return not self._graded_one and self._failures >= _FIRST_FAILURES
 
-    def _use(self, worker: Worker) -> Worker:
-        """Makes it the worker of this thread."""
+    def _worker(self) -> Worker:
+        """The worker of this thread."""
+        worker: Worker | None = getattr(self._thread, "worker", None)
+        if worker is None:
+            with self._lock:
+                first = self._first.pop() if self._first else None
+            worker = self._thread.worker = first or self._begin(Worker(self._hash_seed))
+        return worker
+
+    def _begin(self, worker: Worker) -> Worker:
+        """Sends the options to a worker that is starting, and keeps it to be ended.
+
+        Raises:
+            GradingStopped: `stop` or `close` was called meanwhile.
+        """
         with self._lock:
             stopped = self.stopped
             if not stopped:
@@ -221,7 +233,6 @@ class LocalWorkers:
             worker.end()
             raise GradingStopped
         worker.configure(self._options)
-        self._thread.worker = worker
         return worker
 
     def _discard(self, worker: Worker) -> None:
