@@ -134,6 +134,16 @@ def test_the_worker_is_replaced_and_ends_with_the_kernel(kernel: Kernel, folder:
     assert len(gone) == len(tree) and not alive
 
 
+def test_an_interrupted_check_says_so_and_the_next_one_works(kernel: Kernel) -> None:
+    kernel.run("from grader import check\nimport os, signal, threading, torch")
+    kernel.run("def normalize(x):\n    while True:\n        pass")
+    # A check of an endless loop takes ten seconds at least: this comes in the middle of it.
+    interrupt = "threading.Timer(3, os.kill, (os.getpid(), signal.SIGINT)).start()"
+    assert kernel.error(f"{interrupt}; check('normalize')") == "stopped: 0 exercises checked"
+    kernel.run(WRONG)
+    assert "✗ <code>vectors.normalize</code>" in kernel.html("check('normalize')")
+
+
 def test_a_ready_notebook_is_graded_like_the_file(folder: Path, tmp_path: Path) -> None:
     notebook = nbformat.read(folder / "vectors.ipynb", as_version=4)
     nbformat.validate(notebook)
