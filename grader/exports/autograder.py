@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 
 from grader.course import Course
@@ -22,13 +23,14 @@ from grader.text import clean
 _FAULT = "The grader failed. This says nothing about your work: tell your instructor."
 
 
-def run(root: Path) -> bytes:
-    """Grades ``submission`` under Gradescope's folder, and returns results.json."""
+def run(root: Path, only: Sequence[str] = ()) -> bytes:
+    """Grades ``submission`` under Gradescope's folder, and returns results.json; `only` as of ``grader grade``."""
     own = root / "source" / "course"
     course = own if own.is_dir() else None
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "grader", "grade", str(root / "submission"), "--out", folder, "--jobs", "1"]
         command += ["--course", str(course)] if course else []
+        command += [word for name in only for word in ("--only", name)]
         ended = subprocess.run(command, capture_output=True, check=False)
         errors = clean(ended.stderr.decode("utf-8", "replace"))
         print(clean(ended.stdout.decode("utf-8", "replace")), errors, sep="\n", flush=True)
@@ -42,10 +44,10 @@ def run(root: Path) -> bytes:
             return results(entries[0], Course.load(course))
 
 
-def main(root: Path) -> None:
+def main(root: Path, *only: str) -> None:
     """Writes results.json; a fault of the grader is reported there too, with a traceback on stdout for instructors."""
     try:
-        document = run(root)
+        document = run(root, only)
     except Exception:
         traceback.print_exc(file=sys.stdout)
         document = failure(_FAULT)
@@ -54,4 +56,4 @@ def main(root: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), *sys.argv[2:])
