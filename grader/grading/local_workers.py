@@ -78,11 +78,12 @@ class LocalWorkers:
         """See `Graders.use_seed`."""
         self._options = msgspec.structs.replace(self._options, seed=seed)
 
-    def grade(self, source: Source, watcher: Watcher | None = None) -> Graded:
+    def grade(self, source: Source, watcher: Watcher | None = None, exercises: Sequence[str] = ()) -> Graded:
         """Reads and grades one submission; a fault of the grader's own becomes a result of ``error`` verdicts.
 
         Args:
             watcher: gets what is known meanwhile.
+            exercises: full names of those to grade, with what they need; empty means all that the options name.
 
         Raises:
             GradingStopped: `stop` or `close` was called meanwhile.
@@ -92,12 +93,13 @@ class LocalWorkers:
         fault = ""
         try:
             submission = source.read()
-            result, fault = self._grade(submission, watcher)
+            result, fault = self._grade(submission, watcher, exercises)
         except GradingStopped:
             raise
         except Exception as problem:
             fault = traceback.format_exc(limit=-5).rstrip()
-            result = error_result(self._course, self._options, source.name, f"{type(problem).__name__}: {problem}")
+            reason = f"{type(problem).__name__}: {problem}"
+            result = error_result(self._course, self._options_for(exercises), source.name, reason)
         return Graded(result, digest(submission), time.monotonic() - started, submission.note_lines, fault)
 
     def grade_all(self, sources: Iterable[Source]) -> Iterator[Graded]:
@@ -144,14 +146,16 @@ class LocalWorkers:
         for worker in workers:
             worker.end(gently=idle)
 
-    def _grade(self, submission: Submission, watcher: Watcher | None) -> tuple[SubmissionResult, str]:
+    def _grade(
+        self, submission: Submission, watcher: Watcher | None, exercises: Sequence[str]
+    ) -> tuple[SubmissionResult, str]:
         """The result, and what the instructor should know of the grader's own failures meanwhile."""
         incidents = Incidents(self._faulty or {}, self._find_faulty)
         failures: list[str] = []
         while True:
             worker = self._worker()
             try:
-                reply = worker.grade(submission, self._reply_timeout, incidents.marks, watcher)
+                reply = worker.grade(submission, self._reply_timeout, incidents.marks, watcher, exercises)
             except WorkerDied as death:
                 failures.append(f"the grader's worker process died: {death}")
                 reason, incident = f"the grader's worker process died: {death.how}", incident_of(self._course, death)
@@ -170,7 +174,14 @@ class LocalWorkers:
             if is_hopeless or not (incident is None or incidents.add(incident)):
                 break
         self._failures += 1
-        return error_result(self._course, self._options, submission.name, reason), "\n".join(failures)
+        result = error_result(self._course, self._options_for(exercises), submission.name, reason)
+        return result, "\n".join(failures)
+
+    def _options_for(self, exercises: Sequence[str]) -> WorkerOptions:
+        """The options as if only these exercises, and what they need, were graded."""
+        if not exercises:
+            return self._options
+        return msgspec.structs.replace(self._options, exercises=self._course.with_needs(exercises))
 
     def _find_faulty(self) -> dict[Place, Cause]:
         """The checks that end a worker on the solution too. Found once, by grading the solution."""

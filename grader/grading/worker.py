@@ -85,7 +85,7 @@ def main() -> int:
                 judge.checks.marks = work.marks
                 judge.known = send_known if work.streams else lambda result: None
                 with limit.ticking():
-                    result = judge.grade(work.submission)
+                    result = judge.grade(work.submission, work.exercises)
                 write_frame(answers, Done(result, resident_bytes()))
             except UserError as error:  # a fault of the course that shows only while grading
                 write_frame(answers, Fault(str(error)))

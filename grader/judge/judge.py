@@ -95,8 +95,11 @@ class Judge:
         self._assessment = Assessment(course, checks, lambda: hosts.layers)
         self.misconceptions = MisconceptionRecords(course, self._misconceptions_runner)
 
-    def grade(self, submission: Submission) -> SubmissionResult:
+    def grade(self, submission: Submission, only: Sequence[str] = ()) -> SubmissionResult:
         """All verdicts of one submission.
+
+        Args:
+            only: full names of the exercises to grade, with what they need; empty means all.
 
         Raises:
             HostGone: if the warm host has ended: the worker must be replaced.
@@ -104,9 +107,12 @@ class Judge:
         met: set[str] = set()
         results: list[ExerciseResult] = []
         seen: dict[Flag, None] = {}
-        for topic, exercises in self._topics:
+        wanted = set(self.course.with_needs(only))
+        every = ((topic, [one for one in found if one.full_name in wanted]) for topic, found in self._topics)
+        chosen = [(topic, found) for topic, found in every if found]
+        for topic, exercises in chosen:
             results += self._grade_topic(topic, exercises, submission, met, seen)
-        others = {topic.name for topic in self.course.topics} - {topic.name for topic, _ in self._topics}
+        others = {topic.name for topic in self.course.topics} - {topic.name for topic, _ in chosen}
         read = scan(submission.files, self.course.kit.name if self.course.kit else "", others)
         return SubmissionResult(
             submission=submission.name,
