@@ -99,7 +99,8 @@ class LocalWorkers:
         except Exception as problem:
             fault = traceback.format_exc(limit=-5).rstrip()
             result = error_result(self._course, self._options, source.name, f"{type(problem).__name__}: {problem}")
-        return Graded(result, digest(submission), time.monotonic() - started, submission.note_lines, fault)
+        notes = (*submission.note_lines, *result.notes)
+        return Graded(result, digest(submission), time.monotonic() - started, notes, fault)
 
     def grade_all(self, sources: Iterable[Source]) -> Iterator[Graded]:
         """Grades the submissions and yields each result as it is known; see `Graders.grade_all`.
