@@ -8,7 +8,6 @@ student processes, and takes what they say for data.
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -137,13 +136,12 @@ def load(
         wanted: the definitions that are loaded where it cannot be imported as it is.
         seconds: how long all of it may take.
     """
-    began = time.monotonic()
     first = do_import(None, seconds * AS_IT_IS)
     if first.failure is None or isinstance(first.failure, ImportBadReply):
         return first.failure, None
     definitions = wanted()
-    for left in _shares(seconds, began):
-        outcome = do_import(definitions, left)
+    for share in _shares(seconds * (1 - AS_IT_IS)):
+        outcome = do_import(definitions, share)
         if outcome.failure is None:
             return None, Partial(f"{topic}.py", first.failure, definitions, outcome.imported, first.place)
         if not isinstance(outcome.failure, ImportTimeout) or not outcome.place:
@@ -152,10 +150,11 @@ def load(
     return first.failure, None
 
 
-def _shares(seconds: float, began: float) -> Iterator[float]:
-    """Each time a half of what is left."""
+def _shares(seconds: float) -> Iterator[float]:
+    """The time of each further try: a half of what is left."""
     for _ in range(MOST_TRIES - 1):
-        yield max((seconds - (time.monotonic() - began)) / 2, 0.0)
+        seconds /= 2
+        yield seconds
 
 
 def line_at_top(frames: Sequence[SourceLine], file: str) -> int:
