@@ -40,7 +40,7 @@ def rows(db: sqlite3.Connection, run: int | None) -> Iterator[Row]:
             seconds=seconds,
             reused=bool(reused),
             graded=graded,
-            notes=tuple(json.loads(notes or "[]")),
+            notes=(*json.loads(notes or "[]"), *result.notes),
             arrival=arrival,
             late=lateness(arrival, policy),
             overrides=_overrides(db, course, result.submission, digest),
