@@ -11,9 +11,9 @@ from typing import Final, Literal
 import msgspec
 from msgspec.structs import replace
 
-SCHEMA = 3
+SCHEMA = 4
 """Schema 2 added `CheckResult.cause`, schema 3 `ExerciseResult.not_assessed`,
-`ExerciseResult.resembles`, `Cause.advice` and `SubmissionResult.flags`.
+`ExerciseResult.resembles`, `Cause.advice` and `SubmissionResult.flags`, schema 4 `SubmissionResult.unread`.
 
 Everything else stayed as it was; but since schema 3 a cause ``not_simulated`` is a failure.
 """
@@ -204,6 +204,18 @@ class ExerciseResult(msgspec.Struct, frozen=True, kw_only=True):
     not_assessed: float = 0.0
 
 
+class Unread(msgspec.Struct, frozen=True):
+    """A topic whose work was handed in, and could not be read. Its points are 0, and are no mark: a person has to look.
+
+    Attributes:
+        topic: its name.
+        reason: why, in one line.
+    """
+
+    topic: str
+    reason: str
+
+
 class SubmissionResult(msgspec.Struct, frozen=True, kw_only=True):
     """The outcome of one submission: one line of ``results.jsonl``.
 
@@ -215,6 +227,7 @@ class SubmissionResult(msgspec.Struct, frozen=True, kw_only=True):
         exercises: in the course's order.
         sandbox: the layers of the sandbox that were active.
         flags: what an instructor should look at.
+        unread: topics whose work could not be read.
     """
 
     schema: int = SCHEMA
@@ -224,6 +237,7 @@ class SubmissionResult(msgspec.Struct, frozen=True, kw_only=True):
     exercises: tuple[ExerciseResult, ...] = ()
     sandbox: tuple[str, ...] = ()
     flags: tuple[Flag, ...] = ()
+    unread: tuple[Unread, ...] = ()
 
     @property
     def left_out(self) -> tuple[ExerciseResult, ...]:
@@ -250,7 +264,7 @@ def from_json(line: bytes | str) -> SubmissionResult:
     result = msgspec.json.decode(line, type=SubmissionResult)
     if result.schema == 1:
         result = _from_schema_1(result)
-    return replace(result, schema=SCHEMA) if result.schema == 2 else result
+    return replace(result, schema=SCHEMA) if result.schema in (2, 3) else result
 
 
 _KIND_IN_SCHEMA_1: Final[Mapping[VerdictKind, CauseKind]] = {

@@ -101,11 +101,12 @@ class Judge:
         Raises:
             HostGone: if the warm host has ended: the worker must be replaced.
         """
-        met: set[str] = set()
+        met: set[str] = set(submission.granted)
         results: list[ExerciseResult] = []
         seen: dict[Flag, None] = {}
         for topic, exercises in self._topics:
             results += self._grade_topic(topic, exercises, submission, met, seen)
+        graded = {topic.name for topic, _ in self._topics}
         others = {topic.name for topic in self.course.topics} - {topic.name for topic, _ in self._topics}
         read = scan(submission.files, self.course.kit.name if self.course.kit else "", others)
         return SubmissionResult(
@@ -115,6 +116,7 @@ class Judge:
             exercises=tuple(results),
             sandbox=self.hosts.layers,
             flags=together(read, seen, flags_of_results(results)),
+            unread=tuple(one for one in submission.unread if one.topic in graded),
         )
 
     def _grade_topic(
