@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from grader.course import Course
 from grader.exports.sheet import neutral
 from grader.reports.entries import Entry
+from grader.reports.feedback import unread
 from grader.text import percent
 
 _HEAD = ["submission", "id", "points", "max", "percent", "automatic", "days late", "penalty", "final", "verdicts"]
@@ -40,7 +41,7 @@ def table(entries: Sequence[Entry], course: Course) -> Iterator[bytes]:
         by_hand = {one.exercise for one in row.overrides}
         missing = sum(e.not_assessed for e in entry.result.left_out if e.name not in by_hand)
         end = [f"{missing:g}", "; ".join(map(str, entry.result.flags))]
-        end.append("; ".join(f"{one.topic}: {one.reason}" for one in row.unread))
+        end.append("; ".join(unread(row)))
         yield _line([*cells, *(scores.get(name, "") for name in names), *end])
 
 

@@ -24,6 +24,7 @@ from grader.reports.feedback import (
     explanation_of,
     not_assessed,
     not_passed,
+    unread,
     worst,
 )
 from grader.results import CheckResult, ExerciseResult
@@ -42,8 +43,8 @@ def commands(entries: Sequence[Entry], root: Path) -> Iterator[str]:
         title = f"{who}{exercise.name}: {VERDICT_WORDS[check.verdict]}"
         yield _command("error", bounded(check.message, 30, 300), file=file, line=str(line), title=title)
     for entry in entries:
-        for one in entry.row.unread:
-            yield _command("warning", f"{one.topic}: {one.reason}", title="could not be read: no mark yet")
+        for what in unread(entry.row):
+            yield _command("warning", what, title="no mark yet")
     for entry in entries:
         if missing := not_assessed(entry.result, {one.exercise for one in entry.row.overrides}):
             yield _command("warning", f"{missing}: here they count as missing", title="not assessed")

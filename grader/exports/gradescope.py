@@ -16,6 +16,7 @@ from grader.reports.feedback import (
     not_assessed,
     not_passed,
     one_cause,
+    unread,
     worst,
 )
 from grader.results import ExerciseResult
@@ -29,7 +30,7 @@ def results(entry: Entry, course: Course) -> bytes:
     lines = [f"{points(row.score, row.max)} points" + ("" if share is None else f", {share:.1f}%")]
     if row.unread:
         lines = ["This is no mark yet: work could not be read. Hand in again, or tell your instructor."]
-        lines += [clean(f"{one.topic}: {one.reason}") for one in row.unread]
+        lines += map(clean, unread(row))
     if row.late is not None:
         lines.append(f"{row.late}: {points(row.final, row.max)} points count")
     if missing := not_assessed(result, {one.exercise for one in row.overrides}):

@@ -13,6 +13,7 @@ from grader.exports.sheet import Sheet, neutral
 from grader.intake import worksheet
 from grader.reports.entries import Entry
 from grader.reports.feedback import explanation_of
+from grader.reports.feedback import unread as unread_lines
 from grader.text import one_line, points
 
 _IDS = ("identifier", "id number", "email address", "username")
@@ -77,7 +78,7 @@ def comment(entry: Entry, course: Course) -> str:
     parts = [f"{_OURS}: {points(row.score, row.max)} points."]
     if row.unread:
         parts = [f"{_OURS}: no mark yet, as work could not be read."]
-        parts += [f"{one.topic}: {one.reason}." for one in row.unread]
+        parts += [f"{line}." for line in unread_lines(row)]
     if row.late is not None:
         parts.append(f"{row.late}.")
     for one in row.overrides:

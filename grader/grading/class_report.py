@@ -84,9 +84,10 @@ def _counted_and_noted(rows: Iterable[Row], tally: Tally, notes: NoteList, grade
 
 def _note(row: Row, notes: NoteList) -> None:
     name = row.result.submission
-    for what in to_look_at(row):
+    looks = to_look_at(row)
+    for what in looks:
         notes.add(f"{name}: {what}", urgent=True)
-    for note in row.notes:
+    for note in (note for note in row.notes if not any(note in what for what in looks)):
         notes.add(f"{name}: {note}", urgent=row.result.score == 0)
     for flag in row.result.flags[:_FLAGS_NOTED]:
         notes.add(f"{name}: {flag}", urgent=True)

@@ -78,7 +78,6 @@ def not_assessed(result: SubmissionResult, by_hand: Collection[str] = ()) -> str
 
 def to_look_at(row: Row) -> list[str]:
     """Why a person should look at a submission: work that could not be read, and topics that cannot be imported."""
-    unread = [f"{one.topic} could not be read: {one.reason}" for one in row.unread]
     there = {one.topic for one in row.result.unread}
     given = {one.exercise for one in row.overrides}
     failed: dict[str, str] = {}
@@ -87,7 +86,20 @@ def to_look_at(row: Row) -> list[str]:
         for check in exercise.checks:
             if check.cause and check.cause.stage == "import" and topic not in there and exercise.name not in given:
                 failed.setdefault(topic, headline(check))
-    return [*unread, *failed.values()]
+    return [*unread(row), *failed.values()]
+
+
+def unread(row: Row) -> list[str]:
+    """What could not be read and why, a line for each reason; the topics are named where it is not all of them."""
+    topics = {exercise.name.partition(".")[0] for exercise in row.result.exercises}
+    of_reason: dict[str, list[str]] = {}
+    for one in row.unread:
+        of_reason.setdefault(one.reason, []).append(one.topic)
+    lines = []
+    for reason, those in of_reason.items():
+        names = ", ".join(those[:_NAMED]) + (f" and {len(those) - _NAMED} more" if those[_NAMED:] else "")
+        lines.append(f"could not be read: {reason}" if topics == set(those) else f"{names} could not be read: {reason}")
+    return lines
 
 
 def not_passed(exercise: ExerciseResult) -> list[CheckResult]:

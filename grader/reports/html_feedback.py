@@ -26,6 +26,7 @@ from grader.reports.feedback import (
     not_passed,
     one_cause,
     resemblance_of,
+    unread,
     worst,
 )
 from grader.reports.feedback_page import CheckGroup, ExercisePart, FeedbackPage, TopicPart
@@ -82,7 +83,7 @@ class Pages:
             overrides=tuple(_override(one) for one in row.overrides),
             fault="error" in result.verdicts,
             not_assessed=not_assessed(result, {one.exercise for one in row.overrides}),
-            unread=tuple(one_line(f"{one.topic}: {one.reason}", 300) for one in row.unread),
+            unread=tuple(one_line(line, 300) for line in unread(row)),
             notes=tuple(one_line(note, 400) for note in row.notes),
             sandbox=result.sandbox,
             topics=tuple(self._topic(name, exercises, entry, files, room) for name, exercises in topics.items()),
