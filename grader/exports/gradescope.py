@@ -41,7 +41,7 @@ def results(entry: Entry, course: Course) -> bytes:
     if result.sandbox:
         lines.append(f"sandbox: {', '.join(result.sandbox)}")
     document = {
-        "score": row.final,
+        "score": round(row.final, 4),
         "execution_time": round(row.seconds, 3),
         "output": "\n".join(lines),
         "output_format": "text",

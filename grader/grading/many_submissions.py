@@ -35,6 +35,7 @@ from grader.reports.notes import NoteList, print_note
 from grader.reports.progress import progress
 from grader.reports.terminal import make_console
 from grader.student import engine
+from grader.text import counted
 
 
 def grade_class(class_settings: ClassSettings, settings: GradingSettings) -> int:
@@ -131,11 +132,11 @@ class ClassGrading:
             print_note(
                 f"the gradebook was damaged; it is kept as {book.set_aside}, and a new one begins: all is graded again"
             )
-            by_hand = "overrides and extensions"
+            found = counted(book.recovered, "override or extension was", "overrides and extensions were")
             print_note(
-                f"{book.recovered} {by_hand} were read from it and hold again; are all there? grader status"
+                f"{found} read from it and hold again; are all there? grader status"
                 if book.recovered
-                else f"no {by_hand} could be read from it: if you gave any, restore a copy or give them again"
+                else "no overrides and extensions could be read from it: restore a copy, or give them again"
             )
         return book
 
