@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 SCHEMA = 4
 """Schema 2 added `CheckResult.cause`, schema 3 `ExerciseResult.not_assessed`,
-`ExerciseResult.resembles`, `Cause.advice` and `SubmissionResult.flags`, schema 4 `SubmissionResult.notes`,
+`ExerciseResult.resembles`, `Cause.advice` and `SubmissionResult.flags`, schema 4 `SubmissionResult.notes` and `unread`,
 `ExerciseResult.bonus` and the last four attributes of `CheckResult`.
 
 Everything else stayed as it was; but since schema 3 a cause ``not_simulated`` is a failure.
@@ -226,6 +226,18 @@ class ExerciseResult(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(check for check in self.checks if not check.is_bonus)
 
 
+class Unread(msgspec.Struct, frozen=True):
+    """A topic whose work was handed in, and could not be read. Its points are 0, and are no mark: a person has to look.
+
+    Attributes:
+        topic: its name.
+        reason: why, in one line.
+    """
+
+    topic: str
+    reason: str
+
+
 class SubmissionResult(msgspec.Struct, frozen=True, kw_only=True):
     """The outcome of one submission: one line of ``results.jsonl``.
 
@@ -237,6 +249,7 @@ class SubmissionResult(msgspec.Struct, frozen=True, kw_only=True):
         exercises: in the course's order.
         sandbox: the layers of the sandbox that were active.
         flags: what an instructor should look at.
+        unread: topics whose work could not be read.
         notes: what could not be graded as it was handed in, and why: for the student and the instructor.
     """
 
@@ -247,6 +260,7 @@ class SubmissionResult(msgspec.Struct, frozen=True, kw_only=True):
     exercises: tuple[ExerciseResult, ...] = ()
     sandbox: tuple[str, ...] = ()
     flags: tuple[Flag, ...] = ()
+    unread: tuple[Unread, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property

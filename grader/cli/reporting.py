@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from grader.cli.options import CourseOption, OutOption
 from grader.errors import UserError
 
-_Run = Annotated[int | None, typer.Option("--run", min=1, help="A run of the gradebook.  [default: the last one]")]
+_Run = Annotated[int | None, typer.Option("--run", min=1, help="Only this run.  [default: everybody's latest result]")]
 _Requirement = Annotated[
     str | None,
     typer.Option(
@@ -95,11 +95,18 @@ def export(
         typer.Option("--into", metavar="FILE", help="Canvas, Moodle: the file you downloaded; it is not changed."),
     ] = None,
     column: Annotated[
-        str | None, typer.Option("--column", metavar="NAME", help="Canvas: the assignment's title or number.")
+        str | None,
+        typer.Option(
+            "--column", metavar="NAME", help="Canvas: the assignment's title or number; needed unless it has one."
+        ),
     ] = None,
     submission: Annotated[
         str | None, typer.Option("--submission", metavar="NAME", help="Only this submission.")
     ] = None,
+    unread_as: Annotated[
+        Literal["blank", "0"],
+        typer.Option("--unread-as", help="Canvas, Moodle: cells of work that could not be read; blank: as they are."),
+    ] = "blank",
     root: Annotated[
         Path, typer.Option("--root", metavar="DIR", help="GitHub, GitLab: the repository, to name files in it.")
     ] = Path(),
@@ -112,7 +119,15 @@ def export(
     from grader.exports.write import export as write
 
     settings = ExportSettings(
-        grades=out, course=course, to=to, into=into, column=column, submission=submission, run=run, root=root
+        grades=out,
+        course=course,
+        to=to,
+        into=into,
+        column=column,
+        submission=submission,
+        run=run,
+        unread_as_zero=unread_as == "0",
+        root=root,
     )
     write(kind.value, settings)
 

@@ -18,6 +18,7 @@ from grader.reports.feedback import (
     not_assessed,
     not_passed,
     one_cause,
+    unread,
     worst,
 )
 from grader.results import NOT_ASSESSED, ExerciseResult
@@ -32,6 +33,11 @@ def results(entry: Entry, course: Course) -> bytes:
     row, result = entry.row, entry.result
     share = percent(row.score, row.max)
     lines = [f"{points(row.score, row.max)} points" + ("" if share is None else f", {share:.1f}%")]
+    if row.unread:
+        lines = ["This is no mark yet: work could not be read. Hand in again, or tell your instructor."]
+        lines += map(clean, unread(row))
+    if row.late is not None:
+        lines.append(f"{row.late}: {points(row.final, row.max)} points count")
     if missing := not_assessed(result, {one.exercise for one in row.overrides}):
         lines.append(f"{row.score:g} of {row.max:g}, {missing}")
     lines += [clean(note) for note in row.notes]
@@ -40,7 +46,7 @@ def results(entry: Entry, course: Course) -> bytes:
     if result.sandbox:
         lines.append(f"sandbox: {', '.join(result.sandbox)}")
     document = {
-        "score": row.score,
+        "score": round(row.final, 4),
         "execution_time": round(row.seconds, 3),
         "output": "\n".join(lines),
         "output_format": "text",
@@ -48,6 +54,7 @@ def results(entry: Entry, course: Course) -> bytes:
         "test_name_format": "text",
         "visibility": "visible",
         "stdout_visibility": "hidden",
+        "extra_data": {"unread": [one.topic for one in row.unread]},
         "tests": [
             test for n, exercise in enumerate(result.exercises, start=1) for test in _tests(entry, exercise, n, course)
         ],
@@ -80,7 +87,9 @@ def _tests(entry: Entry, exercise: ExerciseResult, number: int, course: Course) 
 def _test(entry: Entry, exercise: ExerciseResult, number: str, course: Course) -> dict[str, Any]:
     score, most = entry.points_of(exercise)
     test: dict[str, Any] = {"name": clean(exercise.name), "number": number, "visibility": "visible"}
-    test |= {"score": score, "max_score": most, "output": _output(exercise, course)}
+    given = next((one for one in entry.row.overrides if one.exercise == exercise.name), None)
+    by_hand = clean(f"{points(score, most)} given by hand: {given.why}\n\n") if given else ""
+    test |= {"score": score, "max_score": most, "output": by_hand + _output(exercise, course)}
     if most > 0:
         test["status"] = "passed" if score >= most else "failed"
     return test

@@ -112,6 +112,7 @@ class SideBySide:
             sandbox=first.result.sandbox or second.result.sandbox,
             flags=tuple(dict.fromkeys([*first.result.flags, *second.result.flags]))[:MOST_FLAGS],
             notes=tuple(dict.fromkeys([*first.result.notes, *second.result.notes])),
+            unread=(*first.result.unread, *second.result.unread),
         )
         return msgspec.structs.replace(
             first,

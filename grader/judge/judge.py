@@ -104,7 +104,7 @@ class Judge:
         Raises:
             HostGone: if the warm host has ended: the worker must be replaced.
         """
-        met: set[str] = set()
+        met: set[str] = set(submission.granted)
         results: list[ExerciseResult] = []
         seen: dict[Flag, None] = {}
         notes: list[str] = []
@@ -114,6 +114,7 @@ class Judge:
         for topic, exercises in chosen:
             results += self._grade_topic(topic, exercises, submission, met, seen, notes)
         others = {topic.name for topic in self.course.topics} - {topic.name for topic, _ in chosen}
+        graded = {topic.name for topic, _ in chosen}
         read = scan(submission.files, self.course.kit.name if self.course.kit else "", others)
         return SubmissionResult(
             submission=submission.name,
@@ -123,6 +124,7 @@ class Judge:
             sandbox=self.hosts.layers,
             flags=together(read, seen, flags_of_results(results)),
             notes=tuple(notes),
+            unread=tuple(one for one in submission.unread if one.topic in graded),
         )
 
     def _grade_topic(

@@ -45,7 +45,7 @@ class Entry:
 
 
 def entries_of(book: Gradebook, run: int | None = None) -> list[Entry]:
-    """The submissions of a run (None: the last one) in order of their names.
+    """The submissions of a run (None: the latest of every student) in order of their names.
 
     Raises:
         UserError: the run has no results.

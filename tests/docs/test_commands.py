@@ -84,7 +84,7 @@ def test_class_goes_from_download_to_upload(tmp_path: Path) -> None:
     assert scenario.printed("grader diff").endswith("0 submissions would move; another version of the course\n")
     assert len(list((out / "report" / "students").glob("*.html"))) == SIZE
     scores = [json.loads(file.read_text())["score"] for file in (out / "gradescope").glob("*.json")]
-    assert len(scores) == SIZE and set(scores) == {0, 3}
+    assert len(scores) == SIZE and set(scores) == {0, 2.4, 3}, "lateness counts there, too"
 
     canvas = marks(tmp_path / "upload.csv", "Vectors (4711)")[1:]
     moodle = marks(tmp_path / "upload-moodle.csv", "Grade")

@@ -19,10 +19,11 @@ from grader.gradebook import Gradebook
 from grader.grading.class_report import report_class
 from grader.grading.exit_codes import exit_code
 from grader.grading.settings import ClassSettings
+from grader.reports.by_hand import give_points
 from grader.reports.entries import Entry
 from grader.reports.feedback import not_assessed
 from grader.reports.html import page_name, write_report
-from grader.reports.status import give_points, status_lines
+from grader.reports.status import status_lines
 from grader.reports.terminal import show_class, show_submission
 from grader.results import Flag, SubmissionResult, from_json, to_json
 
