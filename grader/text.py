@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 _ESCAPES = re.compile(
@@ -37,9 +38,23 @@ def printable(text: str) -> str:
     return _CONTROL.sub("\ufffd", _ESCAPES.sub("", text))
 
 
+def one_line(text: str, width: int = 120) -> str:
+    """Text from a submission (such as its name) made harmless, on one line, with at most `width` characters."""
+    text = clean(text[: 4 * width]).replace("\n", "\ufffd")
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
 def percent(score: float, maximum: float) -> float | None:
-    """The score in percent with one decimal, rounded down; None when nothing could be assessed (maximum 0)."""
-    return None if maximum <= 0 else int(score / maximum * 1000 + 1e-9) / 10
+    """The score in percent, rounded to one decimal; None when nothing could be assessed (maximum 0).
+
+    It is 100 only where nothing is missing, and 0 only where there is nothing.
+    """
+    if maximum <= 0:
+        return None
+    rounded = math.floor(score / maximum * 1000 + 0.5 + 1e-9) / 10
+    if 0 < score < maximum:
+        return min(max(rounded, 0.1), 99.9)
+    return rounded
 
 
 def counted(number: float, noun: str, plural: str | None = None) -> str:
@@ -53,8 +68,8 @@ def counted(number: float, noun: str, plural: str | None = None) -> str:
 
 
 def points(score: float, maximum: float) -> str:
-    """Points of a maximum: ``2/2``, ``1.5/2``."""
-    return f"{score:g}/{maximum:g}"
+    """Points of a maximum, with at most two decimals: ``2/2``, ``1.5/2``."""
+    return f"{round(score, 2):g}/{round(maximum, 2):g}"
 
 
 def with_article(name: str) -> str:

@@ -125,7 +125,7 @@ _KINDS: dict[str, tuple[Callable[[], Files], bool]] = {
     "slip": (lambda: {"work.zip": zipped({"../../vectors.py": SOLUTION, "/vectors.py": SOLUTION})}, False),
     "link": (lambda: {"work.zip": zipped({}, link="vectors.py")}, False),
     "encrypted": (lambda: {"work.zip": encrypted({"vectors.py": SOLUTION})}, False),
-    "nested": (lambda: {"work.zip": zipped({"inner.zip": zipped({"vectors.py": SOLUTION})})}, False),
+    "nested": (lambda: {"work.zip": zipped({"in.zip": zipped({"hw/a.zip": zipped({"vectors.py": SOLUTION})})})}, True),
     "bomb": (lambda: {"work.zip": zipped({"vectors.py": b"#" * (40 << 20)})}, False),
     "no json": (lambda: {"vectors.ipynb": b"not json"}, False),
     "rar": (lambda: {"work.rar": b"Rar!\x1a\x07\x00"}, False),

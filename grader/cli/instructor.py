@@ -1,4 +1,4 @@
-"""The commands for a class: ``grade``, ``status``, ``diff``, ``override``. Importing it imports nothing slow."""
+"""The commands for a class, but those that make files. Importing it imports nothing slow."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ from grader.cli.options import (
     Due,
     FailUnder,
     Files,
+    Grace,
+    LateBy,
+    LateCap,
     LatePenalty,
+    LateUntil,
     Memory,
     OutOption,
     Prints,
@@ -51,6 +55,10 @@ def add_to(app: typer.Typer) -> None:
         epilog='\b\nExamples:\n  grader override "Zoë Müller" gram 1.5 --why "right idea, a typo"\n'
         '  grader override 12345 tensor_ops.gram auto --why "was a mistake of mine"'
     )(override)
+    app.command(
+        epilog='\b\nExamples:\n  grader extend "Zoë Müller" 2026-11-07 --why "was ill"\n'
+        '  grader extend 12345 none --why "was meant for another one"'
+    )(extend)
 
 
 def grade(
@@ -74,6 +82,10 @@ def grade(
     roster: RosterOption = None,
     due: Due = None,
     late_penalty: LatePenalty = None,
+    grace: Grace = None,
+    late_cap: LateCap = None,
+    late_until: LateUntil = None,
+    late_by: LateBy = None,
     course: CourseOption = None,
     seed: ClassSeedOption = None,
     devices: DevicesOption = "auto",
@@ -90,6 +102,7 @@ def grade(
     if dask is not None and jobs:
         raise typer.BadParameter("with --dask, the cluster's threads set how many at a time", param_hint="--jobs")
     limits = limits_from(check_seconds, topic_seconds, memory, processes, files, prints)
+    from grader.grading.late_options import LateOptions
     from grader.grading.many_submissions import grade_class
     from grader.grading.settings import ClassSettings, GradingSettings
     from grader.machine import cores
@@ -111,8 +124,7 @@ def grade(
         again=again,
         trial=trial,
         roster=roster,
-        due=due,
-        late_penalty=late_penalty,
+        late=LateOptions(due, late_penalty, grace, late_cap, late_until, late_by),
         no_sandbox=no_sandbox,
     )
     return grade_class(class_settings, settings)
@@ -150,6 +162,19 @@ def override(
     out: OutOption = _OUT,
 ) -> None:
     """Give points by hand; they are kept beside the automatic ones with who, when and why."""
-    from grader.reports.status import give_points
+    from grader.reports.by_hand import give_points
 
     print_lines(give_points(out, student, exercise, points, why, who))
+
+
+def extend(
+    student: Annotated[str, typer.Argument(metavar="STUDENT", help="The submission's name, or the LMS's id.")],
+    due: Annotated[str, typer.Argument(metavar="DATE", help="2026-11-07, or 2026-11-07T12:00; `none`: as all others.")],
+    why: Annotated[str, typer.Option("--why", metavar="TEXT", help="Kept beside it.")],
+    who: Annotated[str | None, typer.Option("--who", metavar="NAME", help="Who decides.  [your user name]")] = None,
+    out: OutOption = _OUT,
+) -> None:
+    """Give one student more time; it counts at once, also for what is graded already."""
+    from grader.reports.by_hand import give_time
+
+    print_lines(give_time(out, student, due, why, who))

@@ -94,18 +94,45 @@ OutOption = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where gra
 RosterOption = Annotated[
     Path | None,
     typer.Option(
-        "--roster", metavar="CSV", help="Names for ids: columns id and name, perhaps submitted; or an LMS export."
+        "--roster",
+        metavar="CSV",
+        help="Names for ids: columns id and name (submitted, extension); or an LMS export.",
     ),
 ]
 Due = Annotated[
     str | None,
     typer.Option(
-        "--due", metavar="TIME", rich_help_panel=_LATE, help="2026-10-31, or 2026-10-31T23:59.  [course.toml]"
+        "--due",
+        metavar="TIME",
+        rich_help_panel=_LATE,
+        help="2026-10-31, or 2026-10-31T23:59; none; course: course.toml's.  [as before, else course.toml]",
     ),
 ]
 LatePenalty = Annotated[
     float | None,
-    typer.Option("--late-penalty", metavar="FRACTION", rich_help_panel=_LATE, help="Lost per day.  [course.toml]"),
+    typer.Option(
+        "--late-penalty", metavar="FRACTION", rich_help_panel=_LATE, help="Lost per day.  [as before, else course.toml]"
+    ),
+]
+Grace = Annotated[
+    float | None,
+    typer.Option("--grace", metavar="MINUTES", rich_help_panel=_LATE, help="Work is late only after these.  [0]"),
+]
+LateCap = Annotated[
+    float | None,
+    typer.Option("--late-cap", metavar="FRACTION", rich_help_panel=_LATE, help="Lateness costs at most this.  [1]"),
+]
+LateUntil = Annotated[
+    str | None,
+    typer.Option("--late-until", metavar="TIME", rich_help_panel=_LATE, help="After it nothing counts; none.  [none]"),
+]
+LateBy = Annotated[
+    Literal["known", "file-time"] | None,
+    typer.Option(
+        "--late-by",
+        rich_help_panel=_LATE,
+        help="file-time: the times of files count where no roster has one; copies and downloads change them.  [known]",
+    ),
 ]
 CheckSeconds = Annotated[float, typer.Option("--check-seconds", rich_help_panel=_LIMITS, help="Wall time of a check.")]
 TopicSeconds = Annotated[float, typer.Option("--topic-seconds", rich_help_panel=_LIMITS, help="Wall time of a topic.")]

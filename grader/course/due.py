@@ -8,10 +8,32 @@ import msgspec
 
 
 class LatePolicy(msgspec.Struct, frozen=True):
-    """When work is due, and the fraction of the points (0 to 1) that each day late costs; days are rounded up."""
+    """When work is due, and what late work costs.
+
+    Attributes:
+        due: when it is due; None: nothing is late.
+        per_day: the fraction of the points (0 to 1) that each day late costs; days are rounded up.
+        grace_minutes: minutes after which work is late.
+        cap: the largest fraction of the points that lateness costs.
+        until: work that comes later than this counts nothing; None: there is no such date.
+        by_file_time: whether the times of the student's files say when it came, where nothing else does.
+    """
 
     due: datetime.datetime | None = None
     per_day: float = 0.0
+    grace_minutes: float = 0.0
+    cap: float = 1.0
+    until: datetime.datetime | None = None
+    by_file_time: bool = False
+
+    def __str__(self) -> str:
+        if self.due is None:
+            return "no due date"
+        parts = [f"due {self.due:%Y-%m-%d %H:%M}", f"{100 * self.per_day:g} % off a day"]
+        parts += [f"at most {100 * self.cap:g} %"] if self.cap < 1 else []
+        parts += [f"{self.grace_minutes:g} minutes of grace"] if self.grace_minutes else []
+        parts += [f"nothing counts after {self.until:%Y-%m-%d %H:%M}"] if self.until else []
+        return ", ".join([*parts, *(["times of files count"] if self.by_file_time else [])])
 
 
 NOT_DUE = LatePolicy()

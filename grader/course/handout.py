@@ -17,6 +17,7 @@ import msgspec
 from grader.course.home import COURSE, HIDDEN, STUBS, Home, folder_note
 from grader.course.model import Course
 from grader.course.notebooks import SUFFIX, notebook_of
+from grader.course.source import without_secret
 from grader.course.topic import Topic
 from grader.course.update import updated, with_stub_of
 from grader.errors import UserError
@@ -181,17 +182,18 @@ def _write_hidden(course: Course, folder: Path, hand_out: bool) -> None:
         _write(folder / HIDDEN / STUBS / f"{topic.name}.py", course.stub_file(topic.name).read_bytes())
     if hand_out and course.root.resolve() != inside.resolve():
         shutil.rmtree(inside, ignore_errors=True)  # what the course no longer has
-        for path, file in _handed_out(course):
-            _write(inside / path, file.read_bytes())
+        for path, data in _handed_out(course):
+            _write(inside / path, data)
     name, note = folder_note(hand_out)
     _write(folder / name, note)
 
 
-def _handed_out(course: Course) -> Iterator[tuple[str, Path]]:
-    """Path and file of all that a course hands out: manifest, stubs, checks, kit; no answer of any kind."""
-    yield "course.toml", course.manifest
+def _handed_out(course: Course) -> Iterator[tuple[str, bytes]]:
+    """Path and content of all that a course hands out: manifest, stubs, checks, kit; no answer, no ``hidden="all"``."""
+    yield "course.toml", course.manifest.read_bytes()
     for topic in course.topics:
-        yield f"exercises/{topic.name}.py", course.stub_file(topic.name)
+        yield f"exercises/{topic.name}.py", course.stub_file(topic.name).read_bytes()
+    check_files = {course.check_file(topic.name): topic for topic in course.topics}
     folders = [("checks", course.checks_dir)]
     if course.kit and course.kit.folder.parent != course.checks_dir:
         folders.append((course.kit.name, course.kit.folder))
@@ -200,7 +202,9 @@ def _handed_out(course: Course) -> Iterator[tuple[str, Path]]:
             inside = file.relative_to(folder)
             is_ours = not any(part.startswith(".") or part in _CLUTTER for part in inside.parts)
             if file.is_file() and is_ours:
-                yield f"{label}/{inside.as_posix()}", file
+                data = file.read_bytes()
+                of = check_files.get(file)
+                yield f"{label}/{inside.as_posix()}", without_secret(data, file, of) if of else data
 
 
 def _write(file: Path, data: bytes) -> None:

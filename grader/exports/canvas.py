@@ -7,21 +7,24 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from grader.errors import UserError
-from grader.exports.matching import Person, mark, match, number
+from grader.exports.matching import Person, mark, match, number, unread
 from grader.exports.sheet import Sheet
 from grader.reports.entries import Entry
-from grader.reports.feedback import one_line
+from grader.text import one_line
 
 _ASSIGNMENT = re.compile(r".*\((\d+)\)\s*$", re.DOTALL)
 _TOTALS = re.compile(r"\b(Current|Final|Unposted \w+) (Score|Points|Grade)\s*$")
 _IDS = ("id", "sis user id", "sis login id", "integration id")
 
 
-def fill(path: Path, entries: Sequence[Entry], column: str | None = None) -> tuple[bytes, list[str]]:
+def fill(
+    path: Path, entries: Sequence[Entry], column: str | None = None, unread_as_zero: bool = False
+) -> tuple[bytes, list[str]]:
     """The file with marks in the assignment's column, and notes about rows and submissions that were left out.
 
     Args:
         column: the assignment's title or id; needed where the file has several assignments.
+        unread_as_zero: whether work that could not be read gets its points; else its cell stays as it is.
 
     Raises:
         UserError: it is not a Canvas gradebook, or several columns or none could be meant.
@@ -48,9 +51,13 @@ def fill(path: Path, entries: Sequence[Entry], column: str | None = None) -> tup
     matched, notes = match(people, entries, "canvas")
     comma = sheet.delimiter == ";" and "," in given
     notes += _scale(entries, possible)
+    left = [entry for entry in matched.values() if entry.row.unread and not unread_as_zero]
+    notes += unread(left)
     for row, entry in matched.items():
         text = mark(entry, possible, comma)
         name = one_line(entry.result.submission)
+        if entry in left:
+            continue
         if sheet.value(row, target).strip().upper() == "EX":
             notes.append(f"not filled in: {name}: excused (EX)")
         elif text is None:

@@ -9,16 +9,18 @@ from collections.abc import Iterator, Sequence
 from grader.course import Course
 from grader.exports.sheet import neutral
 from grader.reports.entries import Entry
+from grader.reports.feedback import unread
 from grader.text import percent
 
 _HEAD = ["submission", "id", "points", "max", "percent", "automatic", "days late", "penalty", "final", "verdicts"]
-_END = ["not assessed", "flags"]
+_END = ["not assessed", "flags", "unread"]
 
 
 def table(entries: Sequence[Entry], course: Course) -> Iterator[bytes]:
     """The file, piece by piece; the points of exercises include overrides, and are empty where nothing was assessed.
 
-    The last columns are the points that are not assessed, and what an instructor should look at.
+    The last columns are the points that are not assessed, what an instructor should look at, and what could not be
+    read. Who has something there has no final points and no percentage.
     """
     names = list(dict.fromkeys(exercise.name for entry in entries for exercise in entry.result.exercises))
     order = {exercise.full_name: number for number, exercise in enumerate(course.exercises)}
@@ -28,14 +30,18 @@ def table(entries: Sequence[Entry], course: Course) -> Iterator[bytes]:
         row = entry.row
         share = percent(row.score, row.max)
         scores = {e.name: f"{e.score:g}" for e in entry.result.exercises if e.max > 0}
+        aside = {one.topic for one in row.unread}
+        scores = {name: score for name, score in scores.items() if name.partition(".")[0] not in aside}
         scores |= {one.exercise: f"{one.points or 0.0:g}" for one in row.overrides}
         kinds = sorted(entry.result.verdicts - {"passed", "failed"})
         cells = [entry.result.submission, row.arrival.student, f"{row.score:g}", f"{row.max:g}"]
-        cells += ["" if share is None else f"{share:.1f}", f"{entry.result.score:g}"]
-        cells += [_days(entry), f"{row.late.penalty:g}" if row.late else "0", f"{row.final:g}", " ".join(kinds)]
+        cells += ["" if share is None or row.unread else f"{share:.1f}", f"{entry.result.score:g}"]
+        final = "" if row.unread else f"{row.final:g}"
+        cells += [_days(entry), f"{row.late.penalty:g}" if row.late else "0", final, " ".join(kinds)]
         by_hand = {one.exercise for one in row.overrides}
         missing = sum(e.not_assessed for e in entry.result.left_out if e.name not in by_hand)
         end = [f"{missing:g}", "; ".join(map(str, entry.result.flags))]
+        end.append("; ".join(unread(row)))
         yield _line([*cells, *(scores.get(name, "") for name in names), *end])
 
 

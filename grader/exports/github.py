@@ -24,11 +24,11 @@ from grader.reports.feedback import (
     explanation_of,
     not_assessed,
     not_passed,
-    one_line,
+    unread,
     worst,
 )
 from grader.results import CheckResult, ExerciseResult
-from grader.text import clean, counted, percent, points
+from grader.text import clean, counted, one_line, percent, points
 
 _ANNOTATIONS = 10
 _SUMMARY_BYTES = 1_000_000
@@ -42,6 +42,9 @@ def commands(entries: Sequence[Entry], root: Path) -> Iterator[str]:
         who = f"{one_line(entry.result.submission)}: " if len(entries) > 1 else ""
         title = f"{who}{exercise.name}: {VERDICT_WORDS[check.verdict]}"
         yield _command("error", bounded(check.message, 30, 300), file=file, line=str(line), title=title)
+    for entry in entries:
+        for what in unread(entry.row):
+            yield _command("warning", what, title="no mark yet")
     for entry in entries:
         if missing := not_assessed(entry.result, {one.exercise for one in entry.row.overrides}):
             yield _command("warning", f"{missing}: here they count as missing", title="not assessed")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -11,22 +12,32 @@ from grader.reports.entries import Entry
 from grader.reports.feedback import (
     VERDICT_WORDS,
     bounded,
+    check_title,
     equal_groups,
     explanation_of,
     not_assessed,
     not_passed,
     one_cause,
+    unread,
     worst,
 )
-from grader.results import ExerciseResult
+from grader.results import NOT_ASSESSED, ExerciseResult
 from grader.text import clean, percent, points
 
 
 def results(entry: Entry, course: Course) -> bytes:
-    """The file, with a visible test for each exercise: Gradescope hides the total if one test is hidden."""
+    """The file, with a visible test for each exercise: Gradescope hides the total if one test is hidden.
+
+    Where checks have points of their own, and none were given by hand, there is a test for each check instead.
+    """
     row, result = entry.row, entry.result
     share = percent(row.score, row.max)
     lines = [f"{points(row.score, row.max)} points" + ("" if share is None else f", {share:.1f}%")]
+    if row.unread:
+        lines = ["This is no mark yet: work could not be read. Hand in again, or tell your instructor."]
+        lines += map(clean, unread(row))
+    if row.late is not None:
+        lines.append(f"{row.late}: {points(row.final, row.max)} points count")
     if missing := not_assessed(result, {one.exercise for one in row.overrides}):
         lines.append(f"{row.score:g} of {row.max:g}, {missing}")
     lines += [clean(note) for note in row.notes]
@@ -35,7 +46,7 @@ def results(entry: Entry, course: Course) -> bytes:
     if result.sandbox:
         lines.append(f"sandbox: {', '.join(result.sandbox)}")
     document = {
-        "score": row.score,
+        "score": round(row.final, 4),
         "execution_time": round(row.seconds, 3),
         "output": "\n".join(lines),
         "output_format": "text",
@@ -43,7 +54,10 @@ def results(entry: Entry, course: Course) -> bytes:
         "test_name_format": "text",
         "visibility": "visible",
         "stdout_visibility": "hidden",
-        "tests": [_test(entry, exercise, f"{n}", course) for n, exercise in enumerate(result.exercises, start=1)],
+        "extra_data": {"unread": [one.topic for one in row.unread]},
+        "tests": [
+            test for n, exercise in enumerate(result.exercises, start=1) for test in _tests(entry, exercise, n, course)
+        ],
     }
     return msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
 
@@ -54,10 +68,28 @@ def failure(message: str) -> bytes:
     return msgspec.json.encode(document) + b"\n"
 
 
+def _tests(entry: Entry, exercise: ExerciseResult, number: int, course: Course) -> Iterator[dict[str, Any]]:
+    by_hand = any(one.exercise == exercise.name for one in entry.row.overrides)
+    if by_hand or not any(check.max > 0 for check in exercise.parts):
+        yield _test(entry, exercise, f"{number}", course)
+        return
+    for n, check in enumerate(exercise.checks, start=1):
+        bonus = " (bonus)" if check.is_bonus else ""
+        test: dict[str, Any] = {"name": clean(f"{exercise.name}: {check_title(check.name)}{bonus}")}
+        most = 0.0 if check.is_bonus or check.verdict in NOT_ASSESSED else check.max
+        test |= {"number": f"{number}.{n}", "visibility": "visible", "score": check.score, "max_score": most}
+        test["output"] = f"{VERDICT_WORDS[check.verdict]}\n{bounded(check.message)}" if check.message else ""
+        if check.verdict not in NOT_ASSESSED:
+            test["status"] = "passed" if check.verdict == "passed" else "failed"
+        yield test
+
+
 def _test(entry: Entry, exercise: ExerciseResult, number: str, course: Course) -> dict[str, Any]:
     score, most = entry.points_of(exercise)
     test: dict[str, Any] = {"name": clean(exercise.name), "number": number, "visibility": "visible"}
-    test |= {"score": score, "max_score": most, "output": _output(exercise, course)}
+    given = next((one for one in entry.row.overrides if one.exercise == exercise.name), None)
+    by_hand = clean(f"{points(score, most)} given by hand: {given.why}\n\n") if given else ""
+    test |= {"score": score, "max_score": most, "output": by_hand + _output(exercise, course)}
     if most > 0:
         test["status"] = "passed" if score >= most else "failed"
     return test

@@ -23,6 +23,7 @@ def document(entries: Sequence[Entry], course: Course) -> Iterator[bytes]:
                 "score": row.score,
                 "max": row.max,
                 "final": row.final,
+                "unread": row.unread,
                 **{name: getattr(row, name) for name in row.__struct_fields__},
             }
         )

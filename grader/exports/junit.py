@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
 from grader.reports.entries import Entry
-from grader.reports.feedback import bounded, equal_groups, not_assessed, not_passed, worst
+from grader.reports.feedback import bounded, equal_groups, not_assessed, not_passed, unread, worst
 from grader.results import ExerciseResult, VerdictKind
 from grader.text import clean
 
@@ -57,6 +57,8 @@ def _suite(entry: Entry, *, single: bool, brief: bool) -> Iterator[str]:
             text = "" if brief else escape(bounded(message))
             first = quoteattr(clean(message.partition("\n")[0])[:300])
             yield f'{head}><{element} type="{verdict}" message={first}>{text}</{element}></testcase>\n'
+    for line in unread(entry.row):
+        yield f"<system-out>{escape(clean(line))}</system-out>\n"
     if missing := not_assessed(result, {one.exercise for one in entry.row.overrides}):
         yield f"<system-out>{escape(clean(f'{entry.row.score:g} of {entry.row.max:g}, {missing}'))}</system-out>\n"
     yield "</testsuite>\n"

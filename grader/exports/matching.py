@@ -12,8 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from grader.reports.entries import Entry
-from grader.reports.feedback import one_line
-from grader.text import counted
+from grader.text import counted, one_line
 
 
 @dataclass(frozen=True)
@@ -52,6 +51,18 @@ def match(people: Sequence[Person], entries: Iterable[Entry], lms: str) -> tuple
         rows_without = counted(len(without), "row")
         notes.append(f"not changed: {rows_without} without a submission: {', '.join(without[:10])}{more}")
     return matched, notes
+
+
+def unread(entries: Iterable[Entry]) -> list[str]:
+    """A note with the names of those whose work could not be read; none where there are none."""
+    names = [one_line(entry.result.submission) for entry in entries if entry.row.unread]
+    if not names:
+        return []
+    more = f" and {len(names) - 20} more" if names[20:] else ""
+    those = (
+        f"{counted(len(names), 'cell')} left as it is" if len(names) == 1 else f"{len(names)} cells left as they are"
+    )
+    return [f"{those}, as the work could not be read: {', '.join(names[:20])}{more} (--unread-as 0: zeros)"]
 
 
 def mark(entry: Entry, possible: float | None, comma: bool = False) -> str | None:

@@ -8,24 +8,29 @@ from pathlib import Path
 
 from grader.course import Course
 from grader.errors import UserError
-from grader.exports.matching import Person, mark, match, number
+from grader.exports.matching import Person, mark, match, number, unread
 from grader.exports.sheet import Sheet, neutral
+from grader.intake import worksheet
 from grader.reports.entries import Entry
-from grader.reports.feedback import explanation_of, one_line
-from grader.text import points
+from grader.reports.feedback import explanation_of
+from grader.reports.feedback import unread as unread_lines
+from grader.text import one_line, points
 
 _IDS = ("identifier", "id number", "email address", "username")
 _OURS = "Automatic feedback"
 
 
-def fill(path: Path, entries: Sequence[Entry], course: Course) -> tuple[bytes, list[str]]:
+def fill(path: Path, entries: Sequence[Entry], course: Course, unread_as_zero: bool = False) -> tuple[bytes, list[str]]:
     """The worksheet with grades and feedback, and notes on what was left out. Feedback that a person wrote stays.
+
+    Args:
+        unread_as_zero: whether work that could not be read gets its points; else its grade stays as it is.
 
     Raises:
         UserError: it is not a Moodle grading worksheet.
     """
     sheet = Sheet.read(path)
-    head = {cell.value.strip().lower(): c for c, cell in enumerate(sheet.rows[0])} if sheet.rows else {}
+    head = worksheet.columns_of([[cell.value for cell in row] for row in sheet.rows])
     if "grade" not in head or not ({"identifier", "full name"} & head.keys()):
         raise UserError(
             f"{path} is not a Moodle grading worksheet",
@@ -35,12 +40,13 @@ def fill(path: Path, entries: Sequence[Entry], course: Course) -> tuple[bytes, l
     full_name = head.get("full name")
     people = []
     for row in range(1, len(sheet.rows)):
-        keys = tuple(sheet.value(row, c).strip() for c in ids)
+        keys = tuple(_key(sheet.value(row, c), c == head.get(worksheet.IDENTIFIER)) for c in ids)
         name = "" if full_name is None else sheet.value(row, full_name)
         if any(keys) or name:
             people.append(Person(row, name or " ".join(keys), keys, (name,)))
     matched, notes = match(people, entries, "moodle")
     feedback = head.get("feedback comments")
+    notes += unread(entry for entry in matched.values() if not unread_as_zero)
     for row, entry in matched.items():
         name = one_line(entry.result.submission)
         most = sheet.value(row, head["maximum grade"]) if "maximum grade" in head else ""
@@ -48,7 +54,9 @@ def fill(path: Path, entries: Sequence[Entry], course: Course) -> tuple[bytes, l
         if text is None:
             notes.append(f"not filled in: {name}: nothing could be assessed")
             continue
-        if not sheet.replace(row, head["grade"], text):
+        if entry.row.unread and not unread_as_zero:
+            pass
+        elif not sheet.replace(row, head["grade"], text):
             notes.append(f"not filled in: {name}: its row ends before the column")
         if feedback is not None:
             before = sheet.value(row, feedback).strip()
@@ -59,16 +67,26 @@ def fill(path: Path, entries: Sequence[Entry], course: Course) -> tuple[bytes, l
     return sheet.content(), notes
 
 
+def _key(cell: str, is_identifier: bool) -> str:
+    """An id as the submissions have it."""
+    return (worksheet.participant(cell) if is_identifier else "") or cell.strip()
+
+
 def comment(entry: Entry, course: Course) -> str:
-    """What the student reads in Moodle: points, and what did not pass. Holds no text of the student's; safe as HTML."""
+    """What the student reads in Moodle: points, and what did not pass. Safe as HTML."""
     row = entry.row
     parts = [f"{_OURS}: {points(row.score, row.max)} points."]
+    if row.unread:
+        parts = [f"{_OURS}: no mark yet, as work could not be read."]
+        parts += [f"{line}." for line in unread_lines(row)]
     if row.late is not None:
         parts.append(f"{row.late}.")
     for one in row.overrides:
         parts.append(f"{one.exercise}: {points(one.points or 0.0, one.max)} given by hand ({one.why}).")
     by_hand = {one.exercise for one in row.overrides}
+    aside = {one.topic for one in row.unread}
     missed = [e for e in entry.result.exercises if e.score < e.max and e.name not in by_hand]
+    missed = [e for e in missed if e.name.partition(".")[0] not in aside]
     if missed:
         parts.append(f"Not passed: {', '.join(exercise.name for exercise in missed)}.")
     for exercise in missed:

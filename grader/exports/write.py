@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -14,8 +15,8 @@ from grader.errors import UserError
 from grader.files import write_atomically
 from grader.gradebook import Gradebook
 from grader.reports.entries import Entry, entries_of
-from grader.reports.feedback import file_stem, one_line
-from grader.text import clean
+from grader.reports.feedback import file_stem
+from grader.text import clean, one_line
 
 FILES = {
     "csv": "marks.csv",
@@ -30,6 +31,10 @@ FILES = {
 """For each format, its file beside the gradebook, used where no other file is named."""
 
 
+READ_BY_STUDENTS: Final = frozenset(("moodle", "gradescope", "junit", "github", "gitlab"))
+"""Formats that students may read: what is hidden from them is not in these."""
+
+
 class ExportSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What is exported, and where to.
 
@@ -40,7 +45,8 @@ class ExportSettings(msgspec.Struct, frozen=True, kw_only=True):
         into: Canvas, Moodle: the file that was downloaded.
         column: Canvas: the assignment's title or number.
         submission: the only one to export; None: all.
-        run: the number of a run in the gradebook; None: the last one.
+        run: the number of a run in the gradebook; None: the latest result of every student.
+        unread_as_zero: Canvas, Moodle: write 0 for work that could not be read, instead of leaving its cell.
         root: GitHub, GitLab: the repository, to name files in it.
     """
 
@@ -51,6 +57,7 @@ class ExportSettings(msgspec.Struct, frozen=True, kw_only=True):
     column: str | None = None
     submission: str | None = None
     run: int | None = None
+    unread_as_zero: bool = False
     root: Path = Path()
 
 
@@ -61,8 +68,11 @@ def export(kind: str, settings: ExportSettings) -> None:
         UserError: no such gradebook, submission or file; a file that cannot be filled or written.
     """
     course = Course.load(settings.course)
+    _require_other_file(settings)
     with Gradebook.open_existing(settings.grades) as book:
         entries = _wanted(entries_of(book, settings.run), settings.submission)
+        if kind in READ_BY_STUDENTS:
+            entries = [entry.for_students() for entry in entries]
         if kind == "github":
             _github(entries, course, settings.root)
         elif kind == "gradescope" and len(entries) > 1:
@@ -77,6 +87,24 @@ def export(kind: str, settings: ExportSettings) -> None:
             for note in notes:
                 print(clean(note), file=sys.stderr)
             print(to)
+
+
+def _require_other_file(settings: ExportSettings) -> None:
+    """Keeps the download as it is: whoever needs to start again has only that.
+
+    Raises:
+        UserError: the file to write is the one that was downloaded.
+    """
+    to, into = settings.to, settings.into
+    if to is not None and into is not None and (to.resolve() == into.resolve() or (to.exists() and _same(to, into))):
+        raise UserError(f"{to} is the file that you downloaded", fix="write another one: --to FILE")
+
+
+def _same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False
 
 
 def _wanted(entries: list[Entry], name: str | None) -> list[Entry]:
@@ -102,9 +130,9 @@ def _content(
             what = "gradebook export" if kind == "canvas" else "grading worksheet"
             raise UserError(f"{kind} needs the {what} that you downloaded", fix="name it: --into FILE")
         if kind == "canvas":
-            filled, notes = canvas.fill(settings.into, entries, settings.column)
+            filled, notes = canvas.fill(settings.into, entries, settings.column, settings.unread_as_zero)
         else:
-            filled, notes = moodle.fill(settings.into, entries, course)
+            filled, notes = moodle.fill(settings.into, entries, course, settings.unread_as_zero)
         return [filled], notes
     if kind == "csv":
         return csv_table.table(entries, course), []

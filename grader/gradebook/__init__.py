@@ -2,7 +2,18 @@
 
 from grader.gradebook.book import Gradebook, selection_key
 from grader.gradebook.diff import Move, compare
-from grader.gradebook.records import Override, Row, Run
+from grader.gradebook.records import Extension, Override, Row, Run
 from grader.gradebook.schema import VERSION, DamagedGradebook
 
-__all__ = ["VERSION", "DamagedGradebook", "Gradebook", "Move", "Override", "Row", "Run", "compare", "selection_key"]
+__all__ = [
+    "VERSION",
+    "DamagedGradebook",
+    "Extension",
+    "Gradebook",
+    "Move",
+    "Override",
+    "Row",
+    "Run",
+    "compare",
+    "selection_key",
+]

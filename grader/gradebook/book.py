@@ -17,16 +17,23 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from grader.course.due import NOT_DUE, LatePolicy
 from grader.errors import UserError
 from grader.gradebook import reading
-from grader.gradebook.lateness import is_claim
-from grader.gradebook.records import Override, Row, Run
-from grader.gradebook.schema import DamagedGradebook, connect, file_errors, set_aside
+from grader.gradebook.records import Extension, Override, Row, Run
+from grader.gradebook.recovery import Rows, recover
+from grader.gradebook.schema import (
+    DamagedGradebook,
+    connect,
+    connect_for_reading,
+    file_errors,
+    is_read_only,
+    set_aside,
+)
 from grader.intake.submission import Submission
 from grader.results import SubmissionResult, to_json
 
@@ -43,11 +50,13 @@ class Gradebook:
 
     Attributes:
         set_aside: where a damaged gradebook of the same name was moved when this one was opened.
+        recovered: the number of overrides and extensions that were taken over from that one.
     """
 
     def __init__(self, connection: sqlite3.Connection, path: Path, set_aside: Path | None = None) -> None:
         self.path = path
         self.set_aside = set_aside
+        self.recovered = 0
         self._db = connection
 
     @classmethod
@@ -63,11 +72,14 @@ class Gradebook:
             return cls(connect(path, check_pages=True), path)
         except DamagedGradebook:
             aside = set_aside(path)
-            return cls(connect(path, check_pages=True), path, aside)
+            book = cls(connect(path, check_pages=True), path, aside)
+            if aside is not None:
+                book._take_over(recover(aside, lambda empty: connect(empty).close()))
+            return book
 
     @classmethod
     def open_existing(cls, place: Path) -> Gradebook:
-        """The gradebook in a folder of grades, or the file itself.
+        """The gradebook in a folder of grades, or the file itself; one that cannot be written to is only read.
 
         Raises:
             UserError: there is none, or as in `open`.
@@ -75,7 +87,7 @@ class Gradebook:
         path = place / "gradebook.sqlite" if place.is_dir() or not place.exists() else place
         if not path.is_file():
             raise UserError(f"no gradebook at {path}", fix="grade first (grader grade), or name its folder: --out DIR")
-        return cls.open(path)
+        return cls(connect_for_reading(path), path) if is_read_only(path) else cls.open(path)
 
     def __enter__(self) -> Gradebook:
         return self
@@ -138,6 +150,10 @@ class Gradebook:
             "host": platform.node(),
             "due": "" if late.due is None else late.due.isoformat(),
             "late_penalty": late.per_day,
+            "grace_minutes": late.grace_minutes,
+            "late_cap": late.cap,
+            "late_until": "" if late.until is None else late.until.isoformat(),
+            "by_file_time": late.by_file_time,
             "trial": trial,
         }
         with self._writing():
@@ -146,8 +162,9 @@ class Gradebook:
             # The column `sandbox` is left over from version 1: today each result names its sandbox.
             row = self._db.execute(
                 "INSERT INTO runs (started, course, seed, selection, versions, sandbox, expected, process, host, due,"
-                " late_penalty, trial) VALUES (:started, :course, :seed, :selection, :versions, '[]', :expected,"
-                " :process, :host, :due, :late_penalty, :trial)",
+                " late_penalty, grace_minutes, late_cap, late_until, by_file_time, trial) VALUES (:started, :course,"
+                " :seed, :selection, :versions, '[]', :expected, :process, :host, :due, :late_penalty,"
+                " :grace_minutes, :late_cap, :late_until, :by_file_time, :trial)",
                 {**run, "course": course},
             )
             return int(row.lastrowid or 0)
@@ -217,30 +234,79 @@ class Gradebook:
         return found
 
     def results(self, run: int | None = None) -> Iterator[Row]:
-        """The results of a run (None: the last that is not a trial), reused ones too, in order of names."""
+        """The results of a run, reused ones too; None: the latest of each student. In order of names.
+
+        The latest are those of any run of the last run's course; trials do not count.
+        """
         with file_errors(self.path):
             yield from reading.rows(self._db, run)
 
-    def in_time_by_file_time(self, run: int | None = None) -> list[str]:
-        """The submissions of a run (None: the last that is not a trial) that only file times say came in time."""
+    @property
+    def last_run(self) -> int | None:
+        """The number of the last run that is not a trial; None before the first."""
         with file_errors(self.path):
-            policy = reading.late_policy(self._db, run)
-        return [row.result.submission for row in self.results(run) if is_claim(row.arrival, policy)]
+            return reading.last_run(self._db)
 
     def runs(self) -> Iterator[Run]:
         """Every run and how far it came, the first one first."""
         with file_errors(self.path):
             yield from reading.runs(self._db)
 
-    def override(self, course: str, given: Override, digest: str) -> None:
-        """Keeps points that a person gave; `digest` is that of the files that they looked at."""
+    def override(self, course: str, given: Override, digest: str, person: str = "") -> None:
+        """Keeps points that a person gave.
+
+        Args:
+            digest: that of the files that they looked at.
+            person: the LMS's id of the student, if it is known.
+        """
         row = {**msgspec.structs.asdict(given), "course": course, "made": given.made or _now(), "digest": digest}
         with self._writing():
             self._db.execute(
-                "INSERT INTO overrides (course, student, exercise, points, max, why, who, made, digest)"
-                " VALUES (:course, :student, :exercise, :points, :max, :why, :who, :made, :digest)",
+                "INSERT INTO overrides (course, student, exercise, points, max, why, who, made, digest, person)"
+                " VALUES (:course, :student, :exercise, :points, :max, :why, :who, :made, :digest, :person)",
+                {**row, "person": person},
+            )
+
+    def granted(self, course: str, name: str, person: str) -> tuple[str, ...]:
+        """The exercises that a person has given all points for to a student, by name or the LMS's id."""
+        with file_errors(self.path):
+            return reading.granted(self._db, course, name, person)
+
+    def extend(self, course: str, given: Extension, person: str = "") -> None:
+        """Keeps a later due date of one student; `person` is the LMS's id, if it is known."""
+        row = {**msgspec.structs.asdict(given), "course": course, "made": given.made or _now(), "person": person}
+        with self._writing():
+            self._db.execute(
+                "INSERT INTO extensions (course, person, student, due, why, who, made)"
+                " VALUES (:course, :person, :student, :due, :why, :who, :made)",
                 row,
             )
+
+    def extensions(self, course: str) -> list[Extension]:
+        """The extensions of a course that were given by hand and are in force."""
+        with file_errors(self.path):
+            return reading.extensions(self._db, course)
+
+    def late_given(self) -> dict[str, Any]:
+        """What command lines of earlier runs have said about late work; see `keep_late`."""
+        with file_errors(self.path):
+            row = self._db.execute("SELECT given FROM late_given").fetchone()
+        return {} if row is None else dict(json.loads(row[0]))
+
+    def keep_late(self, given: Mapping[str, Any]) -> None:
+        """Keeps what a command line says about late work for later runs."""
+        with self._writing():
+            self._db.execute("INSERT OR REPLACE INTO late_given VALUES (1, ?)", (_json(dict(given)),))
+
+    def _take_over(self, found: Mapping[str, Rows]) -> None:
+        """Adds rows of a damaged gradebook to this new one."""
+        with self._writing():
+            for table, rows in found.items():
+                for row in rows:
+                    names = ", ".join(row)
+                    values = ", ".join(f":{name}" for name in row)
+                    self._db.execute(f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({values})", row)
+        self.recovered = len(found["overrides"]) + len(found["extensions"])
 
     def _submission(self, name: str, digest: str) -> int:
         work = {"name": name, "digest": digest, "now": _now()}

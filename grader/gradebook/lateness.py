@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 
 import msgspec
@@ -11,42 +12,66 @@ from grader.intake.submission import Arrival
 from grader.text import counted
 
 FILE_TIME = "file time"
-"""The source of a time of handing in that is only the student's own claim: whoever has a file can set its time."""
+"""The source of a time that proves nothing: whoever has a file can set it, and copying or downloading sets it anew."""
 _DAY = 86_400.0
 
 
-class Late(msgspec.Struct, frozen=True):
+class Late(msgspec.Struct, frozen=True, omit_defaults=True):
     """How late a submission came.
 
     Attributes:
         days: days since it was due, rounded up; None: the LMS marks it late, but does not say when it came.
         penalty: the fraction of the points that it loses, 0 to 1.
-        by: the source: ``roster``, ``file time`` or ``LMS mark``.
+        by: the source: ``roster``, ``Moodle worksheet``, ``Gradescope``, ``file time`` or ``LMS mark``.
+        closed: whether it came after the date from which nothing counts.
     """
 
     days: int | None
     penalty: float
     by: str
+    closed: bool = False
 
     def __str__(self) -> str:
         if self.days is None:
             return "late by the LMS's mark, which does not say how late: no penalty taken (a roster can say)"
         claim = ", which its owner can set" if self.by == FILE_TIME else ""
-        return f"{counted(self.days, 'day')} late by its {self.by}{claim}: {100 * self.penalty:g} % off"
+        closed = ", after the last date" if self.closed else ""
+        return f"{counted(self.days, 'day')} late by its {self.by}{claim}{closed}: {100 * self.penalty:g} % off"
+
+
+def is_untimed(arrival: Arrival, policy: LatePolicy) -> bool:
+    """Whether nothing that counts says when the work came, though there is a date when it was due."""
+    return policy.due is not None and not arrival.late and not _counts(arrival, policy)
 
 
 def is_claim(arrival: Arrival, policy: LatePolicy) -> bool:
     """Whether only the times of the student's own files say that the work came in time."""
-    return policy.due is not None and arrival.by == FILE_TIME and lateness(arrival, policy) is None
+    known = policy.due is not None and arrival.by == FILE_TIME and policy.by_file_time
+    return known and lateness(arrival, policy) is None
 
 
-def lateness(arrival: Arrival, policy: LatePolicy) -> Late | None:
-    """How late it came; None when it came in time or its time is not known."""
-    if arrival.submitted and policy.due is not None:
-        try:
-            after = (moment(arrival.submitted) - policy.due).total_seconds()
-        except ValueError:
-            after = 0.0
-        days = math.ceil(after / _DAY)
-        return Late(days, min(1.0, round(days * policy.per_day, 9)), arrival.by) if days > 0 else None
-    return Late(None, 0.0, "LMS mark") if arrival.late else None
+def lateness(arrival: Arrival, policy: LatePolicy, extension: datetime.datetime | None = None) -> Late | None:
+    """How late it came; None when it came in time or its time is not known.
+
+    Args:
+        extension: until when this student may hand in, where that is later than for others.
+    """
+    if policy.due is None or not _counts(arrival, policy):
+        return Late(None, 0.0, "LMS mark") if arrival.late and not extension else None
+    due = max(policy.due, extension) if extension else policy.due
+    until = max(policy.until, due) if policy.until else None
+    try:
+        came = moment(arrival.submitted)
+    except ValueError:
+        return None
+    after = (came - due).total_seconds()
+    closed = until is not None and came > until
+    if after <= 60 * policy.grace_minutes and not closed:
+        return None
+    days = max(1, math.ceil(after / _DAY))
+    penalty = 1.0 if closed else min(1.0, policy.cap, round(days * policy.per_day, 9))
+    return Late(days, penalty, arrival.by, closed)
+
+
+def _counts(arrival: Arrival, policy: LatePolicy) -> bool:
+    return bool(arrival.submitted) and (arrival.by != FILE_TIME or policy.by_file_time)

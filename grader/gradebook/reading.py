@@ -4,47 +4,117 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator
 
 import msgspec
+from msgspec.structs import replace
 
-from grader.course.due import NOT_DUE, LatePolicy, read_due
-from grader.gradebook.lateness import lateness
-from grader.gradebook.records import Override, Row, Run
+from grader.course.due import NOT_DUE, LatePolicy, moment, read_due
+from grader.gradebook.lateness import is_claim, is_untimed, lateness
+from grader.gradebook.records import Extension, Override, Row, Run
 from grader.intake.submission import Arrival
 from grader.results import SCHEMA, SubmissionResult, from_json
 
 
 def rows(db: sqlite3.Connection, run: int | None) -> Iterator[Row]:
-    """The results of a run (None: the last that is not a trial), in order of the submissions' names."""
-    course, policy = _course_and_policy(db, run)
-    found = db.execute(
-        "WITH wanted (run) AS (SELECT coalesce(?, (SELECT max(id) FROM runs WHERE NOT trial)))"
-        " SELECT result, submissions.digest, seconds, results.run <> wanted.run, graded, notes, arrival"
-        " FROM wanted, results JOIN submissions ON submissions.id = results.submission"
+    """The results of a run; None: the latest of each student of the course. In order of the submissions' names."""
+    seen = _latest(db) if run is None else _of_run(db, run)
+    count = Counter(one.name for one in seen)
+    runs: dict[int, tuple[str, LatePolicy]] = {}
+    for one in sorted(seen, key=lambda one: (one.name, one.result)):
+        if one.run not in runs:
+            runs[one.run] = _course_and_policy(db, one.run)
+        name = f"{one.name} ({one.person})" if run is None and count[one.name] > 1 else one.name
+        row = _row(db, one, name, *runs[one.run])
+        if row is not None:
+            yield row
+
+
+class _Seen(msgspec.Struct, frozen=True):
+    """That a run has a result, new or taken over: the result's number, and whose it is."""
+
+    run: int
+    result: int
+    name: str
+    person: str
+
+
+_SEEN = (
+    "WITH seen (run, result, submission) AS (SELECT run, id, submission FROM results UNION ALL"
+    " SELECT reused.run, results.id, submission FROM reused JOIN results ON results.id = reused.result)"
+    " SELECT seen.run, seen.result, submissions.name, coalesce(json_extract(arrival, '$.student'), '')"
+    " FROM seen JOIN submissions ON submissions.id = seen.submission JOIN runs ON runs.id = seen.run"
+    " JOIN courses ON courses.id = runs.course"
+    " LEFT JOIN arrivals ON arrivals.run = seen.run AND arrivals.submission = seen.submission"
+)
+
+
+def _of_run(db: sqlite3.Connection, run: int) -> list[_Seen]:
+    return [_Seen(*row) for row in db.execute(f"{_SEEN} WHERE seen.run = ?", (run,))]
+
+
+def _latest(db: sqlite3.Connection) -> list[_Seen]:
+    """The last result of each student in any run of the last run's course; trials do not count.
+
+    A student is known by the LMS's id, whatever the name in a run; where a run has no ids, by the name.
+    """
+    last = last_run(db)
+    if last is None:
+        return []
+    course = _course_and_policy(db, last)[0]
+    found = [
+        _Seen(*row)
+        for row in db.execute(f"{_SEEN} WHERE NOT trial AND courses.name = ? ORDER BY seen.run, seen.result", (course,))
+    ]
+    ids_of: dict[str, set[str]] = {}
+    for one in found:
+        if one.person:
+            ids_of.setdefault(one.name, set()).add(one.person)
+    ids = {one.person for one in found}
+    latest: dict[tuple[str, str], _Seen] = {}
+    for one in found:
+        of_name = ids_of.get(one.name, set())
+        person = one.person or (min(of_name) if len(of_name) == 1 else one.name if one.name in ids else "")
+        latest[(person, "") if person else ("", one.name)] = one
+    return list(latest.values())
+
+
+def last_run(db: sqlite3.Connection) -> int | None:
+    """The number of the last run that is not a trial; None before the first."""
+    (last,) = db.execute("SELECT max(id) FROM runs WHERE NOT trial").fetchone()
+    return None if last is None else int(last)
+
+
+def _row(db: sqlite3.Connection, seen: _Seen, name: str, course: str, policy: LatePolicy) -> Row | None:
+    text, digest, seconds, made_in, graded, notes, arrived = db.execute(
+        "SELECT result, submissions.digest, seconds, results.run, graded, notes, arrival"
+        " FROM results JOIN submissions ON submissions.id = results.submission"
         " LEFT JOIN works ON works.digest = submissions.digest"
-        " LEFT JOIN arrivals ON arrivals.run = wanted.run AND arrivals.submission = submissions.id"
-        " WHERE results.run = wanted.run"
-        " OR EXISTS (SELECT 1 FROM reused WHERE reused.run = wanted.run AND reused.result = results.id)"
-        " ORDER BY submissions.name, results.id",
-        (run,),
+        " LEFT JOIN arrivals ON arrivals.run = ? AND arrivals.submission = submissions.id WHERE results.id = ?",
+        (seen.run, seen.result),
+    ).fetchone()
+    result = decoded(text)
+    if result is None:
+        return None
+    arrival = msgspec.json.decode(arrived, type=Arrival) if arrived else Arrival()
+    due = _extension(db, course, arrival, seen.name)
+    late = lateness(arrival, policy, moment(due) if due else None)
+    return Row(
+        result=result if name == result.submission else replace(result, submission=name),
+        digest=digest,
+        seconds=seconds,
+        reused=made_in != seen.run,
+        graded=graded,
+        notes=(*json.loads(notes or "[]"), *result.notes),
+        arrival=arrival,
+        late=late,
+        overrides=_overrides(db, course, seen, digest),
+        run=seen.run,
+        due=due,
+        untimed=is_untimed(arrival, policy),
+        claimed=is_claim(arrival, policy),
     )
-    for text, digest, seconds, reused, graded, notes, arrived in found:
-        result = decoded(text)
-        if result is None:
-            continue
-        arrival = msgspec.json.decode(arrived, type=Arrival) if arrived else Arrival()
-        yield Row(
-            result=result,
-            digest=digest,
-            seconds=seconds,
-            reused=bool(reused),
-            graded=graded,
-            notes=tuple(json.loads(notes or "[]")),
-            arrival=arrival,
-            late=lateness(arrival, policy),
-            overrides=_overrides(db, course, result.submission, digest),
-        )
 
 
 def runs(db: sqlite3.Connection) -> Iterator[Run]:
@@ -74,31 +144,60 @@ def decoded(text: str) -> SubmissionResult | None:
     return result if result.schema == SCHEMA else None
 
 
-def late_policy(db: sqlite3.Connection, run: int | None) -> LatePolicy:
-    """When the work of a run was due, and what a day costs."""
-    return _course_and_policy(db, run)[1]
+def extensions(db: sqlite3.Connection, course: str) -> list[Extension]:
+    """The extensions of a course in force: the newest of each student, unless that one withdraws."""
+    found = db.execute(
+        "SELECT student, due, why, who, made FROM extensions WHERE id IN"
+        " (SELECT max(id) FROM extensions WHERE course = ? GROUP BY person, student) AND due <> '' ORDER BY student",
+        (course,),
+    )
+    return [Extension(student=name, due=due, why=why, who=who, made=made) for name, due, why, who, made in found]
 
 
-def _overrides(db: sqlite3.Connection, course: str, student: str, digest: str) -> tuple[Override, ...]:
+def _extension(db: sqlite3.Connection, course: str, arrival: Arrival, name: str) -> str:
+    """Until when a student may hand in: as was said last by hand, else by the class list; empty: as all others."""
+    found = db.execute(
+        f"SELECT due FROM extensions WHERE course = :course AND {_THEIRS} ORDER BY id DESC LIMIT 1",
+        {"course": course, "person": arrival.student, "name": name},
+    ).fetchone()
+    return str(found[0]) if found and found[0] else arrival.due
+
+
+_THEIRS = "((person <> '' AND person = :person) OR ((person = '' OR :person = '') AND student IN (:name, :person)))"
+"""Whether a line is about a student: by the LMS's id, or by the name where one of the two has no id."""
+
+
+def _overrides(db: sqlite3.Connection, course: str, seen: _Seen, digest: str) -> tuple[Override, ...]:
     """Those in force: the newest for each exercise, unless that one withdraws."""
     found = db.execute(
-        "SELECT exercise, points, max, why, who, made, digest <> ? FROM overrides WHERE id IN"
-        " (SELECT max(id) FROM overrides WHERE course = ? AND student = ? GROUP BY exercise)"
+        "SELECT exercise, points, max, why, who, made, digest <> :digest FROM overrides WHERE id IN"
+        f" (SELECT max(id) FROM overrides WHERE course = :course AND {_THEIRS} GROUP BY exercise)"
         " AND points IS NOT NULL ORDER BY exercise",
-        (digest, course, student),
+        {"digest": digest, "course": course, "person": seen.person, "name": seen.name},
     )
     return tuple(
-        Override(student=student, exercise=name, points=points, max=top, why=why, who=who, made=made, stale=bool(stale))
+        Override(
+            student=seen.name, exercise=name, points=points, max=top, why=why, who=who, made=made, stale=bool(stale)
+        )
         for name, points, top, why, who, made, stale in found
     )
 
 
-def _course_and_policy(db: sqlite3.Connection, run: int | None) -> tuple[str, LatePolicy]:
+def granted(db: sqlite3.Connection, course: str, name: str, person: str) -> tuple[str, ...]:
+    """The exercises for which a person has given all points."""
+    found = _overrides(db, course, _Seen(0, 0, name, person), "")
+    return tuple(one.exercise for one in found if one.points is not None and one.points >= one.max)
+
+
+def _course_and_policy(db: sqlite3.Connection, run: int) -> tuple[str, LatePolicy]:
+    """The name of a run's course, when its work was due and what late work cost."""
     row = db.execute(
-        "SELECT name, due, late_penalty FROM runs JOIN courses ON courses.id = runs.course"
-        " WHERE runs.id = coalesce(?, (SELECT max(id) FROM runs WHERE NOT trial))",
+        "SELECT name, due, late_penalty, grace_minutes, late_cap, late_until, by_file_time"
+        " FROM runs JOIN courses ON courses.id = runs.course WHERE runs.id = ?",
         (run,),
     ).fetchone()
     if row is None:
         return "", NOT_DUE
-    return row[0], LatePolicy(read_due(row[1]) if row[1] else None, row[2])
+    name, due, per_day, grace, cap, until, by_file_time = row
+    due, until = (read_due(time) if time else None for time in (due, until))
+    return name, LatePolicy(due, per_day, grace, cap, until, bool(by_file_time))

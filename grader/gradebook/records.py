@@ -6,7 +6,7 @@ import msgspec
 
 from grader.gradebook.lateness import Late
 from grader.intake.submission import Arrival
-from grader.results import SubmissionResult
+from grader.results import SubmissionResult, Unread
 
 
 class Override(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,6 +29,21 @@ class Override(msgspec.Struct, frozen=True, kw_only=True):
     stale: bool = False
 
 
+class Extension(msgspec.Struct, frozen=True, kw_only=True):
+    """A later due date of one student.
+
+    Attributes:
+        due: ISO time; empty withdraws the extensions before it.
+        made: ISO time.
+    """
+
+    student: str
+    due: str
+    why: str
+    who: str
+    made: str
+
+
 class Row(msgspec.Struct, frozen=True):
     """A result as the gradebook holds it, with the facts that reports show beside it.
 
@@ -38,10 +53,14 @@ class Row(msgspec.Struct, frozen=True):
         seconds: wall time of grading.
         reused: whether an earlier run made it.
         graded: ISO time.
-        notes: what intake left out and why.
+        notes: what intake and the import left out, and why.
         arrival: whose it is and when it came.
         late: how late it came under the run's policy; None: in time.
         overrides: points that a person gave and that count now; at most one for each exercise.
+        run: the number of the run that it counts in.
+        due: ISO time until when this student may hand in, where that is not the date of all; else empty.
+        untimed: whether there is a due date, and nothing that counts says when the work came.
+        claimed: whether only times of its own files say that the work came in time.
     """
 
     result: SubmissionResult
@@ -53,6 +72,17 @@ class Row(msgspec.Struct, frozen=True):
     arrival: Arrival = Arrival()
     late: Late | None = None
     overrides: tuple[Override, ...] = ()
+    run: int = 0
+    due: str = ""
+    untimed: bool = False
+    claimed: bool = False
+
+    @property
+    def unread(self) -> tuple[Unread, ...]:
+        """The topics that could not be read, and for which no person has given all the points yet."""
+        given = {override.exercise for override in self.overrides}
+        missing = {one.name.partition(".")[0] for one in self.result.exercises if one.name not in given}
+        return tuple(one for one in self.result.unread if one.topic in missing)
 
     @property
     def score(self) -> float:

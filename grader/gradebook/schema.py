@@ -9,6 +9,7 @@ import contextlib
 import datetime
 import os
 import sqlite3
+import stat
 import sys
 import time
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from pathlib import Path
 from grader.errors import UserError
 from grader.locks import lock
 
-VERSION = 4
+VERSION = 5
 BUSY_SECONDS = 30.0
 VERSION_1 = """
 CREATE TABLE courses (id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, name TEXT NOT NULL);
@@ -87,6 +88,23 @@ CREATE TABLE seeds (one INTEGER PRIMARY KEY CHECK (one = 1), seed INTEGER NOT NU
 INSERT INTO seeds SELECT 1, seed FROM runs WHERE NOT trial ORDER BY id DESC LIMIT 1;
 """
 
+# What late work costs besides a due date, what of it the command line gave (kept for later runs), and extensions.
+# An override belongs to the person, whatever the name that the submission had in a run; those from before to a name.
+VERSION_5_CHANGES = """
+ALTER TABLE runs ADD COLUMN grace_minutes REAL NOT NULL DEFAULT 0;
+ALTER TABLE runs ADD COLUMN late_cap REAL NOT NULL DEFAULT 1;
+ALTER TABLE runs ADD COLUMN late_until TEXT NOT NULL DEFAULT '';
+ALTER TABLE runs ADD COLUMN by_file_time INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE overrides ADD COLUMN person TEXT NOT NULL DEFAULT '';
+CREATE TABLE late_given (one INTEGER PRIMARY KEY CHECK (one = 1), given TEXT NOT NULL);
+INSERT INTO late_given SELECT 1, json_object('due', due, 'per_day', late_penalty)
+    FROM runs WHERE NOT trial AND due <> '' ORDER BY id DESC LIMIT 1;
+CREATE TABLE extensions (
+    id INTEGER PRIMARY KEY, course TEXT NOT NULL, person TEXT NOT NULL, student TEXT NOT NULL, due TEXT NOT NULL,
+    why TEXT NOT NULL, who TEXT NOT NULL, made TEXT NOT NULL
+);
+"""
+
 
 class DamagedGradebook(UserError):
     """The file cannot be read as a database. Remedy: restore a copy; `grader grade` renames it and starts a new one."""
@@ -115,6 +133,48 @@ def connect(path: Path, *, check_pages: bool = False) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def connect_for_reading(path: Path) -> sqlite3.Connection:
+    """An open connection to a gradebook that cannot be written to; one of an older version is migrated in memory.
+
+    Raises:
+        UserError: as in `connect`.
+    """
+    with file_errors(path):
+        connection = _open_unchanged(path)
+        try:
+            _require_gradebook(connection, path)
+            if _version(connection) != VERSION:
+                copy = sqlite3.connect(":memory:", isolation_level=None)
+                connection.backup(copy)
+                connection.close()
+                connection = copy
+                _migrate(connection)
+            connection.execute("PRAGMA query_only = ON")
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def is_read_only(path: Path) -> bool:
+    """Whether the gradebook, or its folder, cannot be written to."""
+    write = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
+    try:
+        marked = not path.stat().st_mode & write or not path.parent.stat().st_mode & write
+    except OSError:
+        return False
+    return marked or not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK)
+
+
+def _open_unchanged(path: Path) -> sqlite3.Connection:
+    """A connection that writes nothing, also none of the files that SQLite needs beside a database."""
+    address = f"{path.absolute().as_uri()}?mode=ro"
+    journal = Path(f"{path}-wal")
+    if not (journal.is_file() and journal.stat().st_size):
+        address += "&immutable=1"  # Without it SQLite would want to make files beside it.
+    return sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
 
 
 def set_aside(path: Path) -> Path | None:
@@ -180,6 +240,10 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     before = _version(connection)
     if before:
         _copy(connection, path, before)
+    _migrate(connection)
+
+
+def _migrate(connection: sqlite3.Connection) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
         version = _version(connection)  # Read again under the lock: another grader may have migrated it meanwhile.
@@ -188,6 +252,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
             *(VERSION_2_CHANGES.split(";\n") if version < 2 else ()),
             *(VERSION_3_CHANGES.split(";\n") if version < 3 else ()),
             *(VERSION_4_CHANGES.split(";\n") if version < 4 else ()),
+            *(VERSION_5_CHANGES.split(";\n") if version < 5 else ()),
         ]:
             connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {VERSION}")

@@ -9,10 +9,12 @@ from grader.errors import UserError
 from grader.gradebook import Gradebook, Row
 from grader.grading.exit_codes import Tally
 from grader.grading.settings import ClassSettings
+from grader.reports.feedback import to_look_at
 from grader.reports.jsonl import write_jsonl
-from grader.reports.notes import NoteList
+from grader.reports.notes import NoteList, print_note
+from grader.reports.status import untimed
 from grader.student import engine
-from grader.text import points
+from grader.text import counted, points
 
 _FLAGS_NOTED = 3
 """Flags of one submission that are notes; the class page has more of them."""
@@ -29,16 +31,22 @@ def report_class(
     from grader.reports.terminal import make_console, show_class
 
     file = settings.out / "results.jsonl"
+    written = 0
     if not settings.trial:
         try:
-            write_jsonl((row.result for row in book.results(run)), file)
+            written = write_jsonl((row.result for row in book.results()), file)
         except OSError as problem:
             raise UserError(f"{file}: {problem.strerror}", fix="the results are safe in the gradebook") from problem
     tally = Tally(fail_under, skipped_ok)
     notes = NoteList("; all of them: grader status --notes")
-    show_class(_counted_and_noted(book.results(run), tally, notes), make_console())
+    graded = _Graded()
+    show_class(_counted_and_noted(book.results(run), tally, notes, graded), make_console())
     sys.stdout.flush()
     notes.print()
+    for line in untimed(graded.untimed):
+        print_note(line)
+    if graded.to_look_at:
+        print(f"needs a look: {graded.to_look_at} (see: grader status)")
     if tally.is_incomplete:
         print("points that are not assessed count as missing for the exit code (--skipped-ok: they do not)")
     if tally.missing_layers and (settings.dask is not None or engine.choose().engine == "forked"):  # else it was said
@@ -48,21 +56,38 @@ def report_class(
         compare = f"grader diff RUN {run} --out {settings.out}"
         print(f"run {run} was a trial: no report or export shows it; compare it: {compare}")
     else:
-        print(f"results:   {file}")
+        earlier = written - graded.count
+        more = f" (with {counted(earlier, 'student')} of earlier runs)" if earlier > 0 else ""
+        print(f"results:   {file}{more}")
     return tally.code
 
 
-def _counted_and_noted(rows: Iterable[Row], tally: Tally, notes: NoteList) -> Iterator[Row]:
+class _Graded:
+    """How many submissions the run has, how many of them nobody knows the time of, and how many need a look."""
+
+    count = untimed = to_look_at = 0
+
+    def add(self, row: Row) -> None:
+        self.count += 1
+        self.untimed += row.untimed
+        self.to_look_at += bool(to_look_at(row))
+
+
+def _counted_and_noted(rows: Iterable[Row], tally: Tally, notes: NoteList, graded: _Graded) -> Iterator[Row]:
     """The same rows, one at a time: the rows of a class need not fit in memory."""
     for row in rows:
         tally.add(row.result)
+        graded.add(row)
         _note(row, notes)
         yield row
 
 
 def _note(row: Row, notes: NoteList) -> None:
     name = row.result.submission
-    for note in row.notes:
+    looks = to_look_at(row)
+    for what in looks:
+        notes.add(f"{name}: {what}", urgent=True)
+    for note in (note for note in row.notes if not any(note in what for what in looks)):
         notes.add(f"{name}: {note}", urgent=row.result.score == 0)
     for flag in row.result.flags[:_FLAGS_NOTED]:
         notes.add(f"{name}: {flag}", urgent=True)
@@ -76,5 +101,5 @@ def _note(row: Row, notes: NoteList) -> None:
                 what = f"check {check.name} ended in an error: {check.message}"
                 notes.add(f"{name}: {exercise.name}: {what}", urgent=True)
     if row.late is not None:
-        marks = f"{points(row.score, row.max)} before, {points(round(row.final, 4), row.max)} after"
+        marks = f"{points(row.score, row.max)} before, {points(row.final, row.max)} after"
         notes.add(f"{name}: {row.late}; {marks}")

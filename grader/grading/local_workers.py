@@ -100,7 +100,8 @@ class LocalWorkers:
             fault = traceback.format_exc(limit=-5).rstrip()
             reason = f"{type(problem).__name__}: {problem}"
             result = error_result(self._course, self._options_for(exercises), source.name, reason)
-        return Graded(result, digest(submission), time.monotonic() - started, submission.note_lines, fault)
+        notes = (*submission.note_lines, *result.notes)
+        return Graded(result, digest(submission), time.monotonic() - started, notes, fault)
 
     def grade_all(self, sources: Iterable[Source]) -> Iterator[Graded]:
         """Grades the submissions and yields each result as it is known; see `Graders.grade_all`.

@@ -10,14 +10,16 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from grader.course import Course, content_hash
-from grader.course.due import LatePolicy, read_due, read_penalty
+from grader.course.due import LatePolicy
 from grader.errors import UserError
 from grader.gradebook import Gradebook, selection_key
 from grader.grading.class_report import report_class
 from grader.grading.exit_codes import INTERRUPTED
 from grader.grading.graders import Graders
 from grader.grading.interrupt import StopOnInterrupt
+from grader.grading.late_options import policy_of, together
 from grader.grading.local_workers import LocalWorkers
+from grader.grading.reuse import still_holds
 from grader.grading.settings import (
     ClassSettings,
     GradingSettings,
@@ -27,12 +29,13 @@ from grader.grading.settings import (
 )
 from grader.intake.find import find_submissions
 from grader.intake.roster import Roster
-from grader.intake.submission import LoadedSource, Source, digest
+from grader.intake.submission import LoadedSource, Source, Submission, digest
 from grader.machine import versions
 from grader.reports.notes import NoteList, print_note
 from grader.reports.progress import progress
 from grader.reports.terminal import make_console
 from grader.student import engine
+from grader.text import counted
 
 
 def grade_class(class_settings: ClassSettings, settings: GradingSettings) -> int:
@@ -61,7 +64,8 @@ class ClassGrading:
         self._course_hash = content_hash(self._course)
         self._options = worker_options(self._course, settings, settings.names)
         self._selection = selection_key(self._options.exercises, settings_that_matter(self._options))
-        self._late = late_policy(self._course, class_settings.due, class_settings.late_penalty)
+        policy_of(self._course.late, together({}, class_settings.late))
+        self._late = self._course.late
 
     def run(self) -> int:
         """Grades the class and returns the exit code.
@@ -73,6 +77,7 @@ class ClassGrading:
         self._require_sandbox(len(sources))
         with self._graders() as graders, self._open_gradebook() as book:
             self._options = msgspec.structs.replace(self._options, seed=self._seed_of(book))
+            self._late = self._late_of(book)
             graders.use_seed(self._options.seed)
             run = self._start_run(book, expected=len(sources))
             if self._grade_new(sources, graders, book, run):
@@ -127,6 +132,12 @@ class ClassGrading:
             print_note(
                 f"the gradebook was damaged; it is kept as {book.set_aside}, and a new one begins: all is graded again"
             )
+            found = counted(book.recovered, "override or extension was", "overrides and extensions were")
+            print_note(
+                f"{found} read from it and hold again; are all there? grader status"
+                if book.recovered
+                else "no overrides and extensions could be read from it: restore a copy, or give them again"
+            )
         return book
 
     def _seed_of(self, book: Gradebook) -> int:
@@ -134,6 +145,19 @@ class ClassGrading:
         if self._class.trial and self._seed is not None:
             return self._seed
         return book.keep_seed(self._seed)
+
+    def _late_of(self, book: Gradebook) -> LatePolicy:
+        """What late work costs. What the command line says is kept for later runs, but for a trial."""
+        said, kept = self._class.late, book.late_given()
+        given = together(kept, said)
+        policy = policy_of(self._course.late, given)
+        if given != kept and not self._class.trial:
+            book.keep_late(given)
+        if not said.are_said and policy != self._course.late:
+            print_note(
+                f"late work as in earlier runs: {policy} (--due none: nothing is late; --due course: course.toml)"
+            )
+        return policy
 
     def _start_run(self, book: Gradebook, expected: int) -> int:
         return book.start_run(
@@ -169,29 +193,19 @@ class ClassGrading:
             except Exception:  # The graders read it again and make it a result with the verdict `error`.
                 yield source
                 continue
+            granted = book.granted(self._course.name, submission.name, submission.arrival.student)
+            submission = msgspec.structs.replace(submission, granted=granted)
             work = digest(submission)
             book.record_arrival(run, submission, work)
-            if not self._class.again and self._reused(book, run, source.name, work):
+            if not self._class.again and self._reused(book, run, submission, work):
                 advance()
             else:
                 yield LoadedSource(submission)
 
-    def _reused(self, book: Gradebook, run: int, name: str, work: str) -> bool:
+    def _reused(self, book: Gradebook, run: int, submission: Submission, work: str) -> bool:
         """Whether the run takes over an earlier result of the same work."""
-        earlier = book.lookup(name, work, self._course_hash, self._options.seed, self._selection, reuse_in=run)
-        return earlier is not None
-
-
-def late_policy(course: Course, due: str | None, penalty: float | None) -> LatePolicy:
-    """The course's, unless the command line says otherwise.
-
-    Raises:
-        UserError: a date or a fraction that is not valid.
-    """
-    try:
-        return LatePolicy(
-            course.late.due if due is None else read_due(due),
-            course.late.per_day if penalty is None else read_penalty(penalty),
-        )
-    except ValueError as problem:
-        raise UserError(f"late work: {problem}", fix="for example: --due 2026-10-31T23:59 --late-penalty 0.1") from None
+        same = (submission.name, work, self._course_hash, self._options.seed, self._selection)
+        earlier = book.lookup(*same)
+        if earlier is None or not still_holds(earlier, submission, self._course):
+            return False
+        return book.lookup(*same, reuse_in=run) is not None

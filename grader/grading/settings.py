@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from grader.course import Course
+from grader.grading.late_options import LateOptions
 from grader.grading.protocol import WorkerOptions
 from grader.machine import Devices, resolve_devices
 from grader.sandbox.limits import Limits
@@ -46,8 +47,7 @@ class ClassSettings(msgspec.Struct, frozen=True, kw_only=True):
         again: grade also what the gradebook has already.
         trial: the results are kept as a run that no report shows.
         roster: a CSV file with names for ids.
-        due: as the command line has it; None: the course's.
-        late_penalty: fraction of the points that is lost a day; None: the course's.
+        late: what the command line says about late work; see `grader.grading.late_options`.
         no_sandbox: whether work of others may be graded where there is no sandbox at all.
     """
 
@@ -58,8 +58,7 @@ class ClassSettings(msgspec.Struct, frozen=True, kw_only=True):
     again: bool = False
     trial: bool = False
     roster: Path | None = None
-    due: str | None = None
-    late_penalty: float | None = None
+    late: LateOptions = LateOptions()
     no_sandbox: bool = False
 
 

@@ -111,11 +111,14 @@ class SideBySide:
             exercises=exercises,
             sandbox=first.result.sandbox or second.result.sandbox,
             flags=tuple(dict.fromkeys([*first.result.flags, *second.result.flags]))[:MOST_FLAGS],
+            notes=tuple(dict.fromkeys([*first.result.notes, *second.result.notes])),
+            unread=(*first.result.unread, *second.result.unread),
         )
         return msgspec.structs.replace(
             first,
             result=result,
             seconds=max(first.seconds, second.seconds),
+            notes=tuple(dict.fromkeys([*first.notes, *second.notes])),
             fault="\n".join(one.fault for one in (first, second) if one.fault),
         )
 

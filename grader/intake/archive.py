@@ -1,6 +1,6 @@
 """Zip and tar archives, read in memory and within bounds.
 
-Never writes a file, never trusts a size, a name or a count in an archive, never opens an archive inside an archive.
+Never writes a file, never trusts a size, a name or a count in an archive, opens no archive inside an archive.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ Place = Path | bytes
 
 TABLE_BYTES = 8 << 20
 UNPACKED_BYTES = 256 << 20
+TWICE = "more than once in the archive: the last one counts"
 _DRIVE = re.compile(r"^[A-Za-z]:")
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError)
 
@@ -94,7 +95,7 @@ class Zip:
             path, reason = safe_path(_name(member))
             reason = reason or _unreadable(member)
             if reason is None and path in self._members:
-                self.problems.append((path, "more than once in the archive: the last one counts"))
+                self.problems.append((path, TWICE))
             if reason is None:
                 self._members[path] = member
                 self.paths[path] = _time(member)
@@ -135,7 +136,7 @@ class Tar:
                 self.problems.append((path, reason))
                 continue
             if path in self._index:
-                self.problems.append((path, "more than once in the archive: the last one counts"))
+                self.problems.append((path, TWICE))
             self._index[path] = index
             self.paths[path] = float(member.mtime) if 0 < member.mtime < 1 << 40 else None
 

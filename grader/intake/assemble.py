@@ -13,8 +13,10 @@ import msgspec
 
 from grader.intake.bag import STUBS, Bag
 from grader.intake.notebook import module_of
-from grader.intake.submission import Arrival, Note, Submission
+from grader.intake.submission import ASIDE, WORK, Arrival, Note, Submission
 from grader.intake.topics import Topics
+from grader.intake.unread import unread_topics
+from grader.intake.versions import latest
 
 _NAMED = 5
 """How many files a note may name, and how many files that belong to no topic get a note."""
@@ -26,12 +28,13 @@ def assemble(name: str, bag: Bag, topics: Topics, arrival: Arrival) -> Submissio
     found = _read(bag, places, topics)
     given = _give_to_topics(found.modules, topics)
     if not found.modules and not found.notes:
-        found.notes.append(Note("./", "no Python file and no notebook in it"))
+        only = f", but {bag.others}" if bag.others else ""
+        found.notes.append(Note("./", f"no Python file and no notebook in it{only}", lost=ASIDE if only else ""))
     used = {module.path for module in given.modules.values()}
     files = {path: module.content for path, module in found.modules.items() if path not in used}
     files |= {path: module.content for path, module in given.modules.items()}
     notes = [*(_about_topic_file(note, given.modules) for note in found.notes), *given.notes]
-    return Submission(name, dict(sorted(files.items())), tuple(notes), arrival)
+    return Submission(name, dict(sorted(files.items())), tuple(notes), arrival, unread_topics(files, notes, topics))
 
 
 class _Module(msgspec.Struct, frozen=True):
@@ -48,6 +51,7 @@ class _Places(msgspec.Struct, frozen=True):
     root: str
     stubs: str
     searched: tuple[str, ...]
+    note: Note | None = None
 
 
 @dataclass
@@ -70,24 +74,41 @@ class _Given:
 
 
 def _places(bag: Bag, topics: Topics) -> _Places:
-    root = _root(bag, topics)
+    root, note = _version(_root(bag, topics), bag, topics)
     stubs = f"{root}{STUBS}/"
     at_root = any(_topic_of(path.removeprefix(root), topics) for path in bag.files if path.startswith(root))
     below = any(_topic_of(path.removeprefix(stubs), topics) for path in bag.files)
-    return _Places(root, stubs, (root, stubs) if at_root or not below else (stubs,))
+    return _Places(root, stubs, (root, stubs) if at_root or not below else (stubs,), note)
 
 
 def _root(bag: Bag, topics: Topics) -> str:
     """The folders that all files are in, as when a folder is packed as a whole."""
-    root = ""
+    return _root_of("", bag, topics)
+
+
+def _root_of(root: str, bag: Bag, topics: Topics) -> str:
+    """The same below a folder."""
     while True:
-        inside = [path.removeprefix(root) for path in bag.files]
+        inside = [path.removeprefix(root) for path in bag.files if path.startswith(root)]
         if not inside or any("/" not in path or _topic_of(path.removeprefix(f"{STUBS}/"), topics) for path in inside):
             return root
         first = {path.partition("/")[0] for path in inside}
         if len(first) != 1 or first == {STUBS}:
             return root
         root += f"{first.pop()}/"
+
+
+def _version(root: str, bag: Bag, topics: Topics) -> tuple[str, Note | None]:
+    """The folder that the work is in: the last one where folders are versions of each other, and a note on that."""
+    inside = [path.removeprefix(root) for path in bag.files]
+    if any(_topic_of(path.removeprefix(f"{STUBS}/"), topics) for path in inside):
+        return root, None
+    folders = {path.partition("/")[0] for path in inside if _topic_of(PurePosixPath(path).name, topics)}
+    last = latest(sorted(folders))
+    if last is None:
+        return root, None
+    others = ", ".join(f"{folder}/" for folder in sorted(folders - {last})[:_NAMED])
+    return _root_of(f"{root}{last}/", bag, topics), Note("./", f"{last}/ counts, the last version, not {others}")
 
 
 def _topic_of(path: str, topics: Topics) -> str | None:
@@ -102,6 +123,7 @@ def _topic_of(path: str, topics: Topics) -> str | None:
 def _read(bag: Bag, places: _Places, topics: Topics) -> _Found:
     """The modules in the bag; of two with one path the first one counts."""
     found = _Found(notes=[_note_on_topic(note, places, topics) for note in bag.all_notes()])
+    found.notes += [places.note] if places.note else []
     for path, origin, content in _files(bag, places):
         target = f"{path.rpartition('.')[0]}.py"
         kept = found.modules.get(target)
@@ -112,7 +134,8 @@ def _read(bag: Bag, places: _Places, topics: Topics) -> _Found:
         module: bytes | None = content
         if path.lower().endswith(".ipynb"):
             module, left_out = module_of(content)
-            found.notes += [Note(target, text, source=PurePosixPath(path).name) for text in left_out]
+            lost = WORK if module is None else ""
+            found.notes += [Note(target, text, source=PurePosixPath(path).name, lost=lost) for text in left_out]
         if module is not None:
             found.modules[target] = _Module(target, origin, module)
     return found
@@ -135,7 +158,7 @@ def _note_on_topic(note: Note, places: _Places, topics: Topics) -> Note:
         topic = _topic_of(inside, topics) if note.path.startswith(place) else None
         if topic:
             source = "" if inside.endswith(".py") else inside
-            return Note(f"{topic}.py" if source else inside, note.text, source)
+            return Note(f"{topic}.py" if source else inside, note.text, source, note.lost)
     return note
 
 
@@ -156,13 +179,16 @@ def _give_to_topics(modules: Mapping[str, _Module], topics: Topics) -> _Given:
     for topic in missing:
         by_name = [module for module in loose if named[module.path] == topic]
         by_content = [module for module in loose if topic in defined[module.path] and not named[module.path]]
-        candidates = by_name or by_content
+        candidates = by_name or by_content or [module for module in modules.values() if _is_deep(module, topic)]
+        if last := latest([module.path.removesuffix(".py") for module in candidates]):
+            given.notes.append(_last_of(candidates, f"{last}.py", topic))
+            candidates = [module for module in candidates if module.path == f"{last}.py"]
         any_found = any_found or bool(candidates)
         if len(candidates) == 1:
             module = candidates[0]
             given.modules[f"{topic}.py"] = module
             if not by_name:
-                given.notes.append(_taken_from(module, topic, defined[module.path][topic]))
+                given.notes.append(_taken_from(module, topic, defined.get(module.path, {}).get(topic, [])))
         elif candidates:
             given.notes.append(_any_of(candidates, topic))
     for module in loose:
@@ -185,13 +211,23 @@ def _about_topic_file(note: Note, given: Mapping[str, _Module]) -> Note:
 
 def _taken_from(module: _Module, topic: str, defines: Sequence[str]) -> Note:
     names = ", ".join(defines[:3]) + (", …" if defines[3:] else "")
-    return Note(f"{topic}.py", f"taken from {module.origin}, which defines {names}")
+    return Note(f"{topic}.py", f"taken from {module.origin}" + (f", which defines {names}" if names else ""))
+
+
+def _is_deep(module: _Module, topic: str) -> bool:
+    """Whether a module has the topic's name, and is in a folder of the submission."""
+    return "/" in module.path and PurePosixPath(module.path).name == f"{topic}.py"
+
+
+def _last_of(candidates: Sequence[_Module], last: str, topic: str) -> Note:
+    others = ", ".join(sorted(module.path for module in candidates if module.path != last)[:_NAMED])
+    return Note(f"{topic}.py", f"{last} counts, the last version, not {others}")
 
 
 def _any_of(candidates: Sequence[_Module], topic: str) -> Note:
     which = ", ".join(module.origin for module in sorted(candidates, key=lambda one: one.path)[:_NAMED])
     file = f"{topic}.py"
-    return Note(file, f"could be any of {which}: none was taken; one of them must be called {file}")
+    return Note(file, f"could be any of {which}: none was taken; one of them must be called {file}", lost=WORK)
 
 
 def _of_no_topic(module: _Module, example: str) -> Note:

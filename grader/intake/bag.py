@@ -10,7 +10,7 @@ import stat
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
-from grader.intake.submission import Note
+from grader.intake.submission import WORK, Note
 
 FILE_BYTES = 1024 * 1024
 NOTEBOOK_BYTES = 8 * FILE_BYTES
@@ -33,12 +33,18 @@ Content = bytes | str
 
 
 class Bag:
-    """Files and notes of one submission; ``newest`` is the latest time of a file in it, in seconds since 1970."""
+    """Files and notes of one submission.
+
+    Attributes:
+        newest: the latest time of a file in it, in seconds since 1970.
+        others: the first file that is no code and no archive, such as a PDF; empty: there is none.
+    """
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
         self.notes: list[Note] = []
         self.newest: float | None = None
+        self.others = ""
         self.full = False
         self._bytes = 0
         self._dropped = 0
@@ -63,18 +69,26 @@ class Bag:
             if time is not None:
                 self.newest = max(time, self.newest or time)
 
-    def note(self, path: str, reason: str) -> None:
-        """Notes why something was left out; beyond a bound such notes are only counted."""
+    def note(self, path: str, reason: str, lost: str = WORK) -> None:
+        """Notes why something was left out; beyond a bound such notes are only counted.
+
+        Args:
+            lost: whether work may be lost with it; see `Note`.
+        """
         if len(self.notes) < MAX_NOTES:
-            self.notes.append(Note(path, reason))
+            self.notes.append(Note(path, reason, lost=lost))
         else:
             self._dropped += 1
+
+    def other(self, path: str) -> None:
+        """Remembers that there is a file that is no code and no archive."""
+        self.others = self.others or path
 
     def stop(self, reason: str) -> None:
         """Takes no more files from now on, and notes why."""
         if not self.full:
             self.full = True
-            self.notes.append(Note("./", f"{reason}: the rest was left out"))
+            self.notes.append(Note("./", f"{reason}: the rest was left out", lost=WORK))
 
     def all_notes(self) -> list[Note]:
         """The notes, and at the end the number of those beyond the bound."""

@@ -10,26 +10,24 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.intake.archive import Archive, Taker
+from grader.intake.archive import TWICE, Archive, Taker
 from grader.intake.assemble import assemble
 from grader.intake.bag import (
     LINK,
     STUBS,
     UNSUPPORTED_NOTE,
     Bag,
-    Content,
     as_text,
     is_archive,
     is_clutter,
     is_code,
     is_unsupported_archive,
-    limit_of,
     read_file,
     time_of,
 )
-from grader.intake.folder import add_archive, reading_order, with_file_time
+from grader.intake.folder import OneFile, add_archive, reading_order, with_file_time
 from grader.intake.lms import Piece, latest_files, pieces_of
-from grader.intake.submission import UNKNOWN, Arrival, Submission
+from grader.intake.submission import ASIDE, UNKNOWN, WORK, Arrival, Submission
 from grader.intake.topics import Topics
 
 _MAX_PATHS = 500_000
@@ -51,15 +49,17 @@ class DownloadSource:
         """The student's files."""
         bag = Bag()
         last, notes = latest_files(self.pieces, self.topics)
-        for path, reason in (*self.problems, *notes):
-            bag.note(path, reason)
+        for path, reason in self.problems:
+            bag.note(path, reason, lost="" if reason == TWICE else WORK)
+        for path, reason in notes:
+            bag.note(path, reason, lost="")
         archives = []
         wanted = {}
         for piece in sorted(last, key=lambda piece: reading_order(piece.file, self.topics)):
             if is_clutter(piece.file):
                 continue
             if piece.text:
-                bag.note(piece.file or "text entry", "text typed into a form, not a file: left out")
+                bag.note(piece.file or "text entry", "text typed into a form, not a file: left out", lost=ASIDE)
             elif is_code(piece.file):
                 wanted[piece.path] = piece.file
             elif is_archive(piece.file):
@@ -67,10 +67,10 @@ class DownloadSource:
             elif is_unsupported_archive(piece.file):
                 bag.note(piece.file, UNSUPPORTED_NOTE)
             else:
-                bag.note(piece.file, "neither a Python file nor a notebook: left out")
+                bag.note(piece.file, "neither a Python file nor a notebook: left out", lost=ASIDE)
         self.download.fill(bag, wanted)
         for piece in archives:
-            taken = _OneFile()
+            taken = OneFile()
             self.download.fill(taken, {piece.path: piece.file})
             if isinstance(taken.content, str):
                 bag.note(piece.file, taken.content)
@@ -130,7 +130,8 @@ def lms_sources(download: Archive, at: Path, topics: Topics, note: Callable[[str
 
 def class_sources(download: Archive, at: Path, topics: Topics, note: Callable[[str], None]) -> list[DownloadSource]:
     """The students of an archive that holds a folder or file for each; none if it is one submission."""
-    paths = [path for path in download.paths if not is_clutter(path) and (is_code(path) or is_archive(path))]
+    in_order = [path for path in download.paths if not is_clutter(path)]
+    paths = [path for path in in_order if is_code(path) or is_archive(path)]
     root = ""
     while True:
         inside = [path.removeprefix(root) for path in paths]
@@ -145,6 +146,10 @@ def class_sources(download: Archive, at: Path, topics: Topics, note: Callable[[s
     for path, reason in download.problems:
         note(f"{as_text(at.name)}: {path}: {reason}")
     pieces = []
+    # Whoever handed in nothing that can be read is one of the class, too.
+    others = [path for path in in_order if path.startswith(root) and "/" in path.removeprefix(root)]
+    others = [path for path in others if path.removeprefix(root).partition("/")[0] not in tops]
+    paths, inside = [*paths, *others], [*inside, *(path.removeprefix(root) for path in others)]
     for path, name in zip(paths, inside, strict=True):
         top, _, rest = name.partition("/")
         who = top if rest else top.partition(".")[0]
@@ -176,16 +181,6 @@ def _grouped(
         )
         for (student, name), of in students.items()
     ]
-
-
-class _OneFile:
-    """Takes one file, within its own bound."""
-
-    def __init__(self) -> None:
-        self.content: Content = "not there any more: left out"
-
-    def add(self, path: str, read: Callable[[int], Content], time: float | None = None) -> None:
-        self.content = read(limit_of(path) + 1)
 
 
 def _who(piece: Piece) -> tuple[str, str]:

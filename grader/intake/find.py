@@ -151,13 +151,16 @@ def _enrolled(found: Iterable[Found], roster: Roster, note: Callable[[str], None
     """The submissions under the names of the class list, with its times."""
     named: list[Found] = []
     seen = set()
+    for line in roster.notes:
+        note(line)
     for source in found:
         student = roster.find(source.arrival.student) or roster.find(source.name)
         if student is None:
             note(f"{source.name}: not in the roster")
         else:
             seen.add(student)
-            times = {"submitted": student.submitted, "by": "roster"} if student.submitted else {}
+            times = {"submitted": student.submitted, "by": student.by} if student.submitted else {}
+            times |= {"due": student.extension} if student.extension else {}
             key = source.arrival.student or student.ids[0]
             arrival = msgspec.structs.replace(source.arrival, student=key, **times)
             source = replace(source, name=student.name, arrival=arrival)

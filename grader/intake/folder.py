@@ -9,12 +9,14 @@ from __future__ import annotations
 import datetime
 import itertools
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
-from grader.intake.archive import BrokenArchive, Place, open_archive
+from grader.intake.archive import TWICE, UNPACKED_BYTES, Archive, BrokenArchive, Place, open_archive
 from grader.intake.assemble import assemble
 from grader.intake.bag import (
     LINK,
@@ -23,6 +25,7 @@ from grader.intake.bag import (
     STUBS,
     UNSUPPORTED_NOTE,
     Bag,
+    Content,
     as_text,
     is_archive,
     is_clutter,
@@ -33,8 +36,14 @@ from grader.intake.bag import (
     time_of,
     too_large,
 )
-from grader.intake.submission import UNKNOWN, Arrival, Note, Submission
+from grader.intake.submission import UNKNOWN, WORK, Arrival, Note, Submission
 from grader.intake.topics import Topics
+from grader.intake.unread import unread_topics
+
+MAX_ARCHIVES_DEEP: Final = 3
+"""How deep archives may lie in each other."""
+MAX_NESTED: Final = 40
+"""Archives inside the archives of one submission that are opened at most."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +59,8 @@ class PathSource:
     def read(self) -> Submission:
         """The files at the path, read now."""
         if self.link:
-            return Submission(self.name, {}, (Note(as_text(self.path.name), LINK),), self.arrival)
+            note = Note(as_text(self.path.name), LINK, lost=WORK)
+            return Submission(self.name, {}, (note,), self.arrival, unread_topics({}, [note], self.topics))
         bag = Bag()
         self._fill(bag)
         return assemble(self.name, bag, self.topics, with_file_time(self.arrival, bag))
@@ -151,10 +161,39 @@ class FolderReader:
             self._archives.append((Path(entry.path), path))
         elif is_unsupported_archive(name):
             self._bag.note(path, UNSUPPORTED_NOTE)
+        else:
+            self._bag.other(path)
 
 
-def add_archive(bag: Bag, name: str, place: Place, topics: Topics) -> None:
-    """Puts the Python files and notebooks of an archive into the bag, and notes what is left out and why."""
+@dataclass
+class _Nested:
+    """How many archives inside archives may still be opened, and how much may be unpacked for that."""
+
+    archives: int = MAX_NESTED
+    left: int = UNPACKED_BYTES
+
+
+class OneFile:
+    """Takes one file, within its own bound."""
+
+    def __init__(self) -> None:
+        self.content: Content = "not there any more: left out"
+
+    def add(self, path: str, read: Callable[[int], Content], time: float | None = None) -> None:
+        self.content = read(limit_of(path) + 1)
+
+
+def add_archive(
+    bag: Bag, name: str, place: Place, topics: Topics, prefix: str = "", depth: int = 1, nested: _Nested | None = None
+) -> None:
+    """Puts the Python files and notebooks of an archive into the bag, and notes what is left out and why.
+
+    Args:
+        prefix: the folder of the submission that its files are in.
+        depth: the archives that are open, this one too.
+        nested: the bounds for archives inside this one.
+    """
+    nested = nested or _Nested()
     size = len(place) if isinstance(place, bytes) else _size(place)
     if size > limit_of(name):
         bag.note(name, too_large(name))
@@ -163,27 +202,54 @@ def add_archive(bag: Bag, name: str, place: Place, topics: Topics) -> None:
         archive = open_archive(name, place)
         for path, reason in archive.problems:
             if not is_clutter(path):
-                bag.note(f"{name}/{path}", reason)
+                bag.note(f"{name}/{path}", reason, lost="" if reason == TWICE else WORK)
         inside = sorted(archive.paths, key=lambda path: reading_order(path, topics))
         if len(inside) > MAX_ENTRIES:
             bag.note(name, f"more than {MAX_ENTRIES:,} files inside: the rest was left out")
         wanted: dict[str, str] = {}
+        archives: list[str] = []
         for path in inside[:MAX_ENTRIES]:
             if is_clutter(path):
                 continue
+            target = prefix + path
             if path.count("/") > MAX_DEPTH:
                 bag.note(f"{name}/{path}", f"nested more than {MAX_DEPTH} folders deep: left out")
-            elif is_archive(path) or is_unsupported_archive(path):
-                bag.note(f"{name}/{path}", "an archive inside an archive is not opened")
-            elif is_code(path) and path in bag.files:
-                bag.note(path, f"handed in twice; the file counts, not the one in {name}")
+            elif is_archive(path):
+                archives.append(path)
+            elif is_unsupported_archive(path):
+                bag.note(f"{name}/{path}", UNSUPPORTED_NOTE)
+            elif is_code(path) and target in bag.files:
+                bag.note(target, f"handed in twice; the file counts, not the one in {name}", lost="")
             elif is_code(path):
-                wanted[path] = path
-        if not wanted and not bag.files:
+                wanted[path] = target
+        if not wanted and not archives and not bag.files:
             bag.note(name, "no Python file and no notebook inside")
         archive.fill(bag, wanted)
+        for path in archives:
+            folder = prefix + path[: path.rfind("/") + 1]
+            _add_inner(bag, f"{name}/{path}", folder, archive, path, topics, depth, nested)
     except BrokenArchive as problem:
         bag.note(name, str(problem))
+
+
+def _add_inner(
+    bag: Bag, name: str, prefix: str, archive: Archive, path: str, topics: Topics, depth: int, nested: _Nested
+) -> None:
+    """The same for an archive that lies in an archive."""
+    if depth >= MAX_ARCHIVES_DEEP:
+        bag.note(name, f"archives more than {MAX_ARCHIVES_DEEP} deep are not opened")
+        return
+    if nested.archives <= 0 or nested.left <= 0:
+        bag.note(name, "too many archives inside archives: not opened")
+        return
+    taken = OneFile()
+    archive.fill(taken, {path: path})
+    nested.archives -= 1
+    if isinstance(taken.content, str):
+        bag.note(name, taken.content)
+        return
+    nested.left -= len(taken.content)
+    add_archive(bag, name, taken.content, topics, prefix, depth + 1, nested)
 
 
 def reading_order(path: str, topics: Topics) -> tuple[bool, bool, str]:

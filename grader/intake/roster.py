@@ -6,14 +6,16 @@ Never writes the file, and never takes two students for one.
 from __future__ import annotations
 
 import csv
-import datetime
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader.course.due import moment
+from grader.course.due import read_due
 from grader.errors import UserError
+from grader.intake import worksheet
+from grader.intake.dates import read_time
+from grader.text import counted, one_line
 
 _IDS = (
     *("id", "student id", "user id", "userid", "identifier", "sis user id", "sis login id", "canvas id", "moodle id"),
@@ -21,24 +23,45 @@ _IDS = (
 )
 _NAMES = ("name", "full name", "student", "student name")
 _FIRST, _LAST = ("first name", "given name", "firstname"), ("last name", "surname", "family name", "lastname")
-_TIMES = ("submitted", "submitted at", "submission time", "last modified (submission)")
-_FORMATS = ("%A, %d %B %Y, %I:%M %p", "%A, %d %B %Y, %H:%M", "%A, %d %B %Y, %I:%M:%S %p", "%d/%m/%Y %H:%M")
+_TIMES = {
+    "submitted": "roster",
+    "submitted at": "roster",
+    "submission time": "roster",
+    "created_at": "Gradescope",
+    worksheet.SUBMITTED: "Moodle worksheet",
+}
+"""Columns with the time of handing in, and what that time is called."""
+_EXTENSIONS = ("extension", "extended to", "extended until")
+_NO_TIME = ("", "-", "\u2013")
 
 
 @dataclass(frozen=True)
 class Student:
-    """One line of the class list; ``submitted`` is an ISO time, or empty."""
+    """One line of the class list.
+
+    Attributes:
+        submitted: an ISO time, or empty.
+        by: where that time is from.
+        extension: the ISO time until which the student may hand in, or empty.
+    """
 
     name: str
     ids: tuple[str, ...]
     submitted: str = ""
+    by: str = ""
+    extension: str = ""
 
 
 class Roster:
-    """The class list of one file."""
+    """The class list of one file.
 
-    def __init__(self, students: Iterable[Student], file: Path) -> None:
+    Attributes:
+        notes: what could not be read in it.
+    """
+
+    def __init__(self, students: Iterable[Student], file: Path, notes: Iterable[str] = ()) -> None:
         self.students = list(students)
+        self.notes = list(notes)
         self._by_id: dict[str, Student] = {}
         for student in self.students:
             for key in student.ids:
@@ -60,50 +83,81 @@ class Roster:
         head = text.partition("\n")[0]
         delimiter = max(",;\t", key=head.count)
         try:
-            rows = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
+            rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
         except csv.Error as problem:
             raise UserError(f"{file} is not a CSV file: {problem}") from None
-        columns = {(name or "").strip().lower(): name for name in (rows[0] if rows else {})}
-        ids = [columns[name] for name in _IDS if name in columns]
-        names = [columns[name] for name in _NAMES if name in columns][:1]
-        if not names:
-            names = [columns[name] for group in (_FIRST, _LAST) for name in group if name in columns][:2]
-        if not ids or not names:
+        columns = _Columns(rows)
+        if not columns.ids or not columns.names:
             raise UserError(
-                f"{file} has no column for {'names' if ids else 'ids'}",
+                f"{file} has no column for {'names' if columns.ids else 'ids'}",
                 fix="its first line must name the columns, for example: id,name",
             )
-        times = [columns[name] for name in _TIMES if name in columns][:1]
-        return cls([student for row in rows if (student := _student(row, ids, names, times, file))], file)
+        students = [student for row in rows[1:] if (student := columns.student(row))]
+        return cls(students, file, columns.notes(file.name))
 
     def find(self, key: str) -> Student | None:
         """The student with that id."""
         return self._by_id.get(_key(key)) if key else None
 
 
-def _student(row: dict[str, str], ids: list[str], names: list[str], times: list[str], file: Path) -> Student | None:
-    def cell(column: str) -> str:
-        return str(row.get(column) or "").strip()
+class _Columns:
+    """Which column of a class list is what, and the students made of its lines."""
 
-    name = " ".join(filter(None, map(cell, names)))
-    keys = tuple(dict.fromkeys(_key(cell(column)) for column in ids if cell(column)))
-    if not keys or name == "Points Possible":
-        return None
-    time = next((cell(column) for column in times if cell(column) not in ("", "-")), "")
-    return Student(name or keys[0], keys, _time(time, name, file) if time else "")
+    def __init__(self, rows: Sequence[Sequence[str]]) -> None:
+        known = worksheet.columns_of(rows)
+        self.ids = [known[name] for name in _IDS if name in known]
+        self.names = [known[name] for name in _NAMES if name in known][:1]
+        if not self.names:
+            self.names = [known[name] for group in (_FIRST, _LAST) for name in group if name in known][:2]
+        self._times = [(known[name], by) for name, by in _TIMES.items() if name in known][:1]
+        self._extensions = [known[name] for name in _EXTENSIONS if name in known][:1]
+        self._identifier = known.get(worksheet.IDENTIFIER)
+        self._unread: list[str] = []
+        self._unread_extensions: list[str] = []
+
+    def student(self, row: Sequence[str]) -> Student | None:
+        """The student of a line; None if it is nobody's."""
+
+        def cell(column: int) -> str:
+            return row[column].strip() if column < len(row) else ""
+
+        name = " ".join(filter(None, map(cell, self.names)))
+        ids = {column: cell(column) for column in self.ids if cell(column)}
+        if self._identifier in ids:
+            ids[self._identifier] = worksheet.participant(ids[self._identifier]) or ids[self._identifier]
+        keys = tuple(dict.fromkeys(map(_key, ids.values())))
+        if not keys or name == "Points Possible":
+            return None
+        name = name or keys[0]
+        written = next(((cell(column), by) for column, by in self._times if cell(column) not in _NO_TIME), ("", ""))
+        until = next((cell(column) for column in self._extensions if cell(column) not in _NO_TIME), "")
+        submitted = read_time(written[0])
+        if written[0] and not submitted:
+            self._unread.append(f"{name}: {written[0]}")
+        return Student(name, keys, submitted, written[1] if submitted else "", self._extension(until, name))
+
+    def notes(self, file: str) -> Iterator[str]:
+        """What could not be read."""
+        if self._unread:
+            times = counted(len(self._unread), "time")
+            first = one_line(self._unread[0])
+            yield f"{file}: {times} of handing in cannot be read, so nothing there counts as late; the first: {first}"
+        if self._unread_extensions:
+            those = counted(len(self._unread_extensions), "extension")
+            first = one_line(self._unread_extensions[0])
+            yield f"{file}: {those} cannot be read, write them as 2026-10-31; the first: {first}"
+
+    def _extension(self, text: str, name: str) -> str:
+        if not text:
+            return ""
+        try:
+            return read_due(text).isoformat(timespec="seconds")
+        except (ValueError, OverflowError):
+            read = read_time(text)
+            if not read:
+                self._unread_extensions.append(f"{name}: {text}")
+            return read
 
 
 def _key(text: str) -> str:
     return text.strip().removeprefix("Participant ").removeprefix("Participant_").lower()
-
-
-def _time(text: str, name: str, file: Path) -> str:
-    for form in ("", *_FORMATS):
-        try:
-            when = datetime.datetime.strptime(text, form).astimezone() if form else moment(text)
-            return when.isoformat(timespec="seconds")
-        except ValueError:
-            continue
-    raise UserError(
-        f"{file}: the time of {name}'s submission cannot be read: {text!r}", fix="write it as 2026-10-31T23:59"
-    )

@@ -11,6 +11,8 @@ from typing import Protocol
 
 import msgspec
 
+from grader.results import Unread
+
 
 class Arrival(msgspec.Struct, frozen=True, kw_only=True):
     """Whose a submission is and when it came, as far as that is known; not part of the digest.
@@ -18,9 +20,10 @@ class Arrival(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         student: the id that the LMS knows the student by.
         submitted: ISO time with offset.
-        by: where that time is from: ``roster`` or ``file time``.
+        by: where that time is from: ``roster``, ``Moodle worksheet``, ``Gradescope`` or ``file time``.
         late: whether the LMS marks it late.
         lms: ``canvas`` or ``moodle`` when it came from such a download.
+        due: ISO time until when the class list says that this student may hand in; empty: as for everybody.
     """
 
     student: str = ""
@@ -28,9 +31,13 @@ class Arrival(msgspec.Struct, frozen=True, kw_only=True):
     by: str = ""
     late: bool = False
     lms: str = ""
+    due: str = ""
 
 
 UNKNOWN = Arrival()
+
+
+WORK, ASIDE = "work", "aside"
 
 
 class Note(msgspec.Struct, frozen=True):
@@ -40,11 +47,14 @@ class Note(msgspec.Struct, frozen=True):
         path: the file of the submission that it is about; ``./``: all of it.
         text: one line.
         source: the file that was handed in, where that has another name.
+        lost: whether a topic's work may have been lost with it: ``work``: it may; ``aside``: only where nothing else
+            of it is there, as with a PDF; empty: no.
     """
 
     path: str
     text: str
     source: str = ""
+    lost: str = ""
 
     def __str__(self) -> str:
         return ": ".join(filter(None, (self.path, self.source, self.text)))
@@ -58,12 +68,16 @@ class Submission(msgspec.Struct, frozen=True):
         files: POSIX paths below the submission's root, to their bytes; only ``*.py`` files.
         notes: what was left out and why.
         arrival: whose it is and when it came.
+        unread: the topics whose work could not be read.
+        granted: exercises that a person gave all points for: others that need them are graded.
     """
 
     name: str
     files: dict[str, bytes]
     notes: tuple[Note, ...] = ()
     arrival: Arrival = UNKNOWN
+    unread: tuple[Unread, ...] = ()
+    granted: tuple[str, ...] = ()
 
     def notes_on(self, path: str) -> Iterator[str]:
         """The notes about one file, e.g. why ``tensor_ops.py`` is not among the files."""

@@ -17,11 +17,11 @@ from grader.gradebook import Row
 from grader.grading.graders import Graded
 from grader.reports.check_report import CheckReport
 from grader.reports.entries import Entry
-from grader.reports.feedback import SYMBOLS, one_line
+from grader.reports.feedback import SYMBOLS
 from grader.reports.html_feedback import Pages
 from grader.reports.places import is_untouched, next_exercise
 from grader.results import ExerciseResult
-from grader.text import clean, points
+from grader.text import clean, one_line, points
 
 _PAGE_BYTES = 200_000
 _COLUMNS = 100

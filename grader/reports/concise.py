@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from grader.reports.feedback import FAILING, gist, lines_of, one_line
+from grader.reports.feedback import FAILING, gist, lines_of
 from grader.reports.places import Places, is_untouched
 from grader.results import SubmissionResult
-from grader.text import percent, points
+from grader.text import one_line, percent, points
 
 
 def concise_lines(result: SubmissionResult, places: Places) -> Iterator[str]:

@@ -13,6 +13,7 @@ from collections.abc import Collection, Sequence
 
 from grader.course import Course, Exercise, misconceptions_of
 from grader.errors import UserError
+from grader.gradebook import Row
 from grader.results import Cause, CheckResult, ExerciseResult, SubmissionResult, VerdictKind
 from grader.text import clean, counted
 
@@ -53,7 +54,7 @@ _NAMED = 6
 
 def worst(exercise: ExerciseResult) -> VerdictKind:
     """The verdict that is shown for an exercise: the worst of its checks; ``skipped`` only where none passed."""
-    kinds = {check.verdict for check in exercise.checks}
+    kinds = {check.verdict for check in exercise.parts or exercise.checks}
     for kind in WORST_FIRST:
         if kind in kinds and not (kind == "skipped" and "passed" in kinds):
             return kind
@@ -73,6 +74,32 @@ def not_assessed(result: SubmissionResult, by_hand: Collection[str] = ()) -> str
     names = [exercise.name for exercise in left_out]
     listed = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if names[_NAMED:] else "")
     return f"{counted(worth, 'point') + ' ' if worth else ''}not assessed: {listed}"
+
+
+def to_look_at(row: Row) -> list[str]:
+    """Why a person should look at a submission: work that could not be read, and topics that cannot be imported."""
+    there = {one.topic for one in row.result.unread}
+    given = {one.exercise for one in row.overrides}
+    failed: dict[str, str] = {}
+    for exercise in row.result.exercises:
+        topic = exercise.name.partition(".")[0]
+        for check in exercise.checks:
+            if check.cause and check.cause.stage == "import" and topic not in there and exercise.name not in given:
+                failed.setdefault(topic, headline(check))
+    return [*unread(row), *failed.values()]
+
+
+def unread(row: Row) -> list[str]:
+    """What could not be read and why, a line for each reason; the topics are named where it is not all of them."""
+    topics = {exercise.name.partition(".")[0] for exercise in row.result.exercises}
+    of_reason: dict[str, list[str]] = {}
+    for one in row.unread:
+        of_reason.setdefault(one.reason, []).append(one.topic)
+    lines = []
+    for reason, those in of_reason.items():
+        names = ", ".join(those[:_NAMED]) + (f" and {len(those) - _NAMED} more" if those[_NAMED:] else "")
+        lines.append(f"could not be read: {reason}" if topics == set(those) else f"{names} could not be read: {reason}")
+    return lines
 
 
 def not_passed(exercise: ExerciseResult) -> list[CheckResult]:
@@ -156,12 +183,6 @@ def hint_command(exercise: Exercise | None, shown: str | None) -> str | None:
     if exercise is None or level > len(exercise.hints):
         return None
     return f"grader hint {exercise.full_name}{f' --level {level}' if level > 1 else ''}"
-
-
-def one_line(text: str, width: int = 120) -> str:
-    """Text from a submission (such as its name) made harmless, on one line, with at most `width` characters."""
-    text = clean(text[: 4 * width]).replace("\n", "\ufffd")
-    return text if len(text) <= width else text[: width - 1] + "…"
 
 
 def file_stem(submission: str) -> str:

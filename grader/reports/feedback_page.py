@@ -39,6 +39,7 @@ class ExercisePart:
         hint: the first hint, where there is no explanation.
         hint_command: the command that prints the next hint.
         code_left_out: the page would become too large with the code.
+        by_hand: what a person gave, and the automatic points; empty where the automatic ones count.
     """
 
     name: str
@@ -51,6 +52,7 @@ class ExercisePart:
     hint_command: str | None = None
     code: tuple[Excerpt, ...] = ()
     code_left_out: bool = False
+    by_hand: str = ""
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,7 @@ class FeedbackPage:
     late: str
     final: str
     overrides: tuple[str, ...]
+    unread: tuple[str, ...]
     notes: tuple[str, ...]
     sandbox: tuple[str, ...]
     topics: tuple[TopicPart, ...]

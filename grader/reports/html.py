@@ -19,10 +19,10 @@ from grader.course import Course
 from grader.errors import UserError
 from grader.files import write_atomically
 from grader.reports.entries import Entry
-from grader.reports.feedback import SYMBOLS, file_stem, one_line
+from grader.reports.feedback import SYMBOLS, file_stem
 from grader.reports.html_class import class_page
 from grader.reports.html_feedback import Pages
-from grader.text import clean, points
+from grader.text import clean, one_line, points
 
 _PAGE_NAME = re.compile(r"[a-z0-9-]*-[0-9a-f]{10}\.html")
 _REPORT_BYTES = 9_000_000

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from grader.course import Course
 from grader.reports.entries import Entry
-from grader.reports.feedback import FAILING, explanation_of, headline, not_assessed, one_cause, one_line, worst
+from grader.reports.feedback import FAILING, explanation_of, headline, not_assessed, one_cause, to_look_at, worst
 from grader.results import ExerciseResult, SubmissionResult, VerdictKind
-from grader.text import counted, percent, points
+from grader.text import counted, one_line, percent, points
 
 _MOST_COMMON = 10
 _FLAGS_SHOWN = 5
@@ -86,6 +86,7 @@ class ClassPage:
     failures: tuple[Common, ...]
     slowest: tuple[TableRow, ...]
     trouble: tuple[tuple[TableRow, str], ...]
+    look: tuple[tuple[TableRow, tuple[str, ...]], ...]
     flagged: tuple[tuple[TableRow, tuple[str, ...]], ...]
     rows: tuple[TableRow, ...]
     sandboxes: tuple[tuple[str, int], ...]
@@ -110,6 +111,11 @@ def class_page(entries: Sequence[Entry], course: Course, pages: Mapping[str, str
         failures=tuple(_failures(entries)),
         slowest=tuple(sorted(rows, key=lambda row: -row.seconds)[:5]),
         trouble=tuple((row, what) for row, what in trouble if what),
+        look=tuple(
+            (row, tuple(one_line(what, 200) for what in to_look_at(entry.row)))
+            for row, entry in zip(rows, entries, strict=True)
+            if to_look_at(entry.row)
+        ),
         flagged=tuple(
             (row, tuple(one_line(str(flag), 200) for flag in entry.result.flags[:_FLAGS_SHOWN]))
             for row, entry in zip(rows, entries, strict=True)
@@ -130,7 +136,10 @@ def _facts(entries: Sequence[Entry], shares: Sequence[float]) -> Iterator[tuple[
     yield "crashed or too slow", str(sum(bool({"crashed", "timeout"} & entry.result.verdicts) for entry in entries))
     flagged = sum(bool(entry.result.flags) for entry in entries)
     if flagged:
-        yield "to look at", str(flagged)
+        yield "flagged", str(flagged)
+    look = sum(bool(to_look_at(entry.row)) for entry in entries)
+    if look:
+        yield "needs a look", str(look)
     missing = max(sum(e.not_assessed for e in entry.result.left_out) for entry in entries)
     if missing:
         yield "points not assessed", f"{missing:g}"
@@ -154,18 +163,28 @@ def _heat(
     assessed: Counter[str] = Counter()
     for entry in entries:
         for exercise in entry.result.exercises:
-            assessed[exercise.name] += exercise.max > 0
-            passed[exercise.name] += exercise.max > 0 and exercise.score == exercise.max
+            score, most = entry.points_of(exercise)
+            assessed[exercise.name] += most > 0
+            passed[exercise.name] += most > 0 and score >= most
     titles = {topic.name: topic.title for topic in course.topics}
     topics: dict[str, list[ExerciseRate]] = {}
     seen = {exercise.name for entry in entries for exercise in entry.result.exercises}
     for name, number in index.items():
         if name in seen:
-            rate = int(100 * passed[name] / assessed[name]) if assessed[name] else None
+            rate = _rate(passed[name], assessed[name])
             cell = ExerciseRate(number, name.partition(".")[2], passed[name], assessed[name], rate, (rate or 0) // 20)
             topics.setdefault(name.partition(".")[0], []).append(cell)
     for name, cells in topics.items():
         yield name, titles.get(name, ""), tuple(cells)
+
+
+def _rate(passed: int, assessed: int) -> int | None:
+    """In percent, rounded; 100 only where all passed, and 0 only where none did."""
+    if not assessed:
+        return None
+    return (
+        round(100 * passed / assessed) if passed in (0, assessed) else min(max(round(100 * passed / assessed), 1), 99)
+    )
 
 
 def _misconceptions(entries: Sequence[Entry], course: Course) -> Iterator[Common]:
@@ -201,9 +220,11 @@ def _failed(exercise: ExerciseResult) -> Iterator[tuple[str, str]]:
 
 def _row(entry: Entry, index: Mapping[str, int], pages: Mapping[str, str]) -> TableRow:
     result = entry.result
-    missed = (str(index[e.name]) for e in result.exercises if e.max > 0 and e.score < e.max)
+    earned = ((e.name, *entry.points_of(e)) for e in result.exercises)
+    missed = (str(index[name]) for name, score, most in earned if most > 0 and score < most)
     kinds = Counter(worst(exercise) for exercise in result.exercises)
     notable = ["fault of the grader"] if kinds["error"] else []
+    notable += ["needs a look"] if to_look_at(entry.row) else []
     notable += [f"{kinds[kind]} {word}" for kind, word in _NOTABLE.items() if kinds[kind]]
     named = sum(exercise.misconception is not None for exercise in result.exercises)
     notable += [counted(named, "misconception")] if named else []
@@ -217,9 +238,9 @@ def _row(entry: Entry, index: Mapping[str, int], pages: Mapping[str, str]) -> Ta
     return TableRow(
         name=one_line(result.submission),
         page=pages[result.submission],
-        score=points(entry.row.score, entry.row.max),
+        score="unread" if entry.row.unread else points(entry.row.score, entry.row.max),
         value=entry.row.score,
-        share=percent(entry.row.score, entry.row.max),
+        share=None if entry.row.unread else percent(entry.row.score, entry.row.max),
         final=entry.row.final,
         notable=", ".join(notable),
         seconds=entry.row.seconds,

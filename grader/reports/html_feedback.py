@@ -25,13 +25,13 @@ from grader.reports.feedback import (
     not_assessed,
     not_passed,
     one_cause,
-    one_line,
     resemblance_of,
+    unread,
     worst,
 )
 from grader.reports.feedback_page import CheckGroup, ExercisePart, FeedbackPage, TopicPart
 from grader.results import CheckResult, ExerciseResult, SubmissionResult
-from grader.text import percent, points
+from grader.text import one_line, percent, points
 
 _LINES = 60
 _FEW_LINES = 12
@@ -67,7 +67,8 @@ class Pages:
         self._explanations: dict[tuple[str, str | None], str | None] = {}
 
     def page(self, entry: Entry) -> FeedbackPage:
-        """The page of one submission."""
+        """The page of one submission, without what is hidden from students."""
+        entry = entry.for_students()
         result, row, files = entry.result, entry.row, entry.files()
         code_bytes = self._page_bytes - _size_without_code(result)
         room = _Room(code_bytes, _LINES if code_bytes > 0 else _FEW_LINES)
@@ -83,26 +84,29 @@ class Pages:
             overrides=tuple(_override(one) for one in row.overrides),
             fault="error" in result.verdicts,
             not_assessed=not_assessed(result, {one.exercise for one in row.overrides}),
+            unread=tuple(one_line(line, 300) for line in unread(row)),
             notes=tuple(one_line(note, 400) for note in row.notes),
             sandbox=result.sandbox,
-            topics=tuple(self._topic(name, exercises, files, room) for name, exercises in topics.items()),
+            topics=tuple(self._topic(name, exercises, entry, files, room) for name, exercises in topics.items()),
         )
 
     def _topic(
-        self, name: str, exercises: Sequence[ExerciseResult], files: Mapping[str, bytes], room: _Room
+        self, name: str, exercises: Sequence[ExerciseResult], entry: Entry, files: Mapping[str, bytes], room: _Room
     ) -> TopicPart:
         cause = _shared_cause(exercises)
         if cause is None:
             parts = [self._exercise(exercise, files, room) for exercise in exercises]
         else:
             parts = [_without_details(exercise) for exercise in exercises]
+        parts = [_as_given(part, exercise, entry) for part, exercise in zip(parts, exercises, strict=True)]
+        earned = [entry.points_of(exercise) for exercise in exercises]
         return TopicPart(
             name=name,
             title=self._titles.get(name, ""),
-            score=sum(exercise.score for exercise in exercises),
-            max=sum(exercise.max for exercise in exercises),
-            passed=tuple(part for part in parts if part.verdict == "passed"),
-            others=tuple(part for part in parts if part.verdict != "passed"),
+            score=sum(score for score, _ in earned),
+            max=sum(most for _, most in earned),
+            passed=tuple(part for part in parts if part.verdict == "passed" and not part.by_hand),
+            others=tuple(part for part in parts if part.verdict != "passed" or part.by_hand),
             cause=cause,
         )
 
@@ -148,6 +152,16 @@ class Pages:
         if key not in self._explanations:
             self._explanations[key] = resemblance_of(self._course, exercise)
         return self._explanations[key]
+
+
+def _as_given(part: ExercisePart, exercise: ExerciseResult, entry: Entry) -> ExercisePart:
+    """The part with the points that a person gave, where one did."""
+    given = next((one for one in entry.row.overrides if one.exercise == exercise.name), None)
+    if given is None:
+        return part
+    automatic = "not assessed" if exercise.max == 0 else points(exercise.score, exercise.max)
+    by_hand = one_line(f"{points(given.points or 0.0, given.max)} by {given.who}: {given.why}", 300)
+    return replace(part, score=points(*entry.points_of(exercise)), by_hand=f"{by_hand} (automatic: {automatic})")
 
 
 def _override(one: Override) -> str:

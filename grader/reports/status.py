@@ -1,20 +1,19 @@
-"""The lines that `grader status`, `diff` and `override` print. Only `override` writes to the gradebook."""
+"""The lines that `grader status` and `grader diff` print."""
 
 from __future__ import annotations
 
-import contextlib
-import datetime
-import getpass
 import platform
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from grader.course.due import moment
-from grader.errors import UserError, did_you_mean
-from grader.gradebook import Gradebook, Override, Row, Run, compare
-from grader.reports.feedback import not_assessed
+from grader.errors import UserError
+from grader.gradebook import Gradebook, Row, Run, compare
+from grader.reports.by_hand import extension_line, marks, override_line, when
+from grader.reports.feedback import not_assessed, to_look_at
 from grader.sandbox import process_tree
-from grader.text import counted, points
+from grader.text import counted
 
 _MOST_FAILED = 10
 
@@ -33,28 +32,33 @@ def status_lines(out: Path, *, notes: bool) -> Iterator[str]:
             seed = f", seed {run.seed}"
             of = f" of {run.expected}" if run.expected else ""
             trial = ", a trial" if run.trial else ""
-            yield f"run {run.id}  {_when(run.started)}  {run.course}{seed}{trial}: {run.done}{of} done, {_state(run)}"
+            yield f"run {run.id}  {when(run.started)}  {run.course}{seed}{trial}: {run.done}{of} done, {_state(run)}"
         yield ""
         yield from _progress(runs[-1])
         yield f"seed of the next run: {book.seed} (keep it secret: who knows it knows every generated input)"
-        missing = {not_assessed(row.result, {one.exercise for one in row.overrides}) for row in book.results()}
+        everybody = list(book.results())
+        yield from _where_from(everybody)
+        missing = {not_assessed(row.result, {one.exercise for one in row.overrides}) for row in everybody}
         yield from sorted(missing - {""})[:_MOST_FAILED]
         rows = list(book.results(runs[-1].id)) if runs[-1].failed else []
         failed = [row.result.submission for row in rows if "error" in row.result.verdicts]
         if failed:
             more = ", …" if failed[_MOST_FAILED:] else ""
             yield f"failed, by a fault of the grader's own: {', '.join(failed[:_MOST_FAILED])}{more}"
-        for row in book.results():
+        for row in everybody:
+            yield from (f"needs a look: {row.result.submission}: {what}" for what in to_look_at(row))
             if row.late is not None:
-                yield f"late: {row.result.submission}: {row.late}; {_marks(row)}"
+                yield f"late: {row.result.submission}: {row.late}; {marks(row)}"
             yield from (f"flag: {row.result.submission}: {flag}" for flag in row.result.flags)
             for given in row.overrides:
-                yield f"override: {_override_line(given, row)}"
+                yield f"override: {override_line(given, row)}"
             if notes:
                 yield from (f"note: {row.result.submission}: {note}" for note in row.notes)
-        if claims := book.in_time_by_file_time():
-            those = counted(len(claims), "submission")
+        yield from (f"extension: {extension_line(one)}" for one in book.extensions(runs[-1].course))
+        if claims := sum(row.claimed for row in everybody):
+            those = counted(claims, "submission")
             yield f"in time: {those} by file times alone, which students can set (see: --roster)"
+        yield from untimed(sum(row.untimed for row in everybody))
         yield f"gradebook: {book.path}"
 
 
@@ -86,34 +90,19 @@ def diff_lines(out: Path, before: int, after: int) -> Iterator[str]:
         yield f"{counted(len(moved), 'submission')} would move; {same}{seed}"
 
 
-def give_points(out: Path, student: str, exercise: str, text: str, why: str, who: str | None) -> Iterator[str]:
-    """Records points that a person gives for an exercise of the last run, and returns lines that show them.
+def untimed(count: int) -> Iterator[str]:
+    """That nothing says when work came, though there is a due date; no line where there is none such."""
+    if count:
+        who = f"{counted(count, 'submission')} without a known time of handing in"
+        yield f"not late: {who} (--roster with times, such as Moodle's worksheet; or --late-by file-time)"
 
-    Raises:
-        UserError: no such student or exercise, points that it cannot have, or no reason.
-    """
-    with Gradebook.open_existing(out) as book:
-        runs = [run for run in book.runs() if not run.trial]
-        rows = list(book.results())
-        row = _student(rows, student)
-        most: dict[str, float] = {}
-        for other in (row, *rows):
-            for one in other.result.exercises:
-                most[one.name] = max(one.max, one.not_assessed, most.get(one.name, 0.0))
-        name = _exercise(list(most), exercise)
-        given = Override(
-            student=row.result.submission,
-            exercise=name,
-            points=_points(text, most[name], name),
-            max=most[name],
-            why=_reason(why),
-            who=who or _user(),
-            made=datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
-        )
-        book.override(runs[-1].course, given, row.digest)
-        after = next(again for again in book.results() if again.result.submission == row.result.submission)
-    yield _override_line(given, row)
-    yield f"{row.result.submission}: {_marks(after)} (automatic: {points(row.result.score, row.result.max)})"
+
+def _where_from(rows: Sequence[Row]) -> Iterator[str]:
+    """From which runs the results are that reports show, where it is not one run."""
+    of_run = Counter(row.run for row in rows)
+    if len(of_run) > 1:
+        those = ", ".join(f"{count} of run {run}" for run, count in sorted(of_run.items()))
+        yield f"reports show the latest result of each of {counted(len(rows), 'student')}: {those} (--run N: one run's)"
 
 
 def _progress(run: Run) -> Iterator[str]:
@@ -140,68 +129,6 @@ def _is_alive(run: Run) -> bool:
     if run.host != platform.node() or not run.process:
         return bool(run.process)
     return process_tree.is_alive(run.process)
-
-
-def _student(rows: list[Row], name: str) -> Row:
-    exact = [row for row in rows if row.result.submission == name]
-    found = exact or [row for row in rows if row.arrival.student == name]
-    if len(found) == 1:
-        return found[0]
-    known = [row.result.submission for row in rows]
-    what = "several submissions" if found else "no submission"
-    raise UserError(f"{what} of `{name}` in the last run" + did_you_mean(name, known), fix="see: grader status")
-
-
-def _exercise(known: list[str], name: str) -> str:
-    found = [full for full in known if name in (full, full.partition(".")[2])]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise UserError(f"`{name}` could be {' or '.join(found)}", fix=f"name it in full: {found[0]}")
-    raise UserError(f"no exercise `{name}` in the last run" + did_you_mean(name, known))
-
-
-def _points(text: str, most: float, exercise: str) -> float | None:
-    if text == "auto":
-        return None
-    with contextlib.suppress(ValueError):
-        value = float(text)
-        if 0 <= value <= most:
-            return value
-    raise UserError(f"{exercise} cannot have {text!r} points", fix=f"give a number from 0 to {most:g}, or `auto`")
-
-
-def _reason(why: str) -> str:
-    if not why.strip():
-        raise UserError("no reason", fix='say why: --why "…"')
-    return why.strip()
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError, ImportError):
-        return "unknown"
-
-
-def _override_line(given: Override, row: Row) -> str:
-    automatic = next((one for one in row.result.exercises if one.name == given.exercise), None)
-    auto = points(automatic.score, automatic.max) if automatic else "none"
-    now = "automatic again" if given.points is None else points(given.points, given.max)
-    stale = "; given for earlier work" if given.stale else ""
-    return (
-        f"{given.student}: {given.exercise}: {now} (automatic: {auto}) by {given.who}, {_when(given.made)}:"
-        f" {given.why}{stale}"
-    )
-
-
-def _marks(row: Row) -> str:
-    after = f", {points(round(row.final, 4), row.max)} with late penalty" if row.late and row.late.penalty else ""
-    return f"{points(round(row.score, 4), row.max)}{after}"
-
-
-def _when(iso: str) -> str:
-    return f"{moment(iso):%Y-%m-%d %H:%M}"
 
 
 def _duration(seconds: float) -> str:

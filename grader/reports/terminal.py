@@ -17,7 +17,7 @@ from rich.text import Text
 from grader.course import Course
 from grader.gradebook import Row
 from grader.reports.check_report import CheckReport
-from grader.reports.feedback import not_assessed
+from grader.reports.feedback import not_assessed, to_look_at
 from grader.results import SubmissionResult
 from grader.text import clean, counted, percent, points
 
@@ -58,11 +58,11 @@ def show_class(rows: Iterable[Row], console: Console) -> None:
     table.add_column("seconds", justify="right", no_wrap=True)
     shares = []
     for row in rows:
-        share = percent(row.result.score, row.result.max)
+        share = None if row.unread else percent(row.result.score, row.result.max)
         shares += [] if share is None else [share]
         table.add_row(
             Text(clean(row.result.submission).replace("\n", "�")),
-            points(row.result.score, row.result.max),
+            "unread" if row.unread else points(row.result.score, row.result.max),
             "–" if share is None else f"{share:.1f}",
             Text(", ".join(_flags(row)), style="bold magenta" if "error" in row.result.verdicts else ""),
             f"{row.seconds:.2f}",
@@ -75,6 +75,7 @@ def show_class(rows: Iterable[Row], console: Console) -> None:
 def _flags(row: Row) -> list[str]:
     kinds = Counter(kind for e in row.result.exercises for kind in {check.verdict for check in e.checks})
     flags = ["GRADER FAULT"] if kinds["error"] else []
+    flags += ["needs a look"] if to_look_at(row) else []
     flags += [f"{kinds[kind]} {kind}" for kind in ("crashed", "timeout", "skipped") if kinds[kind]]
     named = sum(exercise.misconception is not None for exercise in row.result.exercises)
     flags += [counted(named, "misconception")] if named else []

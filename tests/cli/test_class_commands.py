@@ -16,9 +16,10 @@ from grader.course import Course, content_hash
 from grader.course.due import LatePolicy
 from grader.errors import CourseError, UserError
 from grader.gradebook import Gradebook
-from grader.grading.many_submissions import late_policy
+from grader.grading.late_options import policy_of
 from grader.intake.submission import Arrival, Note, Submission
-from grader.reports.status import diff_lines, give_points, status_lines
+from grader.reports.by_hand import give_points
+from grader.reports.status import diff_lines, status_lines
 from grader.results import CheckResult, ExerciseResult, SubmissionResult, VerdictKind
 
 REPO = Path(__file__).resolve().parent.parent.parent
@@ -155,7 +156,7 @@ def test_unknown_run_is_refused_with_a_list_of_the_runs(tmp_path: Path) -> None:
     assert "1" in (caught.value.fix or "")
 
 
-@pytest.mark.parametrize("name", ["status", "diff", "override"])
+@pytest.mark.parametrize("name", ["status", "diff", "override", "extend"])
 def test_every_command_for_a_class_has_help_with_an_example(name: str) -> None:
     ended = grader(name, "--help")
     assert ended.returncode == 0 and f"grader {name}" in ended.stdout.partition("Example")[2]
@@ -176,10 +177,10 @@ def test_course_has_a_due_date_that_the_command_line_can_replace(tmp_path: Path)
     assert (
         own.late.per_day == 0.1 and own.late.due is not None and own.late.due.isoformat().startswith("2026-10-31T23:59")
     )
-    assert late_policy(own, None, None) == own.late
-    assert late_policy(own, "2026-10-01T12:00+00:00", 0.5) == LatePolicy(DUE, 0.5)
+    assert policy_of(own.late, {}) == own.late
+    assert policy_of(own.late, {"due": "2026-10-01T12:00+00:00", "per_day": 0.5}) == LatePolicy(DUE, 0.5)
     with pytest.raises(UserError, match="late work"):
-        late_policy(own, "soon", None)
+        policy_of(own.late, {"due": "soon"})
 
 
 @pytest.mark.parametrize("line", ['due = "soon"', "late_penalty_per_day = 2", "due = 7"])
@@ -207,7 +208,7 @@ def test_a_class_from_roster_to_override(tmp_path: Path) -> None:
     assert ended.returncode == 1, ended.stderr
     assert "note: Di: in the roster, but has handed in nothing" in ended.stderr
     assert "note: Bob: 1 day late by its roster: 50 % off; 3/3 before, 1.5/3 after" in ended.stderr
-    assert "note: Cy: s3.zip: damaged" in ended.stderr
+    assert "note: Cy: could not be read: s3.zip: damaged" in ended.stderr
 
     changed = course(tmp_path / "changed", "")
     (changed / "solutions").unlink()

@@ -193,11 +193,12 @@ def test_lateness_of_unknown_length_costs_nothing_and_says_so() -> None:
         ("file time", "2026-11-09T12:00:00+00:00", "late by its file time, which its owner can set: "),
         ("roster", "2026-09-30T12:00:00+00:00", ""),
         ("roster", "2026-11-09T12:00:00+00:00", "late by its roster: "),
+        ("Moodle worksheet", "2026-11-09T12:00:00+00:00", "late by its Moodle worksheet: "),
     ],
 )
 def test_a_time_that_the_student_can_set_is_called_a_claim(tmp_path: Path, by: str, came: str, words: str) -> None:
     with Gradebook.open(tmp_path / "gradebook.sqlite") as book:
-        run = start(book, late=LatePolicy(DUE, 0.01))
+        run = start(book, late=LatePolicy(DUE, 0.01, by_file_time=True))
         book.record_arrival(run, Submission("ann", {}, (), Arrival(submitted=came, by=by)), "d")
         book.record(run, result("ann"), "d", 0.1)
     lines = [line for line in status_lines(tmp_path, notes=False) if "in time" in line or "late" in line]

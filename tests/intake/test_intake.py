@@ -10,7 +10,8 @@ import pytest
 from grader.errors import UserError
 from grader.intake.bag import FILE_BYTES, MAX_FILES, TOTAL_BYTES
 from grader.intake.find import find_submissions, open_submission
-from grader.intake.submission import Note, Submission, digest
+from grader.intake.submission import WORK, Note, Submission, digest
+from grader.results import Unread
 
 TOPICS = ["tensor_ops", "autograd"]
 
@@ -72,7 +73,9 @@ def test_linked_submission_in_a_class_keeps_its_row(tmp_path: Path) -> None:
     (tmp_path / "class/mallory").symlink_to(tmp_path / "elsewhere")
     alice, mallory = find_submissions([tmp_path / "class"], TOPICS)
     assert (alice.name, mallory.name) == ("alice", "mallory")
-    assert mallory.read() == Submission("mallory", {}, (Note("mallory", "a symbolic link is not followed"),))
+    note = Note("mallory", "a symbolic link is not followed", lost=WORK)
+    unread = tuple(Unread(topic, str(note)) for topic in sorted(TOPICS))
+    assert mallory.read() == Submission("mallory", {}, (note,), unread=unread)
 
 
 def test_large_file_is_noted_not_read(tmp_path: Path) -> None:

@@ -149,7 +149,6 @@ def test_students_without_work_and_work_of_students_not_in_the_roster_are_noted(
         ("a,b\n1,2\n", "no column for ids"),
         ("id,b\n1,2\n", "no column for names"),
         ("id,name\n1,Ann\n1,Bob\n", "`1` is the id of Ann and of Bob"),
-        ("id,name,submitted\n1,Ann,yesterday\n", "yesterday"),
         ("", "no column"),
         ('id,name\n1,"Ann\n', "CSV"),
     ],

@@ -110,7 +110,7 @@ vectors  Vectors: length, direction, an…
   --level 2
 
 ██████░░░░  1 of 2 exercises
-2/3 points, 66.6%
+2/3 points, 66.7%
 next: vectors.normalize  vectors.py
 """
     )

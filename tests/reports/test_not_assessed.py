@@ -19,10 +19,11 @@ from grader.gradebook import Gradebook
 from grader.grading.class_report import report_class
 from grader.grading.exit_codes import exit_code
 from grader.grading.settings import ClassSettings
+from grader.reports.by_hand import give_points
 from grader.reports.entries import Entry
 from grader.reports.feedback import not_assessed
 from grader.reports.html import page_name, write_report
-from grader.reports.status import give_points, status_lines
+from grader.reports.status import status_lines
 from grader.reports.terminal import show_class, show_submission
 from grader.results import Flag, SubmissionResult, from_json, to_json
 
@@ -165,6 +166,6 @@ def test_results_of_schema_2_have_no_points_for_it(tmp_path: Path) -> None:
     for one in old["exercises"]:
         del one["not_assessed"]
     read = from_json(json.dumps(old))
-    assert isinstance(read, SubmissionResult) and read.schema == 3
+    assert isinstance(read, SubmissionResult) and read.schema == 4
     assert not_assessed(read) == "not assessed: vectors.cosine"
     assert exit_code([read], None) == 1

@@ -1,0 +1,89 @@
+"""The columns of Moodle's offline grading worksheet, whose first line is in the language of whoever downloaded it.
+
+By their names where these are known, else by their places and by what is in them. Works on cells only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from grader.intake.dates import read_time
+
+IDENTIFIER, FULL_NAME, GRADE, MAXIMUM, SUBMITTED, MODIFIED, FEEDBACK = (
+    *("identifier", "full name", "grade", "maximum grade"),
+    *("last modified (submission)", "last modified (grade)", "feedback comments"),
+)
+EMAIL: Final = "email address"
+_IN_ENGLISH: Final[Mapping[str, str]] = {
+    "vollständiger name": FULL_NAME,
+    "e-mail-adresse": EMAIL,
+    "bewertung": GRADE,
+    "bestwertung": MAXIMUM,
+    "zuletzt geändert (abgabe)": SUBMITTED,
+    "zuletzt geändert (bewertung)": MODIFIED,
+    "feedback als kommentar": FEEDBACK,
+    "nom complet": FULL_NAME,
+    "adresse de courriel": EMAIL,
+    "dernière modification (travail remis)": SUBMITTED,
+    "dernière modification (note)": MODIFIED,
+    "nombre completo": FULL_NAME,
+    "última modificación (entrega)": SUBMITTED,
+    "última modificación (calificación)": MODIFIED,
+}
+_PARTICIPANT = re.compile(r"\D{3,40}?(\d+)")
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
+_EMPTY = ("", "-", "\u2013")
+
+
+def columns_of(rows: Sequence[Sequence[str]]) -> dict[str, int]:
+    """The places of the columns by their English names in lower case; also of columns that Moodle does not know.
+
+    Args:
+        rows: the cells, the first line's first.
+    """
+    head = [cell.strip().lower() for cell in rows[0]] if rows else []
+    found: dict[str, int] = {}
+    for place, name in enumerate(head):
+        found.setdefault(_IN_ENGLISH.get(name, name), place)
+    body = [row for row in rows[1:] if any(cell.strip() for cell in row)]
+    if IDENTIFIER in found or not body or not all(participant(row[0]) for row in body if row):
+        return found
+    # Every language has the columns in the same order; only those of the form of handing in lie between some of them.
+    found[IDENTIFIER] = 0
+    if FULL_NAME not in found and len(head) > 1:
+        found[FULL_NAME] = 1
+    _by_places(found, head, body)
+    return found
+
+
+def participant(cell: str) -> str:
+    """The number in a cell such as ``Participant 7`` or ``Teilnehmer/in7``; empty if it is no such cell."""
+    match = _PARTICIPANT.fullmatch(cell.strip())
+    return match[1] if match else ""
+
+
+def _by_places(found: dict[str, int], head: Sequence[str], body: Sequence[Sequence[str]]) -> None:
+    """Finds the columns of marks, times and feedback that have no name which is known."""
+
+    def cells(place: int) -> set[str]:
+        return {row[place].strip() if place < len(row) else "" for row in body}
+
+    for place in range(2, len(head)):
+        same = cells(place)
+        if MAXIMUM not in found and len(same) == 1 and _NUMBER.fullmatch(min(same)):
+            before = cells(place - 1)
+            if all(cell in _EMPTY or _NUMBER.fullmatch(cell) for cell in before):
+                found.setdefault(GRADE, place - 1)
+                found[MAXIMUM] = place
+    start = found.get(MAXIMUM, found.get(GRADE, len(head))) + 1
+    times = [
+        place
+        for place in range(start, len(head))
+        if cells(place) - {""} and all(cell in _EMPTY or read_time(cell) for cell in cells(place))
+    ]
+    if len(times) > 1:
+        found.setdefault(SUBMITTED, times[0])
+    if times and times[-1] + 1 < len(head):
+        found.setdefault(FEEDBACK, times[-1] + 1)

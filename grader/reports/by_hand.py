@@ -1,0 +1,183 @@
+"""The lines that `grader override` and `grader extend` print. They write to the gradebook."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import getpass
+from collections.abc import Iterator
+from pathlib import Path
+
+from grader.course.due import moment, read_due
+from grader.errors import UserError, did_you_mean
+from grader.gradebook import Extension, Gradebook, Override, Row
+from grader.text import points
+
+
+def give_points(out: Path, student: str, exercise: str, text: str, why: str, who: str | None) -> Iterator[str]:
+    """Records points that a person gives for an exercise, and returns lines that show them.
+
+    Raises:
+        UserError: no such student or exercise, points that it cannot have, or no reason.
+    """
+    with Gradebook.open_existing(out) as book:
+        rows = list(book.results())
+        row = _student(rows, student)
+        most: dict[str, float] = {}
+        for other in (row, *rows):
+            for one in other.result.exercises:
+                most[one.name] = max(one.max, one.not_assessed, most.get(one.name, 0.0))
+        name = _exercise(list(most), exercise)
+        given = Override(
+            student=row.result.submission,
+            exercise=name,
+            points=_points(text, most[name], name),
+            max=most[name],
+            why=_reason(why),
+            who=who or _user(),
+            made=_now(),
+        )
+        book.override(_course(book), given, row.digest, row.arrival.student)
+        after = next(again for again in book.results() if again.result.submission == row.result.submission)
+    yield override_line(given, row)
+    yield f"{row.result.submission}: {marks(after)} (automatic: {points(row.result.score, row.result.max)})"
+    if given.points is not None and given.points >= given.max and (waiting := _waiting_for(name, row)):
+        yield f"{', '.join(waiting)} had to wait for it: run the same `grader grade` again to have that graded"
+
+
+def _waiting_for(name: str, row: Row) -> list[str]:
+    """The exercises that were not graded because that one had not passed."""
+    waits = {
+        exercise.name
+        for exercise in row.result.exercises
+        for check in exercise.checks
+        if check.cause and check.cause.kind == "blocked" and name in check.cause.names
+    }
+    return sorted(waits)
+
+
+def give_time(out: Path, student: str, text: str, why: str, who: str | None) -> Iterator[str]:
+    """Records a later due date of one student, and returns lines that show it.
+
+    Raises:
+        UserError: no gradebook, a date that is not valid, or no reason.
+    """
+    due = _until(text)
+    with Gradebook.open_existing(out) as book:
+        rows = list(book.results())
+        found = [row for row in rows if student in (row.result.submission, row.arrival.student)]
+        row = _student(rows, student) if found else None
+        given = Extension(
+            student=student if row is None else row.result.submission,
+            due=due,
+            why=_reason(why),
+            who=who or _user(),
+            made=_now(),
+        )
+        before = {one.student: one for one in book.extensions(_course(book))}.get(given.student)
+        book.extend(_course(book), given, "" if row is None else row.arrival.student)
+        after = next((again for again in book.results() if row and again.digest == row.digest), None)
+    yield extension_line(given)
+    if before is not None:
+        yield f"before: {extension_line(before)}"
+    if row is None:
+        known = did_you_mean(student, [one.result.submission for one in rows])
+        yield f"no submission of `{student}` is graded yet{known}: this counts once there is one"
+    elif after is not None:
+        late = str(after.late) if after.late else "not late, as far as is known"
+        yield f"{given.student}: {late}; {marks(after)}"
+
+
+def extension_line(given: Extension) -> str:
+    """An extension with who, when and why."""
+    until = f"until {when(given.due)}" if given.due else "no extension any more"
+    return f"{given.student}: {until}, by {given.who}, {when(given.made)}: {given.why}"
+
+
+def when(iso: str) -> str:
+    """An ISO time as people read it."""
+    return f"{moment(iso):%Y-%m-%d %H:%M}"
+
+
+def marks(row: Row) -> str:
+    """Points, and what is left of them after lateness."""
+    after = f", {points(row.final, row.max)} with late penalty" if row.late and row.late.penalty else ""
+    return f"{points(row.score, row.max)}{after}"
+
+
+def _until(text: str) -> str:
+    if text == "none":
+        return ""
+    try:
+        return read_due(text).isoformat(timespec="seconds")
+    except (ValueError, OverflowError):
+        raise UserError(f"{text!r} is not a date", fix="write 2026-11-07, 2026-11-07T12:00 or none") from None
+
+
+def _course(book: Gradebook) -> str:
+    """The course of the last run.
+
+    Raises:
+        UserError: there is no run.
+    """
+    runs = [run for run in book.runs() if not run.trial]
+    if not runs:
+        raise UserError(f"no run in {book.path} yet", fix="grade something: grader grade PATH")
+    return runs[-1].course
+
+
+def _now() -> str:
+    return datetime.datetime.now().astimezone().isoformat(timespec="seconds")
+
+
+def _student(rows: list[Row], name: str) -> Row:
+    exact = [row for row in rows if row.result.submission == name]
+    found = exact or [row for row in rows if row.arrival.student == name]
+    if len(found) == 1:
+        return found[0]
+    known = [row.result.submission for row in rows]
+    what = "several submissions" if found else "no submission"
+    raise UserError(f"{what} of `{name}` in the gradebook" + did_you_mean(name, known), fix="see: grader status")
+
+
+def _exercise(known: list[str], name: str) -> str:
+    found = [full for full in known if name in (full, full.partition(".")[2])]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UserError(f"`{name}` could be {' or '.join(found)}", fix=f"name it in full: {found[0]}")
+    raise UserError(f"no exercise `{name}` in the gradebook" + did_you_mean(name, known))
+
+
+def _points(text: str, most: float, exercise: str) -> float | None:
+    if text == "auto":
+        return None
+    with contextlib.suppress(ValueError):
+        value = float(text)
+        if 0 <= value <= most:
+            return value
+    raise UserError(f"{exercise} cannot have {text!r} points", fix=f"give a number from 0 to {most:g}, or `auto`")
+
+
+def _reason(why: str) -> str:
+    if not why.strip():
+        raise UserError("no reason", fix='say why: --why "…"')
+    return why.strip()
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):
+        return "unknown"
+
+
+def override_line(given: Override, row: Row) -> str:
+    automatic = next((one for one in row.result.exercises if one.name == given.exercise), None)
+    auto = points(automatic.score, automatic.max) if automatic else "none"
+    now = "automatic again" if given.points is None else points(given.points, given.max)
+    stale = "; given for earlier work" if given.stale else ""
+    return (
+        f"{given.student}: {given.exercise}: {now} (automatic: {auto}) by {given.who}, {when(given.made)}:"
+        f" {given.why}{stale}"
+    )

@@ -1,0 +1,123 @@
+"""A gradebook that nobody may write to is read; of a damaged one, what people have given is kept."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from grader.errors import UserError
+from grader.gradebook import Extension, Gradebook, Override
+from grader.gradebook.schema import VERSION_1, VERSION_2_CHANGES
+from grader.reports.by_hand import give_points
+from grader.reports.status import status_lines
+from grader.results import ExerciseResult, SubmissionResult
+
+PAGE = 4096
+
+
+def override(points: float | None, exercise: str = "t.e") -> Override:
+    return Override(student="ann", exercise=exercise, points=points, max=1.0, why="kind", who="me", made="2026-01-01")
+
+
+def make(path: Path, students: int = 200) -> None:
+    with Gradebook.open(path) as book:
+        run = book.start_run("course", "hash", book.keep_seed(4711), "key", {})
+        for number in range(students):
+            exercise = ExerciseResult(name="t.e", score=1.0, max=2.0)
+            result = SubmissionResult(submission=f"s{number}", score=1.0, max=2.0, exercises=(exercise,))
+            book.record(run, result, "d" * 300, 0.1)
+        book.override("course", override(1.0), "d")
+        book.override("course", override(0.5), "d")
+        book.override("course", override(None, "t.f"), "d", "7")
+        given = Extension(student="ann", due="2026-11-07T23:59:59+00:00", why="ill", who="me", made="2026-01-01")
+        book.extend("course", given)
+        book.keep_late({"due": "2026-10-31"})
+
+
+@pytest.mark.parametrize("damage", ["first page", "many pages", "cut short"])
+def test_what_people_gave_is_recovered_from_a_damaged_gradebook(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "gradebook.sqlite"
+    make(path)
+    data = bytearray(path.read_bytes())
+    if damage == "first page":
+        data[:PAGE] = b"\xa5" * PAGE
+    elif damage == "many pages":
+        for at in range(len(data) // 2 // PAGE * PAGE, len(data) - 4 * PAGE, 2 * PAGE):
+            data[at : at + PAGE] = b"\xa5" * PAGE
+    else:
+        del data[-3 * PAGE :]
+    path.write_bytes(data)
+    with Gradebook.open(path, keep_damaged_aside=True) as book:
+        assert book.set_aside is not None and book.set_aside.read_bytes() == data
+        if damage == "cut short":
+            return  # What was on those pages is gone; that it opens at all is enough.
+        assert book.recovered == 4
+        assert (book.seed, book.late_given()) == (4711, {"due": "2026-10-31"})
+        assert [(one.student, one.why) for one in book.extensions("course")] == [("ann", "ill")]
+        book.record(
+            book.start_run("course", "hash", 0, "key", {}),
+            SubmissionResult(submission="ann", score=0.0, max=1.0),
+            "d",
+            0.1,
+        )
+        row = next(row for row in book.results() if row.result.submission == "ann")
+        assert [(one.exercise, one.points) for one in row.overrides] == [("t.e", 0.5)]
+
+
+@pytest.mark.parametrize("content", [b"not a database" * 1000, b"", b"SQLite format 3\0" + b"\xa5" * 9000])
+def test_from_what_is_no_gradebook_nothing_is_recovered(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "gradebook.sqlite").write_bytes(content)
+    with Gradebook.open(tmp_path / "gradebook.sqlite", keep_damaged_aside=True) as book:
+        assert book.recovered == 0 and book.seed is None
+
+
+def closed(path: Path) -> None:
+    """Nobody may write to the file and its folder."""
+    path.chmod(0o444)
+    path.parent.chmod(0o555)
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    (tmp_path / "archive").mkdir()
+    return tmp_path / "archive" / "gradebook.sqlite"
+
+
+def test_a_read_only_gradebook_is_read_and_nothing_is_made_beside_it(archive: Path) -> None:
+    make(archive, 3)
+    closed(archive)
+    before = archive.read_bytes()
+    try:
+        lines = list(status_lines(archive.parent, notes=True))
+        assert any(line.startswith("run 1 ") for line in lines)
+        with pytest.raises(UserError, match="readonly"):
+            list(give_points(archive.parent, "s1", "t.e", "1", "why", "me"))
+        assert os.listdir(archive.parent) == ["gradebook.sqlite"] and archive.read_bytes() == before
+    finally:
+        archive.parent.chmod(0o755)
+
+
+def test_a_read_only_gradebook_of_an_older_version_is_migrated_in_memory(archive: Path) -> None:
+    old = sqlite3.connect(archive)
+    old.executescript(f"{VERSION_1}{VERSION_2_CHANGES}PRAGMA user_version = 2;")
+    old.execute("INSERT INTO courses VALUES (1, 'hash', 'course')")
+    old.execute(
+        "INSERT INTO runs (id, started, course, seed, selection, versions, sandbox)"
+        " VALUES (1, '2026-01-01T00:00:00+00:00', 1, 0, 'key', '{}', '[]')"
+    )
+    old.execute("INSERT INTO submissions VALUES (1, 'ann', 'd', '2026-01-01')")
+    text = '{"schema":1,"submission":"ann","score":1,"max":1}'
+    old.execute("INSERT INTO results VALUES (1, 1, 1, '2026-01-01', 0.5, 1, 1, 1, ?)", (text,))
+    old.commit()
+    old.close()
+    closed(archive)
+    before = archive.read_bytes()
+    try:
+        with Gradebook.open_existing(archive.parent) as book:
+            assert [row.result.submission for row in book.results()] == ["ann"]
+        assert os.listdir(archive.parent) == ["gradebook.sqlite"] and archive.read_bytes() == before
+    finally:
+        archive.parent.chmod(0o755)

@@ -1,0 +1,121 @@
+"""Times as an LMS writes them, in the languages of its users; what could mean two times means none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.intake.dates import read_time
+from grader.intake.roster import Roster
+from grader.intake.worksheet import columns_of
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2026-09-30T11:05",
+        "Wednesday, 30 September 2026, 11:05 AM",
+        "Wednesday, 30 September 2026, 11:05",
+        "Wednesday, September 30, 2026, 11:05 a.m.",
+        "Mittwoch, 30. September 2026, 11:05",
+        "Mittwoch, 30. September 2026, 11:05 Uhr",
+        "mercredi 30 septembre 2026, 11:05",
+        "miércoles, 30 de septiembre de 2026, 11:05",
+        "mercoledì, 30 settembre 2026, 11:05",
+        "quarta-feira, 30 de setembro de 2026 às 11:05",
+        "woensdag, 30 september 2026, 11:05",
+        "środa, 30 września 2026, 11:05",
+        "středa, 30. září 2026, 11:05",
+        "Çarşamba, 30 Eylül 2026, 11:05",
+        "среда, 30 сентября 2026, 11:05",
+        "Τετάρτη, 30 Σεπτεμβρίου 2026, 11:05 πμ",
+        "الأربعاء، 30 سبتمبر 2026، 11:05 ص",
+        "2026年09月30日 星期三 11:05",
+        "2026年 09月 30日(水曜日) 11:05",
+        "2026년 9월 30일 수요일 오전 11:05",
+        "30/09/2026 11:05",
+        "30.9.2026 11:05",
+    ],
+)
+def test_times_of_many_languages_are_read(text: str) -> None:
+    assert read_time(text).startswith("2026-09-30T11:05:00")
+
+
+@pytest.mark.parametrize("half", ["PM", "p.m.", "μμ", "م"])
+def test_the_second_half_of_the_day_is_twelve_hours_later(half: str) -> None:
+    assert read_time(f"30 September 2026, 11:05 {half}").startswith("2026-09-30T23:05")
+    assert read_time("30 September 2026, 12:05 AM").startswith("2026-09-30T00:05")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "yesterday",
+        "11:05",
+        "30 September",
+        "03/04/2026 11:05",  # the third of April, or the fourth of March
+        "30 listopad 2026, 11:05",  # November in Polish, October in Croatian
+        "Tuesday, 30 September 2026, 11:05",  # it was a Wednesday
+        "31 September 2026, 11:05",
+        "30 September 2026, 25:05",
+        "30 September 2026, 13:05 PM",
+        "30 September 2026, 11:05 hocus",
+        "30 September 2026 and 1 October 2026, 11:05",
+        "9" * 5000,
+        "=cmd|' /C calc'!A0",
+        "\x1b[31m30\x00",
+    ],
+)
+def test_what_is_no_time_or_could_be_two_is_none(text: str) -> None:
+    assert read_time(text) == ""
+
+
+def test_a_weekday_decides_between_languages() -> None:
+    assert read_time("pondělí, 30. listopadu 2026, 11:05").startswith("2026-11-30")
+    assert read_time("petak, 30. listopada 2026, 11:05").startswith("2026-10-30")
+
+
+GERMAN = (
+    'ID,"Vollständiger Name",E-Mail-Adresse,Status,Bewertung,Bestwertung,"Bewertung kann geändert werden",'
+    '"Zuletzt geändert (Abgabe)","Zuletzt geändert (Bewertung)","Feedback als Kommentar"\n'
+    'Teilnehmer/in1001,"Anna Groß",a@x.de,Abgegeben,,"100,00",Ja,"Mittwoch, 30. September 2026, 11:05",-,\n'
+    'Teilnehmer/in1002,"Bo Ü",b@x.de,"Keine Abgabe",,"100,00",Ja,-,-,\n'
+)
+POLISH = (  # No name of a column is known: their places, and what is in them, tell.
+    'Identyfikator,"Imię i nazwisko","Adres e-mail",Status,Ocena,"Maks. ocena","Można zmienić",'
+    '"Zmieniono (zadanie)","Zmieniono (ocena)",Komentarz\n'
+    'Uczestnik 1001,"Anna Groß",a@x.pl,Przesłane,,"100,00",Tak,"środa, 30 września 2026, 11:05",-,\n'
+    'Uczestnik 1002,"Bo Ü",b@x.pl,Brak,,"100,00",Tak,-,-,\n'
+)
+
+
+@pytest.mark.parametrize("text", [GERMAN, POLISH])
+def test_a_worksheet_in_another_language_is_a_class_list(tmp_path: Path, text: str) -> None:
+    (tmp_path / "worksheet.csv").write_text(text, encoding="utf-8-sig")
+    roster = Roster.read(tmp_path / "worksheet.csv")
+    anna, bo = roster.find("1001"), roster.find("1002")
+    assert anna is not None and bo is not None and roster.notes == []
+    assert (anna.name, anna.submitted[:16], anna.by) == ("Anna Groß", "2026-09-30T11:05", "Moodle worksheet")
+    assert (bo.name, bo.submitted, bo.by) == ("Bo Ü", "", "")
+
+
+@pytest.mark.parametrize("text", [GERMAN, POLISH])
+def test_columns_of_a_worksheet_have_english_names(text: str) -> None:
+    rows = [line.split(",") for line in text.replace('"100,00"', "100").replace('"', "").splitlines()]
+    rows = [[cell for cell in row if cell.strip() not in ("30. September 2026", "11:05")] for row in rows]
+    found = columns_of(rows[:1] + [row for row in rows[1:] if len(row) == 10])
+    assert {found[name] for name in ("full name", "grade", "maximum grade", "feedback comments")} == {1, 4, 5, 9}
+
+
+def test_times_that_cannot_be_read_are_noted_and_nobody_is_late_for_them(tmp_path: Path) -> None:
+    file = tmp_path / "list.csv"
+    file.write_text("id,name,submitted,extension\n1,Ann,yesterday,\n2,Bob,=1+1,soon\n3,Cy,2026-10-03,2026-10-05\n")
+    roster = Roster.read(file)
+    assert [student.submitted[:10] for student in roster.students] == ["", "", "2026-10-03"]
+    assert [student.extension[:16] for student in roster.students] == ["", "", "2026-10-05T23:59"]
+    assert roster.notes == [
+        "list.csv: 2 times of handing in cannot be read, so nothing there counts as late; the first: Ann: yesterday",
+        "list.csv: 1 extension cannot be read, write them as 2026-10-31; the first: Bob: soon",
+    ]

@@ -1,0 +1,198 @@
+"""Work that was handed in and cannot be read is told from wrong and from missing work."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+
+import pytest
+from make_class_zips import canvas_zip, encrypted, notebook, the_class, zipped
+
+from grader.intake.find import find_submissions, open_submission
+from grader.intake.submission import Submission
+from grader.intake.unread import why_not_python
+from grader.intake.versions import latest
+
+TOPICS = {"vectors": ["normalize"], "matrices": ["trace"]}
+CODE = b"def normalize(x):\n    return x\n"
+BOTH = ["matrices", "vectors"]
+
+
+def read(folder: Path, files: dict[str, bytes]) -> Submission:
+    for name, content in files.items():
+        (folder / "class" / "ann" / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "class" / "ann" / name).write_bytes(content)
+    (source,) = find_submissions([folder / "class"], TOPICS)
+    return source.read()
+
+
+def topics(submission: Submission) -> list[str]:
+    return [one.topic for one in submission.unread]
+
+
+@pytest.mark.parametrize(
+    ("files", "wanted", "word"),
+    [
+        ({"report.pdf": b"%PDF-1.7"}, BOTH, "report.pdf"),
+        ({"work.zip": zipped({"vectors.py": CODE})[:-30]}, BOTH, "damaged"),
+        ({"work.zip": encrypted({"vectors.py": CODE})}, BOTH, "password"),
+        ({"work.rar": b"Rar!"}, BOTH, "not a kind of archive"),
+        ({"work.zip": zipped({"report.pdf": b"%PDF"})}, BOTH, "no Python file"),
+        ({"vectors.py": CODE.decode().encode("utf-16")}, ["vectors"], "UTF-16"),
+        ({"vectors.py": b"%PDF-1.7", "matrices.py": CODE}, ["vectors"], "a PDF"),
+        ({"vectors.py": "# Größe\n".encode("cp1252") + CODE}, ["vectors"], "UTF-8"),
+        ({"vectors.ipynb": b"not json", "matrices.py": CODE}, ["vectors"], "not JSON"),
+        ({"vectors.py": b"#" * (2 << 20), "matrices.py": CODE}, ["vectors"], "larger"),
+        ({"matrices.py": CODE, "rest.zip": b"no zip"}, ["vectors"], "damaged"),
+        ({"a/vectors.py": CODE, "b/vectors.py": CODE, "matrices.py": CODE}, ["vectors"], "could be any of"),
+    ],
+)
+def test_what_cannot_be_read_is_named_with_its_reason(
+    tmp_path: Path, files: dict[str, bytes], wanted: list[str], word: str
+) -> None:
+    submission = read(tmp_path, files)
+    assert topics(submission) == wanted
+    assert all(word in one.reason and "\n" not in one.reason for one in submission.unread)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"vectors.py": CODE, "matrices.py": CODE, "work.zip": b"no zip"},  # nothing is missing
+        {"vectors.py": CODE, "report.pdf": b"%PDF-1.7"},  # the rest was not handed in
+        {"vectors.py": b"def normalize(:\n"},  # text, though not Python's: the student's own error
+        {"vectors.py": b"", "matrices.py": b"raise SystemExit"},
+        {"vectors.py": CODE, "work.zip": zipped({"vectors.py": CODE})},
+        {"vectors.py": "# Größe\n".encode("cp1252").join([b"# coding: cp1252\n", CODE])},
+        {"helper.py": b"x = 1\n"},
+        {"vectors.ipynb": notebook("x = 1\n", "def normalize(:\n")},
+    ],
+)
+def test_what_can_be_read_is_graded(tmp_path: Path, files: dict[str, bytes]) -> None:
+    assert topics(read(tmp_path, files)) == []
+
+
+def test_an_empty_folder_is_nothing_handed_in(tmp_path: Path) -> None:
+    (tmp_path / "class" / "ann").mkdir(parents=True)
+    (source,) = find_submissions([tmp_path / "class"], TOPICS)
+    assert source.read().unread == () and "no Python file" in source.read().note_lines[0]
+
+
+def test_the_class_of_sixty_has_the_unread_that_were_counted_by_hand(tmp_path: Path) -> None:
+    unread = {
+        int(source.read().arrival.student)
+        for source in find_submissions([canvas_zip(tmp_path / "canvas.zip")], {"vectors": ["normalize", "cosine"]})
+        if source.read().unread
+    }
+    kinds = {"broken zip", "no zip", "slip", "link", "encrypted", "bomb", "no json", "rar", "text"}
+    assert unread == {student.id for student in the_class() if student.kind in kinds}
+
+
+def deep(levels: int, files: dict[str, bytes]) -> bytes:
+    data = zipped(files)
+    for level in range(levels - 1):
+        data = zipped({f"folder{level}/inner.zip": data})
+    return data
+
+
+@pytest.mark.parametrize("levels", [1, 2, 3])
+def test_three_archives_in_each_other_are_opened(tmp_path: Path, levels: int) -> None:
+    submission = read(tmp_path, {"work.zip": deep(levels, {"vectors.py": CODE, "matrices.py": CODE})})
+    assert submission.files["vectors.py"] == CODE and submission.unread == ()
+
+
+def test_a_fourth_archive_is_not_opened_and_that_is_no_zero(tmp_path: Path) -> None:
+    submission = read(tmp_path, {"work.zip": deep(4, {"vectors.py": CODE})})
+    assert topics(submission) == BOTH and "more than 3 deep" in submission.unread[0].reason
+
+
+def test_many_archives_in_an_archive_end_at_a_bound(tmp_path: Path) -> None:
+    inner = zipped({"x.py": b"x = 1\n"})
+    submission = read(tmp_path, {"work.zip": zipped({f"{number}/a.zip": inner for number in range(60)})})
+    assert len(submission.files) == 40
+    assert sum("too many archives" in note for note in submission.note_lines) == 20
+
+
+def test_an_archive_that_holds_itself_many_times_is_bounded(tmp_path: Path) -> None:
+    data = b"\0" * (60 << 20)
+    for _ in range(3):
+        target = io.BytesIO()
+        with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+            for number in range(12):
+                archive.writestr(f"{number}.zip", data)
+        data = target.getvalue()
+    submission = read(tmp_path, {"bomb.zip": data})
+    assert submission.files == {} and topics(submission) == BOTH
+
+
+def test_a_student_with_only_a_pdf_in_a_zip_of_a_class_keeps_a_row(tmp_path: Path) -> None:
+    (tmp_path / "class.zip").write_bytes(
+        zipped({"ann/vectors.py": CODE, "bob/report.pdf": b"%PDF", "cy/vectors.py": CODE, "readme.txt": b"hi"})
+    )
+    found = find_submissions([tmp_path / "class.zip"], TOPICS)
+    assert [source.name for source in found] == ["ann", "bob", "cy"]
+    assert topics(found[1].read()) == BOTH
+
+
+@pytest.mark.parametrize(
+    ("names", "wanted"),
+    [
+        (["hw_v1", "hw_v2"], "hw_v2"),
+        (["hw_v2", "HW_v10", "hw-v9"], "HW_v10"),
+        (["hw version 1", "hw version 2"], "hw version 2"),
+        (["v1", "v2", "v3"], "v3"),
+        (["a_v1", "b_v2"], None),
+        (["hw", "hw_v2"], None),
+        (["hw_v1"], None),
+        (["hw_v1", "hw_v01"], None),
+        ([], None),
+    ],
+)
+def test_the_last_version_is_the_one_with_the_greatest_number(names: list[str], wanted: str | None) -> None:
+    assert latest(names) == wanted
+
+
+def test_of_folders_that_are_versions_the_last_counts_and_a_note_says_so(tmp_path: Path) -> None:
+    files = {
+        f"hw_v{number}/{name}": b"v = %d\n" % number for number in (1, 2, 10) for name in ("vectors.py", "help.py")
+    }
+    submission = read(tmp_path, files)
+    assert submission.files == {"vectors.py": b"v = 10\n", "help.py": b"v = 10\n"}
+    assert submission.note_lines == ("./: hw_v10/ counts, the last version, not hw_v1/, hw_v2/",)
+    assert submission.unread == ()
+
+
+def test_of_files_that_are_versions_the_last_counts_and_a_note_says_so(tmp_path: Path) -> None:
+    submission = read(tmp_path, {"vectors_v1.py": b"v = 1\n", "vectors_v2.py": b"v = 2\n", "matrices.py": CODE})
+    assert submission.files["vectors.py"] == b"v = 2\n"
+    assert submission.note_lines == ("vectors.py: vectors_v2.py counts, the last version, not vectors_v1.py",)
+
+
+def test_a_topic_in_a_folder_of_its_own_is_found(tmp_path: Path) -> None:
+    submission = read(tmp_path, {"week1/vectors.py": CODE, "week2/matrices.py": CODE})
+    assert submission.files == {"matrices.py": CODE, "vectors.py": CODE}
+    assert submission.note_lines == (
+        "matrices.py: taken from week2/matrices.py",
+        "vectors.py: taken from week1/vectors.py",
+    )
+
+
+def test_a_file_with_the_name_of_its_topic_is_not_replaced_by_a_version(tmp_path: Path) -> None:
+    files = {"vectors.py": CODE, "old_v1/vectors.py": b"v = 1\n", "old_v2/vectors.py": b"v = 2\n"}
+    assert read(tmp_path, files).files["vectors.py"] == CODE
+
+
+def test_a_single_submission_says_what_is_unread_too(tmp_path: Path) -> None:
+    (tmp_path / "vectors.py").write_bytes(b"\xff\xfe\0")
+    assert topics(open_submission(tmp_path, TOPICS).read()) == ["vectors"]
+
+
+@pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbfx = 1\n", b"# coding: latin-1\n# \xe9\n", b"x = 1", b"\r\n"])
+def test_text_that_python_reads_is_text(content: bytes) -> None:
+    assert why_not_python(content) == ""
+
+
+@pytest.mark.parametrize("content", [b"# coding: nonsense\n", b"\0", b"\xe9", b"\xef\xbb\xbf# coding: latin-1\n"])
+def test_bytes_that_python_does_not_read_are_none(content: bytes) -> None:
+    assert why_not_python(content)
