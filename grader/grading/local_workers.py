@@ -171,7 +171,7 @@ class LocalWorkers:
             if is_hopeless or not (incident is None or incidents.add(incident)):
                 break
         self._failures += 1
-        return error_result(self._course, self._options, submission.name, reason), "\n".join(failures)
+        return error_result(self._course, self._options, submission.name, reason), "\n".join(dict.fromkeys(failures))
 
     def _find_faulty(self) -> dict[Place, Cause]:
         """The checks that end a worker on the solution too. Found once, by grading the solution."""
