@@ -104,3 +104,11 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def idle_cores() -> float:
+    """How many cores had nothing to do, on average over the last minute; all where the system does not tell."""
+    try:
+        return cores() - os.getloadavg()[0]
+    except (AttributeError, OSError):
+        return float(cores())

@@ -13,7 +13,8 @@ from msgspec.structs import replace
 
 SCHEMA = 4
 """Schema 2 added `CheckResult.cause`, schema 3 `ExerciseResult.not_assessed`,
-`ExerciseResult.resembles`, `Cause.advice` and `SubmissionResult.flags`, schema 4 `SubmissionResult.unread`.
+`ExerciseResult.resembles`, `Cause.advice` and `SubmissionResult.flags`, schema 4 `SubmissionResult.notes` and `unread`,
+`ExerciseResult.bonus` and the last four attributes of `CheckResult`.
 
 Everything else stayed as it was; but since schema 3 a cause ``not_simulated`` is a failure.
 """
@@ -166,20 +167,28 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     check_line: Frame | None = None
 
 
-class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of one check.
+class CheckResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The outcome of one check. As JSON, the attributes after ``cause`` are left out where they say nothing.
 
     Attributes:
         name: the check's name, e.g. ``rows_dotted_with_rows``.
         verdict: one of the verdict kinds.
         message: what the student reads, made from the cause; empty when passed. Code prints it and never reads it.
         cause: why it did not pass; None when passed.
+        score: the points that it earned, where checks have points of their own.
+        max: the points that it could earn; 0 where only the exercise as a whole has points.
+        is_bonus: whether its points come on top of those of the exercise.
+        hidden_until: until when students do not see what it is: an ISO time with offset, or ``always``; empty: they do.
     """
 
     name: str
     verdict: VerdictKind
-    message: str = ""
-    cause: Cause | None = None
+    message: str = msgspec.field(default_factory=str)  # made by a factory, a default is written all the same
+    cause: Cause | None = msgspec.field(default_factory=lambda: None)
+    score: float = 0.0
+    max: float = 0.0
+    is_bonus: bool = False
+    hidden_until: str = ""
 
 
 class ExerciseResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -187,12 +196,14 @@ class ExerciseResult(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         name: its full name, ``topic.exercise``.
-        score: the points that it earned.
-        max: the points that it could earn; 0 when none of its checks could be assessed.
+        score: the points that it earned, with its bonus.
+        max: the points that it could earn without a bonus; 0 when none of its checks could be assessed.
         misconception: the name of the misconception that was recognised.
         resembles: the name of a misconception that explains a part of the failing checks, where none explains all.
         checks: the outcome of each check.
-        not_assessed: the points that left the total, where none of its checks could be assessed.
+        not_assessed: the points that left the total, where none of its checks could be assessed; where checks have
+            points of their own, those of the checks that could not.
+        bonus: the part of the score that comes on top.
     """
 
     name: str
@@ -202,6 +213,17 @@ class ExerciseResult(msgspec.Struct, frozen=True, kw_only=True):
     resembles: str | None = None
     checks: tuple[CheckResult, ...] = ()
     not_assessed: float = 0.0
+    bonus: float = 0.0
+
+    @property
+    def is_right(self) -> bool:
+        """Whether it has all the points that could be earned, whatever the bonus."""
+        return self.max > 0 and self.score - self.bonus >= self.max - 1e-9
+
+    @property
+    def parts(self) -> tuple[CheckResult, ...]:
+        """Its checks without those that give a bonus."""
+        return tuple(check for check in self.checks if not check.is_bonus)
 
 
 class Unread(msgspec.Struct, frozen=True):
@@ -222,12 +244,13 @@ class SubmissionResult(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         schema: the version of this format.
         submission: its name.
-        score: the points that it earned.
-        max: the points of all exercises that could be assessed.
+        score: the points that it earned, with every bonus.
+        max: the points of all exercises that could be assessed, without a bonus.
         exercises: in the course's order.
         sandbox: the layers of the sandbox that were active.
         flags: what an instructor should look at.
         unread: topics whose work could not be read.
+        notes: what could not be graded as it was handed in, and why: for the student and the instructor.
     """
 
     schema: int = SCHEMA
@@ -238,16 +261,22 @@ class SubmissionResult(msgspec.Struct, frozen=True, kw_only=True):
     sandbox: tuple[str, ...] = ()
     flags: tuple[Flag, ...] = ()
     unread: tuple[Unread, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def left_out(self) -> tuple[ExerciseResult, ...]:
-        """The exercises that are not in the total, because none of their checks could be assessed."""
-        return tuple(exercise for exercise in self.exercises if exercise.max == 0 and exercise.checks)
+        """The exercises that are not in the total, or only in part, because checks of them could not be assessed."""
+        return tuple(one for one in self.exercises if one.checks and (one.max == 0 or one.not_assessed > 0))
 
     @property
     def verdicts(self) -> set[str]:
-        """The verdict kinds that occur."""
-        return {check.verdict for exercise in self.exercises for check in exercise.checks}
+        """The verdict kinds that occur; a bonus that was not earned does not count."""
+        return {
+            check.verdict
+            for exercise in self.exercises
+            for check in exercise.checks
+            if not check.is_bonus or check.verdict == "error"
+        }
 
 
 def to_json(result: SubmissionResult) -> bytes:

@@ -17,6 +17,7 @@ Adding a file adds a test case: nothing lists the files.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,6 +42,12 @@ FLAGGED = frozenset(
 )
 """Answers that do on purpose what is flagged: they tamper, or ask for what is not simulated. No other has a flag."""
 HEADERS = ("verdict", "message", "misconception", "others")
+
+
+@functools.cache
+def course_at(path: Path | None) -> Course:
+    """A course that no test changes."""
+    return Course.load(path)
 
 
 @dataclass(frozen=True)
@@ -92,7 +99,7 @@ class Answer:
 
         Beside it are the solutions of the topics whose exercises this topic needs.
         """
-        course = Course.load(self.course)
+        course = course_at(self.course)
         needed = {need.partition(".")[0] for one in course.topic(self.topic).exercises for need in one.needs}
         files = {f"{topic}.py": course.solution_file(topic).read_bytes() for topic in needed}
         files[f"{self.topic}.py"] = self.module(self.text, *(one.text for one in others))
@@ -102,7 +109,7 @@ class Answer:
         """The topic's module, if the file read `texts`."""
         if not self.exercise:
             return "\n\n".join(texts).encode()
-        return replaced(Course.load(self.course).solution_file(self.topic).read_text(encoding="utf-8"), *texts).encode()
+        return replaced(course_at(self.course).solution_file(self.topic).read_text(encoding="utf-8"), *texts).encode()
 
 
 def replaced(solution: str, *texts: str) -> str:

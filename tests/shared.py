@@ -8,6 +8,7 @@ Beside it, each for one purpose:
 - ``classrooms.py``: results of made-up classes, without grading anything, for reports and exports;
 - ``make_class_zips.py``: the files that Canvas and Moodle would hand out for a class of 60;
 - ``sample_class.py``: what the students of ``examples/class`` must get;
+- ``wheelhouse.py``: small wheels that pip finds without a network;
 - ``wire_values.py``: strategies for values that cross the border.
 """
 

@@ -116,6 +116,20 @@ class SetUp(_Message, frozen=True, tag="set-up"):
     own_shared_memory: bool
 
 
+class Definitions(_Message, frozen=True):
+    """How a topic is imported that cannot be imported as it is: only its definitions, and what these need.
+
+    Attributes:
+        exercises: names that are asked for; without any of them, the import has failed.
+        names: other names that the topic's stub has.
+        without: lines of statements that are not run, as they did not end before.
+    """
+
+    exercises: list[str]
+    names: list[str] = []
+    without: list[int] = []
+
+
 class Start(_Message, frozen=True, tag="start"):
     """Asks for a student process under a number that the judge chose. Answer: `Forked`.
 
@@ -125,6 +139,7 @@ class Start(_Message, frozen=True, tag="start"):
         afresh: whether all other processes are ended before, and the work folder is made new.
         bindings: pairs (name, other name): calls of the first go to the second, in the course's wrong answers; None
             for a submission, which has none.
+        definitions: None to import the topic as it is.
     """
 
     number: int
@@ -132,6 +147,7 @@ class Start(_Message, frozen=True, tag="start"):
     imports: bool = True
     afresh: bool = False
     bindings: list[tuple[str, str]] | None = None
+    definitions: Definitions | None = None
 
 
 class Stop(_Message, frozen=True, tag="stop"):
@@ -172,8 +188,31 @@ class Tidied(_Message, frozen=True, tag="tidied"):
 FromLeader: TypeAlias = Forked | Ended | Tidied
 
 
+class FailedStatement(_Message, frozen=True):
+    """A statement at the top level that failed where only definitions were taken.
+
+    Attributes:
+        first, last: its lines, from 1.
+        raised: its exception; None where it was not run, as it did not end before.
+    """
+
+    first: int
+    last: int
+    raised: Raised | None
+
+
 class Imported(_Message, frozen=True, tag="imported"):
-    """First message of a student process, on its own socket: calls may come. The other one is `Raised`."""
+    """First message of a student process, on its own socket: calls may come. The other one is `Raised`.
+
+    Attributes:
+        failed: where only definitions were taken: the statements that failed.
+        left_out: first and last lines of what no definition needs.
+        lost: names that have no value now, each with the number of the failed statement that it needs.
+    """
+
+    failed: list[FailedStatement] = []
+    left_out: list[tuple[int, int]] = []
+    lost: list[tuple[str, int]] = []
 
 
 # ---------------------------------------------------------------- why an import failed, as the judge holds it

@@ -7,7 +7,7 @@ from typing import Any, Final
 import typer.core
 
 GROUPS: Final = {
-    "Student": ("init", "check", "next", "list", "hint", "solution", "reset", "debug", "doctor"),
+    "Student": ("init", "check", "watch", "next", "list", "hint", "solution", "reset", "debug", "doctor"),
     "Instructor": ("grade", "status", "report", "export", "override", "extend", "diff", "package", "ci"),
     "Course author": ("release", "verify"),
 }

@@ -9,11 +9,20 @@ from typing import Annotated, Literal
 import typer
 
 from grader.cli.options import CourseOption, OutOption
+from grader.errors import UserError
 
 _Run = Annotated[int | None, typer.Option("--run", min=1, help="Only this run.  [default: everybody's latest result]")]
 _Requirement = Annotated[
     str | None,
-    typer.Option("--requirement", metavar="REQ", help="What pip installs.  [default: this version of torchkata]"),
+    typer.Option(
+        "--requirement", metavar="REQ", help="The grader to install: torchkata==VERSION, a wheel, or git+URL@COMMIT."
+    ),
+]
+_Only = Annotated[
+    list[str] | None, typer.Option("--only", metavar="NAME", help="A topic or exercise; may be repeated.")
+]
+_Hashes = Annotated[
+    bool, typer.Option("--hashes/--no-hashes", help="Name the hash of every package; pip asks its index for them.")
 ]
 
 
@@ -50,10 +59,13 @@ def add_to(app: typer.Typer) -> None:
         epilog="\b\nExamples:\n  grader export csv\n  grader export canvas --into Grades.csv --column 'Week 1'\n"
         "  grader export moodle --into worksheet.csv --to upload.csv\n  grader export gradescope --submission alice"
     )(export)
-    app.command(epilog="\b\nExamples:\n  grader package gradescope\n  grader package gradescope --course my-course")(
-        package
-    )
-    app.command(epilog="\b\nExample:\n  grader ci github > .github/workflows/grade.yml")(ci)
+    app.command(
+        epilog="\b\nExamples:\n  grader package gradescope --only tensor_ops\n"
+        "  grader package gradescope --course my-course"
+    )(package)
+    app.command(
+        epilog="\b\nExample:\n  grader ci github --requirement torchkata==VERSION --only tensor_ops > grade.yml"
+    )(ci)
 
 
 def report(
@@ -123,25 +135,37 @@ def export(
 def package(
     platform: Annotated[Platform, typer.Argument(metavar="PLATFORM", help="gradescope")],
     to: Annotated[Path, typer.Option("--to", metavar="FILE", help="The archive to write.")] = Path("autograder.zip"),
+    only: _Only = None,
+    hashes: _Hashes = True,
     course: CourseOption = None,
 ) -> None:
     """Pack this grader and a course into an archive for an autograder platform."""
     from grader.course import Course
     from grader.exports.package import gradescope
 
-    gradescope(Course.load(course), own=course is not None, to=to)
+    gradescope(Course.load(course), own=course is not None, to=to, only=only or (), hashes=hashes)
     typer.echo(to)
 
 
 def ci(
     host: Annotated[CiSystem, typer.Argument(metavar="HOST", help="github|gitlab")],
     requirement: _Requirement = None,
+    only: _Only = None,
+    hashes: _Hashes = True,
     course_repository: Annotated[
         str | None,
         typer.Option("--course-repository", metavar="URL@COMMIT", help="Git repository with your own course."),
     ] = None,
 ) -> None:
-    """Print a workflow that grades every push with this version of the grader."""
+    """Print a workflow that grades every push with exactly the packages of this machine."""
+    from grader.course import Course
     from grader.exports.ci import workflow
 
-    typer.echo(workflow(host.value, requirement, course_repository), nl=False)
+    if requirement is None:
+        raise UserError(
+            "say which grader the workflow installs",
+            fix="name a published version, a wheel or a commit, for example: --requirement torchkata==VERSION",
+        )
+    if course_repository is None:
+        Course.load(None).select(only or ())
+    typer.echo(workflow(host.value, requirement, course_repository, only or (), hashes=hashes), nl=False)

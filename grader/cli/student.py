@@ -245,6 +245,7 @@ def init(
     update: Annotated[
         bool, typer.Option("--update", help="Bring new exercises and docstrings into a folder; answers stay.")
     ] = False,
+    notebooks: Annotated[bool, typer.Option("--notebooks", help="Notebooks instead of Python files.")] = False,
     course: CourseOption = None,
 ) -> int:
     """Start a folder to work in, with every topic's exercises."""
@@ -255,11 +256,13 @@ def init(
         return _update(folder, course)
     if folder is None:
         raise UserError("a folder is missing", fix="name a new folder, for example: grader init kata")
-    written = start(Course.load(course), folder, force=force, hand_out=course is not None)
+    loaded = Course.load(course)
+    written = start(loaded, folder, force=force, hand_out=course is not None, notebooks=notebooks)
     typer.echo(
         f"{folder}: {counted(len(written), 'file')} written" if written else f"{folder}: everything is there already"
     )
-    typer.echo(f"next: cd {folder} && grader check")
+    first = f"open {loaded.topics[0].name}.ipynb in {folder}" if notebooks else f"cd {folder} && grader check"
+    typer.echo(f"next: {first}")
     return 0
 
 

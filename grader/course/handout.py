@@ -16,6 +16,9 @@ import msgspec
 
 from grader.course.home import COURSE, HIDDEN, STUBS, Home, folder_note
 from grader.course.model import Course
+from grader.course.notebooks import SUFFIX, notebook_of
+from grader.course.source import without_secret
+from grader.course.topic import Topic
 from grader.course.update import updated, with_stub_of
 from grader.errors import UserError
 from grader.files import write_atomically
@@ -23,7 +26,9 @@ from grader.files import write_atomically
 _CLUTTER: Final = ("__pycache__",)
 
 
-def init(course: Course, folder: Path, force: bool = False, hand_out: bool = False) -> list[Path]:
+def init(
+    course: Course, folder: Path, force: bool = False, hand_out: bool = False, notebooks: bool = False
+) -> list[Path]:
     """Copy the stubs to `folder`, which is made if need be, with all that belongs to a folder to work in.
 
     Args:
@@ -31,6 +36,7 @@ def init(course: Course, folder: Path, force: bool = False, hand_out: bool = Fal
         folder: the student's folder; its other files are left alone, a README.md too.
         force: replace files that differ, keeping each as ``NAME.bak``.
         hand_out: put the course into the folder, without its answers: for a course that is not installed.
+        notebooks: write a notebook for each topic, not a Python file.
 
     Returns:
         The files written for the student; none if all were there already.
@@ -40,7 +46,10 @@ def init(course: Course, folder: Path, force: bool = False, hand_out: bool = Fal
     """
     if folder.exists() and not folder.is_dir():
         raise UserError(f"{folder} is a file, not a folder", fix="name a folder that is new or empty")
-    wanted = {f"{topic.name}.py": course.stub_file(topic.name).read_bytes() for topic in course.topics}
+    wanted = dict(_work_file(course, topic, notebooks) for topic in course.topics)
+    others = [name for name in (_other_kind(name) for name in wanted) if (folder / name).exists()]
+    if others:
+        raise UserError(f"{folder} already has {others[0]}", fix="choose another folder: of two files one would count")
     changed = [name for name, data in wanted.items() if _differs(folder / name, data)]
     if changed and not force:
         raise UserError(
@@ -49,7 +58,7 @@ def init(course: Course, folder: Path, force: bool = False, hand_out: bool = Fal
             "--force replaces your files and keeps them as NAME.bak",
         )
     extra = {
-        "README.md": _readme(course).encode(),
+        "README.md": _readme(course, list(wanted)).encode(),
         ".gitignore": b"__pycache__/\n.torchkata/progress.json\n*.bak*\n",
         ".vscode/tasks.json": _tasks(),
     }
@@ -64,6 +73,17 @@ def init(course: Course, folder: Path, force: bool = False, hand_out: bool = Fal
     except OSError as problem:
         raise UserError(f"{folder} cannot be written ({problem.strerror})", fix="choose another folder") from None
     return [folder / name for name in missing]
+
+
+def _work_file(course: Course, topic: Topic, is_notebook: bool) -> tuple[str, bytes]:
+    """Name and content of the file in which a student works on a topic."""
+    stub = course.stub_file(topic.name).read_bytes()
+    return (f"{topic.name}{SUFFIX}", notebook_of(topic, stub)) if is_notebook else (f"{topic.name}.py", stub)
+
+
+def _other_kind(name: str) -> str:
+    """The notebook's name for a Python file's, and the other way round."""
+    return str(Path(name).with_suffix(".py" if name.endswith(SUFFIX) else SUFFIX))
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -97,6 +117,12 @@ def update(course: Course, folder: Path, hand_out: bool = False) -> list[Change]
 
 def _update_file(file: Path, stub_file: Path, base: bytes | None) -> Iterator[Change]:
     stub = stub_file.read_bytes()
+    notebook = file.with_suffix(SUFFIX)
+    if notebook.exists() and not file.exists():  # a Python file would take its place
+        if base is not None and base != stub:
+            text = "the exercises have changed; a new notebook: grader init --notebooks, in another folder"
+            yield Change(f"{notebook.name}: {text}", is_problem=True)
+        return
     if not file.exists():
         _write(file, stub)
         yield Change(f"{file.name}: new")
@@ -127,6 +153,11 @@ def reset(course: Course, folder: Path, exercise: str) -> Path:
     """
     topic, _, name = exercise.partition(".")
     file = folder / f"{topic}.py"
+    if not file.is_file() and file.with_suffix(SUFFIX).is_file():
+        raise UserError(
+            f"{file.with_suffix(SUFFIX).name} is a notebook, which is not changed here",
+            fix=f"copy the cell of `{name}` from a new one: grader init --notebooks, in another folder",
+        )
     if not file.is_file():
         raise UserError(f"{file} is not there", fix="go to your folder, or bring the file back: grader init --update")
     work = file.read_bytes()
@@ -151,17 +182,18 @@ def _write_hidden(course: Course, folder: Path, hand_out: bool) -> None:
         _write(folder / HIDDEN / STUBS / f"{topic.name}.py", course.stub_file(topic.name).read_bytes())
     if hand_out and course.root.resolve() != inside.resolve():
         shutil.rmtree(inside, ignore_errors=True)  # what the course no longer has
-        for path, file in _handed_out(course):
-            _write(inside / path, file.read_bytes())
+        for path, data in _handed_out(course):
+            _write(inside / path, data)
     name, note = folder_note(hand_out)
     _write(folder / name, note)
 
 
-def _handed_out(course: Course) -> Iterator[tuple[str, Path]]:
-    """Path and file of all that a course hands out: manifest, stubs, checks, kit; no answer of any kind."""
-    yield "course.toml", course.manifest
+def _handed_out(course: Course) -> Iterator[tuple[str, bytes]]:
+    """Path and content of all that a course hands out: manifest, stubs, checks, kit; no answer, no ``hidden="all"``."""
+    yield "course.toml", course.manifest.read_bytes()
     for topic in course.topics:
-        yield f"exercises/{topic.name}.py", course.stub_file(topic.name)
+        yield f"exercises/{topic.name}.py", course.stub_file(topic.name).read_bytes()
+    check_files = {course.check_file(topic.name): topic for topic in course.topics}
     folders = [("checks", course.checks_dir)]
     if course.kit and course.kit.folder.parent != course.checks_dir:
         folders.append((course.kit.name, course.kit.folder))
@@ -170,7 +202,9 @@ def _handed_out(course: Course) -> Iterator[tuple[str, Path]]:
             inside = file.relative_to(folder)
             is_ours = not any(part.startswith(".") or part in _CLUTTER for part in inside.parts)
             if file.is_file() and is_ours:
-                yield f"{label}/{inside.as_posix()}", file
+                data = file.read_bytes()
+                of = check_files.get(file)
+                yield f"{label}/{inside.as_posix()}", without_secret(data, file, of) if of else data
 
 
 def _write(file: Path, data: bytes) -> None:
@@ -215,21 +249,38 @@ def _tasks() -> bytes:
     return (json.dumps({"version": "2.0.0", "tasks": tasks}, indent=2) + "\n").encode()
 
 
-def _readme(course: Course) -> str:
+def _readme(course: Course, files: list[str]) -> str:
     first = course.topics[0]
-    topics = "\n".join(f"- `{topic.name}.py` · {topic.title}" for topic in course.topics)
+    exercise = f"{first.name}.{first.exercises[0].name}"
+    topics = "\n".join(f"- `{file}` · {topic.title}" for file, topic in zip(files, course.topics, strict=True))
+    begin = f"Start with `{files[0]}`: write `{first.exercises[0].name}`, then see how you did:"
+    if files[0].endswith(SUFFIX):
+        return f"""# {course.title}
+
+Each notebook is one topic, for Jupyter, VS Code or Colab. Every function says in its docstring what it must do; replace
+its `raise` line by your code, run the cell, and run the cell below it, which checks it.
+
+{topics}
+
+{begin}
+
+    check("{exercise}")
+
+Stuck: `hint("{exercise}")`. All of a notebook: `check()`. Where you are, and what is next, in a terminal: `grader`.
+"""
     return f"""# {course.title}
 
 Each file is one topic. Every function says in its docstring what it must do; replace its `raise` line by your code.
 
 {topics}
 
-Start with `{first.name}.py`: write `{first.exercises[0].name}`, then see how you did:
+{begin}
 
-    grader check {first.name}.{first.exercises[0].name}
+    grader check {exercise}
 
-Where you are, and what is next: `grader`. Stuck: `grader hint {first.name}.{first.exercises[0].name}`.
-Begin one again, with your text kept beside it: `grader reset {first.name}.{first.exercises[0].name}`.
+Or let it check whenever you save: `grader watch`.
+Where you are, and what is next: `grader`. Stuck: `grader hint {exercise}`.
+Begin one again, with your text kept beside it: `grader reset {exercise}`.
 
 In VS Code, "Run Test Task" checks the open file and shows each failure at its line.
 """

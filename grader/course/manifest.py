@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from grader.course.due import LatePolicy, read_due, read_penalty
-from grader.course.topic import Exercise, Topic
+from grader.course.topic import ALWAYS, Credit, Exercise, Topic
 from grader.errors import CourseError, did_you_mean
 
 Key = tuple[str | int, ...]
@@ -35,6 +36,9 @@ class CourseEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     title: str
     kit: str | None = None
     show_solutions: Literal["never", "after_passing"] = "never"
+    strict_import: bool = False
+    credit: Credit = "all"
+    hidden_until: Any = None
     due: Any = None
     late_penalty_per_day: Any = 0.0
 
@@ -73,7 +77,9 @@ class Manifest:
         except msgspec.ValidationError as error:
             raise self._wrong_entry(str(error)) from None
         self._require_no_topic_key(tables)
-        self.entry = msgspec.structs.replace(entry, topics=tuple(topic.with_full_names() for topic in entry.topics))
+        topics = tuple(topic.with_full_names(entry.course.credit) for topic in entry.topics)
+        self.entry = replace(entry, topics=topics)
+        self._read_hidden_until()
         self._require_topics()
         self._require_needs()
         self.late = self._late()
@@ -144,6 +150,23 @@ class Manifest:
                 if need not in reached:
                     reached.add(need)
                     frontier.extend(needs.get(need, ()))
+
+    def _read_hidden_until(self) -> None:
+        """Puts the times until which checks are hidden in the place of dates: the exercise's own, else the course's."""
+        usual = self._time(self.entry.course.hidden_until, ALWAYS, "course", "hidden_until")
+        times = [self._time(one.hidden_until, usual, *key, "hidden_until") for key, one in self._exercises()]
+        left = iter(times)
+        topics = (
+            replace(topic, exercises=tuple(replace(one, hidden_until=next(left)) for one in topic.exercises))
+            for topic in self.entry.topics
+        )
+        self.entry = replace(self.entry, topics=tuple(topics))
+
+    def _time(self, value: Any, usual: str, *key: str | int) -> str:
+        try:
+            return usual if value is None else read_due(value).isoformat()
+        except ValueError as problem:
+            raise self.error(f"hidden_until: {problem}", *key) from None
 
     def _late(self) -> LatePolicy:
         key = "due"

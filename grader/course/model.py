@@ -34,6 +34,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     kit: Kit | None = None
     late: LatePolicy = NOT_DUE
     show_solutions: str = "never"
+    strict_import: bool = False
 
     @classmethod
     def load(cls, path: Path | str | None = None, *, complete: bool = True) -> Course:
@@ -61,6 +62,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
             kit=find_kit(manifest, root, checks_dir),
             late=manifest.late,
             show_solutions=manifest.entry.course.show_solutions,
+            strict_import=manifest.entry.course.strict_import,
         )
         if complete:
             _require_files(course, manifest)
@@ -218,16 +220,31 @@ def _require_files(course: Course, manifest: Manifest) -> None:
                 raise manifest.error(f"topic `{topic.name}` has no {what}: {file} is missing", "topics", t, "name")
         checks = checks_of(course, topic.name)
         checked = {check.exercise for check in checks}
+        for check in checks:
+            _require_worth(check, course.exercise(check.exercise), course.check_file(topic.name))
         for e, exercise in enumerate(topic.exercises):
             if exercise.full_name not in checked:
                 file = course.check_file(topic.name)
                 message = f"exercise `{exercise.full_name}` has no check in {file}"
                 raise manifest.error(message, "topics", t, "exercises", e, "name")
-            names = {one.function.removeprefix("test_") for one in checks if one.exercise == exercise.full_name}
+            of_it = [one for one in checks if one.exercise == exercise.full_name]
+            counting = [one for one in of_it if not one.bonus and one.points != 0]
+            if all(one.is_secret for one in counting):
+                why = "every check that gives points is hidden" if counting else "no check gives points"
+                message = f"exercise `{exercise.full_name}`: {why}, so that nobody could see how it went"
+                raise manifest.error(message, "topics", t, "exercises", e, "name")
+            names = {one.function.removeprefix("test_") for one in of_it if not one.is_secret}
             for name in exercise.hints_for:
                 if name not in names:
                     message = f"hints_for: `{exercise.full_name}` has no check `{name}`{did_you_mean(name, names)}"
                     raise manifest.error(message, "topics", t, "exercises", e, "hints_for")
+
+
+def _require_worth(check: CheckInfo, exercise: Exercise, file: Path) -> None:
+    """Refuses points of a check where they would mean nothing."""
+    if check.points is not None and exercise.credit != "per-check":
+        message = f'points of a check need `credit = "per-check"` for `{exercise.full_name}` in course.toml'
+        raise CourseError(file, check.line, message)
 
 
 def _unknown(what: str, name: str, known: Iterable[str]) -> UnknownName:

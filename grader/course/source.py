@@ -6,6 +6,7 @@ Never runs a line of what it reads.
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,13 +19,26 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 class CheckInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """One check as written: ``exercise`` is the full name, ``function`` the test's name."""
+    """One check as written: ``exercise`` is the full name, ``function`` the test's name.
+
+    Attributes:
+        hidden: whether a failure keeps back what was expected.
+        is_secret: whether students see neither its name nor what it does.
+        points: its weight among the checks of its exercise; None: 1.
+        bonus: the points above the exercise's that it gives; 0 for a check that is part of the exercise.
+        end: its last line; ``line`` is that of its ``def``, and ``first`` that of its first decorator.
+    """
 
     exercise: str
     function: str
     line: int
     docstring: str
     hidden: bool = False
+    is_secret: bool = False
+    points: float | None = None
+    bonus: float = 0.0
+    first: int = 0
+    end: int = 0
 
 
 class Misconception(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,8 +83,13 @@ def read_checks(file: Path, topic: Topic) -> tuple[CheckInfo, ...]:
             continue
         name, options = _literals(call, file)
         hidden, may_change = options.pop("hidden", False), options.pop("may_change", False)
-        if options or not isinstance(hidden, bool) or not isinstance(may_change, bool):
-            message = "@exercise takes one name, and hidden=True, may_change=True or both"
+        points = _points(options.pop("points", None), "points", file, call.lineno)
+        bonus = _points(options.pop("bonus", 0), "bonus", file, call.lineno)
+        if options or not (isinstance(hidden, bool) or hidden == "all") or not isinstance(may_change, bool):
+            message = '@exercise takes one name, and hidden=True or "all", may_change=True, points=, bonus='
+            raise CourseError(file, call.lineno, message)
+        if bonus and points is not None:
+            message = "a check has points of the exercise or a bonus beside them, not both"
             raise CourseError(file, call.lineno, message)
         if not node.name.startswith("test_"):
             raise CourseError(file, node.lineno, f"`{node.name}` is not collected: a check's name begins with test_")
@@ -79,9 +98,31 @@ def read_checks(file: Path, topic: Topic) -> tuple[CheckInfo, ...]:
         exercise = _full_name(topic, name, file, call.lineno)
         docstring = ast.get_docstring(node) or ""
         found[node.name] = CheckInfo(
-            exercise=exercise, function=node.name, line=node.lineno, docstring=docstring, hidden=hidden
+            exercise=exercise,
+            function=node.name,
+            line=node.lineno,
+            docstring=docstring,
+            hidden=bool(hidden),
+            is_secret=hidden == "all",
+            points=points,
+            bonus=bonus or 0.0,
+            first=min(one.lineno for one in node.decorator_list),
+            end=node.end_lineno or node.lineno,
         )
     return tuple(found.values())
+
+
+def without_secret(content: bytes, file: Path, topic: Topic) -> bytes:
+    """A topic's `file` of checks without those that students must not see.
+
+    Raises:
+        CourseError: as `read_checks`.
+    """
+    lines = content.splitlines(keepends=True)
+    for check in reversed(read_checks(file, topic)):
+        if check.is_secret:
+            del lines[check.first - 1 : check.end]
+    return b"".join(lines)
 
 
 def read_misconceptions(file: Path, topic: Topic) -> tuple[Misconception, ...]:
@@ -144,6 +185,14 @@ def _literals(call: ast.Call, file: Path) -> tuple[str, dict[str, object]]:
     if len(positional) != 1 or not isinstance(positional[0], str):
         raise CourseError(file, call.lineno, "the decorator's first argument is the name of an exercise")
     return positional[0], options
+
+
+def _points(value: object, what: str, file: Path, line: int) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+        raise CourseError(file, line, f"{what} must be a number that is not below 0, not {value!r}")
+    return float(value)
 
 
 def _full_name(topic: Topic, name: str, file: Path, line: int) -> str:

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any, Final, Literal
+
 import msgspec
+
+Credit = Literal["all", "per-check"]
+"""How an exercise earns points: all of them if every check passes, or those of each check that passes."""
+ALWAYS: Final = "always"
+"""Until when a check is hidden that is never shown."""
 
 
 class Exercise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -11,6 +18,9 @@ class Exercise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     Attributes:
         hints_for: names of checks, each with the number (from 1) of the hint that is for it; such a hint is shown
             beside no other check.
+        credit: how it earns its points; None in the table: as its topic, or the course, says.
+        hidden_until: until when checks with ``hidden="all"`` are hidden from students: a date in the table, an ISO time
+            with offset or `ALWAYS` here.
         topic: the topic's name; not a key of the table.
         needs: exercises that must pass first; full names, where the table may leave out the topic.
     """
@@ -20,6 +30,8 @@ class Exercise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     hints: tuple[str, ...] = ()
     hints_for: dict[str, int] = {}
     needs: tuple[str, ...] = ()
+    credit: Credit | None = None
+    hidden_until: Any = None
     topic: str = ""
 
     def __hash__(self) -> int:
@@ -36,6 +48,7 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     Attributes:
         preload: installed modules that are slow to import and that its exercises use: loaded once, before grading.
+        credit: how its exercises earn their points; None: as the course says.
     """
 
     name: str
@@ -43,13 +56,21 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     summary: str = ""
     reading: tuple[str, ...] = ()
     preload: tuple[str, ...] = ()
+    credit: Credit | None = None
     exercises: tuple[Exercise, ...] = ()
 
-    def with_full_names(self) -> Topic:
-        """The topic with its name in its exercises, and with the full names of what these need."""
+    def with_full_names(self, credit: Credit = "all") -> Topic:
+        """The topic with its name in its exercises, with the full names of what these need, and with their credit.
+
+        Args:
+            credit: the course's.
+        """
         exercises = (
             msgspec.structs.replace(
-                exercise, topic=self.name, needs=tuple(full_name(self.name, need) for need in exercise.needs)
+                exercise,
+                topic=self.name,
+                needs=tuple(full_name(self.name, need) for need in exercise.needs),
+                credit=exercise.credit or self.credit or credit,
             )
             for exercise in self.exercises
         )

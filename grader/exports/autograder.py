@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -36,13 +37,14 @@ class _Metadata(msgspec.Struct):
     assignment: _Assignment = msgspec.field(default_factory=_Assignment)
 
 
-def run(root: Path) -> bytes:
-    """Grades ``submission`` under Gradescope's folder, and returns results.json."""
+def run(root: Path, only: Sequence[str] = ()) -> bytes:
+    """Grades ``submission`` under Gradescope's folder, and returns results.json; `only` as of ``grader grade``."""
     own = root / "source" / "course"
     course = own if own.is_dir() else None
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "grader", "grade", str(root / "submission"), "--out", folder, "--jobs", "1"]
         command += ["--course", str(course)] if course else []
+        command += [word for name in only for word in ("--only", name)]
         command += _times(root / "submission_metadata.json", Path(folder), Course.load(course))
         ended = subprocess.run(command, capture_output=True, check=False)
         errors = clean(ended.stderr.decode("utf-8", "replace"))
@@ -70,10 +72,10 @@ def _times(file: Path, folder: Path, course: Course) -> list[str]:
     return ["--roster", str(roster), *(["--due", str(due)] if wanted else [])]
 
 
-def main(root: Path) -> None:
+def main(root: Path, *only: str) -> None:
     """Writes results.json; a fault of the grader is reported there too, with a traceback on stdout for instructors."""
     try:
-        document = run(root)
+        document = run(root, only)
     except Exception:
         traceback.print_exc(file=sys.stdout)
         document = failure(_FAULT)
@@ -82,4 +84,4 @@ def main(root: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), *sys.argv[2:])

@@ -5,46 +5,67 @@ The workflow never runs a file of the repository and installs nothing from it: i
 
 from __future__ import annotations
 
-import importlib.metadata
 import re
 import shlex
 import textwrap
+from collections.abc import Iterator, Sequence
 from importlib import resources
 
 from grader import __version__
 from grader.errors import UserError
-
-_PYTHON = "3.12"
-_TORCH_INDEX = "https://download.pytorch.org/whl/cpu"
+from grader.exports.requirements import TORCH_INDEX, python_version, requirements
 
 
-def workflow(host: str, requirement: str | None = None, course_repository: str | None = None) -> str:
+def workflow(
+    host: str,
+    requirement: str,
+    course_repository: str | None = None,
+    only: Sequence[str] = (),
+    *,
+    hashes: bool = True,
+) -> str:
     """The text of the workflow file.
 
     Args:
         host: ``github`` or ``gitlab``.
-        requirement: what pip installs, instead of this version of torchkata.
+        requirement: what pip installs as the grader: ``torchkata==VERSION``, the address or file of a wheel, or
+            ``git+URL@COMMIT``.
         course_repository: ``URL@COMMIT`` of a git repository with an instructor's own course.
+        only: topics or exercises to grade; none means all.
+        hashes: whether the packages that the grader needs are installed with the hashes of their wheels.
 
     Raises:
-        UserError: a value is unsafe in a workflow, or the repository is not given with a commit.
+        UserError: a value is unsafe in a workflow, the repository is not given with a commit, or hashes are not known.
     """
     template = resources.files("grader.exports").joinpath("templates", f"{host}.yml").read_text(encoding="utf-8")
-    pip = "grader/bin/python -m pip install --quiet --disable-pip-version-check"
-    lines = [f"{pip} --index-url {_TORCH_INDEX} torch=={_torch()}"]
-    lines.append(f"{pip} {_word(requirement or f'torchkata=={__version__}')} torch=={_torch()}")
+    lines = []
     course = ""
     if course_repository is not None:
         lines += ["git init --quiet course", *_clone(course_repository)]
         course = " --course course"
-        if host == "gitlab":
-            lines.insert(0, "apt-get update -qq && apt-get install -qq -y --no-install-recommends git ca-certificates")
+    if host == "gitlab" and (course or "git+" in requirement):
+        lines.insert(0, "apt-get update -qq && apt-get install -qq -y --no-install-recommends git ca-certificates")
+    lines += _installing(_word(requirement), hashes)
     indent = " " * (10 if host == "github" else 6)
-    values = {"VERSION": __version__, "PYTHON": _PYTHON, "COURSE": course}
+    values = {"VERSION": __version__, "PYTHON": python_version(), "COURSE": course}
+    values["ONLY"] = "".join(f" --only {_word(name)}" for name in only)
     values["INSTALL"] = textwrap.indent("\n".join(lines), indent)
     for name, value in values.items():
         template = template.replace(f"@{name}@", value)
     return template
+
+
+def _installing(grader: str, hashes: bool) -> Iterator[str]:
+    """The lines of a shell that install the packages of this machine, and then the grader itself."""
+    wanted = requirements(hashes=hashes)
+    pip = "grader/bin/python -m pip install --quiet --disable-pip-version-check --no-deps"
+    checked = f"{pip} --require-hashes" if hashes else pip
+    yield from ("cat > others.txt <<'END'", *wanted.others, "END")
+    yield from ("cat > torch.txt <<'END'", *wanted.torch, "END")
+    yield f"{checked} -r others.txt"
+    yield f"{checked} --index-url {TORCH_INDEX} -r torch.txt"
+    yield f"{pip} {grader}"
+    yield "grader/bin/python -m pip check"
 
 
 def _clone(repository: str) -> list[str]:
@@ -68,8 +89,3 @@ def _word(text: str) -> str:
     if re.search(r"[\x00-\x1f\x7f]|\$\{\{", text) or text.startswith("-"):
         raise UserError(f"{text!r} cannot be used in a workflow", fix="name a package or an address")
     return shlex.quote(text)
-
-
-def _torch() -> str:
-    """The installed version of torch without its build, such as ``+cpu``."""
-    return importlib.metadata.version("torch").partition("+")[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -11,6 +12,7 @@ from grader.reports.entries import Entry
 from grader.reports.feedback import (
     VERDICT_WORDS,
     bounded,
+    check_title,
     equal_groups,
     explanation_of,
     not_assessed,
@@ -19,12 +21,15 @@ from grader.reports.feedback import (
     unread,
     worst,
 )
-from grader.results import ExerciseResult
+from grader.results import NOT_ASSESSED, ExerciseResult
 from grader.text import clean, percent, points
 
 
 def results(entry: Entry, course: Course) -> bytes:
-    """The file, with a visible test for each exercise: Gradescope hides the total if one test is hidden."""
+    """The file, with a visible test for each exercise: Gradescope hides the total if one test is hidden.
+
+    Where checks have points of their own, and none were given by hand, there is a test for each check instead.
+    """
     row, result = entry.row, entry.result
     share = percent(row.score, row.max)
     lines = [f"{points(row.score, row.max)} points" + ("" if share is None else f", {share:.1f}%")]
@@ -50,7 +55,9 @@ def results(entry: Entry, course: Course) -> bytes:
         "visibility": "visible",
         "stdout_visibility": "hidden",
         "extra_data": {"unread": [one.topic for one in row.unread]},
-        "tests": [_test(entry, exercise, f"{n}", course) for n, exercise in enumerate(result.exercises, start=1)],
+        "tests": [
+            test for n, exercise in enumerate(result.exercises, start=1) for test in _tests(entry, exercise, n, course)
+        ],
     }
     return msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
 
@@ -59,6 +66,22 @@ def failure(message: str) -> bytes:
     """The file when there is no result: the message, and no points."""
     document = {"score": 0.0, "output": clean(message), "output_format": "text", "visibility": "visible", "tests": []}
     return msgspec.json.encode(document) + b"\n"
+
+
+def _tests(entry: Entry, exercise: ExerciseResult, number: int, course: Course) -> Iterator[dict[str, Any]]:
+    by_hand = any(one.exercise == exercise.name for one in entry.row.overrides)
+    if by_hand or not any(check.max > 0 for check in exercise.parts):
+        yield _test(entry, exercise, f"{number}", course)
+        return
+    for n, check in enumerate(exercise.checks, start=1):
+        bonus = " (bonus)" if check.is_bonus else ""
+        test: dict[str, Any] = {"name": clean(f"{exercise.name}: {check_title(check.name)}{bonus}")}
+        most = 0.0 if check.is_bonus or check.verdict in NOT_ASSESSED else check.max
+        test |= {"number": f"{number}.{n}", "visibility": "visible", "score": check.score, "max_score": most}
+        test["output"] = f"{VERDICT_WORDS[check.verdict]}\n{bounded(check.message)}" if check.message else ""
+        if check.verdict not in NOT_ASSESSED:
+            test["status"] = "passed" if check.verdict == "passed" else "failed"
+        yield test
 
 
 def _test(entry: Entry, exercise: ExerciseResult, number: str, course: Course) -> dict[str, Any]:

@@ -5,41 +5,51 @@ The same grader and course always give the same bytes.
 
 from __future__ import annotations
 
-import importlib.metadata
-import platform
 import re
+import shlex
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import resources
 from pathlib import Path
-
-import msgspec
 
 import grader
 from grader.course import Course
 from grader.errors import UserError
+from grader.exports.requirements import TORCH_INDEX, python_version, requirements
 from grader.files import write_atomically
 
 _LEFT_OUT = frozenset({"__pycache__", "node_modules"})
 
 
-def gradescope(course: Course, *, own: bool, to: Path) -> None:
-    """Writes the archive; `own`: the course is the instructor's, not the shipped one.
+def gradescope(course: Course, *, own: bool, to: Path, only: Sequence[str] = (), hashes: bool = True) -> None:
+    """Writes the archive.
+
+    Args:
+        own: the course is the instructor's, not the shipped one.
+        only: topics or exercises to grade there; none means all.
+        hashes: whether the requirements name the hashes of their wheels.
 
     Raises:
-        UserError: it cannot be written.
+        UserError: it cannot be written, `only` names what there is not, or a hash is not known.
     """
-    versions = pinned()
-    python = ".".join(platform.python_version_tuple()[:2])
+    course.select(only)
+    values = {
+        "PYTHON": python_version(),
+        "TORCH_INDEX": TORCH_INDEX,
+        "HASHES": " --require-hashes" if hashes else "",
+        "ONLY": "".join(f" {shlex.quote(name)}" for name in only),
+    }
+    wanted = requirements(hashes=hashes)
     with tempfile.TemporaryFile() as stream:
         with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
             for name in ("setup.sh", "run_autograder"):
                 text = resources.files("grader.exports").joinpath("templates", name).read_text(encoding="utf-8")
-                text = text.replace("@PYTHON@", python).replace("@TORCH@", versions["torch"])
+                for key, value in values.items():
+                    text = text.replace(f"@{key}@", value)
                 _add(archive, name, text.encode(), executable=True)
-            lines = "".join(f"{name}=={version}\n" for name, version in sorted(versions.items()))
-            _add(archive, "requirements.txt", lines.encode())
+            for name, lines in (("requirements.txt", wanted.others), ("requirements-torch.txt", wanted.torch)):
+                _add(archive, name, "".join(f"{line}\n" for line in lines).encode())
             for name, file in sorted(dict(_files(course, own)).items()):
                 _add(archive, name, file.read_bytes())
         stream.seek(0)
@@ -47,34 +57,6 @@ def gradescope(course: Course, *, own: bool, to: Path) -> None:
             write_atomically(to, iter(lambda: stream.read(1 << 20), b""))
         except OSError as problem:
             raise UserError(f"{to}: {problem.strerror}", fix="name another file: --to FILE") from problem
-
-
-def pinned() -> dict[str, str]:
-    """The versions of all packages that the grader needs on this machine, directly or indirectly, by name."""
-    from packaging.requirements import Requirement
-    from packaging.utils import canonicalize_name
-
-    found: dict[str, str] = {}
-    waiting = [Requirement(text) for text in _required()]
-    while waiting:
-        requirement = waiting.pop()
-        name = canonicalize_name(requirement.name)
-        if name in found or (requirement.marker and not requirement.marker.evaluate({"extra": ""})):
-            continue
-        try:
-            found[name] = importlib.metadata.version(name).partition("+")[0]
-        except importlib.metadata.PackageNotFoundError:
-            continue  # Not needed here: torch lists CUDA packages that its CPU build does not install.
-        waiting += [Requirement(text) for text in importlib.metadata.requires(name) or ()]
-    return found
-
-
-def _required() -> list[str]:
-    try:
-        return importlib.metadata.requires("torchkata") or []
-    except importlib.metadata.PackageNotFoundError:  # Run from a checkout.
-        project = Path(grader.__file__).parent.parent / "pyproject.toml"
-        return list(msgspec.toml.decode(project.read_bytes())["project"]["dependencies"])
 
 
 def _files(course: Course, own: bool) -> Iterator[tuple[str, Path]]:

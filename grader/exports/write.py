@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -28,6 +29,10 @@ FILES = {
     "github": "",
 }
 """For each format, its file beside the gradebook, used where no other file is named."""
+
+
+READ_BY_STUDENTS: Final = frozenset(("moodle", "gradescope", "junit", "github", "gitlab"))
+"""Formats that students may read: what is hidden from them is not in these."""
 
 
 class ExportSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +71,8 @@ def export(kind: str, settings: ExportSettings) -> None:
     _require_other_file(settings)
     with Gradebook.open_existing(settings.grades) as book:
         entries = _wanted(entries_of(book, settings.run), settings.submission)
+        if kind in READ_BY_STUDENTS:
+            entries = [entry.for_students() for entry in entries]
         if kind == "github":
             _github(entries, course, settings.root)
         elif kind == "gradescope" and len(entries) > 1:

@@ -106,7 +106,7 @@ def _row(db: sqlite3.Connection, seen: _Seen, name: str, course: str, policy: La
         seconds=seconds,
         reused=made_in != seen.run,
         graded=graded,
-        notes=tuple(json.loads(notes or "[]")),
+        notes=(*json.loads(notes or "[]"), *result.notes),
         arrival=arrival,
         late=late,
         overrides=_overrides(db, course, seen, digest),

@@ -53,7 +53,7 @@ class Row(msgspec.Struct, frozen=True):
         seconds: wall time of grading.
         reused: whether an earlier run made it.
         graded: ISO time.
-        notes: what intake left out and why.
+        notes: what intake and the import left out, and why.
         arrival: whose it is and when it came.
         late: how late it came under the run's policy; None: in time.
         overrides: points that a person gave and that count now; at most one for each exercise.

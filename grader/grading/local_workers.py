@@ -39,7 +39,7 @@ class LocalWorkers:
 
     Args:
         jobs: how many submissions `grade_all` grades at a time.
-        first: a worker that is starting already, for the thread that makes this.
+        first: a worker that is starting already, for the first thread that grades.
         hash_seed: of the workers that are started here: see `Worker`.
     """
 
@@ -64,8 +64,7 @@ class LocalWorkers:
         self._finding_faulty = threading.Lock()
         self._graded_one = False
         self._failures = 0
-        if first is not None:
-            self._use(first)
+        self._first = [] if first is None else [self._begin(first)]
 
     def __enter__(self) -> LocalWorkers:
         return self
@@ -79,11 +78,12 @@ class LocalWorkers:
         """See `Graders.use_seed`."""
         self._options = msgspec.structs.replace(self._options, seed=seed)
 
-    def grade(self, source: Source, watcher: Watcher | None = None) -> Graded:
+    def grade(self, source: Source, watcher: Watcher | None = None, exercises: Sequence[str] = ()) -> Graded:
         """Reads and grades one submission; a fault of the grader's own becomes a result of ``error`` verdicts.
 
         Args:
             watcher: gets what is known meanwhile.
+            exercises: full names of those to grade, with what they need; empty means all that the options name.
 
         Raises:
             GradingStopped: `stop` or `close` was called meanwhile.
@@ -93,13 +93,15 @@ class LocalWorkers:
         fault = ""
         try:
             submission = source.read()
-            result, fault = self._grade(submission, watcher)
+            result, fault = self._grade(submission, watcher, exercises)
         except GradingStopped:
             raise
         except Exception as problem:
             fault = traceback.format_exc(limit=-5).rstrip()
-            result = error_result(self._course, self._options, source.name, f"{type(problem).__name__}: {problem}")
-        return Graded(result, digest(submission), time.monotonic() - started, submission.note_lines, fault)
+            reason = f"{type(problem).__name__}: {problem}"
+            result = error_result(self._course, self._options_for(exercises), source.name, reason)
+        notes = (*submission.note_lines, *result.notes)
+        return Graded(result, digest(submission), time.monotonic() - started, notes, fault)
 
     def grade_all(self, sources: Iterable[Source]) -> Iterator[Graded]:
         """Grades the submissions and yields each result as it is known; see `Graders.grade_all`.
@@ -145,14 +147,16 @@ class LocalWorkers:
         for worker in workers:
             worker.end(gently=idle)
 
-    def _grade(self, submission: Submission, watcher: Watcher | None) -> tuple[SubmissionResult, str]:
+    def _grade(
+        self, submission: Submission, watcher: Watcher | None, exercises: Sequence[str]
+    ) -> tuple[SubmissionResult, str]:
         """The result, and what the instructor should know of the grader's own failures meanwhile."""
         incidents = Incidents(self._faulty or {}, self._find_faulty)
         failures: list[str] = []
         while True:
-            worker: Worker = getattr(self._thread, "worker", None) or self._use(Worker(self._hash_seed))
+            worker = self._worker()
             try:
-                reply = worker.grade(submission, self._reply_timeout, incidents.marks, watcher)
+                reply = worker.grade(submission, self._reply_timeout, incidents.marks, watcher, exercises)
             except WorkerDied as death:
                 failures.append(f"the grader's worker process died: {death}")
                 reason, incident = f"the grader's worker process died: {death.how}", incident_of(self._course, death)
@@ -171,7 +175,14 @@ class LocalWorkers:
             if is_hopeless or not (incident is None or incidents.add(incident)):
                 break
         self._failures += 1
-        return error_result(self._course, self._options, submission.name, reason), "\n".join(dict.fromkeys(failures))
+        result = error_result(self._course, self._options_for(exercises), submission.name, reason)
+        return result, "\n".join(dict.fromkeys(failures))
+
+    def _options_for(self, exercises: Sequence[str]) -> WorkerOptions:
+        """The options as if only these exercises, and what they need, were graded."""
+        if not exercises:
+            return self._options
+        return msgspec.structs.replace(self._options, exercises=self._course.with_needs(exercises))
 
     def _find_faulty(self) -> dict[Place, Cause]:
         """The checks that end a worker on the solution too. Found once, by grading the solution."""
@@ -200,8 +211,21 @@ class LocalWorkers:
         """Whether all submissions so far failed, several of them, as when a course's checks cannot be imported."""
         return not self._graded_one and self._failures >= _FIRST_FAILURES
 
-    def _use(self, worker: Worker) -> Worker:
-        """Makes it the worker of this thread."""
+    def _worker(self) -> Worker:
+        """The worker of this thread."""
+        worker: Worker | None = getattr(self._thread, "worker", None)
+        if worker is None:
+            with self._lock:
+                first = self._first.pop() if self._first else None
+            worker = self._thread.worker = first or self._begin(Worker(self._hash_seed))
+        return worker
+
+    def _begin(self, worker: Worker) -> Worker:
+        """Sends the options to a worker that is starting, and keeps it to be ended.
+
+        Raises:
+            GradingStopped: `stop` or `close` was called meanwhile.
+        """
         with self._lock:
             stopped = self.stopped
             if not stopped:
@@ -210,7 +234,6 @@ class LocalWorkers:
             worker.end()
             raise GradingStopped
         worker.configure(self._options)
-        self._thread.worker = worker
         return worker
 
     def _discard(self, worker: Worker) -> None:

@@ -1,4 +1,4 @@
-"""What `grader check` does: grades one submission with one worker and prints the result.
+"""What `grader check` does: grades one submission and prints the result.
 
 Makes no verdict: every verdict comes from a worker.
 """
@@ -9,16 +9,19 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from grader.course import Course
 from grader.grading.exit_codes import exit_code, missing_layers
 from grader.grading.graders import Graded
-from grader.grading.local_workers import LocalWorkers
 from grader.grading.settings import GradingSettings, exercises_by_topic, worker_options
+from grader.grading.side_by_side import SideBySide
 from grader.grading.worker_process import Worker
 from grader.intake.find import open_submission
 from grader.intake.folder import FileSource
-from grader.intake.submission import LoadedSource, Source, Submission
+from grader.intake.submission import Source, Submission
 from grader.judge.marks import Place
+from grader.reports.hidden import exercise_for_students, for_students
 from grader.reports.notes import print_note
 from grader.results import ExerciseResult, SubmissionResult
 
@@ -54,10 +57,10 @@ def check_one(
     names = settings.names
     if isinstance(source, FileSource) and not names and source.topic:
         names = (source.topic,)
-    with LocalWorkers(course, worker_options(course, settings, names), first=worker) as workers:
+    with SideBySide(course, worker_options(course, settings, names), worker) as workers:
         if printer is not None:
             submission = source.read()
-            graded = workers.grade(LoadedSource(submission))
+            graded = _for_students(workers.grade(submission))
             for line in printer(graded, submission, path):
                 print(line, flush=True)
             for note in graded.notes:
@@ -68,9 +71,7 @@ def check_one(
     return exit_code([graded.result], settings.fail_under, settings.skipped_ok)
 
 
-def _grade_and_show(
-    workers: LocalWorkers, course: Course, path: Path, source: Source, dose: tuple[bool, bool]
-) -> Graded:
+def _grade_and_show(workers: SideBySide, course: Course, path: Path, source: Source, dose: tuple[bool, bool]) -> Graded:
     """Grades a submission, and prints each exercise as it is known."""
     # Imported only now: the worker imports torch meanwhile.
     from grader.reports.check_report import CheckReport, Dose
@@ -85,7 +86,7 @@ def _grade_and_show(
         report = CheckReport(course, console, Dose(*dose), places.of)
         watcher = _Watcher(report, spinner)
         try:
-            graded = workers.grade(LoadedSource(submission), watcher)
+            graded = _for_students(workers.grade(submission, watcher))
         except KeyboardInterrupt:
             report.interrupted()
             raise
@@ -95,6 +96,10 @@ def _grade_and_show(
     following = next_lines(graded.result.exercises, course, places)
     report.end(graded.result, graded.notes, missing_layers(graded.result), following)
     return graded
+
+
+def _for_students(graded: Graded) -> Graded:
+    return msgspec.structs.replace(graded, result=for_students(graded.result))
 
 
 def _note_progress(path: Path, result: SubmissionResult) -> None:
@@ -125,6 +130,6 @@ class _Watcher:
     def known(self, exercise: ExerciseResult) -> None:
         if self.problem is None:
             try:
-                self._report.add(exercise)
+                self._report.add(exercise_for_students(exercise))
             except OSError as problem:
                 self.problem = problem

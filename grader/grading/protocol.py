@@ -44,11 +44,16 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Work(msgspec.Struct, frozen=True):
-    """A frame to a worker: a submission, what is not run for it, and whether `Known` messages are wanted."""
+    """A frame to a worker: a submission, what is not run for it, and whether `Known` messages are wanted.
+
+    Attributes:
+        exercises: full names of those that are graded of it, with what they need; empty means all of the worker's.
+    """
 
     submission: Submission
     marks: tuple[Mark, ...] = ()
     streams: bool = False
+    exercises: tuple[str, ...] = ()
 
 
 class Began(msgspec.Struct, frozen=True, tag=True):

@@ -85,7 +85,7 @@ def main() -> int:
                 judge.checks.marks = work.marks
                 judge.known = send_known if work.streams else lambda result: None
                 with limit.ticking():
-                    result = judge.grade(work.submission)
+                    result = judge.grade(work.submission, work.exercises)
                 write_frame(answers, Done(result, resident_bytes()))
             except UserError as error:  # a fault of the course that shows only while grading
                 write_frame(answers, Fault(str(error)))
@@ -104,7 +104,8 @@ def main() -> int:
 def _with_judge(hosts: HostPair, options: WorkerOptions, serve: Callable[[Judge], int]) -> int:
     from grader.course import Course
 
-    course = Course.load(Path(options.course) if options.course else None)
+    # The main process has loaded it whole; here its files are read when they are needed.
+    course = Course.load(Path(options.course) if options.course else None, complete=False)
     topics = {name.partition(".")[0] for name in course.with_needs(options.exercises)}
     preload = {topic: course.preload([topic]) for topic in topics}
     for module in course.preload(topics):

@@ -107,6 +107,7 @@ class Worker:
         timeout: float,
         marks: Sequence[Mark] = (),
         watcher: Watcher | None = None,
+        exercises: Sequence[str] = (),
     ) -> SubmissionResult | Fault:
         """Grades one submission.
 
@@ -114,6 +115,7 @@ class Worker:
             timeout: seconds to wait for the reply.
             marks: what is not run for it.
             watcher: gets what the worker does meanwhile.
+            exercises: full names of those to grade, with what they need; empty means all of the worker's.
 
         Raises:
             WorkerDied: with the reason and the last lines of its stderr; also when no reply came in time.
@@ -123,7 +125,7 @@ class Worker:
             self.process, self._judge_seconds, timeout, lambda: len(self._stderr_lines) > written
         ) as supervisor:
             try:
-                write_frame(self._stdin, Work(submission, tuple(marks), watcher is not None))
+                write_frame(self._stdin, Work(submission, tuple(marks), watcher is not None, tuple(exercises)))
                 reply = self._reply(supervisor, watcher)
                 reason = "it closed its output"
             except (OSError, ValueError, BrokenFrame, msgspec.DecodeError) as problem:

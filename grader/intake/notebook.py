@@ -1,13 +1,13 @@
 """Notebooks as Python modules: code cells in order, without the lines that only a notebook can run.
 
-Never runs a cell. Each part that is left out gets a note with the number of its cell: cells of all kinds, from 1.
+Never runs a cell. Each part that is left out gets a note with the number of its cell: cells of all kinds, from 1. What
+raises or does not end when the module is imported is left out then: see ``grader/student/definitions.py``.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 
 import msgspec
 
@@ -16,20 +16,16 @@ from grader.intake.topics import check_compiles, parse
 
 _MAGIC = re.compile(r"^(?P<indent>\s*)(?:[\w., ]+=\s*)?(?:%{1,2}[A-Za-z]|!|\?{1,2}\w)|^(?P<help>\s*)[\w.]+\?{1,2}\s*$")
 _PYTHON_CELLS = frozenset({"%%time", "%%timeit", "%%capture", "%%prun"})
-_KEPT = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
+_HEADER = re.compile(rb"(?:from __future__ import [\w, ]+  )?# cell (\d+)$")
+_FUTURE_TOO_LATE = "from __future__ imports must occur at the beginning"
 _MAX_CELLS = 5_000
 _MAX_FIXES = 20
-
-
-class _Output(msgspec.Struct):
-    output_type: str = ""
 
 
 class _Cell(msgspec.Struct):
     cell_type: str = ""
     source: str | list[str] = ""
     input: str | list[str] = ""  # as version 3 called it
-    outputs: list[_Output] = []
 
 
 class _Sheet(msgspec.Struct):
@@ -57,6 +53,7 @@ def module_of(content: bytes) -> tuple[bytes | None, list[str]]:
     if len(cells) > _MAX_CELLS:
         notes.append(f"more than {_MAX_CELLS:,} cells: the rest was left out")
     parts: list[str] = []
+    futures: dict[str, None] = {}
     room = FILE_BYTES
     for number, cell in enumerate(cells[:_MAX_CELLS], start=1):
         if cell.cell_type == "code":
@@ -64,13 +61,26 @@ def module_of(content: bytes) -> tuple[bytes | None, list[str]]:
             if room < 0:
                 notes.append(f"cell {number}: more than {FILE_BYTES >> 20} MiB of code: the rest was left out")
                 break
-            source, left_out = _python(cell)
+            source, left_out = _python(cell, futures)
             notes += [f"cell {number}: {note}" for note in left_out]
             parts.append(f"# cell {number}\n{source}\n")
-    return "\n".join(parts).encode("utf-8", "replace"), notes
+    first = f"from __future__ import {', '.join(futures)}  " if futures else ""
+    return (first + "\n".join(parts)).encode("utf-8", "replace"), notes
 
 
-def _python(cell: _Cell) -> tuple[str, list[str]]:
+def cell_numbers(module: bytes) -> list[int]:
+    """The number of the cell that each line of a module is from; empty where a module was no notebook."""
+    numbers: list[int] = []
+    for line in module.split(b"\n"):
+        header = _HEADER.match(line)
+        if header is None and not numbers:
+            return []
+        numbers.append(int(header[1][:9]) if header else numbers[-1])
+    return numbers
+
+
+def _python(cell: _Cell, futures: dict[str, None]) -> tuple[str, list[str]]:
+    """The cell as Python, and notes on what was left out; `futures` gets what it imports of ``__future__``."""
     source = cell.source or cell.input
     text = (source if isinstance(source, str) else "".join(source)).replace("\r\n", "\n").rstrip()
     first = text.lstrip().split(None, 1)[0] if text.strip() else ""
@@ -94,10 +104,8 @@ def _python(cell: _Cell) -> tuple[str, list[str]]:
     notes = (
         [f"left out: {', '.join(line[:60] for line in dropped[:5])}{', …' if dropped[5:] else ''}"] if dropped else []
     )
-    if any(output.output_type in ("error", "pyerr") for output in cell.outputs):
-        lines, some = _definitions_only(lines)
-        if some:
-            notes.append("ended in an error when it was run: only its definitions were taken")
+    if "__future__" in text:
+        _take_futures(lines, futures)
     return "\n".join(lines), notes
 
 
@@ -105,7 +113,7 @@ def _problem(text: str) -> SyntaxError | None:
     try:
         check_compiles(text)
     except SyntaxError as problem:
-        return problem
+        return None if str(problem.msg).startswith(_FUTURE_TOO_LATE) else problem
     return None
 
 
@@ -121,18 +129,12 @@ def _drop(lines: list[str], index: int, dropped: list[str]) -> bool:
     return True
 
 
-def _definitions_only(lines: list[str]) -> tuple[list[str], bool]:
-    """The lines with every statement but imports and definitions commented out; whether there was one."""
-    out = set(_statement_lines("\n".join(lines)))
-    return [f"# {line}" if index in out else line for index, line in enumerate(lines)], bool(out)
-
-
-def _statement_lines(text: str) -> Iterator[int]:
-    """The numbers, from 0, of the lines of all statements but imports and definitions."""
-    kept: set[int] = set()
-    other: set[int] = set()
-    for node in parse(text).body:
-        start = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
-        here = range(start - 1, (node.end_lineno or node.lineno))
-        (kept if isinstance(node, _KEPT) else other).update(here)
-    yield from other - kept  # `x = 1; import y` on one line stays.
+def _take_futures(lines: list[str], futures: dict[str, None]) -> None:
+    """Replaces ``from __future__ import x`` by ``pass``, in place: it must stand at the top of the module."""
+    for node in parse("\n".join(lines)).body:
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__" and not node.level:
+            futures.update(dict.fromkeys(alias.name for alias in node.names if alias.name != "*"))
+            last = (node.end_lineno or node.lineno) - 1
+            rest = lines[last].encode()[node.end_col_offset :].decode()
+            before = lines[node.lineno - 1].encode()[: node.col_offset].decode()
+            lines[node.lineno - 1 : last + 1] = [f"{before}pass{rest}", *[""] * (last - node.lineno + 1)]

@@ -32,17 +32,33 @@ class Check:
         exercise: full name of its exercise.
         sentence: its docstring's first paragraph on one line.
         hidden: whether a failure must not show what was expected.
+        is_secret: whether students see neither its name nor what it does.
+        weight: its part of the exercise's points, beside those of the exercise's other checks; 0 for a bonus.
+        bonus: points that it gives above the exercise's.
         may_change: whether a submission may change the tensors that the check passes to it.
         body: the check's own function, without Hypothesis's wrapper.
         fails_on_reference: whether the reference solution fails it; None until that is asked for.
         plan: which of its requests may be sent ahead of the replies.
     """
 
-    def __init__(self, item: pytest.Function, exercise: str, hidden: bool, seed: int, may_change: bool = False) -> None:
+    def __init__(
+        self,
+        item: pytest.Function,
+        exercise: str,
+        seed: int,
+        *,
+        hidden: bool | str = False,
+        may_change: bool = False,
+        points: float | None = None,
+        bonus: float = 0.0,
+    ) -> None:
         self.item = item
         self.name = item.name.removeprefix("test_")
         self.exercise = exercise
-        self.hidden = hidden
+        self.hidden = bool(hidden)
+        self.is_secret = hidden == "all"
+        self.bonus = bonus
+        self.weight = 0.0 if bonus else 1.0 if points is None else points
         self.sentence = " ".join((item.function.__doc__ or "").strip().split("\n\n")[0].split())
         self.seed = seed
         self.may_change = may_change

@@ -31,7 +31,7 @@ class NoSubmissionYet:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
-        "markers", "exercise(name, hidden=False, may_change=False): the exercise that a check belongs to"
+        "markers", "exercise(name, hidden=False, may_change=False, ...): the exercise that a check belongs to"
     )
     config.addinivalue_line("markers", "needs(*what): what a check needs of the machine, else it is not assessed")
 
@@ -69,8 +69,7 @@ class CheckHooks:
                 continue
             from grader.judge.check import Check
 
-            hidden, may_change = (bool(mark.kwargs.get(name)) for name in ("hidden", "may_change"))
-            self.checks[item.nodeid] = Check(item, mark.args[0], hidden, self._seed, may_change)
+            self.checks[item.nodeid] = Check(item, mark.args[0], self._seed, **mark.kwargs)
         if self.checks and self._desk_for is None:
             self._desk_for = self._open_desks()
 

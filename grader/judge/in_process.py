@@ -6,10 +6,11 @@ student's files; the judge uses it only for the course's own solutions.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import ModuleType
@@ -28,10 +29,12 @@ from grader.judge import explain, run
 from grader.judge.check import Check
 from grader.judge.collected import CollectedChecks
 from grader.judge.desk import Desk
+from grader.judge.loading import definitions_of
 from grader.judge.local_process import LocalProcess
 from grader.judge.session import with_collected_checks
 from grader.kit import Kit, load
 from grader.results import NOT_ASSESSED
+from grader.student.definitions import NothingLoaded, load_definitions
 from grader.student.one_at_a_time import one_at_a_time
 from grader.testkit._ranks.world import World
 from grader.testkit.in_student_process import MODULES
@@ -143,9 +146,12 @@ class LocalDesk:
 
     def _make_service(self, arena: Arena | None = None) -> Service:
         path = self._folder / f"{self._topic}.py"
-        module = load_module(self._topic, path)
         files = frozenset(str(file) for file in path.parent.glob("*.py"))
+        module = self._load(path, files)
         return Service(module, files, modules={**MODULES, **load(self._kit)}, arena=arena)
+
+    def _load(self, path: Path, files: frozenset[str]) -> ModuleType:
+        return load_module(self._topic, path)
 
     def send_ahead(self, requests: list[bytes]) -> bool:
         return False
@@ -186,6 +192,20 @@ class SubmissionDesk(LocalDesk):
     def __init__(self, folder: Path, topic: str, course: Course) -> None:
         super().__init__(folder, topic, course.kit)
         self._course = course
+
+    def _load(self, path: Path, files: frozenset[str]) -> ModuleType:
+        """The module; where its import raises, its definitions, as in a student process."""
+        try:
+            return load_module(self._topic, path)
+        except (Exception, SystemExit):
+            if self._course.strict_import:
+                raise
+            topic = self._course.topic(self._topic)
+            order = definitions_of(topic, self._course.stub_file(topic.name))
+            describe = Service(ModuleType(self._topic), files).describe
+            with contextlib.suppress(NothingLoaded, SyntaxError), _importable(self._topic, path):
+                return load_definitions(self._topic, path, order, describe)[0]
+            raise
 
     def reference_also_fails(self, check: Check, fixtures: dict[str, Any]) -> bool:
         return reference_raises(self._course, check, fixtures)
@@ -261,12 +281,20 @@ def load_module(name: str, path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    with _importable(name, path):
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+    return module
+
+
+@contextlib.contextmanager
+def _importable(name: str, path: Path) -> Iterator[None]:
+    """A file's folder is first on ``sys.path`` meanwhile; afterwards its name means what it meant before."""
     before = sys.modules.get(name)
     dont_write, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-    sys.modules[name] = module
     sys.path.insert(0, str(path.parent))
     try:
-        spec.loader.exec_module(module)
+        yield
     finally:
         sys.path.remove(str(path.parent))
         sys.dont_write_bytecode = dont_write
@@ -274,4 +302,3 @@ def load_module(name: str, path: Path) -> ModuleType:
             sys.modules.pop(name, None)
         else:
             sys.modules[name] = before
-    return module

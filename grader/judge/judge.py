@@ -95,8 +95,11 @@ class Judge:
         self._assessment = Assessment(course, checks, lambda: hosts.layers)
         self.misconceptions = MisconceptionRecords(course, self._misconceptions_runner)
 
-    def grade(self, submission: Submission) -> SubmissionResult:
+    def grade(self, submission: Submission, only: Sequence[str] = ()) -> SubmissionResult:
         """All verdicts of one submission.
+
+        Args:
+            only: full names of the exercises to grade, with what they need; empty means all.
 
         Raises:
             HostGone: if the warm host has ended: the worker must be replaced.
@@ -104,10 +107,14 @@ class Judge:
         met: set[str] = set(submission.granted)
         results: list[ExerciseResult] = []
         seen: dict[Flag, None] = {}
-        for topic, exercises in self._topics:
-            results += self._grade_topic(topic, exercises, submission, met, seen)
-        graded = {topic.name for topic, _ in self._topics}
-        others = {topic.name for topic in self.course.topics} - {topic.name for topic, _ in self._topics}
+        notes: list[str] = []
+        wanted = set(self.course.with_needs(only))
+        every = ((topic, [one for one in found if one.full_name in wanted]) for topic, found in self._topics)
+        chosen = [(topic, found) for topic, found in every if found]
+        for topic, exercises in chosen:
+            results += self._grade_topic(topic, exercises, submission, met, seen, notes)
+        others = {topic.name for topic in self.course.topics} - {topic.name for topic, _ in chosen}
+        graded = {topic.name for topic, _ in chosen}
         read = scan(submission.files, self.course.kit.name if self.course.kit else "", others)
         return SubmissionResult(
             submission=submission.name,
@@ -116,6 +123,7 @@ class Judge:
             exercises=tuple(results),
             sandbox=self.hosts.layers,
             flags=together(read, seen, flags_of_results(results)),
+            notes=tuple(notes),
             unread=tuple(one for one in submission.unread if one.topic in graded),
         )
 
@@ -126,12 +134,14 @@ class Judge:
         submission: Submission,
         met: set[str],
         seen: dict[Flag, None],
+        notes: list[str],
     ) -> list[ExerciseResult]:
         """The results of a topic's exercises.
 
         Args:
             met: gets the names of those that meet the needs of others.
             seen: gets what the submission's processes did that no exercise needs.
+            notes: gets what was left out of the topic.
         """
         file = f"{topic.name}.py"
         if file not in submission.files:
@@ -141,6 +151,8 @@ class Judge:
         if mark := mark_on(Place(topic.name), self.checks.marks):
             return self._all_not_passed(exercises, mark.cause)
         with self.desk(topic.name, submission.files) as desk:
+            if desk.partial is not None:
+                notes += desk.partial.notes(submission.files[file])
             results = self._grade_exercises(topic, exercises, desk, met, submission.files[file])
         seen |= desk.flags
         return results
@@ -159,6 +171,7 @@ class Judge:
             else:
                 result = self._grade_exercise(exercise, desk)
                 result = with_near_names(result, source, [one.name for one in topic.exercises])
+                result = desk.partial.explain_lost(result) if desk.partial else result
             if meets_needs(result):
                 met.add(result.name)
             results.append(result)
@@ -171,7 +184,7 @@ class Judge:
         if self._names_misconceptions and any(check.verdict in ("failed", "timeout", "crashed") for check in found):
             name = self.misconceptions.name_of(exercise, traces)
             part = None if name else self.misconceptions.part_of(exercise, traces)
-        return with_points(exercise, found, name, part)
+        return with_points(exercise, self.checks.of(exercise.full_name), found, name, part)
 
     def run_checks(self, exercise: str, desk: TopicDesk) -> tuple[list[CheckResult], dict[str, Trace]]:
         """Runs the checks of one exercise; the results of all, and by name the traces of those that were run.
@@ -273,4 +286,4 @@ class Judge:
         for check in self.checks.of(exercise.full_name):
             reason = self._assessment.reason(check)
             results.append(explain.result(check.name, causes.not_assessed(reason) if reason else cause))
-        return with_points(exercise, results)
+        return with_points(exercise, self.checks.of(exercise.full_name), results)

@@ -2,30 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from msgspec.structs import replace
 
 from grader.course import Exercise
+from grader.course.topic import ALWAYS
+from grader.judge.check import Check
 from grader.results import NOT_ASSESSED, CheckResult, ExerciseResult
 
 
 def with_points(
-    exercise: Exercise, checks: Sequence[CheckResult], misconception: str | None = None, resembles: str | None = None
+    exercise: Exercise,
+    checks: Sequence[Check],
+    results: Iterable[CheckResult],
+    misconception: str | None = None,
+    resembles: str | None = None,
 ) -> ExerciseResult:
-    """The exercise's result: all its points if every check that could be assessed passed, else none.
+    """The exercise's result. What no check of it could assess leaves the total.
 
-    An exercise of which no check could be assessed leaves the total: its ``max`` is 0.
+    With the credit ``all`` it earns all its points if every check passed that could be assessed, else none; with
+    ``per-check`` those of the checks that passed. A bonus comes on top; with ``all``, only where all is right.
+
+    Args:
+        checks: the exercise's checks, in the order of their results.
     """
-    assessed = [check for check in checks if check.verdict not in NOT_ASSESSED]
+    cases = Counter(_function(check) for check in checks)  # a check with parameters is worth as much as one without
+    results = [
+        _marked(result, check, exercise, cases[_function(check)]) for check, result in zip(checks, results, strict=True)
+    ]
+    if exercise.credit == "per-check":
+        weights = [check.weight / cases[_function(check)] for check in checks]
+        results = _shared_out(exercise, weights, results)
+    parts = [one for one in results if not one.is_bonus]
+    assessed = [one for one in parts if one.verdict not in NOT_ASSESSED]
     points = float(exercise.points)
-    right = all(check.verdict == "passed" for check in assessed)
+    right = bool(assessed) and all(one.verdict == "passed" for one in assessed)
+    if exercise.credit == "per-check" and assessed:
+        most = _sum(one.max for one in assessed)
+        score = most if right else _sum(one.score for one in assessed)
+    else:
+        most = points if assessed else 0.0
+        score = points if right else 0.0
+    if exercise.credit == "all" and not right:
+        results = [replace(one, score=0.0) if one.is_bonus else one for one in results]
+    bonus = _sum(one.score for one in results if one.is_bonus)
     return ExerciseResult(
         name=exercise.full_name,
-        score=points if assessed and right else 0.0,
-        max=points if assessed else 0.0,
+        score=_sum((score, bonus)),
+        max=most,
         misconception=misconception,
         resembles=resembles,
-        checks=tuple(checks),
-        not_assessed=0.0 if assessed else points,
+        checks=tuple(results),
+        not_assessed=_sum((points, -most)),
+        bonus=bonus,
     )
 
 
@@ -35,5 +67,34 @@ def meets_needs(result: ExerciseResult) -> bool:
     One that is not assessed here unlocks nothing: `needs.Assessment` takes what depends on it out of the total too.
     """
     if result.max > 0:
-        return result.score == result.max
+        return result.is_right
     return any(check.verdict == "error" for check in result.checks)
+
+
+def _function(check: Check) -> str:
+    return check.name.partition("[")[0]
+
+
+def _marked(result: CheckResult, check: Check, exercise: Exercise, cases: int) -> CheckResult:
+    """The result with the bonus that its check gives, and until when students do not see it, where that is so."""
+    if check.bonus:
+        worth = check.bonus / cases
+        result = replace(result, is_bonus=True, max=worth, score=worth if result.verdict == "passed" else 0.0)
+    return replace(result, hidden_until=exercise.hidden_until or ALWAYS) if check.is_secret else result
+
+
+def _shared_out(exercise: Exercise, weights: Sequence[float], results: Sequence[CheckResult]) -> list[CheckResult]:
+    """The results with the points of the exercise, in the proportion of the weights."""
+    total = math.fsum(weights) or 1.0
+    shared = []
+    for weight, result in zip(weights, results, strict=True):
+        if not result.is_bonus:
+            worth = exercise.points * weight / total
+            result = replace(result, max=worth, score=worth if result.verdict == "passed" else 0.0)
+        shared.append(result)
+    return shared
+
+
+def _sum(numbers: Iterable[float]) -> float:
+    """A sum in which thirds make up a whole."""
+    return round(math.fsum(numbers), 9)

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from grader.border.channel import Channel, answered
 from grader.border.failures import SubmissionCrashed
-from grader.border.messages import ImportFailure, SourceLine
+from grader.border.messages import Definitions, ImportFailure, SourceLine
 from grader.border.proxies import Call
 from grader.course import Course
 from grader.judge import cause as causes
@@ -21,6 +21,7 @@ from grader.judge import explain
 from grader.judge.check import Check
 from grader.judge.endless_loops import endless_loop
 from grader.judge.in_process import reference_raises
+from grader.judge.loading import Outcome, Partial, definitions_of, line_at_top, load
 from grader.judge.misconceptions import Replacements
 from grader.results import Flag
 from grader.sandbox import process_tree
@@ -46,6 +47,7 @@ class TopicDesk:
         seconds: how long the checks of one exercise may take together (s).
         import_failure: why the topic cannot be imported, else None.
         import_prints: what the topic's import printed.
+        partial: what was left out of the topic, where only its definitions could be loaded.
         flags: what the submission did that no exercise needs, as far as its ended processes say.
     """
 
@@ -64,6 +66,7 @@ class TopicDesk:
         count = len(course.topic(topic).exercises)
         self.seconds = max(limits.check_seconds, limits.topic_seconds / max(count, 1))
         self._import_seconds = limits.topic_seconds
+        self._is_own = is_own
         self._leader = host.open_topic(topic, files, () if is_own else None)
         self._process: StudentProcess | None = None
         self._channel: Channel | None = None
@@ -75,29 +78,50 @@ class TopicDesk:
         self._may_send_ahead = True
         self._exercise = Deadline(self.seconds)
         self.import_prints = ""
-        started = time.monotonic()
-        self.import_failure = self._start()
-        self._import_seconds = min(self._import_seconds, 3 * (time.monotonic() - started) + SLOWER_IMPORT)
+        self.partial: Partial | None = None
+        self.import_failure = self._load()
+        self._import_seconds = min(self._import_seconds, 3 * self._took + SLOWER_IMPORT)
+
+    def _load(self) -> ImportFailure | None:
+        """Imports the topic; why it cannot be imported, else None."""
+        if self._is_own or self._course.strict_import:
+            return self._start()
+        seconds = self._import_seconds
+
+        def wanted() -> Definitions:
+            return definitions_of(self._course.topic(self._topic), self._course.stub_file(self._topic))
+
+        def do_import(definitions: Definitions | None, seconds: float) -> Outcome:
+            self._leader.definitions, self._import_seconds = definitions, seconds
+            failure = self._start()
+            assert self._process is not None
+            place = line_at_top(self._process.stopped_at, f"{self._topic}.py")
+            return Outcome(failure, self._process.imported, place)
+
+        failure, self.partial = load(self._topic, wanted, seconds, do_import)
+        self._import_seconds = seconds
+        return failure
 
     def _start(self) -> ImportFailure | None:
         """Starts a fresh process; why it could not import the topic, else None."""
         self.end_process()
+        started = time.monotonic()
         self._process = self._leader.start_afresh()
         deadline = self._leader.deadline(self._import_seconds)
         failure = self._process.finish_import(deadline)
         if failure is None:
             self._leader.keep_files()
             self._threads = process_tree.count_threads(self._process.pid)
+        self._took = time.monotonic() - started
         self.import_prints = self._process.take_prints()
         self._is_fresh = True
         self._answered = False
         return failure
 
     def why_not_imported(self) -> str:
-        """Why the topic cannot be imported, on one line for the course's author; empty if it was imported."""
-        if self.import_failure is None:
-            return ""
-        return explain.for_author(causes.import_failed(self._topic, self.import_failure, ""))
+        """Why the topic cannot be imported as it is, on one line for the course's author; empty if it was."""
+        failure = self.partial.failure if self.partial else self.import_failure
+        return explain.for_author(causes.import_failed(self._topic, failure, "")) if failure else ""
 
     def replace_functions(self, replacements: Replacements) -> None:
         """From the next process on, calls go to the functions that take the place of others."""

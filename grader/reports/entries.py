@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from grader.errors import UserError
 from grader.gradebook import Gradebook, Row
+from grader.reports.hidden import for_students
 from grader.results import ExerciseResult, SubmissionResult
 
 
@@ -30,6 +33,11 @@ class Entry:
         """Points and maximum of an exercise: as given by hand, else the automatic ones."""
         given = next((one for one in self.row.overrides if one.exercise == exercise.name), None)
         return (exercise.score, exercise.max) if given is None else (given.points or 0.0, given.max)
+
+    def for_students(self) -> Entry:
+        """The same without what is hidden from students now: for everything that a student may read."""
+        result = for_students(self.result)
+        return self if result is self.result else Entry(replace(self.row, result=result), self.files_of)
 
     def files(self) -> Mapping[str, bytes]:
         """The files that were graded, by path."""

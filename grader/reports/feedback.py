@@ -54,7 +54,7 @@ _NAMED = 6
 
 def worst(exercise: ExerciseResult) -> VerdictKind:
     """The verdict that is shown for an exercise: the worst of its checks; ``skipped`` only where none passed."""
-    kinds = {check.verdict for check in exercise.checks}
+    kinds = {check.verdict for check in exercise.parts or exercise.checks}
     for kind in WORST_FIRST:
         if kind in kinds and not (kind == "skipped" and "passed" in kinds):
             return kind

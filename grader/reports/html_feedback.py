@@ -67,7 +67,8 @@ class Pages:
         self._explanations: dict[tuple[str, str | None], str | None] = {}
 
     def page(self, entry: Entry) -> FeedbackPage:
-        """The page of one submission."""
+        """The page of one submission, without what is hidden from students."""
+        entry = entry.for_students()
         result, row, files = entry.result, entry.row, entry.files()
         code_bytes = self._page_bytes - _size_without_code(result)
         room = _Room(code_bytes, _LINES if code_bytes > 0 else _FEW_LINES)

@@ -34,14 +34,17 @@ class Places:
         lines = lines_in(self._files.get(file, b""))
         start, end = definition(lines, name)
         head = next((n for n in range(start, end + 1) if not lines[n - 1].startswith("@")), 0) if start else 0
-        return self._shown(file) + (f":{head}" if head else "")
+        return self.line(file, head)
 
     def line(self, file: str, line: int) -> str:
         """A line of a file, as seen from the current folder."""
-        return self._shown(file) + (f":{line}" if line else "")
+        shown = self._shown(file)
+        return f"{shown}:{line}" if line and not shown.endswith(".ipynb") else shown
 
     def _shown(self, file: str) -> str:
-        places = [self._path] if self._path.is_file() else [self._path / file, self._path / _STUBS / file]
+        names = (file, f"{file.removesuffix('.py')}.ipynb")
+        folders = (self._path, self._path / _STUBS)
+        places = [self._path] if self._path.is_file() else [folder / name for name in names for folder in folders]
         found = next((place for place in places if place.is_file()), None)
         if found is None:
             return file

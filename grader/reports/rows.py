@@ -31,5 +31,5 @@ def print_wrapped(console: Console, text: str, style: str, bar: str = "") -> Non
 
 def progress_bar(score: float, maximum: float, width: int) -> str:
     """``████░░░░``; full only when all points are there."""
-    filled = int(width * score / maximum + 1e-9) if maximum > 0 else 0
+    filled = min(int(width * score / maximum + 1e-9), width) if maximum > 0 else 0
     return "█" * filled + "░" * (width - filled)

@@ -70,9 +70,12 @@ def next_of(course: Course, marks: Mapping[str, Mark]) -> Exercise | None:
 
 
 def place_of(folder: Path, exercise: Exercise) -> str:
-    """``tensor_ops.py:88`` as seen from the current folder; without a line where it is not defined."""
+    """``tensor_ops.py:88`` as seen from the current folder; without a line in a notebook, or where it is missing."""
     file = folder / f"{exercise.topic}.py"
+    notebook = file.with_suffix(".ipynb")
     try:
+        if notebook.is_file() and not file.exists():
+            return os.path.relpath(notebook)
         lines = lines_in(file.read_bytes())
         start, end = definition(lines, exercise.name)
         shown = os.path.relpath(file)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from grader.border.messages import Definitions
 from grader.kit import Kit
 from grader.machine import Devices
 from grader.sandbox.clock import Deadline
@@ -20,9 +21,11 @@ class TopicProcesses(Team, Protocol):
 
     Attributes:
         bindings: for the course's own wrong answers: which name is answered by which of them.
+        definitions: how processes import the topic from now on; None: as it is.
     """
 
     bindings: Sequence[tuple[str, str]] | None
+    definitions: Definitions | None
 
     def deadline(self, seconds: float) -> Deadline:
         """So many seconds of the processes' own time, from now on."""

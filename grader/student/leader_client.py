@@ -15,7 +15,7 @@ from grader.border.arena import Arena
 from grader.border.bounds import WireError
 from grader.border.failures import OUT_OF_MEMORY, SubmissionCrashed, SubmissionTimeout
 from grader.border.frames import BrokenFrame
-from grader.border.messages import Ended, Forked, FromLeader, Keep, SetUp, Start, Stop, Tidied, Tidy
+from grader.border.messages import Definitions, Ended, Forked, FromLeader, Keep, SetUp, Start, Stop, Tidied, Tidy
 from grader.sandbox import process_tree
 from grader.sandbox.clock import Deadline
 from grader.student import audit
@@ -42,6 +42,7 @@ class LeaderClient:
         bindings: for the course's own wrong answers: which name is answered by which of them.
 
     Attributes:
+        definitions: how processes import the topic from now on; None: as it is.
         process: the leader's process id.
     """
 
@@ -56,6 +57,7 @@ class LeaderClient:
         self._topic = topic
         self._files = files
         self.bindings = bindings
+        self.definitions: Definitions | None = None
         self._count = 0
         self._endings: dict[int, int] = {}
         self._started: set[int] = set()
@@ -122,7 +124,7 @@ class LeaderClient:
                 if arena is not None:
                     roles |= {"arena": arena.descriptor, "events": events.writer}
                 bindings = None if self.bindings is None else list(self.bindings)
-                order = Start(self._count, [*roles], imports, afresh, bindings)
+                order = Start(self._count, [*roles], imports, afresh, bindings, self.definitions)
                 try:
                     self._send(order, [*roles.values()])
                 finally:

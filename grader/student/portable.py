@@ -15,7 +15,7 @@ from typing import Final
 from grader.border import frames, wire
 from grader.border.arena import Arena
 from grader.border.failures import OUT_OF_MEMORY, SubmissionCrashed
-from grader.border.messages import SetUp, Start
+from grader.border.messages import Definitions, SetUp, Start
 from grader.kit import Kit
 from grader.machine import Devices
 from grader.sandbox import process_tree
@@ -126,6 +126,9 @@ class PortableTopic:
 
     Args:
         bindings: for the course's own wrong answers: which name is answered by which of them.
+
+    Attributes:
+        definitions: how processes import the topic from now on; None: as it is.
     """
 
     def __init__(
@@ -139,6 +142,7 @@ class PortableTopic:
         self._topic = topic
         self._files = files
         self.bindings = bindings
+        self.definitions: Definitions | None = None
         self._workspace = Workspace()
         self._folder = WorkFolder(self._workspace.work)
         self._processes: dict[int, SpawnedPython] = {}
@@ -201,7 +205,7 @@ class PortableTopic:
         setup = SetUp(self._topic, dict.fromkeys(self._files, b""), False)
         begin = Begin(
             setup,
-            Start(self._count, [], imports, afresh, bindings),
+            Start(self._count, [], imports, afresh, bindings, self.definitions),
             str(self._folder.path),
             (str(prints.path), str(errors.path), str(dumps.path)),
             str(place) if arena is not None else "",

@@ -26,6 +26,7 @@ from grader.border.output import flush_output, use_output
 from grader.border.service import WRONG_ANSWERS, Service
 from grader.sandbox import kernel
 from grader.student import audit
+from grader.student.definitions import load_definitions
 from grader.testkit.marking import misconception
 
 DUMP_SIGNAL: Final = getattr(signal, "SIGUSR1", None)
@@ -83,13 +84,14 @@ def import_and_serve(
         if hasattr(signal, name):
             # A timer that a module sets, and does not handle, ends nothing.
             signal.signal(getattr(signal, name), signal.SIG_IGN)
+    imported = Imported()
     if order.imports:
-        service = _import(calls, order, setup, folder, modules, kit, arena, events)
+        service, imported = _import(calls, order, setup, folder, modules, kit, arena, events)
     else:
         service = Service(ModuleType("outside"), frozenset(), modules=modules)
     flush_output()
     if service is not None:
-        frames.send(calls, wire.pack(Imported()))
+        frames.send(calls, wire.pack(imported))
         serve(calls, service)
 
 
@@ -114,8 +116,8 @@ def _import(
     kit: Mapping[str, ModuleType],
     arena: Arena | None,
     events: int,
-) -> Service | None:
-    """Imports the submission; None when that raised, which has been sent then."""
+) -> tuple[Service | None, Imported]:
+    """Imports the submission, and says what was left out; no service when that raised, which has been sent then."""
     files = frozenset(str(folder / name) for name in setup.files)
     finish_watching = audit.watch(events, files) if events >= 0 else None
     reporter = Service(ModuleType(setup.topic), files, modules=modules)
@@ -126,8 +128,13 @@ def _import(
     if order.bindings is None:
         hide_grader(kit)
     _uncover_own_files(kit, set(setup.files))
+    imported = Imported()
+    file = folder / f"{setup.topic}.py"
     try:
-        module = import_file(setup.topic, folder / f"{setup.topic}.py")
+        if order.definitions is None:
+            module = import_file(setup.topic, file)
+        else:
+            module, imported = load_definitions(setup.topic, file, order.definitions, reporter.describe)
         if order.bindings is not None:
             wrong = import_file(WRONG_ANSWERS, folder / f"{WRONG_ANSWERS}.py")
             overlay = {name: getattr(wrong, other) for name, other in order.bindings}
@@ -135,13 +142,13 @@ def _import(
     except BaseException as error:
         flush_output()
         frames.send(calls, wire.pack(reporter.describe(error)))
-        return None
+        return None, imported
     if finish_watching is not None:
         finish_watching()
     if hasattr(signal, "setitimer"):
         for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):
             signal.setitimer(timer, 0)  # one that was set at import would end some exercise, by chance
-    return Service(module, files, overlay, modules, arena)
+    return Service(module, files, overlay, modules, arena), imported
 
 
 def hide_grader(kit: Mapping[str, ModuleType]) -> None:

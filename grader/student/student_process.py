@@ -50,8 +50,8 @@ MAX_AHEAD_BYTES: Final = 32 << 20
 """Bytes of replies that are read before the check asks for them."""
 MAX_DUMP_LINES: Final = 64
 """Lines of a stack dump that are read."""
-_OUTERMOST: Final = "in serve"
-"""What a whole stack dump ends with: this function of the student process calls submitted code."""
+_OUTERMOST: Final = ("in serve", "in import_and_serve")
+"""What a whole stack dump ends with: one of these functions of the student process calls submitted code."""
 
 
 class Team(Protocol):
@@ -83,6 +83,7 @@ class StudentProcess:
         alive: whether the process may still answer.
         arena: the memory shared with the process, if any.
         stopped_at: where a call was that ran out of time, innermost line first; empty until then.
+        imported: what the process says that it left out of the topic; only what the submission sent.
     """
 
     def __init__(
@@ -119,6 +120,7 @@ class StudentProcess:
         self.kept: dict[str, object] = {}
         self.deadline = Deadline(0.0)
         self.alive = True
+        self.imported = Imported()
         self.stopped_at: tuple[SourceLine, ...] = ()
         sock.setblocking(False)
 
@@ -143,6 +145,7 @@ class StudentProcess:
             return ImportBadReply(f"sent something that is no answer ({error})")
         if isinstance(reply, Imported):
             self._is_imported = True
+            self.imported = reply
             return None
         self.alive = False
         return ImportCrashed(OUT_OF_MEMORY) if is_out_of_memory(reply) else import_raised(reply)
@@ -283,8 +286,9 @@ class StudentProcess:
         self.ask_where()
         until = time.monotonic() + DUMP_SECONDS
         # The dump comes in pieces, innermost frame first.
-        while time.monotonic() < until and _OUTERMOST not in self._dumps.seen() and self._dumps.wait(0.05):
-            pass
+        while time.monotonic() < until and not any(name in self._dumps.seen() for name in _OUTERMOST):
+            if not self._dumps.wait(0.05):
+                break
         self.stopped_at = tuple(
             SourceLine(one_line(name.rsplit("/", 1)[-1]), int(line), one_line(function), "")
             for name, line, function in re.findall(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 if TYPE_CHECKING:
     from pytest import MarkDecorator
@@ -20,14 +20,25 @@ NEEDS: Final[Mapping[str, str]] = {
 """What a check can need of the machine, and what is said where the machine does not have it."""
 
 
-def exercise(name: str, *, hidden: bool = False, may_change: bool = False) -> Callable[[F], F]:
+def exercise(
+    name: str,
+    *,
+    hidden: bool | Literal["all"] = False,
+    may_change: bool = False,
+    points: float | None = None,
+    bonus: float = 0,
+) -> Callable[[F], F]:
     """Ties a check to its exercise. Put it above ``@given``.
 
     Args:
         name: ``"topic.exercise"``, as in course.toml.
-        hidden: whether a failure keeps back what was expected.
+        hidden: whether a failure keeps back what was expected; ``"all"``: students do not see its name, the call and
+            the message either, until the course's ``hidden_until``, and do not get the check with the course.
         may_change: whether it is the exercise's job to change the tensors that it is given. Else the check fails when
             a tensor that it passed to the submission is changed in place.
+        points: its weight among the checks of its exercise, 1 when left out: where the exercise has the credit
+            ``per-check``, its points are shared out in this proportion.
+        bonus: points that it gives above those of its exercise, of which it is no part then.
     """
 
     def mark(check: F) -> F:
@@ -37,7 +48,8 @@ def exercise(name: str, *, hidden: bool = False, may_change: bool = False) -> Ca
             from hypothesis import settings
 
             check = settings(max_examples=EXAMPLES)(check)
-        return pytest.mark.exercise(name, hidden=hidden, may_change=may_change)(check)  # type: ignore[no-any-return]
+        options = {"hidden": hidden, "may_change": may_change, "points": points, "bonus": bonus}
+        return pytest.mark.exercise(name, **options)(check)  # type: ignore[no-any-return]
 
     return mark
 

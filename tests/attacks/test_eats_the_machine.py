@@ -46,10 +46,9 @@ def test_it_ends_one_way_or_the_other(arena: Arena, attack: str) -> None:
 
 
 @pytest.mark.parametrize("attack", ["fork_bomb_at_import", "memory_at_import"])
-def test_at_import_it_costs_the_topic(arena: Arena, attack: str) -> None:
-    result = arena.attack(submission(attack))
-    assert result.score == 0
-    assert {check.verdict for check in result.exercises[0].checks} <= {"crashed", "timeout"}
+def test_at_import_it_is_left_out_and_the_definitions_are_graded(arena: Arena, attack: str) -> None:
+    result = arena.survive(attack, gram="passed")
+    assert result.notes
 
 
 def test_the_message_says_that_it_was_memory(arena: Arena) -> None:

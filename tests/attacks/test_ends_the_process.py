@@ -39,6 +39,6 @@ def test_a_stack_overflow_costs_that_exercise(arena: Arena) -> None:
 @pytest.mark.parametrize(
     "attack", ["exit_at_import", "os_exit_at_import", "thread_exit_at_import", "closes_descriptors_at_import"]
 )
-def test_at_import_it_costs_the_topic(arena: Arena, attack: str) -> None:
-    result = arena.survive(attack, gram="crashed", honest="crashed")
-    assert "import" in result.exercises[0].checks[0].message
+def test_at_import_it_is_left_out_and_the_definitions_are_graded(arena: Arena, attack: str) -> None:
+    result = arena.survive(attack, gram="passed")
+    assert any("graded without what no definition needs (line" in note for note in result.notes), result.notes

@@ -44,7 +44,6 @@ def test_it_wins_nothing(arena: Arena, attack: str, verdict: str) -> None:
 @pytest.mark.parametrize(
     "attack",
     [
-        "replaces_the_service",
         "writes_descriptors_at_import",
         "says_ok_and_leaves",
         "says_ok_then_goes_on",
@@ -54,6 +53,11 @@ def test_it_wins_nothing(arena: Arena, attack: str, verdict: str) -> None:
 )
 def test_at_import_it_wins_nothing(arena: Arena, attack: str) -> None:
     assert arena.attack(submission(attack)).score == 0
+
+
+def test_what_raises_at_import_is_left_out_and_wins_nothing(arena: Arena) -> None:
+    result = arena.survive("replaces_the_service", gram="failed")
+    assert any("KeyError" in note for note in result.notes), result.notes
 
 
 @pytest.mark.parametrize(

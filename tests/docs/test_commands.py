@@ -14,6 +14,7 @@ from make_class_zips import SIZE
 from pages import SHELL, Block, all_blocks
 from scenario import Scenario
 from shared import OWN_COURSE, REPO
+from wheelhouse import make_wheels
 
 SCENARIOS = ("class", "ci", "course", "student")
 """Each is a test of this file, in its order: ``<!-- run: class -->`` is played by the test of the class."""
@@ -115,7 +116,9 @@ def test_student_starts_checks_and_reads_a_failure(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_pipeline_commands_print_what_a_pipeline_reads(tmp_path: Path) -> None:
+def test_pipeline_commands_print_what_a_pipeline_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in make_wheels(tmp_path / "wheels").items():
+        monkeypatch.setenv(name, value)
     shutil.copytree(OWN_COURSE, tmp_path / "my-course", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(REPO / "exercises", tmp_path / "kata", ignore=shutil.ignore_patterns("__pycache__"))
     played("ci", tmp_path)

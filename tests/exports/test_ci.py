@@ -2,21 +2,41 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
 import shlex
 import subprocess
 import sys
+import textwrap
+import zipfile
 from pathlib import Path
 
 import pytest
+from shared import run_grader
+from wheelhouse import make_wheels
 
-from grader import __version__
 from grader.errors import UserError
-from grader.exports.ci import workflow
+from grader.exports import ci
+from grader.exports.requirements import Requirements, pinned, requirements
 from grader.text import clean
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 HOSTS = ["github", "gitlab"]
+GRADER = "torchkata==1.2.3"
+
+
+def workflow(host: str, requirement: str = GRADER, course_repository: str | None = None, *only: str) -> str:
+    """A workflow without hashes, which only pip knows."""
+    return ci.workflow(host, requirement, course_repository, only, hashes=False)
+
+
+@pytest.fixture
+def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where pip finds every package, and nothing else."""
+    for name, value in make_wheels(tmp_path / "wheels").items():
+        monkeypatch.setenv(name, value)
+    return tmp_path / "wheels"
 
 
 def commands(text: str) -> list[str]:
@@ -27,24 +47,77 @@ def commands(text: str) -> list[str]:
 @pytest.mark.parametrize("host", HOSTS)
 def test_workflow_is_yaml_with_every_name_filled_in(host: str) -> None:
     yaml = pytest.importorskip("yaml")
-    text = workflow(host, None, f"https://example.org/course.git@{COMMIT}")
+    text = workflow(host, GRADER, f"https://example.org/course.git@{COMMIT}")
     read = yaml.safe_load(text)
     assert not re.search("@[A-Z]+@", text)
     assert ("jobs" in read) if host == "github" else ("script" in read["grade"])
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_workflow_pins_the_grader_and_torch(host: str) -> None:
+def test_workflow_pins_the_grader_and_all_that_it_needs(host: str) -> None:
     text = workflow(host)
-    assert f" torchkata=={__version__} torch==" in text
+    assert f" {GRADER}\n" in text
+    assert all(f"{name}=={version}\n" in text for name, version in pinned().items())
     assert all(re.search(r"@[0-9a-f]{40} # v", line) for line in text.splitlines() if "uses:" in line)
     assert "'torchkata @ git+https://example.org/x@abc'" in workflow(host, "torchkata @ git+https://example.org/x@abc")
+
+
+def test_packages_have_the_hashes_that_pip_reports(wheels: Path) -> None:
+    versions, found = pinned(), requirements(hashes=True)
+    lines = [*found.torch, *found.others]
+    assert len(lines) == len(versions)
+    for line in lines:
+        name, version, digest = re.fullmatch(r"(\S+)==(\S+) --hash=sha256:([0-9a-f]{64})", line).groups()  # type: ignore[union-attr]
+        wheel = wheels / f"{name.replace('-', '_')}-{version}-py3-none-any.whl"
+        assert versions[name] == version and hashlib.sha256(wheel.read_bytes()).hexdigest() == digest
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_pip_installs_by_the_lines_of_the_workflow_and_refuses_another_wheel(
+    host: str, wheels: Path, tmp_path: Path
+) -> None:
+    lines = ci.workflow(host, GRADER).splitlines()
+    first = next(number for number, line in enumerate(lines) if "cat > others.txt" in line)
+    last = next(number for number, line in enumerate(lines) if "torch.txt" in line and "pip install" in line)
+    script = textwrap.dedent("\n".join(lines[first : last + 1]))
+    place = tmp_path / "runner"
+    (place / "grader" / "bin").mkdir(parents=True)
+    (place / "grader" / "bin" / "python").symlink_to(sys.executable)
+    script = script.replace("pip install", f"pip install --target {place / 'installed'} --ignore-installed")
+    subprocess.run(["bash", "-e"], input=script, text=True, cwd=place, check=True, stderr=subprocess.DEVNULL)
+    assert len(list((place / "installed").glob("*.dist-info"))) == len(pinned())
+
+    for wheel in wheels.glob("hypothesis-*.whl"):
+        with zipfile.ZipFile(wheel, "a") as changed:
+            changed.writestr("hypothesis.py", "print('not what was pinned')")
+    ended = subprocess.run(["bash", "-e"], input=script, text=True, cwd=place, check=False, capture_output=True)
+    assert ended.returncode != 0 and "DO NOT MATCH THE HASHES" in ended.stderr
+
+
+def test_hashes_that_nobody_knows_are_an_error_with_the_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    with pytest.raises(UserError, match="hashes of the packages are not known: Could not find") as raised:
+        ci.workflow("github", GRADER)
+    assert "--no-hashes" in raised.value.fix
+    assert isinstance(requirements(hashes=False), Requirements)
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_only_some_topics_are_graded(host: str) -> None:
+    (line,) = (one for one in workflow(host, GRADER, None, "tensor_ops", "fit").splitlines() if "grader grade" in one)
+    assert "--out grades --only tensor_ops --only fit ||" in line
 
 
 @pytest.mark.parametrize("host", HOSTS)
 def test_workflow_installs_before_or_outside_of_the_repository_and_runs_nothing_in_it(host: str) -> None:
     text = workflow(host)
-    installs = [line for line in commands(text) if "pip install" in line]
+    written = re.compile(r"-r (others|torch)\.txt$")  # by the workflow itself, outside of the repository
+    installs = [written.sub("", line) for line in commands(text) if "pip install" in line]
+    assert text.index("cat > others.txt") < text.index("-r others.txt")
     assert installs and all(
         not re.search(r"-r |-e |\s\.(\s|$)|requirements|WORKSPACE|PROJECT_DIR", line) for line in installs
     )
@@ -54,14 +127,15 @@ def test_workflow_installs_before_or_outside_of_the_repository_and_runs_nothing_
         assert "persist-credentials: false" in text and "contents: read" in text
     else:
         assert text.index("cd /tmp") < text.index("pip install")
-    assert not any(re.search(r"\b(pytest|source|bash|make)\b", line) for line in commands(text))
+    listed = set(requirements(hashes=False).others)
+    assert not any(re.search(r"\b(pytest|source|bash|make)\b", line) for line in commands(text) if line not in listed)
     assert "PYTHONSAFEPATH" in text
 
 
 @pytest.mark.parametrize("host", HOSTS)
 def test_scripts_of_the_workflow_are_valid_shell(host: str) -> None:
     yaml = pytest.importorskip("yaml")
-    read = yaml.safe_load(workflow(host, None, f"https://example.org/course.git@{COMMIT}"))
+    read = yaml.safe_load(workflow(host, GRADER, f"https://example.org/course.git@{COMMIT}"))
     scripts = (
         [step["run"] for step in read["jobs"]["grade"]["steps"] if "run" in step]
         if host == "github"
@@ -87,15 +161,15 @@ def test_value_that_would_change_the_workflow_is_refused(value: str) -> None:
     with pytest.raises(UserError):
         workflow("github", value)
     with pytest.raises(UserError):
-        workflow("github", None, f"{value}@{COMMIT}")
+        workflow("github", GRADER, f"{value}@{COMMIT}")
 
 
 def test_course_must_be_pinned_to_a_commit() -> None:
     for repository in ("https://example.org/course", "https://example.org/course@main", f"@{COMMIT}"):
         with pytest.raises(UserError, match="does not name a commit"):
-            workflow("github", None, repository)
+            workflow("github", GRADER, repository)
     words = shlex.split(
-        next(line for line in workflow("gitlab", None, f"a;b c@{COMMIT}").splitlines() if "fetch" in line)
+        next(line for line in workflow("gitlab", GRADER, f"a;b c@{COMMIT}").splitlines() if "fetch" in line)
     )
     assert words[-2:] == ["a;b c", COMMIT]
 
@@ -113,11 +187,17 @@ def test_clean_leaves_slices_alone() -> None:
 
 
 def test_command_prints_the_workflow() -> None:
-    root = Path(__file__).resolve().parent.parent.parent
-    ended = subprocess.run(
-        [sys.executable, "-m", "grader", "ci", "gitlab"], cwd=root, capture_output=True, text=True, check=True
-    )
-    assert ended.stdout == workflow("gitlab")
+    ended = run_grader("ci", "gitlab", "--requirement", GRADER, "--no-hashes", "--only", "fit")
+    assert ended.stdout == workflow("gitlab", GRADER, None, "fit") and ended.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [((), "say which grader the workflow installs"), (("--requirement", GRADER, "--only", "fitt"), "did you mean")],
+)
+def test_command_says_what_is_missing(options: tuple[str, ...], words: str) -> None:
+    ended = run_grader("ci", "github", *options)
+    assert ended.returncode == 4 and words in ended.stderr and ended.stdout == ""
 
 
 @pytest.mark.parametrize("name", ["report", "export", "package", "ci"])

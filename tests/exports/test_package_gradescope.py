@@ -13,9 +13,18 @@ from typing import Any
 import pytest
 from classrooms import OWN
 from shared import KIT_COURSE
+from wheelhouse import make_wheels
 
 from grader.course import Course
-from grader.exports.package import gradescope, pinned
+from grader.errors import UnknownName
+from grader.exports import package
+from grader.exports.requirements import pinned
+
+
+def gradescope(course: Course, *only: str, own: bool, to: Path, hashes: bool = False) -> None:
+    """Packs the archive, without hashes unless a test is about them: only pip knows these."""
+    package.gradescope(course, own=own, to=to, only=only, hashes=hashes)
+
 
 SOLUTION = (OWN / "solutions" / "vectors.py").read_text()
 
@@ -94,13 +103,36 @@ def test_archive_has_scripts_pinned_requirements_and_the_course(archive: Path) -
         assert set(modes.values()) == {0o755}
         lines = packed.read("requirements.txt").decode().splitlines()
         setup = packed.read("setup.sh").decode()
-    assert all("==" in line for line in lines) and {"torch", "hypothesis", "pytest"} <= {
-        x.split("==")[0] for x in lines
-    }
-    assert f"torch=={pinned()['torch']}" in setup and "@" not in setup.replace('"${pip[@]}"', "")
+    assert all("==" in line for line in lines) and {"hypothesis", "pytest"} <= {x.split("==")[0] for x in lines}
+    with zipfile.ZipFile(archive) as packed:
+        assert packed.read("requirements-torch.txt").decode() == f"torch=={pinned()['torch']}\n"
+    assert "@" not in setup.replace('"${pip[@]}"', "") and "--require-hashes" not in setup
     for script in ("setup.sh", "run_autograder"):
         with zipfile.ZipFile(archive) as packed:
             subprocess.run(["bash", "-n"], input=packed.read(script), check=True)
+
+
+def test_packages_are_pinned_with_hashes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in make_wheels(tmp_path / "wheels").items():
+        monkeypatch.setenv(name, value)
+    gradescope(Course.load(OWN), own=True, to=tmp_path / "a.zip", hashes=True)
+    with zipfile.ZipFile(tmp_path / "a.zip") as packed:
+        files = [packed.read(name).decode() for name in ("requirements.txt", "requirements-torch.txt")]
+        setup = packed.read("setup.sh").decode()
+    assert all("--hash=sha256:" in line for text in files for line in text.splitlines())
+    assert setup.count("--no-deps --require-hashes") == 2
+
+
+def test_only_some_exercises_are_graded(tmp_path: Path) -> None:
+    gradescope(Course.load(OWN), "normalize", own=True, to=tmp_path / "a.zip")
+    read = run(laid_out(tmp_path / "a.zip", tmp_path / "autograder", vectors=SOLUTION))
+    assert read["score"] == 1.0 and [test["name"] for test in read["tests"]] == ["vectors.normalize"]
+
+
+def test_an_unknown_topic_is_refused_while_packing(tmp_path: Path) -> None:
+    with pytest.raises(UnknownName, match="did you mean"):
+        gradescope(Course.load(OWN), "normalise", own=True, to=tmp_path / "a.zip")
+    assert not (tmp_path / "a.zip").exists()
 
 
 def test_archive_is_the_same_bytes_every_time(archive: Path, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import json
 import pytest
 from make_class_zips import notebook
 
-from grader.intake.notebook import module_of
+from grader.intake.notebook import cell_numbers, module_of
 
 
 def namespace(*cells: str, error: bool = False) -> tuple[dict[str, object], list[str]]:
@@ -60,10 +60,32 @@ def test_cell_that_cannot_be_parsed_gets_a_note_with_its_number_and_the_others_s
     assert len(notes) == 1 and notes[0].startswith("cell 3: cannot be parsed (")
 
 
-def test_cell_that_ended_in_an_error_keeps_its_definitions() -> None:
-    names, notes = namespace("import math\ndef f():\n    return 1\nx = f(1, 2)\nraise ValueError", error=True)
-    assert callable(names["f"]) and "x" not in names and "math" in names
-    assert notes == ["cell 2: ended in an error when it was run: only its definitions were taken"]
+def test_cell_that_ended_in_an_error_stays_as_it_is() -> None:
+    """What raises is left out where it raises; a constant beside it is needed all the same."""
+    module, notes = module_of(notebook("EPS = 1e-5\nraise ValueError", error=True))
+    assert module == b"# cell 2\nEPS = 1e-5\nraise ValueError\n" and notes == []
+
+
+@pytest.mark.parametrize(
+    ("cell", "left"),
+    [
+        ("from __future__ import annotations\nb = 2", "pass\nb = 2"),
+        ("b = 2\nfrom __future__ import (\n    annotations,\n)  # why\nc = 3", "b = 2\npass  # why\n\n\nc = 3"),
+        ("b = 2; from __future__ import annotations; c = 3", "b = 2; pass; c = 3"),
+        ('t = """\nfrom __future__ import division\n"""\nfrom __future__ import annotations', None),
+    ],
+)
+def test_a_future_import_moves_to_the_top_and_no_line_moves(cell: str, left: str | None) -> None:
+    module, notes = module_of(notebook("a = 1", cell))
+    assert module is not None and notes == []
+    if left is not None:
+        assert module == f"from __future__ import annotations  # cell 2\na = 1\n\n# cell 3\n{left}\n".encode()
+    compile(module, "notebook", "exec")
+    assert cell_numbers(module) == [2, 2, 2] + [3] * (module.count(b"\n") - 2)
+
+
+def test_a_module_that_was_no_notebook_has_no_cells() -> None:
+    assert cell_numbers(b"import torch\n# cell 2\nx = 1\n") == []
 
 
 def test_old_format_and_sources_as_one_text_are_read() -> None:

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 TOPICS = ("tensor_ops", "autograd", "parameters")
 HARMLESS = ("chloe", "elif")
-TURNS = 4
+TURNS = 2
 """Wrong answers of each exercise that are tried."""
 TOPIC_OF_MISCONCEPTIONS = "parameters"
 Verdicts = dict[str, str]

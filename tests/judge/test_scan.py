@@ -193,32 +193,49 @@ HOSTILE = {
 """Answers of the project that do what no exercise needs; all others are what students write."""
 
 
-def honest_submissions() -> dict[str, dict[str, bytes]]:
-    """The right and wrong answers that the project owns: what a class may hand in."""
+def honest_answers() -> dict[str, dict[str, bytes]]:
+    """The right and wrong answers that the project owns in files: what a class may hand in."""
     course = Course.load(None)
     found: dict[str, dict[str, bytes]] = {}
+    solved = {course.solution_file(topic.name).read_bytes() for topic in course.topics}
     for topic in course.topics:
-        solution = course.solution_file(topic.name).read_text()
-        found[topic.name] = {f"{topic.name}.py": solution.encode()}
-        found[f"{topic.name}, stub"] = {f"{topic.name}.py": (course.exercises_dir / f"{topic.name}.py").read_bytes()}
-        wrong = course.misconceptions_file(topic.name).read_text()
-        written = {
-            node.name: node for node in ast.parse(wrong).body if isinstance(node, ast.FunctionDef | ast.ClassDef)
-        }
-        for mistake in misconceptions_of(course, topic.name):
-            answer = ast.get_source_segment(wrong, written[mistake.function])
-            text = f"{solution}\n\n{answer}\n\n{mistake.part} = {mistake.function}\n"
-            found[f"{topic.name}, {mistake.name}"] = {f"{topic.name}.py": text.encode()}
+        name = f"{topic.name}.py"
+        found[topic.name] = {name: course.solution_file(topic.name).read_bytes()}
+        found[f"{topic.name}, stub"] = {name: course.stub_file(topic.name).read_bytes()}
     for kind in ("right", "wrong"):
-        found |= {str(answer): dict(answer.submission().files) for answer in every(kind)}
+        for answer in every(kind):
+            files = answer.submission().files
+            found[str(answer)] = {name: text for name, text in files.items() if text not in solved}
     return {name: files for name, files in found.items() if name.rpartition("/")[2] not in HOSTILE}
 
 
+def flagged_misconceptions() -> tuple[set[str], int]:
+    """The misconceptions with a flag, and how many there are; those of a topic are read as one file."""
+    course = Course.load(None)
+    flagged: set[str] = set()
+    count = 0
+    for topic in course.topics:
+        text = course.misconceptions_file(topic.name).read_text()
+        written = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+        wrong = {one.function for one in misconceptions_of(course, topic.name)}
+        assert wrong <= {node.name for node in written}
+        count += len(wrong)
+        for flag in scan({f"{topic.name}.py": text.encode()}):  # one is of the import of the solutions
+            flagged |= {node.name for node in written if node.lineno <= flag.line <= (node.end_lineno or 0)}
+    return flagged, count
+
+
 def test_at_most_one_honest_submission_in_200_is_flagged() -> None:
-    submissions = honest_submissions()
+    submissions = honest_answers()
     assert len(submissions) > 200
     flagged = {name: list(map(str, flags)) for name, files in submissions.items() if (flags := scan(files))}
     assert 200 * len(flagged) <= len(submissions), flagged
+
+
+def test_at_most_one_misconception_in_200_is_flagged() -> None:
+    flagged, count = flagged_misconceptions()
+    assert count > 700
+    assert 200 * len(flagged) <= count, flagged
 
 
 def test_of_the_sample_class_only_those_are_flagged_who_do_such_things() -> None:

@@ -9,8 +9,8 @@ python3 -m venv "$root/uv"
 "$root/uv/bin/pip" install --quiet uv
 "$root/uv/bin/uv" venv --quiet --python @PYTHON@ "$root/venv"
 pip=("$root/uv/bin/uv" pip install --quiet --python "$root/venv/bin/python")
-"${pip[@]}" --index-url https://download.pytorch.org/whl/cpu torch==@TORCH@
-"${pip[@]}" -r "$root/source/requirements.txt"
+"${pip[@]}" --no-deps@HASHES@ -r "$root/source/requirements.txt"
+"${pip[@]}" --no-deps@HASHES@ --index-url @TORCH_INDEX@ -r "$root/source/requirements-torch.txt"
 # Nobody but the grader itself reads these, whatever else fails.
 for folder in grader/checks grader/shipped/solutions course; do
   if [ -d "$root/source/$folder" ]; then chmod -R go-rwx "$root/source/$folder"; fi

@@ -1,0 +1,74 @@
+"""``grader watch``: checks an exercise whenever it is saved. Importing it imports nothing slow."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from grader.cli.arguments import complete_name, course_path, split_targets
+from grader.cli.options import CourseOption, DevicesOption
+
+if TYPE_CHECKING:
+    from grader.grading.worker_process import Worker
+    from grader.machine import Devices
+
+
+def add_to(app: typer.Typer) -> None:
+    """Adds the command to a command line."""
+    app.command(epilog="\b\nExamples:\n  grader watch\n  grader watch tensor_ops\n  grader watch tensor_ops.gram")(
+        watch
+    )
+
+
+def watch(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[TOPIC | EXERCISE]", autocompletion=complete_name, show_default=False)
+    ] = None,
+    submission: Annotated[
+        Path | None,
+        typer.Option("--submission", metavar="DIR", help="Folder with the work, or one topic's file.  [default: here]"),
+    ] = None,
+    course: CourseOption = None,
+    devices: DevicesOption = "auto",
+) -> int:
+    """Check the exercise at hand whenever you save, and go on to the next one when it passes.
+
+    With a topic, only this one is watched; with an exercise, its topic, beginning there. Keys: h hint, n next, a all,
+    r run, o open in the editor, l list, q quit. Ctrl-C ends it too.
+    """
+    from grader.grading.worker_process import Worker
+    from grader.machine import resolve_devices
+    from grader.student import engine
+
+    resolve_devices(devices)
+    engine.choose()
+    worker = Worker()  # first of all, as in `check`
+    try:
+        return _watch(worker, name, submission, course, devices)
+    finally:
+        worker.end()
+
+
+def _watch(worker: Worker, name: str | None, submission: Path | None, given: Path | None, devices: Devices) -> int:
+    from grader.course import Course
+    from grader.grading.settings import GradingSettings
+    from grader.grading.warm import WarmGrader
+    from grader.reports.terminal import make_console
+    from grader.watch.keys import can_read_keys
+    from grader.watch.loop import Watch
+    from grader.watch.screen import Screen
+
+    path = course_path(given, [*([submission] if submission else []), *([Path(name)] if name else [])])
+    course = Course.load(path)
+    place, names = split_targets([name] if name else [], submission, [topic.name for topic in course.topics])
+    topics = {one.partition(".")[0] for one in course.select(names)} if names else set()
+    scope = [one for one in course.exercises if not topics or one.topic in topics]
+    start = course.exercise(course.select(names)[0]) if names and len(course.select(names)) == 1 else None
+    console = make_console()
+    screen = Screen(course, console, has_keys=can_read_keys() and console.file.isatty())
+    titles = [topic.name for topic in course.topics if topic.name in topics]
+    with contextlib.closing(WarmGrader(course, GradingSettings(course=path, devices=devices), first=worker)) as grader:
+        return Watch(course, place, scope, grader, screen, start, titles).run()

@@ -1,0 +1,56 @@
+"""A topic's stub as a notebook: a cell for each definition, and below each exercise one that checks it.
+
+Taken together, its code cells are the stub: what is graded of a notebook is what is graded of the file.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+
+from grader.course.definitions import lines_in
+from grader.course.topic import Topic
+
+SUFFIX: Final = ".ipynb"
+_OURS: Final = "from grader import check, hint"
+
+
+def notebook_of(topic: Topic, stub: bytes) -> bytes:
+    """The notebook of a topic, without outputs; always the same bytes for the same stub."""
+    cells = [_cell(number, *content) for number, content in enumerate(_cells(topic, stub), start=1)]
+    metadata = {
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+    }
+    whole = {"nbformat": 4, "nbformat_minor": 5, "metadata": metadata, "cells": cells}
+    return (json.dumps(whole, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def _cells(topic: Topic, stub: bytes) -> Iterator[tuple[str, str]]:
+    """Kind and text of each cell."""
+    lines = lines_in(stub)
+    tree = ast.parse(stub)
+    names = {exercise.name for exercise in topic.exercises}
+    docstring = ast.get_docstring(tree) or ""
+    yield "markdown", f"# {topic.title}\n\n{docstring}".rstrip()
+    body = tree.body[1:] if docstring else tree.body
+    imports = [node for node in body if isinstance(node, ast.Import | ast.ImportFrom)]
+    others = [node for node in body if node not in imports]
+    texts = ["\n".join(lines[node.lineno - 1 : node.end_lineno]) for node in imports]
+    yield "code", "\n".join([*texts, "", _OURS])
+    end = max((node.end_lineno or 0 for node in imports), default=tree.body[0].end_lineno or 0 if docstring else 0)
+    for node in others:
+        yield "code", "\n".join(lines[end : node.end_lineno]).strip("\n")
+        end = node.end_lineno or end
+        name = getattr(node, "name", "")
+        if name in names:
+            yield "code", f'check("{topic.name}.{name}")'
+
+
+def _cell(number: int, kind: str, text: str) -> dict[str, Any]:
+    cell: dict[str, Any] = {"cell_type": kind, "id": f"cell-{number}", "metadata": {}}
+    if kind == "code":
+        cell |= {"execution_count": None, "outputs": []}
+    return cell | {"source": text.splitlines(keepends=True)}

@@ -1,0 +1,202 @@
+"""How a topic of a submission is loaded: as it is; where that raises or does not end, its definitions alone.
+
+A student's file may hold more than answers: a cell that plots, a call that trains, a package that is not installed.
+What is left out is said, and a definition that needs it fails for that reason. Runs no submitted code: it only asks
+student processes, and takes what they say for data.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from grader.border.failures import import_raised, one_line
+from grader.border.messages import (
+    Definitions,
+    FailedStatement,
+    ImportBadReply,
+    Imported,
+    ImportFailure,
+    ImportRaised,
+    ImportTimeout,
+    SourceLine,
+)
+from grader.course import Topic
+from grader.course.definitions import defined_names, lines_in
+from grader.intake.notebook import cell_numbers
+from grader.judge import explain
+from grader.judge.advice import with_message
+from grader.results import Cause, CheckResult, ExerciseResult
+
+AS_IT_IS: Final = 0.25
+"""The part of the time of an import after which only the definitions are loaded."""
+MOST_TRIES: Final = 4
+"""How often a topic is imported at most, each time without a statement more that did not end."""
+_MOST_LINE: Final = 10_000_000
+_NAMED: Final = 5
+_UNKNOWN: Final = re.compile(r"name '(\w+)' is not defined")
+
+Import = Callable[[Definitions | None, float], "Outcome"]
+"""Imports the topic in a fresh process, within so many seconds."""
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """How one import went.
+
+    Attributes:
+        failure: why the topic could not be imported; None if it was.
+        imported: what was left out of it, as its process says.
+        place: the line at the topic's top level where it was when its time was up; 0 when unknown.
+    """
+
+    failure: ImportFailure | None
+    imported: Imported = Imported()
+    place: int = 0
+
+
+class Partial(msgspec.Struct, frozen=True):
+    """A topic of which only the definitions were loaded.
+
+    Attributes:
+        file: the topic's file.
+        failure: why it could not be imported as it is.
+        definitions: how further processes load it.
+        imported: what was left out, as the process says.
+        stopped: the line where the first import was when its time was up; 0 when unknown.
+    """
+
+    file: str
+    failure: ImportFailure
+    definitions: Definitions
+    imported: Imported
+    stopped: int = 0
+
+    def notes(self, source: bytes) -> list[str]:
+        """What was left out and why, for the student and the instructor; lines are cells where it was a notebook."""
+        where = _Places(source)
+        frames = self.failure.frames if isinstance(self.failure, ImportRaised) else ()
+        line = next((frame.line for frame in frames if frame.file == self.file), self.stopped)
+        first = f"{where.of(line, line)} {self._what()}" if line else self._what()
+        left_out = where.all_of(self.imported.left_out)
+        graded = f"graded without what no definition needs ({left_out})" if left_out else "its definitions are graded"
+        advice = "" if where.is_notebook else '; put code that only runs something under `if __name__ == "__main__":`'
+        notes = [f"{self.file}: {first}: {graded}{advice}"]
+        for number, failed in enumerate(self.imported.failed[:_NAMED]):
+            names = [one_line(name) for name, cause in self.imported.lost if cause == number][:_NAMED]
+            without = f", and with it {', '.join(names)}" if names else ""
+            place = where.of(failed.first, failed.last)
+            notes.append(f"{self.file}: {place} {_why(failed)}: left out{without}")
+        return notes
+
+    def _what(self) -> str:
+        match self.failure:
+            case ImportRaised(kind, message):
+                return f"raised {one_line(f'{kind}: {message}'.strip(), 160)}"
+            case ImportTimeout():
+                return "did not end in time"
+        return f"cannot be imported as it is: it {one_line(self.failure.reason, 160)}"
+
+    def explain_lost(self, result: ExerciseResult) -> ExerciseResult:
+        """The same result; where it fails for a name that was lost, it says which statement failed."""
+        lost = dict(self.imported.lost)
+        if not any(check.cause and check.cause.kind in ("missing", "exception") for check in result.checks):
+            return result
+        return replace(result, checks=tuple(self._explained(check, lost) for check in result.checks))
+
+    def _explained(self, check: CheckResult, lost: dict[str, int]) -> CheckResult:
+        cause = check.cause
+        unknown = _UNKNOWN.search(cause.exception_message) if cause and cause.exception_type == "NameError" else None
+        name = cause.names[0] if cause and cause.kind == "missing" and cause.names else unknown[1] if unknown else ""
+        number = lost.get(name, -1)
+        if cause is None or not 0 <= number < len(self.imported.failed):
+            return check
+        failed = self.imported.failed[number]
+        place = f"line {failed.first} of {self.file}" if 0 < failed.first < _MOST_LINE else self.file
+        advice = f"`{name}` has no value, as {place} {_why(failed)}"
+        return explain.result(check.name, replace(cause, advice=advice))
+
+
+def definitions_of(topic: Topic, stub: Path) -> Definitions:
+    """How a topic's definitions are loaded: the names of its exercises, and all others that its stub has."""
+    others = defined_names(lines_in(stub.read_bytes())) if stub.is_file() else []
+    return Definitions([one.name for one in topic.exercises], others)
+
+
+def load(
+    topic: str, wanted: Callable[[], Definitions], seconds: float, do_import: Import
+) -> tuple[ImportFailure | None, Partial | None]:
+    """Imports a topic; why it cannot be imported, else None, and what was left out of it, if something was.
+
+    Args:
+        wanted: the definitions that are loaded where it cannot be imported as it is.
+        seconds: how long all of it may take.
+    """
+    first = do_import(None, seconds * AS_IT_IS)
+    if first.failure is None or isinstance(first.failure, ImportBadReply):
+        return first.failure, None
+    definitions = wanted()
+    for share in _shares(seconds * (1 - AS_IT_IS)):
+        outcome = do_import(definitions, share)
+        if outcome.failure is None:
+            return None, Partial(f"{topic}.py", first.failure, definitions, outcome.imported, first.place)
+        if not isinstance(outcome.failure, ImportTimeout) or not outcome.place:
+            break
+        definitions = replace(definitions, without=[*definitions.without, outcome.place])
+    return first.failure, None
+
+
+def _shares(seconds: float) -> Iterator[float]:
+    """The time of each further try: a half of what is left."""
+    for _ in range(MOST_TRIES - 1):
+        seconds /= 2
+        yield seconds
+
+
+def line_at_top(frames: Sequence[SourceLine], file: str) -> int:
+    """The line at the top level of a file that the stack of a process goes through; 0 if none is known.
+
+    Args:
+        frames: innermost first.
+    """
+    lines = [frame.line for frame in frames if frame.file == file and frame.function == "<module>"]
+    return lines[-1] if lines else 0
+
+
+def _why(failed: FailedStatement) -> str:
+    if failed.raised is None:
+        return "did not end in time"
+    raised = import_raised(failed.raised)
+    cause = Cause(kind="exception", exception_type=raised.kind, exception_message=one_line(raised.message, 300))
+    return f"raised {with_message(cause)}"
+
+
+class _Places:
+    """Says where lines of a module are: its lines, or the cells of the notebook that it was made of."""
+
+    def __init__(self, source: bytes) -> None:
+        self._cells = cell_numbers(source)
+        self.is_notebook = bool(self._cells)
+
+    def of(self, first: int, last: int) -> str:
+        """``line 3``, ``lines 3–5``, ``cell 4``."""
+        if not 0 < first <= last < _MOST_LINE:
+            return "a line"
+        if self.is_notebook:
+            return f"cell {self._cells[min(first, len(self._cells)) - 1]}"
+        return f"line {first}" if first == last else f"lines {first}–{last}"
+
+    def all_of(self, places: Sequence[tuple[int, int]]) -> str:
+        """``lines 3–5, 9``, ``cells 4, 6``; empty for none."""
+        places = [(first, last) for first, last in places if 0 < first <= last < _MOST_LINE]
+        if not places:
+            return ""
+        if self.is_notebook:
+            found = [str(cell) for cell in dict.fromkeys(cell for a, b in places for cell in self._cells[a - 1 : b])]
+            return f"{'cell' if len(found) == 1 else 'cells'} {', '.join(found)}"
+        found = [f"{first}" if first == last else f"{first}–{last}" for first, last in places]
+        return f"{'line' if len(places) == 1 and places[0][0] == places[0][1] else 'lines'} {', '.join(found)}"

@@ -1,0 +1,87 @@
+"""A result as a notebook shows it: a card of HTML that suits light and dark pages, and plain text beside it.
+
+Says what the feedback page says (`reports/html_feedback.py`); its template escapes everything. Decides nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+
+import jinja2
+from rich.console import Console
+
+from grader import __version__
+from grader.course import Course
+from grader.gradebook import Row
+from grader.grading.graders import Graded
+from grader.reports.check_report import CheckReport
+from grader.reports.entries import Entry
+from grader.reports.feedback import SYMBOLS
+from grader.reports.html_feedback import Pages
+from grader.text import clean, one_line, points
+
+_PAGE_BYTES = 200_000
+_COLUMNS = 100
+
+
+class Card:
+    """What is shown of a result, in the two forms that notebooks choose from.
+
+    Args:
+        wanted: the exercise that was asked for; empty where several were.
+    """
+
+    def __init__(self, graded: Graded, course: Course, wanted: str = "") -> None:
+        self._graded = graded
+        self._course = course
+        self._wanted = wanted
+
+    def html(self) -> str:
+        """The card."""
+        result = self._graded.result
+        page = Pages(self._course, _PAGE_BYTES).page(Entry(Row(result, self._graded.digest, self._graded.seconds)))
+        return _environment().get_template("card.html").render(page=page, wanted=self._wanted)
+
+    def text(self) -> str:
+        """The same for a place without HTML, as `grader check` prints it."""
+        stream = io.StringIO()
+        console = Console(
+            file=stream,
+            width=_COLUMNS,
+            highlight=False,
+            markup=False,
+            emoji=False,
+            force_jupyter=False,  # a notebook would show each line as an output of its own
+            force_terminal=False,
+        )
+        CheckReport(self._course, console).end(self._graded.result)
+        return stream.getvalue().strip()
+
+
+def waiting_html(doing: str, done: int, count: int) -> str:
+    """What is shown while a result is on its way."""
+    return _environment().get_template("waiting.html").render(doing=doing, done=done, count=count)
+
+
+def hint_html(exercise: str, level: int, count: int, text: str) -> str:
+    """A hint as a card."""
+    return _environment().get_template("hint.html").render(exercise=exercise, level=level, count=count, text=text)
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("grader.notebook"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    loader = environment.loader
+    assert loader is not None
+    environment.globals.update(
+        style=loader.get_source(environment, "card.css")[0].strip(), symbols=SYMBOLS, points=points, version=__version__
+    )
+    environment.filters.update(clean=clean, one_line=one_line)
+    return environment

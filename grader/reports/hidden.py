@@ -1,0 +1,60 @@
+"""What students see of checks with ``hidden="all"``: how many there are and whether they pass, until they are released.
+
+Results keep all of it for the instructor; whatever a student may read is made of what these functions give.
+"""
+
+from __future__ import annotations
+
+import datetime
+from typing import Final
+
+from msgspec.structs import replace
+
+from grader.results import Cause, CheckResult, ExerciseResult, SubmissionResult
+
+NAME: Final = "hidden_check"
+_SAID: Final = "a hidden check does not pass"
+_OPEN: Final = frozenset(("blocked", "not_assessed", "unwritten", "judge_ended", "grader_fault"))
+"""Kinds of causes that say nothing of what a check does."""
+
+
+def for_students(result: SubmissionResult, now: datetime.datetime | None = None) -> SubmissionResult:
+    """The same result without what is hidden from students at this time; None: now."""
+    exercises = tuple(exercise_for_students(one, now) for one in result.exercises)
+    return result if exercises == result.exercises else replace(result, exercises=exercises)
+
+
+def exercise_for_students(exercise: ExerciseResult, now: datetime.datetime | None = None) -> ExerciseResult:
+    """The same exercise without what is hidden from students at this time; None: now."""
+    if not any(check.hidden_until for check in exercise.checks):
+        return exercise
+    now = now or datetime.datetime.now(datetime.timezone.utc)
+    hidden = [_is_hidden(check, now) for check in exercise.checks]
+    checks: list[CheckResult] = []
+    for check, is_hidden in zip(exercise.checks, hidden, strict=True):
+        number = sum(hidden[: len(checks) + 1])
+        checks.append(_without_content(check, number, exercise.name) if is_hidden else check)
+    shown = (check for check, is_hidden in zip(exercise.checks, hidden, strict=True) if not is_hidden)
+    if all(check.verdict == "passed" for check in shown):  # else a mistake would be named that no shown check finds
+        exercise = replace(exercise, misconception=None, resembles=None)
+    return replace(exercise, checks=tuple(checks))
+
+
+def _is_hidden(check: CheckResult, now: datetime.datetime) -> bool:
+    if not check.hidden_until:
+        return False
+    try:
+        return now < datetime.datetime.fromisoformat(check.hidden_until)
+    except (ValueError, TypeError):  # "always"
+        return True
+
+
+def _without_content(check: CheckResult, number: int, exercise: str) -> CheckResult:
+    check = replace(check, name=f"{NAME}_{number}")
+    cause = check.cause
+    if cause is None or cause.kind in _OPEN or cause.stage != "check":
+        return check
+    if cause.kind == "missing" and cause.names == (exercise.partition(".")[2],):
+        return check
+    bare = Cause(kind=cause.kind, advice=_SAID, reason=_SAID)
+    return replace(check, message=_SAID, cause=bare)

@@ -1,0 +1,160 @@
+"""What `grader watch` shows: how far you are, what failed, and the keys; as plain lines where nothing can be cleared.
+
+Shows failures as `grader check` does (`reports/failure.py`). Decides nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from grader.course import Course, Exercise
+from grader.course.home import Mark
+from grader.reports.failure import show_failure
+from grader.reports.feedback import FAILING, STYLES, SYMBOLS, gist, not_passed, worst
+from grader.reports.places import Places, is_untouched
+from grader.reports.rows import print_wrapped, progress_bar
+from grader.reports.where import list_lines
+from grader.results import ExerciseResult
+from grader.text import clean, counted, points
+
+KEYS = {
+    "h": "hint",
+    "n": "next",
+    "a": "all",
+    "r": "run",
+    "o": "open",
+    "l": "list",
+    "q": "quit",
+}
+
+
+class Screen:
+    """Prints on a console.
+
+    Args:
+        has_keys: whether keys are read, so that they are worth a line.
+    """
+
+    def __init__(self, course: Course, console: Console, has_keys: bool) -> None:
+        self.console = console
+        self._course = course
+        self.has_keys = has_keys
+        self._clears = console.is_terminal and not console.is_dumb_terminal
+
+    def clear(self) -> None:
+        """An empty screen, where there is one; what scrolled away stays."""
+        if self._clears:
+            self.console.clear()
+        else:
+            self.console.print()
+
+    def exercise(
+        self,
+        exercise: Exercise,
+        result: ExerciseResult | None,
+        places: Places,
+        marks: Mapping[str, Mark],
+        messages: Sequence[str] = (),
+        hints: Sequence[str] = (),
+    ) -> None:
+        """The exercise at hand: how it went, or that it is not written yet.
+
+        Args:
+            messages: what happened since the last time.
+            hints: those that were asked for.
+        """
+        with self.console:  # all of it at once
+            self.clear()
+            self._progress(exercise.topic, marks)
+            self._messages(messages)
+            place = places.of(exercise.full_name)
+            if result is None:
+                print_wrapped(self.console, f"next: {exercise.full_name}  {place}", "bold")
+            else:
+                self._result(result, place)
+            for number, hint in enumerate(hints, start=1):
+                print_wrapped(self.console, f"  hint {number} of {len(exercise.hints)}: {clean(hint)}", "cyan")
+            self.keys()
+
+    def done(self, titles: Sequence[str], marks: Mapping[str, Mark], messages: Sequence[str]) -> None:
+        """Everything that is watched has passed.
+
+        Args:
+            titles: of the topics; none means the whole course.
+        """
+        with self.console:
+            self.clear()
+            self._progress("", marks)
+            self._messages(messages)
+            what = ", ".join(titles) + (" is" if len(titles) == 1 else " are") if titles else f"{self._course.title} is"
+            print_wrapped(self.console, f"★ {clean(what)} done: well done!", "bold green")
+            self.keys()
+
+    def list(self, marks: Mapping[str, Mark]) -> None:
+        """Every exercise, and how it went."""
+        with self.console:
+            self.clear()
+            for line in list_lines(self._course, marks):
+                self.console.print(Text(clean(line)), soft_wrap=True)
+            self.keys()
+
+    def line(self, text: str, style: str = "") -> None:
+        """One more line, below what is there."""
+        print_wrapped(self.console, clean(text), style)
+
+    def keys(self) -> None:
+        """The line with the keys."""
+        if not self.has_keys:
+            return
+        line = Text()
+        for key, what in KEYS.items():
+            line.append(" · " if line else "", "dim").append(key, "bold cyan").append(f" {what}")
+        line.truncate(self.console.width, overflow="ellipsis")
+        self.console.print()
+        self.console.print(line, soft_wrap=True)
+
+    def _progress(self, topic: str, marks: Mapping[str, Mark]) -> None:
+        exercises = self._course.exercises
+        of_topic = [one for one in exercises if one.topic == topic]
+        width = min(20, self.console.width // 4)
+        if topic:
+            score, most = _sums(of_topic, marks)
+            bar = progress_bar(score, most, width)
+            self._row(Text.assemble((topic, "bold"), "  ", (bar, "green"), f"  {points(score, most)}"))
+        score, most = _sums(exercises, marks)
+        passed = sum(one.full_name in marks and marks[one.full_name].state == "passed" for one in exercises)
+        self._row(Text(f"{passed} of {counted(len(exercises), 'exercise')}, {points(score, most)} points", "dim"))
+
+    def _messages(self, messages: Sequence[str]) -> None:
+        for text in messages:
+            style = "bold green" if text.startswith(("✓", "★")) else ""
+            print_wrapped(self.console, clean(text), style)
+
+    def _result(self, result: ExerciseResult, place: str) -> None:
+        verdict = worst(result)
+        if is_untouched(result) and not any(check.cause and check.cause.kind == "missing" for check in result.checks):
+            self.console.print()
+            print_wrapped(self.console, f"· {result.name}  {place}", "bold")
+            print_wrapped(self.console, "  not written yet: write it and save, and it is checked at once", "")
+        elif verdict in FAILING:
+            show_failure(result, self._course, self.console, place)
+        else:
+            self.console.print()
+            failures = not_passed(result)
+            reason = f": {clean(gist(failures[0]))}" if verdict != "passed" and failures else ""
+            text = f"{SYMBOLS[verdict]} {result.name}  {place}{reason}"
+            print_wrapped(self.console, text, STYLES[verdict])
+            if verdict == "error":
+                print_wrapped(self.console, "  the grader's own fault: no points are lost; tell your instructor", "")
+
+    def _row(self, line: Text) -> None:
+        line.truncate(self.console.width, overflow="ellipsis")
+        self.console.print(line, soft_wrap=True)
+
+
+def _sums(exercises: Sequence[Exercise], marks: Mapping[str, Mark]) -> tuple[float, float]:
+    scores = (marks[one.full_name].score for one in exercises if one.full_name in marks)
+    return sum(scores), sum(one.points for one in exercises)

@@ -1,0 +1,173 @@
+"""`check` and `hint` in a real kernel: cells are graded in a process of their own, which ends with the kernel."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from shared import OWN_COURSE, REPO, run_grader
+
+psutil = pytest.importorskip("psutil")
+nbformat = pytest.importorskip("nbformat")
+nbclient = pytest.importorskip("nbclient")
+pytest.importorskip("ipykernel")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]  # of the client's own packages
+
+SECONDS = 240
+"""How long a cell may take: a limit for what never ends."""
+SOLUTION = (OWN_COURSE / "solutions" / "vectors.py").read_text()
+RIGHT = "def normalize(x):\n    return x / x.norm(dim=-1, keepdim=True).clamp_min(SMALLEST)"
+WRONG = "def normalize(x):\n    return x"
+
+
+class Kernel:
+    """A kernel in a folder; each cell is run as a user would run it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._notebook = nbformat.v4.new_notebook()
+        self.client = nbclient.NotebookClient(
+            self._notebook, timeout=SECONDS, kernel_name="python3", allow_errors=True, resources={}
+        )
+        self._folder = folder
+
+    def __enter__(self) -> Kernel:
+        self.client.create_kernel_manager()
+        self.client.start_new_kernel(
+            cwd=str(self._folder), env={**os.environ, "PYTHONPATH": str(REPO), "IPYTHONDIR": str(self._folder)}
+        )
+        self.client.start_new_kernel_client()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.client._cleanup_kernel()
+
+    def run(self, source: str) -> list[Any]:
+        """The outputs of a cell."""
+        cell = nbformat.v4.new_code_cell(source)
+        self._notebook.cells.append(cell)
+        self.client.execute_cell(cell, len(self._notebook.cells) - 1)
+        return list(cell.outputs)
+
+    def value(self, expression: str) -> str:
+        """What a cell shows as text."""
+        (output,) = self.run(expression)
+        return str(output.get("text") or output["data"]["text/plain"])
+
+    def html(self, source: str) -> str:
+        """The one card that a cell shows."""
+        (output,) = self.run(source)
+        assert output.output_type == "display_data", output
+        return str(output["data"]["text/html"])
+
+    def error(self, source: str) -> str:
+        """What a cell that raises shows."""
+        output = self.run(source)[-1]
+        assert output.output_type == "error", output
+        return re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(output.traceback))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a notebook for each topic, and the course in it."""
+    done = run_grader("init", tmp_path / "kata", "--notebooks", "--course", OWN_COURSE)
+    assert done.returncode == 0, done.stderr
+    return tmp_path / "kata"
+
+
+@pytest.fixture
+def kernel(folder: Path) -> Iterator[Kernel]:
+    with Kernel(folder) as kernel:
+        yield kernel
+
+
+def workers_of(process: int) -> list[Any]:
+    """The worker processes of a kernel."""
+    return [child for child in psutil.Process(process).children() if "grader.grading.worker" in str(child.cmdline())]
+
+
+def test_cells_are_graded_as_they_are_defined_last(kernel: Kernel) -> None:
+    assert kernel.value("import grader, sys; print('torch' in sys.modules, 'rich' in sys.modules)") == "False False\n"
+    kernel.run("from grader import check, hint")
+    kernel.run("1 / 0\nimport torch")
+    assert "no cell has defined an exercise yet" in kernel.error("check()")
+    kernel.run("import torch\n")
+    kernel.run(WRONG)
+    card = kernel.html("result = check('vectors.normalize')")
+    assert "prefers-color-scheme:dark" in card and "returned" in card and "expected" in card
+    assert "✗ <code>vectors.normalize</code>" in card
+    assert kernel.value("print(type(result).__name__, result.score, result.max)") == "SubmissionResult 0.0 1.0\n"
+    assert "vectors.normalize" in kernel.html("result")  # shown again where a later cell asks for it
+
+    kernel.run("from collections import OrderedDict\nnormalize = 3\ndef helper(:")
+    kernel.run("def smallest():\n    return 1e-12\nraise ValueError")
+    kernel.run(RIGHT.replace("SMALLEST", "smallest()"))
+    assert "✓ <code>vectors.normalize</code>" in kernel.html("check('normalize')")
+    kernel.run("%%time\ndef cosine(a, b):\n    return (normalize(a) * normalize(b)).sum(-1)")
+    every = kernel.html("check()")
+    assert "3/3 points, 100.0%" in every and every.count("✓ <code>") == 2
+    assert kernel.run("'torch' in __import__('sys').modules")  # the kernel's own import, by the student
+
+    assert "Each row" in kernel.html("hint('vectors.normalize')")
+    assert "vector_norm" in kernel.html("hint('normalize')")
+    assert kernel.error("check('normalise')").startswith("error: ")
+    assert kernel.error("hint('vectors')").splitlines()[0] == "error: `vectors` is a topic"
+    assert "levels go from 1 to 2" in kernel.error("hint('normalize', 3)")
+
+
+def test_the_worker_is_replaced_and_ends_with_the_kernel(kernel: Kernel, folder: Path) -> None:
+    process = int(kernel.value("import os; print(os.getpid())"))
+    kernel.run("from grader import check\nimport torch")
+    kernel.run(WRONG)
+    assert "✗ <code>" in kernel.html("check('normalize')")
+    (worker,) = workers_of(process)
+    worker.kill()
+    assert "✗ <code>" in kernel.html("check('normalize')")
+    (worker,) = workers_of(process)
+    tree = [worker, *worker.children(recursive=True)]
+    psutil.Process(process).kill()
+    gone, alive = psutil.wait_procs(tree, timeout=SECONDS)
+    assert len(gone) == len(tree) and not alive
+
+
+def test_a_ready_notebook_is_graded_like_the_file(folder: Path, tmp_path: Path) -> None:
+    notebook = nbformat.read(folder / "vectors.ipynb", as_version=4)
+    nbformat.validate(notebook)
+    solved = _solved(notebook)
+    with Kernel(folder) as kernel:
+        cards = [kernel.run(cell.source) for cell in solved.cells if cell.cell_type == "code"]
+        assert [card for card in cards if card and card[-1].output_type == "error"] == []
+        (result,) = kernel.run("from grader.results import to_json; r = check(); print(to_json(r).decode())")[1:]
+    exercises = json.loads(result.text)["exercises"]
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "vectors.py").write_text(SOLUTION)
+    done = run_grader("check", work, "--course", OWN_COURSE, "--json")
+    assert json.loads(done.stdout)["exercises"] == exercises and len(exercises) == 2
+
+
+def test_without_a_notebook_it_says_so() -> None:
+    from grader import check
+    from grader.notebook.desk import NotebookError
+
+    with pytest.raises(NotebookError, match="no notebook here"):
+        check("tensor_ops.gram")
+
+
+def _solved(notebook: Any) -> Any:
+    """The notebook with the solution's definitions in their cells."""
+    import ast
+
+    tree = ast.parse(SOLUTION)
+    texts = {
+        node.name: ast.get_source_segment(SOLUTION, node) for node in tree.body if isinstance(node, ast.FunctionDef)
+    }
+    for cell in notebook.cells:
+        found = re.search(r"^def (\w+)", cell.source, re.MULTILINE)
+        if found:
+            cell.source = texts[found[1]]
+    return notebook

@@ -1,0 +1,252 @@
+"""`grader watch` as a student uses it: in a real terminal, with a real worker. Waits for text, never for time."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from shared import OWN_COURSE, REPO, run_grader
+
+psutil = pytest.importorskip("psutil")
+pexpect = pytest.importorskip("pexpect")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform == "win32", reason="there is no pseudo terminal"),
+]
+
+SECONDS = 100
+"""How long a text may take to appear: a limit for what never does."""
+SOLUTION = (OWN_COURSE / "solutions" / "vectors.py").read_text()
+STUB = (OWN_COURSE / "exercises" / "vectors.py").read_text()
+WRONG = "import torch\n\n\ndef normalize(x):\n    return x\n"
+NORMALIZE = WRONG.replace("return x", "return x / x.norm(dim=-1, keepdim=True).clamp_min(1e-12)")
+COMMAND = [sys.executable, "-m", "grader", "watch"]
+ENVIRONMENT = {"PYTHONPATH": str(REPO), "TERM": "xterm-256color"}
+Start = Callable[..., "Session"]
+
+
+class Session:
+    """A running `grader watch` on a pseudo terminal."""
+
+    def __init__(self, folder: Path, *arguments: str, command: list[str] | None = None, **environment: str) -> None:
+        program, *rest = [*(command or COMMAND), *arguments]
+        self.folder = folder
+        self.child = pexpect.spawn(
+            program,
+            rest,
+            cwd=str(folder),
+            env={**os.environ, **ENVIRONMENT, **environment},
+            encoding="utf-8",
+            codec_errors="replace",
+            dimensions=(50, 100),
+            timeout=SECONDS,
+        )
+
+    def save(self, text: str, name: str = "vectors.py") -> None:
+        """Writes a file as most editors do: a new one takes the place of the old."""
+        new = self.folder / f"{name}.tmp~"
+        new.write_text(text)
+        new.replace(self.folder / name)
+
+    def see(self, *texts: str) -> str:
+        """Waits for texts, in this order; what was printed up to the last of them."""
+        seen = ""
+        for text in texts:
+            self.child.expect_exact(text)
+            seen += self.child.before + text
+        return re.sub(r"\x1b\[[0-?]*[ -/]*[@-~]", "", seen)
+
+    def press(self, key: str) -> None:
+        self.child.send(key)
+
+    def quit(self) -> None:
+        self.press("q")
+        self.ends_with(0)
+
+    def ends_with(self, code: int) -> None:
+        rest = []
+        while True:
+            try:
+                rest.append(self.child.read_nonblocking(4096, SECONDS))
+            except pexpect.EOF:
+                break
+        assert "Traceback" not in "".join(rest)
+        self.child.close()
+        assert self.child.exitstatus == code, "".join(rest)
+
+    def worker(self) -> psutil.Process:
+        """The process that grades."""
+        (child,) = psutil.Process(self.child.pid).children()
+        return child
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder that `init` made, with the course in it."""
+    done = run_grader("init", tmp_path / "kata", "--course", OWN_COURSE)
+    assert done.returncode == 0, done.stderr
+    return tmp_path / "kata"
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    sessions: list[Session] = []
+
+    def begin(*arguments: object, **named: object) -> Session:
+        sessions.append(Session(*arguments, **named))  # type: ignore[arg-type]
+        return sessions[-1]
+
+    yield begin
+    for one in sessions:
+        one.child.close(force=True)
+
+
+def test_from_the_first_stub_to_the_end_of_the_course(folder: Path, start: Start) -> None:
+    session = start(folder)
+    first = session.see(" quit")
+    assert "vectors.normalize  vectors.py:" in first and "not written yet" in first and "0 of 2 exercises" in first
+
+    session.save(WRONG)
+    wrong = session.see("expected", " quit")
+    assert "✗ vectors.normalize  vectors.py:4" in wrong and "│" in wrong
+    session.press("h")
+    session.press("h")
+    session.see("hint 2 of 2:")
+    session.press("h")
+    session.see("there is no further hint")
+
+    session.save("def normalize(x:\n    return x\n")
+    session.see("SyntaxError", " quit")
+    (folder / "vectors.py").unlink()
+    session.see("no topic module", "waiting for it to come back")
+
+    session.save(NORMALIZE)
+    passed = session.see("✓ vectors.normalize has passed: 1/1 points", "now: vectors.cosine", " quit")
+    assert "1 of 2 exercises, 1/3 points" in passed
+    session.see("✗ vectors.cosine", " quit")
+    session.press("l")
+    assert "✓ vectors.normalize" in session.see("vectors.cosine", " quit")
+
+    session.save(SOLUTION)
+    done = session.see("✓ vectors.cosine has passed", "done: well done!", " quit")
+    assert "★ vectors is done" in done and "2 of 2 exercises, 3/3 points" in done
+    session.press("a")
+    session.see("★ vectors is done: 3/3 points", "You have finished", " quit")
+    session.press("n")
+    session.see("done: well done!", " quit")
+
+    session.save(WRONG)
+    session.see("now: vectors.normalize, which you have changed", "✗ vectors.normalize", " quit")
+    session.quit()
+    assert "✓ vectors.cosine" in run_grader("list", cwd=folder).stdout
+
+
+def test_nothing_that_happens_to_the_folder_or_the_worker_ends_it(folder: Path, start: Start) -> None:
+    (folder / ".torchkata" / "progress.json").mkdir()  # nothing can be noted, as in a folder that cannot be written
+    session, other = (start(folder, "--course", str(OWN_COURSE)) for _ in range(2))
+    for one in (session, other):
+        one.see("not written yet", " quit")
+    worker = session.worker()
+    worker.kill()
+    session.save(WRONG)
+    for one in (session, other):
+        one.see("✗ vectors.normalize", " quit")
+    assert session.worker() != worker
+    worker = session.worker()
+    for number in range(100):
+        session.save(f"{WRONG}# {number}\n")
+        (folder / f"{number}.txt").write_text("not code")
+        if number == 50:
+            worker.kill()  # perhaps while it grades
+    session.save(NORMALIZE)
+    for one in (session, other):
+        one.see("✓ vectors.normalize has passed", "now: vectors.cosine", " quit")
+
+    moved = folder.rename(folder.with_name("elsewhere"))
+    session.press("r")
+    session.see("is not there", "waiting for it to come back")
+    folder.mkdir()
+    (folder / "vectors.py").write_text(SOLUTION)
+    session.see("✓ vectors.cosine has passed", "done: well done!", " quit")
+    assert moved.is_dir()
+    session.quit()
+    other.child.sendintr()
+    other.see("error: interrupted")
+    other.ends_with(2)
+
+
+def test_the_editor_opens_at_the_line_and_the_terminal_is_left_as_it_was(
+    folder: Path, tmp_path: Path, start: Start
+) -> None:
+    editor = tmp_path / "vim"
+    editor.write_text('#!/bin/sh\necho "$@" > "$OPENED"\nstty -a > "$OPENED.stty"\n')
+    editor.chmod(0o755)
+    opened = tmp_path / "opened"
+    shell = ["/bin/sh", "-c", f"stty -g; {' '.join(COMMAND)} normalize; stty -g"]
+    session = start(folder, command=shell, VISUAL=str(editor), OPENED=str(opened))
+    before = session.see("\r\n").split()[-1]
+    session.see("not written yet", " quit")
+    session.press("o")
+    session.see("not written yet", " quit")
+    line = 1 + STUB.splitlines().index("def normalize(x: Tensor) -> Tensor:")
+    assert opened.read_text() == f"+{line} vectors.py\n"
+    assert " icanon" in opened.with_suffix(".stty").read_text()  # the editor got an ordinary terminal
+    session.press("q")
+    session.see(before)
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_without_a_terminal_it_prints_plain_lines(folder: Path, name: str) -> None:
+    environment = {**os.environ, **ENVIRONMENT, "COLUMNS": "40", "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(
+        [*COMMAND, "vectors"],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None
+
+        def see(text: str) -> str:
+            lines = [line := process.stdout.readline()]  # type: ignore[union-attr]
+            while text not in line and line:
+                lines.append(line := process.stdout.readline())  # type: ignore[union-attr]
+            assert text in line, "".join(lines)
+            return "".join(lines)
+
+        seen = see("not written yet")
+        (folder / "vectors.py").write_text(WRONG.replace("\n", "\r\n"))
+        seen += see("expected")
+        (folder / "vectors.py").write_text(SOLUTION)
+        seen += see("well done!")
+        assert "\x1b" not in seen and "quit" not in seen
+        assert "✓ vectors.normalize has passed: 1/1" in seen and max(map(len, seen.splitlines())) <= 40
+        process.send_signal(getattr(signal, name))
+        assert process.wait(SECONDS) == (2 if name == "SIGINT" else 0)
+        assert process.stderr.read() == ("error: interrupted\n" if name == "SIGINT" else "")
+
+
+def test_a_dumb_terminal_gets_lines_and_keeps_its_keys(folder: Path, start: Start) -> None:
+    session = start(folder, TERM="dumb")
+    session.child.expect_exact(" quit")
+    assert "\x1b" not in session.child.before
+    session.quit()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [((), "no topic module"), (("nosuch",), "unknown"), (("--course", "nowhere"), "nowhere")],
+)
+def test_what_cannot_be_watched_is_one_clear_line(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+    done = run_grader("watch", *arguments, cwd=tmp_path)
+    assert done.returncode == 4 and said in done.stderr and "Traceback" not in done.stderr
+    assert done.stderr.startswith("error: ") and done.stderr.count("\n") <= 2
