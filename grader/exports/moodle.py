@@ -77,7 +77,7 @@ def comment(entry: Entry, course: Course) -> str:
     row = entry.row
     parts = [f"{_OURS}: {points(row.score, row.max)} points."]
     if row.unread:
-        parts = [f"{_OURS}: no mark yet, as work could not be read."]
+        parts = [f"{_OURS}: no mark yet: work could not be read."]
         parts += [f"{line}." for line in unread_lines(row)]
     if row.late is not None:
         parts.append(f"{row.late}.")

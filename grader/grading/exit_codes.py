@@ -57,8 +57,10 @@ class Tally:
 
 
 def missing_layers(result: SubmissionResult) -> list[str]:
-    """The layers of a full sandbox that the submission was graded without."""
+    """The layers of a full sandbox that the submission was graded without; none where nothing of it was run."""
     full = full_set()
+    if result.verdicts <= {"error", "skipped"}:
+        return []
     if not full or not result.sandbox:
         return ["all layers"]
     return [layer for layer in full if layer not in result.sandbox]

@@ -176,7 +176,7 @@ class LocalWorkers:
                 break
         self._failures += 1
         result = error_result(self._course, self._options_for(exercises), submission.name, reason)
-        return result, "\n".join(failures)
+        return result, "\n".join(dict.fromkeys(failures))
 
     def _options_for(self, exercises: Sequence[str]) -> WorkerOptions:
         """The options as if only these exercises, and what they need, were graded."""
