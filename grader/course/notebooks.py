@@ -6,6 +6,7 @@ Taken together, its code cells are the stub: what is graded of a notebook is wha
 from __future__ import annotations
 
 import ast
+import itertools
 import json
 from collections.abc import Iterator
 from typing import Any, Final
@@ -36,12 +37,10 @@ def _cells(topic: Topic, stub: bytes) -> Iterator[tuple[str, str]]:
     docstring = ast.get_docstring(tree) or ""
     yield "markdown", f"# {topic.title}\n\n{docstring}".rstrip()
     body = tree.body[1:] if docstring else tree.body
-    imports = [node for node in body if isinstance(node, ast.Import | ast.ImportFrom)]
     end = tree.body[0].end_lineno or 0 if docstring else 0
     start = end
-    for node in imports:  # those at the top; others stay where they are
-        if body.index(node) == imports.index(node):
-            end = node.end_lineno or end
+    for node in itertools.takewhile(lambda one: isinstance(one, ast.Import | ast.ImportFrom), body):
+        end = node.end_lineno or end
     yield "code", "\n".join(["\n".join(lines[start:end]).strip("\n"), "", _OURS]).strip("\n")
     others = [node for node in body if node.lineno > end]
     for node in others:

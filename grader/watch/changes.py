@@ -1,4 +1,4 @@
-"""Says when a file with code in a student's folder has changed. Reads no file, and never gives up.
+"""Says when a file with code in a student's folder has changed. Opens no file, and never gives up.
 
 Only the folder, and the folders right below it, are watched: a virtual environment in it has thousands of others.
 """
@@ -9,7 +9,7 @@ import contextlib
 import itertools
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Final
@@ -23,10 +23,11 @@ _STEP_MS: Final = 15
 _MOST_MS: Final = 200
 """After so long, changes are reported although more are coming."""
 _LOOK_MS: Final = 500
-"""How often it is looked whether there are new folders to watch."""
+"""How often it is looked for changes that were not reported, and for new folders to watch."""
 _AGAIN_SECONDS: Final = 1.0
 """How long it waits where the folder is gone, before it looks again."""
 _MOST_FOLDERS: Final = 64
+_MOST_FILES: Final = 2_000
 
 
 class Changes:
@@ -65,10 +66,15 @@ class Changes:
                 self._stop.wait(_AGAIN_SECONDS)
 
     def _watch(self, folders: dict[Path, int]) -> None:
-        """Watches some folders until there are others to watch."""
-        found_changes = watchfiles.watch(
+        """Watches some folders until there are others to watch.
+
+        What the system does not report is found by looking: on some network drives nothing is reported, and a folder
+        in the place of another is not watched.
+        """
+        seen: dict[str, tuple[int, int, int]] | None = None
+        for found in watchfiles.watch(
             *folders,
-            watch_filter=lambda change, path: is_code(os.path.basename(path)),
+            watch_filter=lambda change, path: is_code(path) or Path(path) in folders,
             debounce=_MOST_MS,
             step=_STEP_MS,
             stop_event=self._stop,
@@ -77,12 +83,27 @@ class Changes:
             raise_interrupt=False,
             recursive=False,
             force_polling=self._polls or None,
-        )
-        for number, found in enumerate(found_changes):
-            if found or number == 0:  # the first time: what happened before it began to watch
+        ):
+            now = _code_files(folders)
+            if found or now != seen:  # the first time: what happened before it began to watch
                 self._changed()
-            if watched_folders(self._folder) != folders:
+            seen = now
+            is_gone = any(change is watchfiles.Change.deleted and Path(path) in folders for change, path in found)
+            if is_gone or watched_folders(self._folder) != folders:
                 break
+
+
+def _code_files(folders: Iterable[Path]) -> dict[str, tuple[int, int, int]]:
+    """The files with code in some folders, with what differs after a save."""
+    found: dict[str, tuple[int, int, int]] = {}
+    for folder in folders:
+        with contextlib.suppress(OSError), os.scandir(folder) as entries:
+            for entry in itertools.islice(entries, _MOST_FILES):
+                if is_code(entry.name):
+                    with contextlib.suppress(OSError):
+                        about = entry.stat()
+                        found[entry.path] = (about.st_mtime_ns, about.st_size, about.st_ino)
+    return found
 
 
 def watched_folders(folder: Path) -> dict[Path, int]:

@@ -7,11 +7,12 @@ import threading
 from pathlib import Path
 
 import pytest
+import watchfiles
 
 from grader.watch.changes import Changes, watched_folders
 from grader.watch.editor import find_editor
 
-SECONDS = 120
+SECONDS = 60
 
 
 class Noticed:
@@ -52,6 +53,18 @@ def test_saves_renames_and_a_folder_that_comes_back_are_noticed(tmp_path: Path) 
         count = noticed.wait(count)
         (folder / "a.py").write_text("4")
         noticed.wait(count)
+
+
+def test_what_the_system_does_not_report_is_found_by_looking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "watched").mkdir()
+    real = watchfiles.watch
+    monkeypatch.setattr(watchfiles, "watch", lambda *folders, **options: real(tmp_path / "watched", **options))
+    noticed = Noticed()
+    with Changes(tmp_path, noticed):
+        count = 0
+        for text in ("1", "22", "333"):
+            (tmp_path / "a.py").write_text(text)
+            count = noticed.wait(count)
 
 
 def test_no_environment_and_nothing_hidden_is_watched(tmp_path: Path) -> None:
