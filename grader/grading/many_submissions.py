@@ -18,6 +18,7 @@ from grader.grading.exit_codes import INTERRUPTED
 from grader.grading.graders import Graders
 from grader.grading.interrupt import StopOnInterrupt
 from grader.grading.local_workers import LocalWorkers
+from grader.grading.sandbox_needed import require_sandbox
 from grader.grading.settings import (
     ClassSettings,
     GradingSettings,
@@ -32,7 +33,6 @@ from grader.machine import versions
 from grader.reports.notes import NoteList, print_note
 from grader.reports.progress import progress
 from grader.reports.terminal import make_console
-from grader.student import engine
 
 
 def grade_class(class_settings: ClassSettings, settings: GradingSettings) -> int:
@@ -103,13 +103,8 @@ class ClassGrading:
         Raises:
             UserError: it was not allowed to grade the work of others so.
         """
-        if self._class.dask is not None or engine.choose().engine == "forked":
+        if self._class.dask is not None or require_sandbox(count, no_sandbox=self._class.no_sandbox):
             return
-        if count > 1 and not self._class.no_sandbox:
-            raise UserError(
-                "there is no sandbox on this system: submissions could read and change your files",
-                fix="grade on Linux; or, if you would run all of this code yourself, add --no-sandbox",
-            )
         make_console(stderr=True).print(
             "no sandbox on this system: submissions run as your own programs do (see: grader doctor)", style="yellow"
         )
