@@ -171,9 +171,16 @@ class Worker:
                 self.process.kill()
                 self._ends_soon()
         self._listener.join(_ENDING_SECONDS)
+        if self._listener.is_alive():  # a warm host that is still loading modules ends a little later
+            threading.Thread(target=self._close_streams, daemon=True, name="worker-streams").start()
+        else:
+            self._close_streams()
+
+    def _close_streams(self) -> None:
+        """Closes what is read from, as soon as nobody writes: until then a reading thread may hold the lock."""
+        self._listener.join()
         for stream in (self.process.stdout, self.process.stderr):
-            # Reading threads hold the stream's lock only while the pipe is open at the other end.
-            if stream is not None and not self._listener.is_alive():
+            if stream is not None:
                 stream.close()
 
     def _ends_soon(self) -> bool:

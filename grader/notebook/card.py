@@ -19,6 +19,8 @@ from grader.reports.check_report import CheckReport
 from grader.reports.entries import Entry
 from grader.reports.feedback import SYMBOLS
 from grader.reports.html_feedback import Pages
+from grader.reports.places import is_untouched, next_exercise
+from grader.results import ExerciseResult
 from grader.text import clean, one_line, points
 
 _PAGE_BYTES = 200_000
@@ -41,7 +43,11 @@ class Card:
         """The card."""
         result = self._graded.result
         page = Pages(self._course, _PAGE_BYTES).page(Entry(Row(result, self._graded.digest, self._graded.seconds)))
-        return _environment().get_template("card.html").render(page=page, wanted=self._wanted)
+        untouched = [one.name for one in result.exercises if is_untouched(one) and not _is_misspelt(one)]
+        first = next_exercise(result.exercises)
+        opened = self._wanted or (first.name if first and first.name not in untouched else "")
+        template = _environment().get_template("card.html")
+        return template.render(page=page, wanted=self._wanted, untouched=untouched, opened=opened)
 
     def text(self) -> str:
         """The same for a place without HTML, as `grader check` prints it."""
@@ -57,6 +63,12 @@ class Card:
         )
         CheckReport(self._course, console).end(self._graded.result)
         return stream.getvalue().strip()
+
+
+def _is_misspelt(exercise: ExerciseResult) -> bool:
+    """Whether the notebook defines a name that is nearly the exercise's."""
+    causes = [check.cause for check in exercise.checks if check.cause is not None]
+    return any(cause.kind == "missing" and cause.advice not in ("", cause.reason) for cause in causes)
 
 
 def waiting_html(doing: str, done: int, count: int) -> str:
@@ -83,5 +95,5 @@ def _environment() -> jinja2.Environment:
     environment.globals.update(
         style=loader.get_source(environment, "card.css")[0].strip(), symbols=SYMBOLS, points=points, version=__version__
     )
-    environment.filters.update(clean=clean, one_line=one_line)
+    environment.filters.update(clean=clean, one_line=one_line, topic=lambda name: name.partition(".")[0])
     return environment

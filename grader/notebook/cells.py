@@ -1,73 +1,82 @@
 """The cells of a running notebook as a submission: what was run, in the order in which it was run.
 
-Takes cells as intake takes those of a notebook that was handed in, so that both get the same result. Runs nothing.
+Takes cells as intake takes those of a notebook that was handed in, but only what the definitions need: what else the
+cells did belongs to the notebook, and may take long. Runs nothing.
 """
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
 
 from grader.course import Course
+from grader.course.definitions import defined_names, lines_in
 from grader.grading.settings import exercises_by_topic
-from grader.intake.assemble import assemble
-from grader.intake.bag import FILE_BYTES, Bag
+from grader.intake.bag import FILE_BYTES
 from grader.intake.notebook import module_of
-from grader.intake.submission import UNKNOWN, Submission
+from grader.intake.submission import Submission
 from grader.intake.topics import Topics
+from grader.student.statements import needed, statements_of
 
 _NAME: Final = "notebook"
 _ROOM: Final = FILE_BYTES - 64 * 1024
 """Characters of cells that are taken at most: the newest ones."""
-_OUR_IMPORT: Final = re.compile(r"^(?:from[ \t]+grader\b|import[ \t]+grader\b)[^\n]*$", re.MULTILINE)
 
 
 def submission_of(cells: Sequence[str], course: Course, wanted: Iterable[str], others: Submission | None) -> Submission:
-    """A submission with the definitions and imports of cells; of two with one name the last counts.
+    """A submission with what cells define; of two definitions of one name the last counts.
 
     Args:
-        cells: the source of each cell that was run, as it was typed, in order; an empty one is left out.
+        cells: the source of each cell that was run, as it was typed, in order.
         wanted: topics whose file must be there, even if nothing of it is defined.
         others: where topics that are not in the notebook are taken from.
     """
-    notebook = _notebook(cells)
-    topics = {*topics_in(notebook, course), *wanted}
-    bag = Bag()
-    for topic in sorted(topics):
-        bag.files[f"{topic}.ipynb"] = notebook
-    made = assemble(_NAME, bag, Topics.of(exercises_by_topic(course)), UNKNOWN)
-    # Its notes are about cells that a student has seen fail: they are no news.
-    return Submission(_NAME, {**(others.files if others else {}), **made.files})
-
-
-def topics_in(notebook: bytes, course: Course) -> list[str]:
-    """The topics of which a notebook defines an exercise."""
-    module = module_of(notebook)[0]
-    defined = Topics.of(exercises_by_topic(course)).defined(module) if module else {}
-    return [topic.name for topic in course.topics if topic.name in defined]
+    module = _module(cells)
+    topics = {*_topics_in(module, course), *wanted}
+    files = {f"{topic}.py": _what_is_needed(module, _names(course, topic)) for topic in topics}
+    return Submission(_NAME, {**(others.files if others else {}), **files})
 
 
 def defined_topics(cells: Sequence[str], course: Course) -> list[str]:
     """The topics of which cells define an exercise."""
-    return topics_in(_notebook(cells), course)
+    return _topics_in(_module(cells), course)
 
 
-def _notebook(cells: Sequence[str]) -> bytes:
+def _module(cells: Sequence[str]) -> bytes:
+    """The cells as a module: cell 3 is the third of them. What was left out is no news: the student saw it fail."""
     kept: list[dict[str, Any]] = []
     room = _ROOM
     seen: set[str] = set()
     for source in reversed(cells):
         room -= len(source) + 20
-        if room < 0:
-            break
-        repeated = source in seen
+        is_left_out = room < 0 or source in seen
         seen.add(source)
-        kept.append(_code_cell("" if repeated else _OUR_IMPORT.sub(r"# \g<0>", source)))
-    return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": kept[::-1]}).encode()
+        kept.append({"cell_type": "code", "source": "" if is_left_out else source})
+    return module_of(json.dumps({"nbformat": 4, "cells": kept[::-1]}).encode())[0] or b""
 
 
-def _code_cell(source: str) -> dict[str, Any]:
-    """A cell of which definitions and imports are taken: what else it did belongs to the notebook alone."""
-    return {"cell_type": "code", "metadata": {}, "source": source, "outputs": [{"output_type": "error"}]}
+def _topics_in(module: bytes, course: Course) -> list[str]:
+    defined = Topics.of(exercises_by_topic(course)).defined(module)
+    return [topic.name for topic in course.topics if topic.name in defined]
+
+
+def _names(course: Course, topic: str) -> list[str]:
+    """The names that a topic's checks may ask for: all that its stub defines."""
+    stub = course.stub_file(topic)
+    names = defined_names(lines_in(stub.read_bytes())) if stub.is_file() else []
+    return [*names, *(one.name for one in course.topic(topic).exercises)]
+
+
+def _what_is_needed(module: bytes, names: Collection[str]) -> bytes:
+    """The module without the statements that none of the names needs; all other lines stay where they are."""
+    try:
+        statements = statements_of(module, _NAME)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return module  # the student process says what is wrong with it
+    lines = module.split(b"\n")
+    kept: set[int] = set()
+    out: set[int] = set()
+    for one, is_kept in zip(statements, needed(statements, names), strict=True):
+        (kept if is_kept else out).update(range(one.first - 1, one.last))
+    return b"\n".join(b"" if number in out - kept else line for number, line in enumerate(lines))

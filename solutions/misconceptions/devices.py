@@ -768,6 +768,20 @@ def item_every_step(model: nn.Module, loader: Iterable[Any], device: torch.devic
 
 @misconception(
     "train_on",
+    tell="You read the losses after the loop, but one by one: Python waits for the GPU once for each. "
+    "torch.stack(losses).tolist() reads all of them at once.",
+)
+def reads_each_loss_after_the_loop(
+    model: nn.Module, loader: Iterable[Any], device: torch.device, lr: float
+) -> list[float]:
+    model = model.to(device)
+    optimizer = _sgd(model, lr)
+    losses = [_step(model, x.to(device), y.to(device), optimizer) for x, y in loader]
+    return [loss.item() for loss in losses]
+
+
+@misconception(
+    "train_on",
     tell="torch.cuda.synchronize makes Python wait for the GPU in every step. Only timing needs that.",
 )
 def synchronizes_every_step(model: nn.Module, loader: Iterable[Any], device: torch.device, lr: float) -> list[float]:

@@ -104,8 +104,8 @@ def test_cells_are_graded_as_they_are_defined_last(kernel: Kernel) -> None:
     assert "vectors.normalize" in kernel.html("result")  # shown again where a later cell asks for it
 
     kernel.run("from collections import OrderedDict\nnormalize = 3\ndef helper(:")
-    kernel.run("def smallest():\n    return 1e-12\nraise ValueError")
-    kernel.run(RIGHT.replace("SMALLEST", "smallest()"))
+    kernel.run("SMALLEST = 1e-12\nwhile True:\n    raise ValueError")
+    kernel.run(RIGHT)
     assert "✓ <code>vectors.normalize</code>" in kernel.html("check('normalize')")
     kernel.run("%%time\ndef cosine(a, b):\n    return (normalize(a) * normalize(b)).sum(-1)")
     every = kernel.html("check()")
@@ -134,6 +134,16 @@ def test_the_worker_is_replaced_and_ends_with_the_kernel(kernel: Kernel, folder:
     assert len(gone) == len(tree) and not alive
 
 
+def test_an_interrupted_check_says_so_and_the_next_one_works(kernel: Kernel) -> None:
+    kernel.run("from grader import check\nimport os, signal, threading, torch")
+    kernel.run("def normalize(x):\n    while True:\n        pass")
+    # A check of an endless loop takes ten seconds at least: this comes in the middle of it.
+    interrupt = "threading.Timer(3, os.kill, (os.getpid(), signal.SIGINT)).start()"
+    assert kernel.error(f"{interrupt}; check('normalize')") == "stopped: 0 exercises checked"
+    kernel.run(WRONG)
+    assert "✗ <code>vectors.normalize</code>" in kernel.html("check('normalize')")
+
+
 def test_a_ready_notebook_is_graded_like_the_file(folder: Path, tmp_path: Path) -> None:
     notebook = nbformat.read(folder / "vectors.ipynb", as_version=4)
     nbformat.validate(notebook)
@@ -143,11 +153,14 @@ def test_a_ready_notebook_is_graded_like_the_file(folder: Path, tmp_path: Path) 
         assert [card for card in cards if card and card[-1].output_type == "error"] == []
         (result,) = kernel.run("from grader.results import to_json; r = check(); print(to_json(r).decode())")[1:]
     exercises = json.loads(result.text)["exercises"]
-    work = tmp_path / "work"
-    work.mkdir()
-    (work / "vectors.py").write_text(SOLUTION)
-    done = run_grader("check", work, "--course", OWN_COURSE, "--json")
-    assert json.loads(done.stdout)["exercises"] == exercises and len(exercises) == 2
+    (tmp_path / "as_file").mkdir()
+    (tmp_path / "as_file" / "vectors.py").write_text(SOLUTION)
+    (tmp_path / "as_notebook").mkdir()
+    nbformat.write(solved, tmp_path / "as_notebook" / "vectors.ipynb")
+    for name in ("as_file", "as_notebook"):
+        done = run_grader("check", tmp_path / name, "--course", OWN_COURSE, "--json")
+        assert json.loads(done.stdout)["exercises"] == exercises, name
+    assert [(one["score"], one["max"]) for one in exercises] == [(1, 1), (2, 2)]
 
 
 def test_without_a_notebook_it_says_so() -> None:

@@ -18,6 +18,7 @@ pexpect = pytest.importorskip("pexpect")
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(sys.platform == "win32", reason="there is no pseudo terminal"),
+    pytest.mark.filterwarnings("ignore:.*forkpty:DeprecationWarning"),  # pexpect, from Python 3.12 on
 ]
 
 SECONDS = 100
@@ -143,7 +144,10 @@ def test_from_the_first_stub_to_the_end_of_the_course(folder: Path, start: Start
 
     session.save(WRONG)
     session.see("now: vectors.normalize, which you have changed", "✗ vectors.normalize", " quit")
+    worker = session.worker()
+    processes = [worker, *worker.children(recursive=True)]
     session.quit()
+    assert psutil.wait_procs(processes, SECONDS)[1] == []
     assert "✓ vectors.cosine" in run_grader("list", cwd=folder).stdout
 
 

@@ -233,6 +233,14 @@ def read_back(times: int) -> None:
         number.item()
 
 
+def waits() -> tuple[list[str], list[str]]:
+    """What made Python wait: before the last batch was on its way to a GPU, and after that."""
+    events = devices.events()
+    last = max((n for n, one in enumerate(events) if one["kind"] == "transfer" and one["to"] != "cpu"), default=0)
+    before, after = ([one["what"] for one in part if one["kind"] == "sync"] for part in (events[:last], events[last:]))
+    return before, after
+
+
 # ---------------------------------------------------------------- trainers
 
 

@@ -1,0 +1,70 @@
+"""The grader that stays warm: one exercise at a time, one worker for the topics so far, another after a stop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from shared import OWN_COURSE, PATIENCE
+
+from grader.course import Course
+from grader.grading.graders import GradingStopped
+from grader.grading.settings import GradingSettings
+from grader.grading.warm import WarmGrader
+from grader.intake.submission import Submission
+from grader.judge.marks import Place
+from grader.results import ExerciseResult
+
+pytestmark = pytest.mark.slow
+SOLUTION = (OWN_COURSE / "solutions" / "vectors.py").read_bytes()
+RIGHT = Submission("right", {"vectors.py": SOLUTION})
+
+
+@pytest.fixture
+def grader() -> Iterator[WarmGrader]:
+    grader = WarmGrader(Course.load(OWN_COURSE), GradingSettings(course=OWN_COURSE))
+    yield grader
+    grader.close()
+
+
+class Stopper:
+    """Stops a grader as soon as it has begun to grade an exercise."""
+
+    def __init__(self, grader: WarmGrader, exercise: str) -> None:
+        self._grader = grader
+        self._exercise = exercise
+
+    def began(self, place: Place) -> None:
+        if place.exercise == self._exercise:
+            self._grader.stop()
+
+    def known(self, exercise: ExerciseResult) -> None:
+        pass
+
+
+def test_only_what_is_asked_for_is_graded_with_what_it_needs(grader: WarmGrader) -> None:
+    one = grader.submit(RIGHT, ["vectors.normalize"]).result(PATIENCE).result
+    assert [(each.name, each.score) for each in one.exercises] == [("vectors.normalize", 1)] and one.max == 1
+    both = grader.submit(RIGHT, ["vectors.cosine"]).result(PATIENCE).result
+    assert [each.name for each in both.exercises] == ["vectors.normalize", "vectors.cosine"] and both.score == 3
+    assert grader.submit(RIGHT).result(PATIENCE).result == both
+
+
+def test_after_a_stop_another_worker_grades(grader: WarmGrader) -> None:
+    endless = SOLUTION + b"\n\ndef cosine(a, b):\n    while True:\n        pass\n"
+    stopped = grader.submit(Submission("endless", {"vectors.py": endless}), (), Stopper(grader, "vectors.cosine"))
+    with pytest.raises(GradingStopped):
+        stopped.result(PATIENCE)
+    assert grader.submit(RIGHT).result(PATIENCE).result.score == 3
+
+
+def test_a_new_topic_brings_a_worker_that_knows_it() -> None:
+    course = Course.load(None)
+    work = Submission("empty", {"tensor_ops.py": b"", "datasets.py": b""})
+    grader = WarmGrader(course, GradingSettings())
+    try:
+        for name in ("tensor_ops.gram", "datasets.ToyDataset", "tensor_ops.gram"):
+            graded = grader.submit(work, [name]).result(PATIENCE)
+            assert [one.name for one in graded.result.exercises] == [name] and graded.fault == ""
+    finally:
+        grader.close()
