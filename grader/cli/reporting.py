@@ -37,6 +37,7 @@ class Format(str, Enum):
     gradescope = "gradescope"
     github = "github"
     gitlab = "gitlab"
+    feedback = "feedback"
 
 
 class CiSystem(str, Enum):
@@ -72,15 +73,20 @@ def report(
     out: OutOption = Path("grades"),
     run: _Run = None,
     course: CourseOption = None,
+    for_instructors: Annotated[
+        bool, typer.Option("--for-instructors", help="Feedback pages link the class page and name the sandbox.")
+    ] = False,
 ) -> None:
     """Make a page of the class and a feedback page for each submission: report/ beside the gradebook."""
     from grader.course import Course
     from grader.gradebook import Gradebook
-    from grader.reports.entries import entries_of
+    from grader.reports.entries import about, entries_of
     from grader.reports.html import write_report
 
     with Gradebook.open_existing(out) as book:
-        page = write_report(entries_of(book, run), Course.load(course), book.path.parent / "report")
+        entries = entries_of(book, run)
+        lines = list(about(book, entries))
+        page = write_report(entries, Course.load(course), book.path.parent / "report", lines, for_instructors)
     typer.echo(f"class page: {page}")
 
 

@@ -42,11 +42,10 @@ def _cells(topic: Topic, stub: bytes) -> Iterator[tuple[str, str]]:
     for node in itertools.takewhile(lambda one: isinstance(one, ast.Import | ast.ImportFrom), body):
         end = node.end_lineno or end
     yield "code", "\n".join(["\n".join(lines[start:end]).strip("\n"), "", _OURS]).strip("\n")
-    others = [node for node in body if node.lineno > end]
-    for node in others:
-        yield "code", "\n".join(lines[end : node.end_lineno]).strip("\n")
-        end = node.end_lineno or end
-        name = getattr(node, "name", "")
+    for statement in (one for one in body if one.lineno > end):
+        yield "code", "\n".join(lines[end : statement.end_lineno]).strip("\n")
+        end = statement.end_lineno or end
+        name = getattr(statement, "name", "")
         if name in names:
             yield "code", f'check("{topic.name}.{name}")'
 

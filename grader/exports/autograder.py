@@ -6,6 +6,7 @@ Runs no submitted code itself: it calls ``grader grade`` and reads the gradebook
 from __future__ import annotations
 
 import contextlib
+import csv
 import subprocess
 import sys
 import tempfile
@@ -16,6 +17,7 @@ from pathlib import Path
 import msgspec
 
 from grader.course import Course
+from grader.errors import UserError
 from grader.exports.gradescope import failure, results
 from grader.files import write_atomically
 from grader.gradebook import Gradebook
@@ -23,6 +25,7 @@ from grader.intake.dates import read_time
 from grader.reports.entries import entries_of
 from grader.text import clean
 
+_MOST = 100
 _FAULT = "The grader failed. This says nothing about your work: tell your instructor."
 
 
@@ -45,7 +48,7 @@ def run(root: Path, only: Sequence[str] = ()) -> bytes:
         command = [sys.executable, "-m", "grader", "grade", str(root / "submission"), "--out", folder, "--jobs", "1"]
         command += ["--course", str(course)] if course else []
         command += [word for name in only for word in ("--only", name)]
-        command += _times(root / "submission_metadata.json", Path(folder), Course.load(course))
+        command += times(root / "submission_metadata.json", Path(folder), course)
         ended = subprocess.run(command, capture_output=True, check=False)
         errors = clean(ended.stderr.decode("utf-8", "replace"))
         print(clean(ended.stdout.decode("utf-8", "replace")), errors, sep="\n", flush=True)
@@ -59,17 +62,30 @@ def run(root: Path, only: Sequence[str] = ()) -> bytes:
             return results(entries[0], Course.load(course))
 
 
-def _times(file: Path, folder: Path, course: Course) -> list[str]:
-    """Options that say when the work was handed in, and when it was due where the course only says what a day costs."""
+def times(file: Path, folder: Path, course: Path | None) -> list[str]:
+    """Options that say when the work was handed in, and when it was due where the course only says what a day costs.
+
+    Args:
+        file: Gradescope's facts about the submission; without them nothing is late.
+        folder: where a roster of this one submission is written.
+    """
     try:
         metadata = msgspec.json.decode(file.read_bytes(), type=_Metadata)
-    except (OSError, msgspec.DecodeError):
-        return []
+        policy = Course.load(course).late
+    except (OSError, msgspec.DecodeError, UserError):
+        return []  # Where the course is the reason, grading says so.
+    when = read_time(metadata.created_at)
+    # What lies in the folder may be found under a name of its own, such as that of an archive.
+    handed_in = file.parent / "submission"
+    found = sorted(path.name for path in handed_in.iterdir()) if handed_in.is_dir() else []
+    names = {name.lower(): name for path in found[:_MOST] for name in (path, path.partition(".")[0]) if name.strip()}
     roster = folder / "roster.csv"
-    roster.write_text(f"id,name,created_at\nsubmission,submission,{read_time(metadata.created_at)}\n")
-    due = metadata.assignment.due_date
-    wanted = course.late.due is None and course.late.per_day > 0 and due and read_time(due)
-    return ["--roster", str(roster), *(["--due", str(due)] if wanted else [])]
+    with roster.open("w", encoding="utf-8", errors="replace", newline="") as stream:
+        rows = csv.writer(stream)
+        rows.writerow(["id", "name", "created_at"])
+        rows.writerows([name, "submission", when] for name in {"submission": "submission", **names}.values())
+    due = read_time(metadata.assignment.due_date or "")
+    return ["--roster", str(roster), *(["--due", due] if due and policy.due is None and policy.per_day else [])]
 
 
 def main(root: Path, *only: str) -> None:

@@ -26,6 +26,7 @@ FILES = {
     "moodle": "moodle.csv",
     "gradescope": "gradescope.json",
     "gitlab": "code-quality.json",
+    "feedback": "feedback.zip",
     "github": "",
 }
 """For each format, its file beside the gradebook, used where no other file is named."""
@@ -123,7 +124,7 @@ def _print_bytes(content: Iterable[bytes]) -> None:
 def _content(
     kind: str, entries: list[Entry], course: Course, settings: ExportSettings
 ) -> tuple[Iterable[bytes], list[str]]:
-    from grader.exports import canvas, csv_table, gitlab, gradescope, json_all, junit, moodle
+    from grader.exports import canvas, csv_table, feedback_zip, gitlab, gradescope, json_all, junit, moodle
 
     if kind in ("canvas", "moodle"):
         if settings.into is None:
@@ -134,6 +135,8 @@ def _content(
         else:
             filled, notes = moodle.fill(settings.into, entries, course, settings.unread_as_zero)
         return [filled], notes
+    if kind == "feedback":
+        return [feedback_zip.archive(entries, course)], []
     if kind == "csv":
         return csv_table.table(entries, course), []
     if kind == "json":

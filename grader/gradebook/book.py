@@ -241,11 +241,10 @@ class Gradebook:
         with file_errors(self.path):
             yield from reading.rows(self._db, run)
 
-    @property
-    def last_run(self) -> int | None:
-        """The number of the last run that is not a trial; None before the first."""
+    def policy(self, run: int) -> LatePolicy:
+        """When the work of a run was due, and what late work cost."""
         with file_errors(self.path):
-            return reading.last_run(self._db)
+            return reading.policy(self._db, run)
 
     def runs(self) -> Iterator[Run]:
         """Every run and how far it came, the first one first."""

@@ -22,7 +22,7 @@ class Late(msgspec.Struct, frozen=True, omit_defaults=True):
     Attributes:
         days: days since it was due, rounded up; None: the LMS marks it late, but does not say when it came.
         penalty: the fraction of the points that it loses, 0 to 1.
-        by: the source: ``roster``, ``Moodle worksheet``, ``Gradescope``, ``file time`` or ``LMS mark``.
+        by: the source: ``roster``, ``Moodle worksheet``, ``Gradescope time``, ``file time`` or ``LMS mark``.
         closed: whether it came after the date from which nothing counts.
     """
 

@@ -144,6 +144,11 @@ def decoded(text: str) -> SubmissionResult | None:
     return result if result.schema == SCHEMA else None
 
 
+def policy(db: sqlite3.Connection, run: int) -> LatePolicy:
+    """When the work of a run was due, and what late work cost."""
+    return _course_and_policy(db, run)[1]
+
+
 def extensions(db: sqlite3.Connection, course: str) -> list[Extension]:
     """The extensions of a course in force: the newest of each student, unless that one withdraws."""
     found = db.execute(

@@ -11,7 +11,6 @@ import msgspec
 
 from grader.course import Course, content_hash
 from grader.course.due import LatePolicy
-from grader.errors import UserError
 from grader.gradebook import Gradebook, selection_key
 from grader.grading.class_report import report_class
 from grader.grading.exit_codes import INTERRUPTED
@@ -20,6 +19,7 @@ from grader.grading.interrupt import StopOnInterrupt
 from grader.grading.late_options import policy_of, together
 from grader.grading.local_workers import LocalWorkers
 from grader.grading.reuse import still_holds
+from grader.grading.sandbox_needed import require_sandbox
 from grader.grading.settings import (
     ClassSettings,
     GradingSettings,
@@ -34,7 +34,6 @@ from grader.machine import versions
 from grader.reports.notes import NoteList, print_note
 from grader.reports.progress import progress
 from grader.reports.terminal import make_console
-from grader.student import engine
 from grader.text import counted
 
 
@@ -108,13 +107,8 @@ class ClassGrading:
         Raises:
             UserError: it was not allowed to grade the work of others so.
         """
-        if self._class.dask is not None or engine.choose().engine == "forked":
+        if self._class.dask is not None or require_sandbox(count, no_sandbox=self._class.no_sandbox):
             return
-        if count > 1 and not self._class.no_sandbox:
-            raise UserError(
-                "there is no sandbox on this system: submissions could read and change your files",
-                fix="grade on Linux; or, if you would run all of this code yourself, add --no-sandbox",
-            )
         make_console(stderr=True).print(
             "no sandbox on this system: submissions run as your own programs do (see: grader doctor)", style="yellow"
         )

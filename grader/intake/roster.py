@@ -27,7 +27,7 @@ _TIMES = {
     "submitted": "roster",
     "submitted at": "roster",
     "submission time": "roster",
-    "created_at": "Gradescope",
+    "created_at": "Gradescope time",
     worksheet.SUBMITTED: "Moodle worksheet",
 }
 """Columns with the time of handing in, and what that time is called."""

@@ -20,7 +20,7 @@ class Arrival(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         student: the id that the LMS knows the student by.
         submitted: ISO time with offset.
-        by: where that time is from: ``roster``, ``Moodle worksheet``, ``Gradescope`` or ``file time``.
+        by: where that time is from: ``roster``, ``Moodle worksheet``, ``Gradescope time`` or ``file time``.
         late: whether the LMS marks it late.
         lms: ``canvas`` or ``moodle`` when it came from such a download.
         due: ISO time until when the class list says that this student may hand in; empty: as for everybody.

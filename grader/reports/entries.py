@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from msgspec.structs import replace
 
+from grader.course.due import moment
 from grader.errors import UserError
 from grader.gradebook import Gradebook, Row
 from grader.reports.hidden import for_students
 from grader.results import ExerciseResult, SubmissionResult
+from grader.text import counted
 
 
 def _no_files(digest: str) -> Mapping[str, bytes]:
@@ -42,6 +45,16 @@ class Entry:
     def files(self) -> Mapping[str, bytes]:
         """The files that were graded, by path."""
         return self.files_of(self.row.digest)
+
+
+def about(book: Gradebook, entries: Iterable[Entry]) -> Iterator[str]:
+    """Which course and runs these results are of, and when they were made, a line each."""
+    of_run = Counter(entry.row.run for entry in entries)
+    for run in book.runs():
+        if run.id in of_run:
+            made = f"{moment(run.started):%Y-%m-%d %H:%M}"
+            those = counted(of_run[run.id], "submission")
+            yield f"{run.course}, run {run.id} of {made}: {those}; {book.policy(run.id)}"
 
 
 def entries_of(book: Gradebook, run: int | None = None) -> list[Entry]:

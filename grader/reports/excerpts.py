@@ -70,6 +70,12 @@ def excerpt(
     return found
 
 
+def whole(file: str, content: bytes) -> Excerpt:
+    """A file with all of its lines."""
+    lines = lines_in(content)
+    return _shown(file, lines, list(range(1, len(lines) + 1)), ())
+
+
 def _cut(numbers: list[int], marked: Collection[int], most: int) -> list[int]:
     """At most `most` of the numbers: from the first, or around the first marked one if it would be cut off."""
     at = next((index for index, number in enumerate(numbers) if number in marked), 0)

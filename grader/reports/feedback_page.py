@@ -84,3 +84,5 @@ class FeedbackPage:
     notes: tuple[str, ...]
     sandbox: tuple[str, ...]
     topics: tuple[TopicPart, ...]
+    files: tuple[Excerpt, ...] = ()
+    files_left_out: int = 0

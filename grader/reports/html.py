@@ -9,10 +9,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import jinja2
+from markupsafe import Markup
 
 from grader import __version__
 from grader.course import Course
@@ -29,8 +30,15 @@ _REPORT_BYTES = 9_000_000
 """The size of all pages of a class of up to 300 submissions; code is shown only while there is room for it."""
 
 
-def write_report(entries: Sequence[Entry], course: Course, out: Path) -> Path:
+def write_report(
+    entries: Sequence[Entry], course: Course, out: Path, about: Sequence[str] = (), for_instructors: bool = False
+) -> Path:
     """Writes the class page and a feedback page for each submission; returns the class page's path.
+
+    Args:
+        about: what the class page says of the runs that these results are of.
+        for_instructors: whether a feedback page links the class page and lists the layers of the sandbox. A page that
+            goes to a student does neither.
 
     Raises:
         UserError: the folder cannot be written.
@@ -43,9 +51,9 @@ def write_report(entries: Sequence[Entry], course: Course, out: Path) -> Path:
     try:
         students.mkdir(parents=True, exist_ok=True)
         for name, entry in pages.items():
-            _write(students / name, template.render(page=feedback.page(entry), course=course))
+            _write(students / name, template.render(page=feedback.page(entry), course=course, inside=for_instructors))
         page = class_page(
-            entries, course, {entry.result.submission: f"students/{name}" for name, entry in pages.items()}
+            entries, course, {entry.result.submission: f"students/{name}" for name, entry in pages.items()}, about
         )
         _write(out / "index.html", environment.get_template("class.html").render(page=page, course=course))
         _remove_old(students, pages)
@@ -54,6 +62,15 @@ def write_report(entries: Sequence[Entry], course: Course, out: Path) -> Path:
             f"{problem.filename or out}: {problem.strerror}", fix="name another folder: --out DIR"
         ) from problem
     return out / "index.html"
+
+
+def feedback_pages(entries: Sequence[Entry], course: Course) -> Iterator[tuple[Entry, bytes]]:
+    """Each submission with its feedback page, one file that needs no other, as it goes to a student."""
+    template = _environment().get_template("feedback.html")
+    pages = Pages(course, page_bytes=_REPORT_BYTES // min(max(len(entries), 30), 300))
+    for entry in entries:
+        text = template.render(page=pages.page(entry), course=course, inside=False)
+        yield entry, text.encode("utf-8", "replace")
 
 
 def page_name(submission: str) -> str:
@@ -95,5 +112,11 @@ def _environment() -> jinja2.Environment:
         symbols=SYMBOLS,
         points=points,
     )
-    environment.filters.update(clean=clean, one_line=one_line)
+    environment.filters.update(clean=clean, one_line=one_line, code=_code)
     return environment
+
+
+def _code(text: str) -> Markup:
+    """Text in which what stands between backticks is shown as code; all of it is escaped."""
+    parts = re.split(r"`([^`\n]+)`", text)
+    return Markup("").join(Markup("<code>{}</code>").format(part) if n % 2 else part for n, part in enumerate(parts))

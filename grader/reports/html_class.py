@@ -12,8 +12,17 @@ from dataclasses import dataclass
 
 from grader.course import Course
 from grader.reports.entries import Entry
-from grader.reports.feedback import FAILING, explanation_of, headline, not_assessed, one_cause, to_look_at, worst
-from grader.results import ExerciseResult, SubmissionResult, VerdictKind
+from grader.reports.feedback import (
+    FAILING,
+    check_title,
+    explanation_of,
+    headline,
+    not_assessed,
+    one_cause,
+    to_look_at,
+    worst,
+)
+from grader.results import NOT_ASSESSED, ExerciseResult, SubmissionResult, VerdictKind
 from grader.text import counted, one_line, percent, points
 
 _MOST_COMMON = 10
@@ -52,19 +61,42 @@ class ExerciseRate:
 
 @dataclass(frozen=True)
 class Common:
-    """A misconception or failure of several submissions; ``share`` is a fraction of the class."""
+    """A misconception or failure of several submissions.
+
+    Attributes:
+        share: a fraction of the class.
+        tag: what `TableRow.tags` calls it.
+    """
 
     exercise: str
     what: str
     count: int
     share: float
+    tag: str = ""
+
+
+@dataclass(frozen=True)
+class CheckRate:
+    """One check: how many did not pass it, of those where it was assessed; ``tag`` as in `Common`."""
+
+    name: str
+    missed: int
+    assessed: int
+    tag: str
 
 
 @dataclass(frozen=True)
 class TableRow:
-    """One submission in the table; ``missed`` has the indexes of the exercises that it did not pass."""
+    """One submission in the table.
+
+    Attributes:
+        id: what the LMS knows the student by; may be empty.
+        is_late: whether lateness costs points.
+        tags: what the submission did not pass, by which the table is filtered: ``e3`` is the exercise with the index 3.
+    """
 
     name: str
+    id: str
     page: str
     score: str
     value: float
@@ -72,7 +104,8 @@ class TableRow:
     final: float
     notable: str
     seconds: float
-    missed: str
+    tags: str
+    is_late: bool = False
 
 
 @dataclass(frozen=True)
@@ -84,6 +117,7 @@ class ClassPage:
     topics: tuple[tuple[str, str, tuple[ExerciseRate, ...]], ...]
     misconceptions: tuple[Common, ...]
     failures: tuple[Common, ...]
+    checks: tuple[tuple[str, tuple[CheckRate, ...]], ...]
     slowest: tuple[TableRow, ...]
     trouble: tuple[tuple[TableRow, str], ...]
     look: tuple[tuple[TableRow, tuple[str, ...]], ...]
@@ -91,15 +125,24 @@ class ClassPage:
     rows: tuple[TableRow, ...]
     sandboxes: tuple[tuple[str, int], ...]
     has_penalties: bool
+    about: tuple[str, ...]
 
 
-def class_page(entries: Sequence[Entry], course: Course, pages: Mapping[str, str]) -> ClassPage:
-    """The page's data; `pages` are the links to the feedback pages by submission."""
+def class_page(
+    entries: Sequence[Entry], course: Course, pages: Mapping[str, str], about: Sequence[str] = ()
+) -> ClassPage:
+    """The page's data.
+
+    Args:
+        pages: the links to the feedback pages by submission.
+        about: which runs these results are of, and other facts about them, a line each.
+    """
     names = [exercise.full_name for exercise in course.exercises]
     known = set(names)
     names += dict.fromkeys(e.name for entry in entries for e in entry.result.exercises if e.name not in known)
     index = {name: number for number, name in enumerate(names)}
-    rows = tuple(_row(entry, index, pages) for entry in entries)
+    tags = _Tags(entries, index)
+    rows = tuple(_row(entry, tags, pages) for entry in entries)
     shares = [row.share for row in rows if row.share is not None]
     trouble = ((row, _trouble(entry.result)) for row, entry in zip(rows, entries, strict=True))
     sandboxes = Counter(", ".join(entry.result.sandbox) or "none" for entry in entries)
@@ -107,8 +150,10 @@ def class_page(entries: Sequence[Entry], course: Course, pages: Mapping[str, str
         facts=tuple(_facts(entries, shares)),
         bars=tuple(_bars(shares)),
         topics=tuple(_heat(entries, course, index)),
-        misconceptions=tuple(_misconceptions(entries, course)),
-        failures=tuple(_failures(entries)),
+        misconceptions=tuple(_misconceptions(entries, course, tags)),
+        failures=tuple(_failures(entries, tags)),
+        checks=tuple(_checks(entries, tags)),
+        about=tuple(about),
         slowest=tuple(sorted(rows, key=lambda row: -row.seconds)[:5]),
         trouble=tuple((row, what) for row, what in trouble if what),
         look=tuple(
@@ -187,7 +232,7 @@ def _rate(passed: int, assessed: int) -> int | None:
     )
 
 
-def _misconceptions(entries: Sequence[Entry], course: Course) -> Iterator[Common]:
+def _misconceptions(entries: Sequence[Entry], course: Course, tags: _Tags) -> Iterator[Common]:
     found: Counter[tuple[str, str]] = Counter()
     example: dict[tuple[str, str], ExerciseResult] = {}
     for entry in entries:
@@ -197,15 +242,71 @@ def _misconceptions(entries: Sequence[Entry], course: Course) -> Iterator[Common
                 found[key] += 1
                 example[key] = exercise
     for key, count in found.most_common(_MOST_COMMON):
-        yield Common(key[0], explanation_of(course, example[key]) or "", count, count / len(entries))
+        what = explanation_of(course, example[key]) or ""
+        yield Common(key[0], what, count, count / len(entries), tags.misconceptions[key])
 
 
-def _failures(entries: Sequence[Entry]) -> Iterator[Common]:
+def _failures(entries: Sequence[Entry], tags: _Tags) -> Iterator[Common]:
     found: Counter[tuple[str, str]] = Counter()
     for entry in entries:
         found.update({key for exercise in entry.result.exercises for key in _failed(exercise)})
     for (where, what), count in found.most_common(_MOST_COMMON):
-        yield Common(where, what, count, count / len(entries))
+        yield Common(where, what, count, count / len(entries), tags.failures[where, what])
+
+
+def _checks(entries: Sequence[Entry], tags: _Tags) -> Iterator[tuple[str, tuple[CheckRate, ...]]]:
+    """Of each exercise the checks that somebody did not pass."""
+    missed: Counter[tuple[str, str]] = Counter()
+    assessed: Counter[tuple[str, str]] = Counter()
+    for entry in entries:
+        for exercise in entry.result.exercises:
+            for check in exercise.checks:
+                assessed[exercise.name, check.name] += check.verdict not in NOT_ASSESSED
+                missed[exercise.name, check.name] += check.verdict not in NOT_ASSESSED | {"passed"}
+    of_exercise: dict[str, list[CheckRate]] = {}
+    for (exercise_name, name), count in missed.items():
+        if count:
+            key = exercise_name, name
+            rate = CheckRate(check_title(name), count, assessed[key], tags.checks[key])
+            of_exercise.setdefault(exercise_name, []).append(rate)
+    for exercise_name in tags.index:
+        if exercise_name in of_exercise:
+            yield exercise_name, tuple(of_exercise[exercise_name])
+
+
+class _Tags:
+    """Short names for what submissions did not pass: exercises, checks, misconceptions and failures."""
+
+    def __init__(self, entries: Sequence[Entry], index: Mapping[str, int]) -> None:
+        self.index = index
+        self.checks: dict[tuple[str, str], str] = {}
+        self.misconceptions: dict[tuple[str, str], str] = {}
+        self.failures: dict[tuple[str, str], str] = {}
+        count: Counter[tuple[str, str]] = Counter()
+        for entry in entries:
+            for exercise in entry.result.exercises:
+                for check in exercise.checks:
+                    self.checks.setdefault((exercise.name, check.name), f"c{len(self.checks)}")
+                if exercise.misconception is not None:
+                    key = exercise.name, exercise.misconception
+                    self.misconceptions.setdefault(key, f"m{len(self.misconceptions)}")
+            count.update({key for exercise in entry.result.exercises for key in _failed(exercise)})
+        for key, _ in count.most_common(_MOST_COMMON):
+            self.failures[key] = f"f{len(self.failures)}"
+
+    def of(self, entry: Entry) -> str:
+        """The tags of one submission."""
+        found: list[str] = []
+        for exercise in entry.result.exercises:
+            score, most = entry.points_of(exercise)
+            found += [f"e{self.index[exercise.name]}"] if most > 0 and score < most else []
+            for check in exercise.checks:
+                if check.verdict not in NOT_ASSESSED | {"passed"}:
+                    found.append(self.checks[exercise.name, check.name])
+            if exercise.misconception is not None:
+                found.append(self.misconceptions[exercise.name, exercise.misconception])
+            found += [self.failures[key] for key in _failed(exercise) if key in self.failures]
+        return " ".join(dict.fromkeys(found))
 
 
 def _failed(exercise: ExerciseResult) -> Iterator[tuple[str, str]]:
@@ -218,10 +319,8 @@ def _failed(exercise: ExerciseResult) -> Iterator[tuple[str, str]]:
             yield where, one_line(headline(check), 160)
 
 
-def _row(entry: Entry, index: Mapping[str, int], pages: Mapping[str, str]) -> TableRow:
+def _row(entry: Entry, tags: _Tags, pages: Mapping[str, str]) -> TableRow:
     result = entry.result
-    earned = ((e.name, *entry.points_of(e)) for e in result.exercises)
-    missed = (str(index[name]) for name, score, most in earned if most > 0 and score < most)
     kinds = Counter(worst(exercise) for exercise in result.exercises)
     notable = ["fault of the grader"] if kinds["error"] else []
     notable += ["needs a look"] if to_look_at(entry.row) else []
@@ -237,6 +336,7 @@ def _row(entry: Entry, index: Mapping[str, int], pages: Mapping[str, str]) -> Ta
     notable += [missing] if missing else []
     return TableRow(
         name=one_line(result.submission),
+        id=one_line(entry.row.arrival.student),
         page=pages[result.submission],
         score="unread" if entry.row.unread else points(entry.row.score, entry.row.max),
         value=entry.row.score,
@@ -244,7 +344,8 @@ def _row(entry: Entry, index: Mapping[str, int], pages: Mapping[str, str]) -> Ta
         final=entry.row.final,
         notable=", ".join(notable),
         seconds=entry.row.seconds,
-        missed=" ".join(missed),
+        tags=tags.of(entry),
+        is_late=bool(entry.row.late and entry.row.late.penalty),
     )
 
 

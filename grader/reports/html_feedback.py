@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from grader.course import Course
 from grader.gradebook import Override
 from grader.reports.entries import Entry
-from grader.reports.excerpts import excerpt
+from grader.reports.excerpts import excerpt, whole
 from grader.reports.feedback import (
     FAILING,
     VERDICT_WORDS,
@@ -75,6 +75,8 @@ class Pages:
         topics: dict[str, list[ExerciseResult]] = {}
         for exercise in result.exercises:
             topics.setdefault(exercise.name.partition(".")[0], []).append(exercise)
+        parts = tuple(self._topic(name, exercises, entry, files, room) for name, exercises in topics.items())
+        shown = [piece for path in sorted(files) if room.take((piece := whole(path, files[path])).size)]
         return FeedbackPage(
             name=one_line(result.submission),
             score=points(row.score, row.max),
@@ -87,7 +89,9 @@ class Pages:
             unread=tuple(one_line(line, 300) for line in unread(row)),
             notes=tuple(one_line(note, 400) for note in row.notes),
             sandbox=result.sandbox,
-            topics=tuple(self._topic(name, exercises, entry, files, room) for name, exercises in topics.items()),
+            topics=parts,
+            files=tuple(shown),
+            files_left_out=len(files) - len(shown),
         )
 
     def _topic(

@@ -24,7 +24,7 @@ STUDENTS = (
     ("Bo Ü", 2, LATE, {"vectors.py": SOLUTION}),
     ("Cy Pdf", 3, IN_TIME, {"report.pdf": b"%PDF-1.7"}),
     ("Di Deep", 4, IN_TIME, {"a.zip": zipped({"b.zip": zipped({"hw/c.zip": zipped({"vectors.py": SOLUTION})})})}),
-    ("Ed Raise", 5, IN_TIME, {"vectors.py": SOLUTION + b"\nraise ValueError('mine')\n"}),
+    ("Ed Broken", 5, IN_TIME, {"vectors.py": SOLUTION + b"\ndef broken(:\n"}),
     ("Flo Versions", 6, IN_TIME, {"hw_v1/vectors.py": b"", "hw_v2/vectors.py": SOLUTION}),
     ("Gus Wrong", 7, IN_TIME, {"vectors.py": SOLUTION.replace(b"def normalize", b"def normalise")}),
 )
@@ -78,7 +78,7 @@ def test_a_german_moodle_class_gets_the_marks_that_were_worked_out_by_hand(tmp_p
     assert "late work as in earlier runs: due 2026-10-01" in ended.stderr
     assert "Bo Ü: 2 days late by its Moodle worksheet: 20 % off; 3/3 before, 2.4/3 after" in ended.stderr
     assert "Cy Pdf: could not be read: report.pdf" in ended.stderr
-    assert "Ed Raise: vectors.py cannot be imported: ValueError: mine" in ended.stderr
+    assert "Ed Broken: vectors.py cannot be imported: SyntaxError" in ended.stderr
     assert "needs a look: 2" in ended.stdout
 
     to = tmp_path / "upload.csv"
@@ -87,7 +87,7 @@ def test_a_german_moodle_class_gets_the_marks_that_were_worked_out_by_hand(tmp_p
     marks = dict.fromkeys(("Anna Groß", "Di Deep", "Flo Versions"), "3") | {
         "Bo Ü": "2,4",
         "Cy Pdf": "",
-        "Ed Raise": "0",
+        "Ed Broken": "0",
         "Gus Wrong": "0",
     }
     assert cells(to, "Bewertung") == marks

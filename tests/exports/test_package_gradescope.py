@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -12,13 +13,16 @@ from typing import Any
 
 import pytest
 from classrooms import OWN
+from make_class_zips import zipped
 from shared import KIT_COURSE
 from wheelhouse import make_wheels
 
 from grader.course import Course
 from grader.errors import UnknownName
 from grader.exports import package
+from grader.exports.autograder import times
 from grader.exports.requirements import pinned
+from grader.intake.roster import Roster
 
 
 def gradescope(course: Course, *only: str, own: bool, to: Path, hashes: bool = False) -> None:
@@ -66,6 +70,33 @@ def test_solution_earns_everything(archive: Path, tmp_path: Path) -> None:
     read = run(laid_out(archive, tmp_path / "autograder", vectors=SOLUTION))
     assert read["score"] == 3.0 and [test["status"] for test in read["tests"]] == ["passed", "passed"]
     assert os.listdir(tmp_path / "autograder" / "results") == ["results.json"]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_work_is_late_by_the_time_that_gradescope_says(tmp_path: Path, packed: bool) -> None:
+    own = tmp_path / "course"
+    shutil.copytree(OWN, own, ignore=shutil.ignore_patterns("__pycache__"))
+    manifest = (own / "course.toml").read_text()
+    (own / "course.toml").write_text(manifest.replace("[course]\n", "[course]\nlate_penalty_per_day = 0.5\n"))
+    gradescope(Course.load(own), own=True, to=tmp_path / "a.zip")
+    root = laid_out(tmp_path / "a.zip", tmp_path / "autograder")
+    if packed:
+        (root / "submission" / "My Work.zip").write_bytes(zipped({"vectors.py": SOLUTION.encode()}))
+    else:
+        (root / "submission" / "vectors.py").write_text(SOLUTION)
+    dates = {"created_at": "2026-10-01T18:30:45.123456-07:00", "assignment": {"due_date": "2026-10-01T12:00:00-07:00"}}
+    (root / "submission_metadata.json").write_text(json.dumps(dates))
+    read = run(root)
+    assert read["score"] == 1.5, read["output"]
+    assert "1 day late by its Gradescope time: 50 % off: 1.5/3 points count" in read["output"]
+
+
+@pytest.mark.parametrize("text", ["", "no json", "[]", '{"created_at": "soon"}', '{"created_at": null}'])
+def test_facts_of_gradescope_that_cannot_be_read_make_nothing_late(tmp_path: Path, text: str) -> None:
+    (tmp_path / "submission_metadata.json").write_text(text)
+    options = times(tmp_path / "submission_metadata.json", tmp_path, OWN)
+    assert "--due" not in options
+    assert not options or Roster.read(Path(options[1])).students[0].submitted == ""
 
 
 def test_hostile_submission_writes_no_result_of_its_own(archive: Path, tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def test_file_times_cost_no_points_unless_they_are_asked_for(hours: float) -> No
     assert (lateness(arrival, asked) is not None) == (hours > 0) and not is_untimed(arrival, asked)
 
 
-@pytest.mark.parametrize("by", ["roster", "Moodle worksheet", "Gradescope"])
+@pytest.mark.parametrize("by", ["roster", "Moodle worksheet", "Gradescope time"])
 def test_times_of_others_count(by: str) -> None:
     late = lateness(came(25, by), LatePolicy(DUE, 0.1))
     assert late is not None and (late.days, late.penalty, late.by) == (2, 0.2, by)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+import io
 import re
 import shutil
 import subprocess
 import tempfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -13,13 +16,16 @@ from classrooms import OWN, check, classroom, entry, exercise, result
 from msgspec.structs import replace
 
 from grader.course import Course, misconceptions_of
+from grader.course.due import LatePolicy, read_due
 from grader.errors import UserError
-from grader.gradebook import Override, Row
+from grader.exports.feedback_zip import archive
+from grader.gradebook import Gradebook, Override, Row
 from grader.gradebook.lateness import Late
+from grader.intake.submission import Arrival
 from grader.judge import explain
-from grader.reports.entries import Entry
+from grader.reports.entries import Entry, about, entries_of
 from grader.reports.excerpts import excerpt
-from grader.reports.html import page_name, write_report
+from grader.reports.html import _code, page_name, write_report
 from grader.results import Cause, Frame
 
 COURSE = Course.load(OWN)
@@ -67,7 +73,8 @@ def test_feedback_page_has_message_hint_and_code_with_the_line_marked(tmp_path: 
     wrong = page(failed(replace(RAISED, kind="assertion", reason="3 where 4 was expected")), tmp_path)
     assert COURSE.exercise("vectors.normalize").hints[0][:30] in wrong and "--level 2" in wrong
     assert '<span class="here"><i>8</i>    return helper(y)' in text and '<span class="here"><i>12</i>' in text
-    assert "2 lines left out" in text and "More.&#39;&#39;&#39;" not in text
+    beside, _, whole = text.partition("What was graded")
+    assert "2 lines left out" in beside and "More.&#39;&#39;&#39;" not in beside and "More.&#39;&#39;&#39;" in whole
     assert "0/1" in text
 
 
@@ -132,7 +139,8 @@ def test_class_page_counts_what_happened(tmp_path: Path) -> None:
     entries += [entry(result("boom", exercise("vectors.cosine", check("b", "crashed", "ended\nx"), check())))]
     text = write_report(entries, COURSE, tmp_path).read_text()
     assert "3 of 5" not in text and "1 of 4 passed" in text and "<b>25%</b>" in text
-    assert "<li><b>3</b><div><code>vectors.normalize</code><p>Rows have length 1.</p>" in text
+    assert 'title="list them">3</button></b><div><code>vectors.normalize</code><p>Rows have length 1.</p>' in text
+    assert 'title="list them">3</button></b><div>a <small>of 3</small>' in text
     assert "crashed: vectors.cosine" in text and "<b>9.00 s</b>" in text
     assert "90–100 percent: 1;" in text and "0–9 percent: 4;" in text
 
@@ -215,7 +223,10 @@ def test_browser_runs_the_page_and_no_script_that_is_not_ours(tmp_path: Path) ->
 
 @pytest.mark.slow
 def test_table_sorts_searches_and_lists_who_missed_an_exercise(tmp_path: Path) -> None:
-    index = write_report(classroom(COURSE, 20), COURSE, tmp_path)
+    entries = classroom(COURSE, 20)
+    at = next(n for n, one in enumerate(entries) if one.result.submission == "student009")
+    entries[at] = dataclasses.replace(entries[at], row=replace(entries[at].row, arrival=Arrival(student="4711")))
+    index = write_report(entries, COURSE, tmp_path)
     test = """<script>
     const names = () => [...document.querySelectorAll("tbody tr:not([hidden]) th")].map((th) => th.textContent);
     const type = (text) => { search.value = text; search.dispatchEvent(new Event("input")); };
@@ -224,9 +235,13 @@ def test_table_sorts_searches_and_lists_who_missed_an_exercise(tmp_path: Path) -
     heads[1].click(); said.push("low " + document.querySelector("tbody td").dataset.value);
     heads[0].click(); said.push("first " + names()[0]);
     type("muller"); said.push("found " + names());
-    type(""); document.querySelector("[data-exercise='0']").click();
+    type(""); document.querySelector("[data-tag='e0']").click();
     said.push("missed " + names().length); document.getElementById("everyone").click();
-    said.push("all " + names().length); document.body.dataset.said = said.join("|");
+    said.push("all " + names().length);
+    const one = document.querySelector("#h-failures ~ ol button"); one.click();
+    said.push(`failed ${names().length === Number(one.textContent)} ${document.getElementById("shown").textContent}`);
+    document.getElementById("everyone").click(); type("4711"); said.push("id " + names());
+    document.body.dataset.said = said.join("|");
     </script></body>"""
     text = re.sub("<meta http-equiv[^>]*>", "", index.read_text()).replace("</body>", test)
     missed = sum(e.result.exercises[0].score < e.result.exercises[0].max for e in classroom(COURSE, 20))
@@ -234,6 +249,65 @@ def test_table_sorts_searches_and_lists_who_missed_an_exercise(tmp_path: Path) -
     index.write_text(text)
     found = re.search(r'data-said="([^"]*)"', browse(index))
     assert found is not None
-    high, low, first, name, some, everyone = found[1].split("|")
+    high, low, first, name, some, everyone, failed_so, by_id = found[1].split("|")
+    assert failed_so.startswith("failed true ") and " have this failure in " in failed_so
+    assert by_id == "id student009"
     assert (high, low) == (f"high {max(scores)}", f"low {min(scores)}") and first.startswith("first ")
     assert name == "found Zoë Müller" and some == f"missed {missed}" and everyone == "all 20"
+
+
+def test_a_page_for_a_student_neither_links_the_class_nor_names_the_sandbox(tmp_path: Path) -> None:
+    given = entry(result("me", exercise("vectors.normalize", check()), sandbox=("seccomp",)))
+    text = page(given, tmp_path)
+    assert "index.html" not in text and "seccomp" not in text
+    write_report([given], COURSE, tmp_path, for_instructors=True)
+    text = (tmp_path / "students" / page_name("me")).read_text()
+    assert 'href="../index.html"' in text and "sandbox: seccomp" in text
+
+
+def test_what_stands_between_backticks_is_code_and_stays_escaped() -> None:
+    assert _code("use `x.sum(dim=1)` & <b> `<i>`") == (
+        "use <code>x.sum(dim=1)</code> &amp; &lt;b&gt; <code>&lt;i&gt;</code>"
+    )
+    assert _code("one ` only") == "one ` only"
+
+
+def test_the_whole_submission_can_be_opened_where_there_is_room(tmp_path: Path) -> None:
+    right = result("me", exercise("vectors.normalize", check()))
+    text = page(entry(right, {"vectors.py": CODE, "helper.py": "secret = '<b>'\n"}), tmp_path)
+    assert text.count("<details>") == 2 and "secret = &#39;&lt;b&gt;&#39;" in text
+    text = page(entry(right, {"vectors.py": CODE, "long.py": "x = 1\n" * 100_000}), tmp_path)
+    assert text.count("<details>") == 1 and "1 more: too long to show here" in text
+
+
+def test_the_class_page_says_what_it_is_about(tmp_path: Path) -> None:
+    with Gradebook.open(tmp_path / "gradebook.sqlite") as book:
+        late = LatePolicy(read_due("2026-10-01T12:00"), 0.1)
+        for name in ("ann", "bob"):
+            run = book.start_run("course", "hash", 0, "{}", {}, late=late)
+            book.record(run, result(name, exercise("vectors.normalize", check())), "d", 0.1)
+        lines = list(about(book, entries_of(book)))
+    assert len(lines) == 2 and lines[0].startswith("course, run 1 of 20")
+    assert lines[1].endswith(": 1 submission; due 2026-10-01 12:00, 10 % off a day")
+    entries = [entry(result("ann", exercise("vectors.normalize", check())))]
+    assert lines[1] in write_report(entries, COURSE, tmp_path / "r", lines).read_text()
+
+
+def test_feedback_is_one_file_for_each_student_by_the_names_that_moodle_knows() -> None:
+    def came(name: str, **arrival: str) -> Entry:
+        made = entry(result(name, exercise("vectors.normalize", check())), {"vectors.py": CODE})
+        return dataclasses.replace(made, row=replace(made.row, arrival=Arrival(**arrival)))
+
+    entries = [
+        came("Zoë_M / ../=x", student="12", lms="moodle"),
+        came("Ann", student="13", lms="canvas"),
+        came("<b>"),
+    ]
+    data = archive(entries, COURSE)
+    assert data == archive(entries, COURSE)
+    with zipfile.ZipFile(io.BytesIO(data)) as made:
+        first, second, third = made.namelist()
+        assert first == "Zoë M   ..  x_12_assignfeedback_file_feedback.html" and first.split("_", 4)[1] == "12"
+        assert second.startswith("ann-") and third.startswith("b-")
+        text = made.read(first).decode()
+    assert "default-src" in text and "index.html" not in text and "Zoë_M" in text

@@ -4,27 +4,27 @@
   const table = document.getElementById("table"), body = table.tBodies[0], rows = [...body.rows];
   const search = document.getElementById("search"), shown = document.getElementById("shown");
   const everyone = document.getElementById("everyone"), heads = [...table.tHead.rows[0].cells];
-  const cells = [...document.querySelectorAll("[data-exercise]")];
+  const choices = [...document.querySelectorAll("button[data-tag]")];
   const order = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" });
   const plain = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
-  const words = new Map(rows.map((row) => [row, plain(row.cells[0].textContent + " " + row.querySelector(".notable").textContent)]));
-  let exercise = null;
+  const words = new Map(rows.map((row) => [row, plain([row.cells[0].textContent, row.dataset.id, row.querySelector(".notable").textContent].join(" "))]));
+  const tags = new Map(rows.map((row) => [row, new Set(row.dataset.tags.split(" "))]));
+  let chosen = null;
 
   const filter = () => {
     const wanted = plain(search.value).split(/\s+/).filter(Boolean);
     let count = 0;
     for (const row of rows) {
-      const missed = exercise === null || row.dataset.missed.split(" ").includes(exercise);
+      const missed = chosen === null || tags.get(row).has(chosen.dataset.tag);
       row.hidden = !(missed && wanted.every((word) => words.get(row).includes(word)));
       count += !row.hidden;
     }
-    const cell = cells.find((one) => one.dataset.exercise === exercise);
-    shown.textContent = `${count} of ${rows.length}` + (cell ? ` did not pass ${cell.firstElementChild.textContent}` : "");
-    everyone.hidden = exercise === null && !search.value;
+    shown.textContent = `${count} of ${rows.length}` + (chosen ? ` ${chosen.dataset.what}` : "");
+    everyone.hidden = chosen === null && !search.value;
   };
   const choose = (wanted) => {
-    exercise = wanted;
-    for (const cell of cells) cell.setAttribute("aria-pressed", String(cell.dataset.exercise === wanted));
+    chosen = wanted;
+    for (const one of choices) one.setAttribute("aria-pressed", String(one === wanted));
     filter();
   };
   const key = (row, column) => row.cells[column].dataset.value ?? row.cells[column].textContent;
@@ -45,9 +45,9 @@
     button.addEventListener("click", () => sort(column));
     head.append(button);
   });
-  for (const cell of cells) cell.addEventListener("click", () => {
-    choose(exercise === cell.dataset.exercise ? null : cell.dataset.exercise);
-    if (exercise !== null) document.getElementById("h-all").scrollIntoView();
+  for (const one of choices) one.addEventListener("click", () => {
+    choose(chosen === one ? null : one);
+    if (chosen !== null) document.getElementById("h-all").scrollIntoView();
   });
   everyone.addEventListener("click", () => { search.value = ""; choose(null); search.focus(); });
   search.addEventListener("input", filter);
