@@ -2,12 +2,16 @@
 
 - ``check.svg``: the terminal of ``grader check`` with two wrong answers
 - ``class.png``: the class page of ``examples/class``, as headless Chromium shows it
+- ``watch.svg``: the terminal of ``grader watch`` after a wrong answer and a hint
+- ``notebook.png``: what ``check`` shows in a notebook, on a light page and on a dark one
 
 Needs Chromium, as ``chromium`` or named by ``CHROMIUM``. No test runs this; the pictures are committed.
 """
 
 from __future__ import annotations
 
+import contextlib
+import html
 import io
 import os
 import re
@@ -16,21 +20,31 @@ import sys
 import tempfile
 from pathlib import Path
 
+import pexpect
 from rich.console import Console
 from rich.text import Text
+
+from grader.course import Course
+from grader.grading.settings import GradingSettings
+from grader.grading.warm import WarmGrader
+from grader.notebook.card import Card
+from grader.notebook.cells import submission_of
 
 REPO = Path(__file__).resolve().parent.parent
 PICTURES = REPO / "docs" / "pictures"
 ANSWERS = REPO / "docs" / "pictures" / "answers"
 COLUMNS = 100
 WINDOW = (1200, 940)
+WRONG = "return x.T @ x"
 
 
 def main() -> None:
-    """Writes both pictures."""
+    """Writes all pictures."""
     PICTURES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         (PICTURES / "check.svg").write_text(terminal(), encoding="utf-8")
+        (PICTURES / "watch.svg").write_text(watching(Path(folder, "kata")), encoding="utf-8")
+        notebook_cards(Path(folder), PICTURES / "notebook.png")
         class_page(Path(folder), PICTURES / "class.png")
 
 
@@ -56,6 +70,57 @@ def terminal() -> str:
     return without_web_fonts(console.export_svg(title="grader check"))
 
 
+def watching(folder: Path) -> str:
+    """An SVG of a terminal in which an exercise is watched: a wrong answer was saved, and a hint asked for."""
+    grader("init", str(folder))
+    child = pexpect.spawn(
+        sys.executable,
+        ["-m", "grader", "watch", "gram"],
+        cwd=str(folder),
+        env={**os.environ, "TERM": "xterm-256color", "PYTHONPATH": str(REPO)},
+        encoding="utf-8",
+        dimensions=(40, COLUMNS),
+        timeout=120,
+    )
+    child.logfile_read = printed = io.StringIO()
+    child.expect_exact("not written yet")
+    child.expect_exact(" quit")
+    file = folder / "tensor_ops.py"
+    stub = file.read_text(encoding="utf-8")
+    file.write_text(stub.replace('raise NotImplementedError("write `gram` here")', WRONG), encoding="utf-8")
+    child.expect_exact("expected")
+    child.expect_exact(" quit")
+    child.send("h")
+    child.expect_exact("hint 1")
+    child.expect_exact(" quit")
+    child.send("q")
+    child.expect(pexpect.EOF)
+    child.close()
+    screen = printed.getvalue().rpartition("\x1b[2J")[2].replace("\x1b[H", "").partition("\x1b[?25")[0]
+    shown = f"{screen.rpartition(' quit')[0]} quit".replace("\r\n", "\n").strip()
+    console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
+    console.print(Text.from_ansi(shown))
+    return without_web_fonts(console.export_svg(title="grader watch"))
+
+
+def notebook_cards(folder: Path, picture: Path) -> None:
+    """A screenshot of the card of a wrong answer, in the colours of a light page and of a dark one."""
+    course = Course.load(None)
+    cells = ["import torch", f"def gram(x):\n    {WRONG}"]
+    submission = submission_of(cells, course, ["tensor_ops"], None)
+    with contextlib.closing(WarmGrader(course, GradingSettings())) as warm:
+        graded = warm.submit(submission, ["tensor_ops.gram"]).result()
+    card = Card(graded, course, "tensor_ops.gram").html()
+    themes = (("vscode-light", "#fff"), ("vscode-dark", "#1f1f1f"))
+    frames = (
+        f"<iframe style='width:49%;height:430px;border:0' srcdoc='{html.escape(page)}'></iframe>"
+        for page in (f"<body class={name} style='background:{colour}'>{card}</body>" for name, colour in themes)
+    )
+    page = folder / "cards.html"
+    page.write_text(f"<meta charset=utf-8><body style='margin:0'>{''.join(frames)}", encoding="utf-8")
+    screenshot(page, picture, (1200, 440), folder)
+
+
 def without_web_fonts(svg: str) -> str:
     """Rich names fonts on the web; a picture must not ask a network for anything."""
     return re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
@@ -65,15 +130,20 @@ def class_page(folder: Path, picture: Path) -> None:
     """A screenshot of the top of the sample class's page."""
     grader("grade", "examples/class", "--out", str(folder))
     grader("report", "--out", str(folder))
+    screenshot(folder / "report" / "index.html", picture, WINDOW, folder)
+
+
+def screenshot(page: Path, picture: Path, window: tuple[int, int], folder: Path) -> None:
+    """A picture of the top of a page; `folder` gets what the browser leaves."""
     subprocess.run(
         [
             os.environ.get("CHROMIUM", "chromium"),
             *("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--hide-scrollbars"),
             *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
             f"--user-data-dir={folder / 'browser'}",
-            f"--window-size={WINDOW[0]},{WINDOW[1]}",
+            f"--window-size={window[0]},{window[1]}",
             f"--screenshot={picture}",
-            (folder / "report" / "index.html").as_uri(),
+            page.as_uri(),
         ],
         check=True,
         capture_output=True,

@@ -7,13 +7,15 @@ answer and decides nothing: it calls, and sends what came back. Must never impor
 from __future__ import annotations
 
 import builtins
+import contextlib
 import dis
 import importlib
+import itertools
+import linecache
 import operator
 import os
 import random
 import sys
-import traceback
 from collections.abc import Callable, Mapping
 from types import ModuleType, TracebackType
 from typing import Any, Final
@@ -161,8 +163,8 @@ class Service:
         for frame, line in _frames_and_lines(error.__traceback__):
             filename = frame.f_code.co_filename
             if filename in self._files:
-                text = traceback.linecache.getline(filename, line).strip()[:200]  # type: ignore[attr-defined]
-                frames.append(SentLine(_file_name(filename), line, frame.f_code.co_name[:100], _encodable(text)))
+                text = _encodable(_line_of(filename, line))
+                frames.append(SentLine(_file_name(filename), line, frame.f_code.co_name[:100], text))
         return tuple(frames if len(frames) <= MAX_LINES else frames[: MAX_LINES // 2] + frames[-MAX_LINES // 2 :])
 
     def _resolve(self, tree: list[Tree]) -> object:
@@ -205,6 +207,15 @@ def _restart_generators() -> None:
     """Puts the global random generators of torch, Python and NumPy at the same place."""
     for seed in _SEED_A_GENERATOR:
         seed(_GENERATORS_SEED)
+
+
+def _line_of(filename: str, line: int) -> str:
+    """A line of a file; also of one with bytes that are no UTF-8, which Python allows in comments."""
+    text = linecache.getline(filename, line)
+    if not text:
+        with contextlib.suppress(OSError), open(filename, encoding="utf-8", errors="replace") as file:
+            text = next(itertools.islice(file, line - 1, None), "")
+    return text.strip()[:200]
 
 
 def _frames_and_lines(tb: TracebackType | None) -> list[tuple[Any, int]]:

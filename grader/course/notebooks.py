@@ -37,14 +37,16 @@ def _cells(topic: Topic, stub: bytes) -> Iterator[tuple[str, str]]:
     yield "markdown", f"# {topic.title}\n\n{docstring}".rstrip()
     body = tree.body[1:] if docstring else tree.body
     imports = [node for node in body if isinstance(node, ast.Import | ast.ImportFrom)]
-    others = [node for node in body if node not in imports]
-    texts = ["\n".join(lines[node.lineno - 1 : node.end_lineno]) for node in imports]
-    yield "code", "\n".join([*texts, "", _OURS])
-    end = max((node.end_lineno or 0 for node in imports), default=tree.body[0].end_lineno or 0 if docstring else 0)
-    for node in others:
-        yield "code", "\n".join(lines[end : node.end_lineno]).strip("\n")
-        end = node.end_lineno or end
-        name = getattr(node, "name", "")
+    end = tree.body[0].end_lineno or 0 if docstring else 0
+    start = end
+    for node in imports:  # those at the top; others stay where they are
+        if body.index(node) == imports.index(node):
+            end = node.end_lineno or end
+    yield "code", "\n".join(["\n".join(lines[start:end]).strip("\n"), "", _OURS]).strip("\n")
+    for statement in (one for one in body if one.lineno > end):
+        yield "code", "\n".join(lines[end : statement.end_lineno]).strip("\n")
+        end = statement.end_lineno or end
+        name = getattr(statement, "name", "")
         if name in names:
             yield "code", f'check("{topic.name}.{name}")'
 

@@ -242,3 +242,9 @@ def test_debug_stops_at_a_breakpoint_and_names_the_check_that_fails(folder: Path
     assert "[failed] " in done.stdout and "normalize(tensor(" in done.stdout and "shadowed" not in done.stdout
     unknown = run_grader("debug", "normalise", cwd=folder)
     assert unknown.returncode == 4 and "did you mean `normalize`?" in unknown.stderr
+
+
+def test_a_comment_that_is_no_utf_8_hides_no_stub(folder: Path) -> None:
+    stub = folder / "vectors.py"
+    stub.write_bytes(b"# caf\xe9\n" + stub.read_bytes())
+    assert "1 not written yet" in run_grader("check", cwd=folder).stdout
