@@ -32,6 +32,8 @@ _IN_ENGLISH: Final[Mapping[str, str]] = {
     "última modificación (entrega)": SUBMITTED,
     "última modificación (calificación)": MODIFIED,
 }
+_FEWEST = 6
+"""Columns that a worksheet has at least."""
 _PARTICIPANT = re.compile(r"\D{3,40}?(\d+)")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
 _EMPTY = ("", "-", "\u2013")
@@ -48,14 +50,22 @@ def columns_of(rows: Sequence[Sequence[str]]) -> dict[str, int]:
     for place, name in enumerate(head):
         found.setdefault(_IN_ENGLISH.get(name, name), place)
     body = [row for row in rows[1:] if any(cell.strip() for cell in row)]
-    if IDENTIFIER in found or not body or not all(participant(row[0]) for row in body if row):
+    if IDENTIFIER in found or len(head) < _FEWEST or not body or not _same_participants(body):
         return found
     # Every language has the columns in the same order; only those of the form of handing in lie between some of them.
-    found[IDENTIFIER] = 0
-    if FULL_NAME not in found and len(head) > 1:
-        found[FULL_NAME] = 1
+    there = dict(found)
     _by_places(found, head, body)
+    if not {GRADE, SUBMITTED, MODIFIED} & found.keys():
+        return there  # A class list of one's own, whose ids end with numbers.
+    found[IDENTIFIER] = 0
+    found.setdefault(FULL_NAME, 1)
     return found
+
+
+def _same_participants(body: Sequence[Sequence[str]]) -> bool:
+    """Whether all rows begin with one word and a number, as ``Participant 7``."""
+    words = {cell[: len(cell) - len(number)] for row in body if (number := participant(cell := row[0].strip()))}
+    return len(words) == 1 and all(participant(row[0]) for row in body)
 
 
 def participant(cell: str) -> str:

@@ -15,7 +15,7 @@ from grader.course import Course, Exercise, misconceptions_of
 from grader.errors import UserError
 from grader.gradebook import Row
 from grader.results import Cause, CheckResult, ExerciseResult, SubmissionResult, VerdictKind
-from grader.text import clean, counted
+from grader.text import clean, counted, one_line
 
 WORST_FIRST: tuple[VerdictKind, ...] = ("error", "crashed", "timeout", "failed", "blocked", "skipped", "passed")
 SYMBOLS: dict[VerdictKind, str] = {
@@ -85,7 +85,7 @@ def to_look_at(row: Row) -> list[str]:
         topic = exercise.name.partition(".")[0]
         for check in exercise.checks:
             if check.cause and check.cause.stage == "import" and topic not in there and exercise.name not in given:
-                failed.setdefault(topic, headline(check))
+                failed.setdefault(topic, one_line(headline(check), 200))
     return [*unread(row), *failed.values()]
 
 

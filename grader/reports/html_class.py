@@ -11,21 +11,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from grader.course import Course
+from grader.reports.class_tags import MOST_COMMON, Tags, failures_of
 from grader.reports.entries import Entry
 from grader.reports.feedback import (
-    FAILING,
     check_title,
     explanation_of,
-    headline,
     not_assessed,
-    one_cause,
     to_look_at,
     worst,
 )
 from grader.results import NOT_ASSESSED, ExerciseResult, SubmissionResult, VerdictKind
 from grader.text import counted, one_line, percent, points
 
-_MOST_COMMON = 10
 _FLAGS_SHOWN = 5
 """Flags of one submission that are listed."""
 
@@ -141,7 +138,7 @@ def class_page(
     known = set(names)
     names += dict.fromkeys(e.name for entry in entries for e in entry.result.exercises if e.name not in known)
     index = {name: number for number, name in enumerate(names)}
-    tags = _Tags(entries, index)
+    tags = Tags(entries, index)
     rows = tuple(_row(entry, tags, pages) for entry in entries)
     shares = [row.share for row in rows if row.share is not None]
     trouble = ((row, _trouble(entry.result)) for row, entry in zip(rows, entries, strict=True))
@@ -232,7 +229,7 @@ def _rate(passed: int, assessed: int) -> int | None:
     )
 
 
-def _misconceptions(entries: Sequence[Entry], course: Course, tags: _Tags) -> Iterator[Common]:
+def _misconceptions(entries: Sequence[Entry], course: Course, tags: Tags) -> Iterator[Common]:
     found: Counter[tuple[str, str]] = Counter()
     example: dict[tuple[str, str], ExerciseResult] = {}
     for entry in entries:
@@ -241,20 +238,20 @@ def _misconceptions(entries: Sequence[Entry], course: Course, tags: _Tags) -> It
                 key = (exercise.name, exercise.misconception)
                 found[key] += 1
                 example[key] = exercise
-    for key, count in found.most_common(_MOST_COMMON):
+    for key, count in found.most_common(MOST_COMMON):
         what = explanation_of(course, example[key]) or ""
         yield Common(key[0], what, count, count / len(entries), tags.misconceptions[key])
 
 
-def _failures(entries: Sequence[Entry], tags: _Tags) -> Iterator[Common]:
+def _failures(entries: Sequence[Entry], tags: Tags) -> Iterator[Common]:
     found: Counter[tuple[str, str]] = Counter()
     for entry in entries:
-        found.update({key for exercise in entry.result.exercises for key in _failed(exercise)})
-    for (where, what), count in found.most_common(_MOST_COMMON):
+        found.update({key for exercise in entry.result.exercises for key in failures_of(exercise)})
+    for (where, what), count in found.most_common(MOST_COMMON):
         yield Common(where, what, count, count / len(entries), tags.failures[where, what])
 
 
-def _checks(entries: Sequence[Entry], tags: _Tags) -> Iterator[tuple[str, tuple[CheckRate, ...]]]:
+def _checks(entries: Sequence[Entry], tags: Tags) -> Iterator[tuple[str, tuple[CheckRate, ...]]]:
     """Of each exercise the checks that somebody did not pass."""
     missed: Counter[tuple[str, str]] = Counter()
     assessed: Counter[tuple[str, str]] = Counter()
@@ -274,52 +271,7 @@ def _checks(entries: Sequence[Entry], tags: _Tags) -> Iterator[tuple[str, tuple[
             yield exercise_name, tuple(of_exercise[exercise_name])
 
 
-class _Tags:
-    """Short names for what submissions did not pass: exercises, checks, misconceptions and failures."""
-
-    def __init__(self, entries: Sequence[Entry], index: Mapping[str, int]) -> None:
-        self.index = index
-        self.checks: dict[tuple[str, str], str] = {}
-        self.misconceptions: dict[tuple[str, str], str] = {}
-        self.failures: dict[tuple[str, str], str] = {}
-        count: Counter[tuple[str, str]] = Counter()
-        for entry in entries:
-            for exercise in entry.result.exercises:
-                for check in exercise.checks:
-                    self.checks.setdefault((exercise.name, check.name), f"c{len(self.checks)}")
-                if exercise.misconception is not None:
-                    key = exercise.name, exercise.misconception
-                    self.misconceptions.setdefault(key, f"m{len(self.misconceptions)}")
-            count.update({key for exercise in entry.result.exercises for key in _failed(exercise)})
-        for key, _ in count.most_common(_MOST_COMMON):
-            self.failures[key] = f"f{len(self.failures)}"
-
-    def of(self, entry: Entry) -> str:
-        """The tags of one submission."""
-        found: list[str] = []
-        for exercise in entry.result.exercises:
-            score, most = entry.points_of(exercise)
-            found += [f"e{self.index[exercise.name]}"] if most > 0 and score < most else []
-            for check in exercise.checks:
-                if check.verdict not in NOT_ASSESSED | {"passed"}:
-                    found.append(self.checks[exercise.name, check.name])
-            if exercise.misconception is not None:
-                found.append(self.misconceptions[exercise.name, exercise.misconception])
-            found += [self.failures[key] for key in _failed(exercise) if key in self.failures]
-        return " ".join(dict.fromkeys(found))
-
-
-def _failed(exercise: ExerciseResult) -> Iterator[tuple[str, str]]:
-    """The place and the headline of each failure: of every check, or of the one cause that stopped all of them."""
-    shared = one_cause(exercise)
-    for check in exercise.checks if shared is None else [shared]:
-        if check.verdict in FAILING:
-            of_topic = check.cause is not None and check.cause.stage != "check"
-            where = exercise.name.partition(".")[0] if of_topic else exercise.name
-            yield where, one_line(headline(check), 160)
-
-
-def _row(entry: Entry, tags: _Tags, pages: Mapping[str, str]) -> TableRow:
+def _row(entry: Entry, tags: Tags, pages: Mapping[str, str]) -> TableRow:
     result = entry.result
     kinds = Counter(worst(exercise) for exercise in result.exercises)
     notable = ["fault of the grader"] if kinds["error"] else []

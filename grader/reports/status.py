@@ -103,6 +103,10 @@ def _where_from(rows: Sequence[Row]) -> Iterator[str]:
     if len(of_run) > 1:
         those = ", ".join(f"{count} of run {run}" for run, count in sorted(of_run.items()))
         yield f"reports show the latest result of each of {counted(len(rows), 'student')}: {those} (--run N: one run's)"
+    of_exercises = Counter(frozenset(one.name for one in row.result.exercises) for row in rows)
+    if len(of_exercises) > 1:
+        those = ", ".join(f"{counted(n, 'student')} on {len(names)}" for names, n in of_exercises.most_common(4))
+        yield f"not all were graded on the same exercises: {those} (see: grade --only)"
 
 
 def _progress(run: Run) -> Iterator[str]:

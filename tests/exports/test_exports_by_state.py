@@ -138,6 +138,9 @@ def test_what_cannot_be_imported_is_listed_and_stays_a_mark() -> None:
     )
     made = result("ann", exercise("vectors.cosine", check(verdict="failed", cause=cause)))
     assert to_look_at(Row(made, "d", 0)) == ["vectors.py cannot be imported: ValueError: x"]
+    hostile = replace(cause, exception_message="\x1b[31m::error::x\nsecond line")
+    (line,) = to_look_at(Row(result("ann", exercise("a.b", check(verdict="failed", cause=hostile))), "d", 0))
+    assert "\x1b" not in line and "second" not in line
     assert Row(made, "d", 0).unread == () and table(Row(made, "d", 0))[0]["final"] == "0"
 
 

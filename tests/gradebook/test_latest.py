@@ -40,6 +40,17 @@ def test_one_late_submission_does_not_hide_the_class(tmp_path: Path) -> None:
     assert sum("each of 41 students: 40 of run 1, 1 of run 2" in line for line in lines) == 1
 
 
+def test_a_student_who_was_graded_on_other_exercises_is_noticed(tmp_path: Path) -> None:
+    graded(tmp_path, ("ann", "", 2.0), ("bob", "", 2.0))
+    with Gradebook.open(tmp_path / "gradebook.sqlite") as book:
+        run = book.start_run("course", "course", 0, "key", {})
+        exercises = tuple(ExerciseResult(name=f"t.{name}", score=1.0, max=1.0) for name in "ab")
+        book.record(run, SubmissionResult(submission="cy", score=2.0, max=2.0, exercises=exercises), "d", 0.1)
+    lines = list(status_lines(tmp_path, notes=False))
+    wanted = "not all were graded on the same exercises: 2 students on 1, 1 student on 2 (see: grade --only)"
+    assert wanted in lines
+
+
 def test_the_latest_result_of_a_student_counts(tmp_path: Path) -> None:
     graded(tmp_path, ("ann", "1", 0.0), ("bob", "2", 1.0))
     graded(tmp_path, ("ann", "1", 2.0), digest="better")

@@ -119,3 +119,18 @@ def test_times_that_cannot_be_read_are_noted_and_nobody_is_late_for_them(tmp_pat
         "list.csv: 2 times of handing in cannot be read, so nothing there counts as late; the first: Ann: yesterday",
         "list.csv: 1 extension cannot be read, write them as 2026-10-31; the first: Bob: soon",
     ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "id,name\nstud1,Ann\nstud2,Bob\n",
+        "name,id,a,b,c,d\nStudent 1,s1,,,,\nStudent 2,s2,,,,\n",
+        "student,id,sis user id,sis login id,section,week 1 (7)\nStud 1,s1,,l1,A,3\nStud 2,s2,,l2,A,\n",
+    ],
+)
+def test_a_class_list_whose_ids_or_names_end_with_numbers_is_no_worksheet(tmp_path: Path, text: str) -> None:
+    (tmp_path / "list.csv").write_text(text)
+    roster = Roster.read(tmp_path / "list.csv")
+    assert roster.find("stud1") or roster.find("s1")
+    assert roster.find("1") is None
