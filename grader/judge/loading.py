@@ -15,11 +15,12 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from grader.border.failures import import_raised, one_line
+from grader.border.failures import OUT_OF_MEMORY, import_raised, one_line
 from grader.border.messages import (
     Definitions,
     FailedStatement,
     ImportBadReply,
+    ImportCrashed,
     Imported,
     ImportFailure,
     ImportRaised,
@@ -137,7 +138,7 @@ def load(
         seconds: how long all of it may take.
     """
     first = do_import(None, seconds * AS_IT_IS)
-    if first.failure is None or isinstance(first.failure, ImportBadReply):
+    if first.failure is None or not _may_be_scratch(first.failure):
         return first.failure, None
     definitions = wanted()
     for share in _shares(seconds * (1 - AS_IT_IS)):
@@ -148,6 +149,16 @@ def load(
             break
         definitions = replace(definitions, without=[*definitions.without, outcome.place])
     return first.failure, None
+
+
+def _may_be_scratch(failure: ImportFailure) -> bool:
+    """Whether an import failed as code does that was left beside the answers; none of that ends its own process."""
+    match failure:
+        case ImportBadReply():
+            return False
+        case ImportCrashed(reason):
+            return reason == OUT_OF_MEMORY
+    return True
 
 
 def _shares(seconds: float) -> Iterator[float]:
