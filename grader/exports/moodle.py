@@ -68,7 +68,7 @@ def comment(entry: Entry, course: Course) -> str:
     for one in row.overrides:
         parts.append(f"{one.exercise}: {points(one.points or 0.0, one.max)} given by hand ({one.why}).")
     by_hand = {one.exercise for one in row.overrides}
-    missed = [e for e in entry.result.exercises if e.score < e.max and e.name not in by_hand]
+    missed = [e for e in entry.result.exercises if e.max > 0 and not e.is_right and e.name not in by_hand]
     if missed:
         parts.append(f"Not passed: {', '.join(exercise.name for exercise in missed)}.")
     for exercise in missed:

@@ -155,7 +155,7 @@ def _heat(
     for entry in entries:
         for exercise in entry.result.exercises:
             assessed[exercise.name] += exercise.max > 0
-            passed[exercise.name] += exercise.max > 0 and exercise.score == exercise.max
+            passed[exercise.name] += exercise.is_right
     titles = {topic.name: topic.title for topic in course.topics}
     topics: dict[str, list[ExerciseRate]] = {}
     seen = {exercise.name for entry in entries for exercise in entry.result.exercises}
@@ -201,7 +201,7 @@ def _failed(exercise: ExerciseResult) -> Iterator[tuple[str, str]]:
 
 def _row(entry: Entry, index: Mapping[str, int], pages: Mapping[str, str]) -> TableRow:
     result = entry.result
-    missed = (str(index[e.name]) for e in result.exercises if e.max > 0 and e.score < e.max)
+    missed = (str(index[e.name]) for e in result.exercises if e.max > 0 and not e.is_right)
     kinds = Counter(worst(exercise) for exercise in result.exercises)
     notable = ["fault of the grader"] if kinds["error"] else []
     notable += [f"{kinds[kind]} {word}" for kind, word in _NOTABLE.items() if kinds[kind]]
