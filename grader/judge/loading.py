@@ -40,6 +40,8 @@ MOST_TRIES: Final = 4
 """How often a topic is imported at most, each time without a statement more that did not end."""
 _MOST_LINE: Final = 10_000_000
 _NAMED: Final = 5
+_MOST_PLACES: Final = 20
+_MOST_CELLS: Final = 40
 _UNKNOWN: Final = re.compile(r"name '(\w+)' is not defined")
 
 Import = Callable[[Definitions | None, float], "Outcome"]
@@ -203,11 +205,12 @@ class _Places:
 
     def all_of(self, places: Sequence[tuple[int, int]]) -> str:
         """``lines 3–5, 9``, ``cells 4, 6``; empty for none."""
-        places = [(first, last) for first, last in places if 0 < first <= last < _MOST_LINE]
+        places = [(first, last) for first, last in places[:_MOST_PLACES] if 0 < first <= last < _MOST_LINE]
         if not places:
             return ""
         if self.is_notebook:
             found = [str(cell) for cell in dict.fromkeys(cell for a, b in places for cell in self._cells[a - 1 : b])]
-            return f"{'cell' if len(found) == 1 else 'cells'} {', '.join(found)}"
+            more = ", …" if found[_MOST_CELLS:] else ""
+            return f"{'cell' if len(found) == 1 else 'cells'} {', '.join(found[:_MOST_CELLS])}{more}"
         found = [f"{first}" if first == last else f"{first}–{last}" for first, last in places]
         return f"{'line' if len(places) == 1 and places[0][0] == places[0][1] else 'lines'} {', '.join(found)}"
