@@ -26,6 +26,7 @@ from grader.reports.feedback import (
     not_passed,
     unread,
     worst,
+    worth_of,
 )
 from grader.results import CheckResult, ExerciseResult
 from grader.text import clean, counted, one_line, percent, points
@@ -125,7 +126,8 @@ def _markdown(entry: Entry, course: Course) -> Iterator[str]:
 def _details(exercise: ExerciseResult, course: Course) -> str:
     text = f"\n<details><summary><code>{exercise.name}</code></summary>\n"
     for group in equal_groups(not_passed(exercise)):
-        text += f"\n{VERDICT_WORDS[group[0].verdict]}:\n\n{_fenced(bounded(group[0].message))}\n"
+        worth = f" ({worth_of(group[0])})" if worth_of(group[0]) else ""
+        text += f"\n{VERDICT_WORDS[group[0].verdict]}{worth}:\n\n{_fenced(bounded(group[0].message))}\n"
     explanation = explanation_of(course, exercise)
     return text + (f"\n**What happened:** {_plain(explanation)}\n" if explanation else "") + "\n</details>\n"
 

@@ -85,7 +85,7 @@ def comment(entry: Entry, course: Course) -> str:
         parts.append(f"{one.exercise}: {points(one.points or 0.0, one.max)} given by hand ({one.why}).")
     by_hand = {one.exercise for one in row.overrides}
     aside = {one.topic for one in row.unread}
-    missed = [e for e in entry.result.exercises if e.score < e.max and e.name not in by_hand]
+    missed = [e for e in entry.result.exercises if e.max > 0 and not e.is_right and e.name not in by_hand]
     missed = [e for e in missed if e.name.partition(".")[0] not in aside]
     if missed:
         parts.append(f"Not passed: {', '.join(exercise.name for exercise in missed)}.")

@@ -189,7 +189,7 @@ def _grade_topic(
 def _is_caught(judge: Judge, topic: Topic, exercises: Sequence[Exercise], files: dict[str, bytes]) -> bool:
     """Whether the mutant cannot be imported, or a check of one of the exercises does not pass on it."""
     with judge.desk(topic.name, files) as desk:
-        if desk.import_failure is not None:
+        if desk.why_not_imported():
             return True
         desk.shrinks_failures = False
         for exercise in exercises:

@@ -15,11 +15,12 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from grader.border.failures import import_raised, one_line
+from grader.border.failures import OUT_OF_MEMORY, import_raised, one_line
 from grader.border.messages import (
     Definitions,
     FailedStatement,
     ImportBadReply,
+    ImportCrashed,
     Imported,
     ImportFailure,
     ImportRaised,
@@ -39,6 +40,8 @@ MOST_TRIES: Final = 4
 """How often a topic is imported at most, each time without a statement more that did not end."""
 _MOST_LINE: Final = 10_000_000
 _NAMED: Final = 5
+_MOST_PLACES: Final = 20
+_MOST_CELLS: Final = 40
 _UNKNOWN: Final = re.compile(r"name '(\w+)' is not defined")
 
 Import = Callable[[Definitions | None, float], "Outcome"]
@@ -137,7 +140,7 @@ def load(
         seconds: how long all of it may take.
     """
     first = do_import(None, seconds * AS_IT_IS)
-    if first.failure is None or isinstance(first.failure, ImportBadReply):
+    if first.failure is None or not _may_be_scratch(first.failure):
         return first.failure, None
     definitions = wanted()
     for share in _shares(seconds * (1 - AS_IT_IS)):
@@ -148,6 +151,16 @@ def load(
             break
         definitions = replace(definitions, without=[*definitions.without, outcome.place])
     return first.failure, None
+
+
+def _may_be_scratch(failure: ImportFailure) -> bool:
+    """Whether an import failed as code does that was left beside the answers; none of that ends its own process."""
+    match failure:
+        case ImportBadReply():
+            return False
+        case ImportCrashed(reason):
+            return reason == OUT_OF_MEMORY
+    return True
 
 
 def _shares(seconds: float) -> Iterator[float]:
@@ -192,11 +205,12 @@ class _Places:
 
     def all_of(self, places: Sequence[tuple[int, int]]) -> str:
         """``lines 3–5, 9``, ``cells 4, 6``; empty for none."""
-        places = [(first, last) for first, last in places if 0 < first <= last < _MOST_LINE]
+        places = [(first, last) for first, last in places[:_MOST_PLACES] if 0 < first <= last < _MOST_LINE]
         if not places:
             return ""
         if self.is_notebook:
             found = [str(cell) for cell in dict.fromkeys(cell for a, b in places for cell in self._cells[a - 1 : b])]
-            return f"{'cell' if len(found) == 1 else 'cells'} {', '.join(found)}"
+            more = ", …" if found[_MOST_CELLS:] else ""
+            return f"{'cell' if len(found) == 1 else 'cells'} {', '.join(found[:_MOST_CELLS])}{more}"
         found = [f"{first}" if first == last else f"{first}–{last}" for first, last in places]
         return f"{'line' if len(places) == 1 and places[0][0] == places[0][1] else 'lines'} {', '.join(found)}"

@@ -24,6 +24,7 @@ from grader.reports.feedback import (
     not_assessed,
     not_passed,
     worst,
+    worth_of,
 )
 from grader.reports.rows import print_wrapped, progress_bar
 from grader.results import Cause, CheckResult, ExerciseResult, SubmissionResult
@@ -164,6 +165,7 @@ class CheckReport:
                         (SYMBOLS[check.verdict], STYLES[check.verdict]),
                         f" {check_title(check.name)}",
                         ("" if check.verdict == "passed" else f": {VERDICT_WORDS[check.verdict]}", "dim"),
+                        (f"  {worth}" if (worth := worth_of(check)) else "", "dim"),
                     )
                 )
 

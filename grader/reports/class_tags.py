@@ -39,8 +39,8 @@ class Tags:
         """The tags of one submission."""
         found: list[str] = []
         for exercise in entry.result.exercises:
-            score, most = entry.points_of(exercise)
-            found += [f"e{self.index[exercise.name]}"] if most > 0 and score < most else []
+            is_missed = entry.points_of(exercise)[1] > 0 and not entry.is_right(exercise)
+            found += [f"e{self.index[exercise.name]}"] if is_missed else []
             for check in exercise.checks:
                 if check.verdict not in NOT_ASSESSED | {"passed"}:
                     found.append(self.checks[exercise.name, check.name])

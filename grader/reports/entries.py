@@ -37,6 +37,13 @@ class Entry:
         given = next((one for one in self.row.overrides if one.exercise == exercise.name), None)
         return (exercise.score, exercise.max) if given is None else (given.points or 0.0, given.max)
 
+    def is_right(self, exercise: ExerciseResult) -> bool:
+        """Whether an exercise has all the points that could be earned, by hand or by itself, without a bonus."""
+        if any(one.exercise == exercise.name for one in self.row.overrides):
+            score, most = self.points_of(exercise)
+            return most > 0 and score >= most
+        return exercise.is_right
+
     def for_students(self) -> Entry:
         """The same without what is hidden from students now: for everything that a student may read."""
         result = for_students(self.result)

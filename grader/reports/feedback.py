@@ -15,7 +15,7 @@ from grader.course import Course, Exercise, misconceptions_of
 from grader.errors import UserError
 from grader.gradebook import Row
 from grader.results import Cause, CheckResult, ExerciseResult, SubmissionResult, VerdictKind
-from grader.text import clean, counted, one_line
+from grader.text import clean, counted, one_line, points
 
 WORST_FIRST: tuple[VerdictKind, ...] = ("error", "crashed", "timeout", "failed", "blocked", "skipped", "passed")
 SYMBOLS: dict[VerdictKind, str] = {
@@ -105,6 +105,12 @@ def unread(row: Row) -> list[str]:
 def not_passed(exercise: ExerciseResult) -> list[CheckResult]:
     """The checks of an exercise that did not pass."""
     return [check for check in exercise.checks if check.verdict != "passed"]
+
+
+def worth_of(check: CheckResult) -> str:
+    """What a check earned, where it has points of its own: ``0.5/1 points``; else empty."""
+    bonus = " of a bonus" if check.is_bonus else ""
+    return f"{points(check.score, check.max)} points{bonus}" if check.max > 0 else ""
 
 
 def equal_groups(checks: Sequence[CheckResult]) -> list[list[CheckResult]]:

@@ -205,9 +205,8 @@ def _heat(
     assessed: Counter[str] = Counter()
     for entry in entries:
         for exercise in entry.result.exercises:
-            score, most = entry.points_of(exercise)
-            assessed[exercise.name] += most > 0
-            passed[exercise.name] += most > 0 and score >= most
+            assessed[exercise.name] += entry.points_of(exercise)[1] > 0
+            passed[exercise.name] += entry.is_right(exercise)
     titles = {topic.name: topic.title for topic in course.topics}
     topics: dict[str, list[ExerciseRate]] = {}
     seen = {exercise.name for entry in entries for exercise in entry.result.exercises}

@@ -28,6 +28,7 @@ from grader.reports.feedback import (
     resemblance_of,
     unread,
     worst,
+    worth_of,
 )
 from grader.reports.feedback_page import CheckGroup, ExercisePart, FeedbackPage, TopicPart
 from grader.results import CheckResult, ExerciseResult, SubmissionResult
@@ -123,7 +124,7 @@ class Pages:
         if cause is not None:
             part = replace(part, groups=(_group([cause], "", room.message_lines),))
         else:
-            groups = (_group(checks, checks[0].name, room.message_lines) for checks in equal_groups(failures))
+            groups = (_group(checks, _heading(checks[0]), room.message_lines) for checks in equal_groups(failures))
             part = replace(part, groups=tuple(groups))
             if FAILING & {check.verdict for check in failures}:
                 part = self._with_help(part, exercise)
@@ -188,6 +189,11 @@ def _shared_cause(exercises: Sequence[ExerciseResult]) -> CheckGroup | None:
     if len(exercises) > 1 and checks and checks[0].verdict != "passed" and len(equal_groups(checks)) == 1:
         return _group(checks[:1], "")
     return None
+
+
+def _heading(check: CheckResult) -> str:
+    worth = worth_of(check)
+    return f"{check.name} ({worth})" if worth else check.name
 
 
 def _group(checks: Sequence[CheckResult], name: str, lines: int = _LINES) -> CheckGroup:

@@ -22,7 +22,7 @@ def where_lines(course: Course, folder: Path, marks: Mapping[str, Mark], width: 
     bar = max(5, min(20, width - names - 16))
     for topic in course.topics:
         score, most = _sums(topic.exercises, marks)
-        star = "★" if score == most else " "
+        star = "★" if score >= most else " "
         yield f"{star} {topic.name:<{names}}  {_bar(score, most, bar)}  {points(score, most):>7}"
     score, most = _sums(course.exercises, marks)
     passed = sum(mark.state == "passed" for mark in marks.values())

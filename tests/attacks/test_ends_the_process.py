@@ -36,9 +36,12 @@ def test_a_stack_overflow_costs_that_exercise(arena: Arena) -> None:
     assert result.exercises[-1].checks[0].verdict in ("crashed", "failed")  # newer Pythons notice it in time
 
 
-@pytest.mark.parametrize(
-    "attack", ["exit_at_import", "os_exit_at_import", "thread_exit_at_import", "closes_descriptors_at_import"]
-)
-def test_at_import_it_is_left_out_and_the_definitions_are_graded(arena: Arena, attack: str) -> None:
-    result = arena.survive(attack, gram="passed")
+@pytest.mark.parametrize("attack", ["os_exit_at_import", "thread_exit_at_import", "closes_descriptors_at_import"])
+def test_at_import_it_costs_the_topic(arena: Arena, attack: str) -> None:
+    result = arena.survive(attack, gram="crashed", honest="crashed")
+    assert "import" in result.exercises[0].checks[0].message
+
+
+def test_sys_exit_at_import_raises_only_and_is_left_out(arena: Arena) -> None:
+    result = arena.survive("exit_at_import", gram="passed")
     assert any("graded without what no definition needs (line" in note for note in result.notes), result.notes

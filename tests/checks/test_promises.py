@@ -145,7 +145,7 @@ def verdicts_that_keep_nothing(judge: Judge, desk: TopicDesk, topic: str, promis
     """One line if no case of the promise's check fails what lies on the desk; else nothing."""
     desk.shrinks_failures = False
     desk.wants_trace_only = True
-    if desk.import_failure is not None:
+    if desk.why_not_imported():
         return [f"{promise}: {promise.wrong} cannot be imported"]
     verdicts = []
     desk.begin_again()

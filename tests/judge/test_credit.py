@@ -15,9 +15,11 @@ from shared import WarmUp, exercise_of, run_grader
 from grader.course import Course, CourseError
 from grader.course.handout import init
 from grader.exports import csv_table, gradescope
+from grader.exports.github import summary
 from grader.gradebook.records import Override
 from grader.grading.exit_codes import exit_code
 from grader.reports.hidden import for_students
+from grader.reports.html_feedback import Pages
 from grader.results import SubmissionResult, from_json, to_json
 
 Edit = Callable[[Path, str, str], None]
@@ -149,6 +151,8 @@ def test_gradescope_gets_a_test_for_each_check_and_csv_the_parts(half: Submissio
     assert sum(most for _, most in tests.values()) == pytest.approx(3)
     assert tests["vectors.normalize: extra (bonus)"] == (0, 0)
     assert tests["vectors.cosine: cosine of every pair of rows"] == (0, 1.5)
+    assert "(0/1.5 points)" in summary([given], Course.load(course))
+    assert "(0/1.5 points)" in Pages(Course.load(course), 10**6).page(given).topics[0].others[0].groups[0].heading
     table = b"".join(csv_table.table([given], Course.load(course))).decode()
     assert ",1,0.5," in table.splitlines()[1]
 
@@ -204,5 +208,6 @@ def test_check_shows_no_more_of_a_hidden_check_where_the_course_is_whole(
     (tmp_path / "vectors.py").write_text(solution + "\n\ndef cosine(a, b):\n    return None\n")
     done = run_grader("check", "--course", course, "--submission", tmp_path, "--verbose")
     assert done.returncode == 1
-    assert "hidden check 1" in done.stdout
+    assert "hidden check 1: failed  0/0.5 points" in done.stdout
+    assert "extra: failed  0/0.5 points of a bonus" in done.stdout
     assert "length does" not in done.stdout and "Making a vector" not in done.stdout

@@ -46,7 +46,7 @@ SCRATCH = {
     "magics": "%matplotlib inline\n!pip install einops\nprint(1)",
     "a call that raises": "print(cosine(1, 2))",
     "an exit": "import sys\nsys.exit(0)",
-    "a process that ends": "import os\nos._exit(1)",
+    "too much memory": "rows = [torch.ones(1 << 28) for _ in range(30)]",
     "training": "while True:\n    normalize(torch.ones(2, 2))",
     "half a package": "import torch.no_such_part\nfrom torch import Tensor, no_such_name",
 }

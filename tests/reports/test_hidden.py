@@ -1,0 +1,46 @@
+"""What students may read holds nothing of a hidden check; what instructors read holds all of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from classrooms import OWN, check, entry, exercise, gradebook, result
+from msgspec.structs import replace
+
+from grader.course import Course
+from grader.exports.write import FILES, READ_BY_STUDENTS, ExportSettings, export
+from grader.reports.hidden import exercise_for_students
+from grader.reports.html_feedback import Pages
+from grader.results import Cause
+
+SECRET = replace(
+    check("zebra", "failed", "it was zebra", cause=Cause(kind="assertion", call="f(zebra)", reason="zebra")),
+    hidden_until="always",
+)
+GIVEN = result("ada", exercise("vectors.cosine", check("shown"), SECRET, misconception="zebra", points=2))
+
+
+@pytest.mark.parametrize("kind", ["csv", "json", "junit", "gradescope", "gitlab"])
+def test_an_export_for_students_says_no_more_than_that_there_is_one(kind: str, tmp_path: Path) -> None:
+    gradebook(tmp_path / "gradebook.sqlite", [entry(GIVEN)])
+    export(kind, ExportSettings(grades=tmp_path, course=OWN, to=tmp_path / "out"))
+    written = (tmp_path / "out").read_text()
+    assert ("zebra" in written) == (kind == "json")
+    assert kind == "csv" or kind == "json" or "hidden" in written
+
+
+def test_every_format_is_for_students_or_for_instructors() -> None:
+    assert set(FILES) - READ_BY_STUDENTS == {"csv", "json", "canvas"}
+
+
+def test_feedback_pages_are_for_students() -> None:
+    part = Pages(Course.load(OWN), 10**6).page(entry(GIVEN)).topics[0].others[0]
+    assert "zebra" not in repr(part) and part.groups[0].heading == "hidden check 1"
+
+
+def test_a_mistake_that_a_shown_check_finds_is_named() -> None:
+    shown = check("shown", "failed", "wrong")
+    one = exercise("vectors.cosine", shown, SECRET, misconception="known")
+    assert exercise_for_students(one).misconception == "known"
+    assert exercise_for_students(GIVEN.exercises[0]).misconception is None
