@@ -32,7 +32,7 @@ FILES = {
 """For each format, its file beside the gradebook, used where no other file is named."""
 
 
-READ_BY_STUDENTS: Final = frozenset(("moodle", "gradescope", "junit", "github", "gitlab"))
+READ_BY_STUDENTS: Final = frozenset(("moodle", "gradescope", "junit", "github", "gitlab", "feedback"))
 """Formats that students may read: what is hidden from them is not in these."""
 
 
