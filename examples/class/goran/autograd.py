@@ -3,6 +3,12 @@
 Torch records how tensors are computed from a tensor that requires grad: that is the graph. Going through it backwards
 gives gradients. They are *added* to ``.grad`` of the leaves, the tensors that were not computed from others, and they
 stay there until you clear them.
+
+Read:
+- PyTorch docs, Autograd mechanics: https://docs.pytorch.org/docs/stable/notes/autograd.html
+- PyTorch tutorial, torch.autograd: https://docs.pytorch.org/tutorials/beginner/basics/autogradqs_tutorial.html
+- PyTorch docs, Extending PyTorch: https://docs.pytorch.org/docs/stable/notes/extending.html
+- Dive into Deep Learning, Automatic Differentiation: https://d2l.ai/chapter_preliminaries/autograd.html
 """
 
 from __future__ import annotations

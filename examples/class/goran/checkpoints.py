@@ -3,6 +3,11 @@
 What is worth keeping of a model is its ``state_dict``: names and tensors, no code. To continue training, you also need
 the optimizer, the epoch and the state of the random numbers. And a computer may stop at any moment, also in the middle
 of a save.
+
+Read:
+- PyTorch tutorial, Saving and Loading Models: https://docs.pytorch.org/tutorials/beginner/saving_loading_models.html
+- PyTorch docs, Serialization semantics: https://docs.pytorch.org/docs/stable/notes/serialization.html
+- Python docs, os.replace: https://docs.python.org/3/library/os.html#os.replace
 """
 
 from __future__ import annotations

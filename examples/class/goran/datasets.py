@@ -3,6 +3,11 @@
 A dataset answers two questions: how many examples there are, and what example number i is. A loader asks for examples
 in some order and stacks them into batches. Many training bugs start here and raise no error: a target that is off by
 one, a row in both training and validation, an order that nobody can reproduce.
+
+Read:
+- PyTorch docs, torch.utils.data: https://docs.pytorch.org/docs/stable/data.html
+- PyTorch tutorial, Datasets and DataLoaders: https://docs.pytorch.org/tutorials/beginner/basics/data_tutorial.html
+- Raschka, PyTorch in One Hour, section 6: https://sebastianraschka.com/teaching/pytorch-1h/
 """
 
 from __future__ import annotations

@@ -6,6 +6,12 @@ backward the ranks average their gradients, so that all copies take the same ste
 does not call it, all others wait for ever.
 
 ``torchrun --nproc-per-node=2 ddp.py`` starts two ranks; environment variables say which one each is.
+
+Read:
+- PyTorch docs, torchrun (Elastic Launch): https://docs.pytorch.org/docs/stable/elastic/run.html
+- PyTorch docs, torch.distributed: https://docs.pytorch.org/docs/stable/distributed.html
+- PyTorch tutorial, Getting Started with DDP: https://docs.pytorch.org/tutorials/intermediate/ddp_tutorial.html
+- PyTorch tutorial, Writing Distributed Applications: https://docs.pytorch.org/tutorials/intermediate/dist_tuto.html
 """
 
 from __future__ import annotations

@@ -3,6 +3,12 @@
 Every tensor is on a device. Torch computes only with tensors that are on the same device, and it never moves them by
 itself: your code makes each move. A good program works on any machine, moves things once, and does not make the GPU
 wait for Python.
+
+Read:
+- PyTorch docs, CUDA semantics: https://docs.pytorch.org/docs/stable/notes/cuda.html
+- PyTorch docs, Tensor.to: https://docs.pytorch.org/docs/stable/generated/torch.Tensor.to.html
+- PyTorch docs, MPS backend: https://docs.pytorch.org/docs/stable/notes/mps.html
+- Raschka, PyTorch in One Hour, section 9: https://sebastianraschka.com/teaching/pytorch-1h/
 """
 
 from __future__ import annotations

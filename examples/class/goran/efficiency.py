@@ -2,6 +2,12 @@
 
 None of these techniques may change what the model learns. Each has one line that is easy to forget; then it costs
 speed, or makes the training worse without an error.
+
+Read:
+- PyTorch tutorial, Performance Tuning Guide: https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html
+- PyTorch docs, Mixed Precision examples: https://docs.pytorch.org/docs/stable/notes/amp_examples.html
+- PyTorch docs, Memory Pinning: https://docs.pytorch.org/docs/stable/data.html#memory-pinning
+- PyTorch docs, Inference Mode: https://docs.pytorch.org/docs/stable/notes/autograd.html#inference-mode
 """
 
 from __future__ import annotations

@@ -2,6 +2,11 @@
 
 A module registers what is assigned to it: parameters, buffers, other modules. Everything here follows from that.
 Ask the module (``parameters()``, ``named_parameters()``, ``buffers()``); do not keep your own lists.
+
+Read:
+- PyTorch docs, nn.Module: https://docs.pytorch.org/docs/stable/generated/torch.nn.Module.html
+- PyTorch tutorial, building a network: https://docs.pytorch.org/tutorials/beginner/basics/buildmodel_tutorial.html
+- PyTorch docs, Reproducibility: https://docs.pytorch.org/docs/stable/notes/randomness.html
 """
 
 from __future__ import annotations

@@ -3,6 +3,13 @@
 Nearly everything here is one to three lines of torch. A Python loop over rows is never needed; if you
 are about to write one, look for the tensor operation that does all rows at once. Never change a tensor that was passed
 to you.
+
+Read:
+- Raschka, PyTorch in One Hour: https://sebastianraschka.com/teaching/pytorch-1h/
+- PyTorch docs, torch.Tensor: https://docs.pytorch.org/docs/stable/tensors.html
+- PyTorch docs, Tensor Views: https://docs.pytorch.org/docs/stable/tensor_view.html
+- PyTorch docs, Broadcasting semantics: https://docs.pytorch.org/docs/stable/notes/broadcasting.html
+- Dive into Deep Learning, Data Manipulation: https://d2l.ai/chapter_preliminaries/ndarray.html
 """
 
 from __future__ import annotations

@@ -2,6 +2,12 @@
 
 The loop has five lines, and a mistake in any of them may still let the model train, only a little worse. So always know
 in which mode the model is, what is in ``.grad``, and over how many examples a mean is taken.
+
+Read:
+- PyTorch tutorial, the training loop: https://docs.pytorch.org/tutorials/beginner/basics/optimization_tutorial.html
+- PyTorch docs, F.cross_entropy: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.cross_entropy.html
+- PyTorch docs, torch.optim: https://docs.pytorch.org/docs/stable/optim.html
+- Raschka, PyTorch in One Hour, section 7: https://sebastianraschka.com/teaching/pytorch-1h/
 """
 
 from __future__ import annotations
