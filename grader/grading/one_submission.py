@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from grader.course import Course
 from grader.grading.exit_codes import exit_code, missing_layers
+from grader.grading.for_students import ForStudents, graded_for_students
 from grader.grading.graders import Graded
 from grader.grading.settings import GradingSettings, exercises_by_topic, worker_options
 from grader.grading.side_by_side import SideBySide
@@ -21,7 +20,6 @@ from grader.intake.find import open_submission
 from grader.intake.folder import FileSource
 from grader.intake.submission import Source, Submission
 from grader.judge.marks import Place
-from grader.reports.hidden import exercise_for_students, for_students
 from grader.reports.notes import print_note
 from grader.results import ExerciseResult, SubmissionResult
 
@@ -60,7 +58,7 @@ def check_one(
     with SideBySide(course, worker_options(course, settings, names), worker) as workers:
         if printer is not None:
             submission = source.read()
-            graded = _for_students(workers.grade(submission))
+            graded = graded_for_students(workers.grade(submission))
             for line in printer(graded, submission, path):
                 print(line, flush=True)
             for note in graded.notes:
@@ -86,7 +84,7 @@ def _grade_and_show(workers: SideBySide, course: Course, path: Path, source: Sou
         report = CheckReport(course, console, Dose(*dose), places.of)
         watcher = _Watcher(report, spinner)
         try:
-            graded = _for_students(workers.grade(submission, watcher))
+            graded = graded_for_students(workers.grade(submission, ForStudents(watcher)))
         except KeyboardInterrupt:
             report.interrupted()
             raise
@@ -96,10 +94,6 @@ def _grade_and_show(workers: SideBySide, course: Course, path: Path, source: Sou
     following = next_lines(graded.result.exercises, course, places)
     report.end(graded.result, graded.notes, missing_layers(graded.result), following)
     return graded
-
-
-def _for_students(graded: Graded) -> Graded:
-    return msgspec.structs.replace(graded, result=for_students(graded.result))
 
 
 def _note_progress(path: Path, result: SubmissionResult) -> None:
@@ -130,6 +124,6 @@ class _Watcher:
     def known(self, exercise: ExerciseResult) -> None:
         if self.problem is None:
             try:
-                self._report.add(exercise_for_students(exercise))
+                self._report.add(exercise)
             except OSError as problem:
                 self.problem = problem

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from grader.course import Course
+from grader.grading.for_students import ForStudents, graded_for_students
 from grader.grading.graders import Graded
 from grader.grading.local_workers import LocalWorkers
 from grader.grading.settings import GradingSettings, worker_options
@@ -68,11 +69,12 @@ class WarmGrader:
 
     def _grade(self, submission: Submission, exercises: tuple[str, ...], watcher: Watcher | None) -> Graded:
         workers = self._workers_for(exercises)
+        watcher = watcher and ForStudents(watcher)
         graded = workers.grade(LoadedSource(submission), watcher, exercises)
         if graded.fault and "error" in graded.result.verdicts and self._has_graded:
             graded = workers.grade(LoadedSource(submission), watcher, exercises)  # somebody ended the worker, perhaps
         self._has_graded = self._has_graded or "error" not in graded.result.verdicts
-        return graded
+        return graded_for_students(graded)
 
     def _workers_for(self, exercises: tuple[str, ...]) -> LocalWorkers:
         wanted = frozenset(name.partition(".")[0] for name in self._course.with_needs(exercises))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from shared import OWN_COURSE, PATIENCE
@@ -68,3 +69,32 @@ def test_a_new_topic_brings_a_worker_that_knows_it() -> None:
             assert [one.name for one in graded.result.exercises] == [name] and graded.fault == ""
     finally:
         grader.close()
+
+
+class Seen:
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.exercises: list[ExerciseResult] = []
+
+    def began(self, place: Place) -> None:
+        pass
+
+    def known(self, exercise: ExerciseResult) -> None:
+        self.exercises.append(exercise)
+
+
+def test_a_student_sees_nothing_of_a_hidden_check(own_course: Path) -> None:
+    checks = own_course / "checks" / "test_vectors.py"
+    text = checks.read_text()
+    assert "hidden=True" in text
+    checks.write_text(text.replace("hidden=True", 'hidden="all"'))
+    grader, seen = WarmGrader(Course.load(own_course), GradingSettings(course=own_course)), Seen()
+    try:
+        wrong = Submission("wrong", {"vectors.py": SOLUTION + b"\n\ndef cosine(a, b):\n    return a\n"})
+        graded = grader.submit(wrong, (), seen).result(PATIENCE)
+    finally:
+        grader.close()
+    assert tuple(seen.exercises) == graded.result.exercises
+    shown = [check.name for exercise in graded.result.exercises for check in exercise.checks]
+    assert any(name.startswith("hidden_check") for name in shown)

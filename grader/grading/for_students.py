@@ -1,0 +1,29 @@
+"""Results as students may see them: without what is hidden from them now. For all that grades a student's own work."""
+
+from __future__ import annotations
+
+import msgspec
+
+from grader.grading.graders import Graded
+from grader.grading.worker_process import Watcher
+from grader.judge.marks import Place
+from grader.reports.hidden import exercise_for_students, for_students
+from grader.results import ExerciseResult
+
+
+def graded_for_students(graded: Graded) -> Graded:
+    """The same without what is hidden."""
+    return msgspec.structs.replace(graded, result=for_students(graded.result))
+
+
+class ForStudents:
+    """A watcher that tells another one what students may see."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        self._watcher = watcher
+
+    def began(self, place: Place) -> None:
+        self._watcher.began(place)
+
+    def known(self, exercise: ExerciseResult) -> None:
+        self._watcher.known(exercise_for_students(exercise))
