@@ -163,7 +163,7 @@ def ci(
         typer.Option("--course-repository", metavar="URL@COMMIT", help="Git repository with your own course."),
     ] = None,
 ) -> None:
-    """Print a workflow that grades every push with exactly the packages of this machine."""
+    """Print a workflow that grades every push. It installs exactly the packages of this machine."""
     from grader.course import Course
     from grader.exports.ci import workflow
 

@@ -34,7 +34,7 @@ def watch(
     course: CourseOption = None,
     devices: DevicesOption = "auto",
 ) -> int:
-    """Check the exercise at hand whenever you save, and go on to the next one when it passes.
+    """Check the exercise at hand on every save, and go on when it passes.
 
     With a topic, only this one is watched; with an exercise, its topic, beginning there. Keys: h hint, n next, a all,
     r run, o open in the editor, l list, q quit. Ctrl-C ends it too.
