@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import accumulate, combinations
 
 from grader.course import Course
 from grader.reports.entries import Entry
@@ -14,8 +14,8 @@ from grader.text import counted, one_line
 
 _LEAST_SIZE = 60
 """Files with fewer characters of their own, names counted as one each, are not compared: short answers are alike."""
-_MOST_COMPARED = 5_000
-"""Pairs of one topic that are compared; those with most in common go first."""
+_MOST_SHARED = 2_000_000
+"""Passages in common of all pairs of one topic that are compared, a few microseconds each; the most alike go first."""
 _COMMON = (20, 60)
 """A passage is common when more submissions have it than a fifth of the class, but at least and at most so many."""
 
@@ -130,11 +130,11 @@ class _Topic:
             if (part := both / min(len(self.prints[number].passages) for number in pair)) >= least / 2
         }
         ranked = sorted(found, key=lambda pair: (-found[pair], pair))
-        if ranked[_MOST_COMPARED:]:
-            self.notes.append(
-                f"{self._topic}: {len(ranked)} pairs have much in common; the first {_MOST_COMPARED} were compared"
-            )
-        return ranked[:_MOST_COMPARED]
+        sums = accumulate(shared[pair] for pair in ranked)
+        most = max(sum(total <= _MOST_SHARED for total in sums), 1)
+        if ranked[most:]:
+            self.notes.append(f"{self._topic}: of {len(ranked)} pairs with much in common, {most} were compared")
+        return ranked[:most]
 
     def _given(self, course: Course) -> Iterator[bytes]:
         """What the course itself has for this topic."""

@@ -188,6 +188,16 @@ def test_page_shows_100_pairs_and_how_many_more(tmp_path: Path) -> None:
     assert "20 more: only the most similar 100 pairs" in text
 
 
+def test_where_too_much_is_alike_the_most_alike_are_compared_and_a_note_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("grader.similar.pairs._MOST_SHARED", 200)
+    texts = {"a": STUB + LONG_WAY, "b": RENAMED, "c": made_up(1) + LONG_WAY, "d": STUB + LONG_WAY + made_up(2)}
+    found = pairs(*(work(name, text) for name, text in texts.items()), least=0.1)
+    assert ("a", "b") in names(found) and len(found.pairs) < 6
+    assert found.notes == (f"vectors: of 6 pairs with much in common, {len(found.pairs)} were compared",)
+
+
 def test_page_is_bounded_where_much_is_alike(tmp_path: Path) -> None:
     long = "\n".join(f"v{n} = [{n}, {{'<': {n * n}}}] * {n + 7}  # {'<' * 5000 if n < 3 else ''}" for n in range(400))
     text = page(pairs(*(work(f"s{n:02}", long) for n in range(15))), tmp_path)
