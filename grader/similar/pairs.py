@@ -9,6 +9,7 @@ from itertools import accumulate, combinations
 
 from grader.course import Course
 from grader.reports.entries import Entry
+from grader.similar.course_code import forms
 from grader.similar.fingerprints import Fingerprint, compare, fingerprint, library, why_not, without
 from grader.text import counted, one_line
 
@@ -94,7 +95,7 @@ class _Topic:
         self.notes: list[str] = []
         self._topic = topic
         self._entries = entries
-        given = [content for content in self._given(course) if not why_not(content)]
+        given = [form for content in self._given(course) for form in forms(content) if not why_not(form)]
         self._lines = {line.strip() for content in given for line in fingerprint(content).lines}
         self._texts: dict[int, bytes] = {}
         handed_out = frozenset[int]().union(*(fingerprint(content).passages for content in given))

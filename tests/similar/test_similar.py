@@ -115,6 +115,14 @@ def test_stub_and_solution_alike_are_not_compared() -> None:
     assert not found.pairs and found.compared == 0
 
 
+def test_solution_without_docstrings_or_type_hints_is_still_the_solution() -> None:
+    bare = re.sub(r'    """.*?"""\n|: Tensor| -> Tensor|^ *#[^\n]*\n', "", SOLUTION, flags=re.DOTALL | re.MULTILINE)
+    plain = re.sub(r": Tensor| -> Tensor", "", SOLUTION)
+    assert "def cosine(a, b):\n    return" in bare and 'def cosine(a, b):\n    "' in plain
+    found = pairs(*(work(f"s{n}", text) for n, text in enumerate([bare, bare, plain, plain])))
+    assert not found.pairs and found.compared == 0
+
+
 def test_what_many_of_the_class_have_does_not_count() -> None:
     found = pairs(*(work(f"s{n:02}", STUB + LONG_WAY) for n in range(21)))
     assert not found.pairs
