@@ -16,7 +16,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from grader import __version__
-from grader.cli import author, debug, doctor, instructor, reporting, student, watch
+from grader.cli import author, debug, doctor, instructor, reporting, similar, student, watch
 from grader.cli.help import GroupedHelp
 from grader.cli.output import print_error, print_lines
 from grader.errors import UserError
@@ -25,7 +25,7 @@ _INTERRUPTED = 130
 """What typer makes of Ctrl-C."""
 
 app = typer.Typer(name="grader", cls=GroupedHelp, rich_markup_mode=None, pretty_exceptions_enable=False)
-for commands in (student, watch, debug, doctor, instructor, reporting, author):
+for commands in (student, watch, debug, doctor, instructor, reporting, similar, author):
     commands.add_to(app)
 
 

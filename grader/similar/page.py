@@ -1,0 +1,137 @@
+"""The page of similar pairs: both codes side by side, in one file that a browser shows without a network.
+
+The template escapes everything from submissions; the page carries no script.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import jinja2
+from msgspec.structs import replace
+
+from grader import __version__
+from grader.course import Course
+from grader.errors import UserError
+from grader.files import write_atomically
+from grader.reports.excerpts import Excerpt, Line, whole
+from grader.similar.pairs import Findings, Pair, Side, summary
+from grader.text import clean, counted, one_line
+
+MOST_PAIRS = 100
+NOT_A_VERDICT = (
+    "Being alike is not a verdict and proves nothing: short exercises have few good answers, and people"
+    " learn together. "
+    "Read both, and ask."
+)
+_OPEN = 3
+"""Pairs whose code is open at first."""
+_CODE_BYTES = 4_000_000
+_MOST_LINES = 300
+"""Lines of one file that are shown."""
+_CONTEXT = 2
+_MOST_NOTES = 20
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """A pair as the template shows it; `codes` is empty where there is no room for them."""
+
+    topic: str
+    names: tuple[str, str]
+    shares: tuple[str, str]
+    codes: tuple[Excerpt, ...]
+
+
+def write_page(findings: Findings, course: Course, file: Path, about: Sequence[str] = ()) -> None:
+    """Writes the page.
+
+    Args:
+        about: which results these are, a line each.
+
+    Raises:
+        UserError: the file cannot be written.
+    """
+    text = (
+        _environment()
+        .get_template("similar.html")
+        .render(
+            course=course,
+            about=[one_line(line, 300) for line in about],
+            summary=summary(findings),
+            caution=NOT_A_VERDICT,
+            pairs=_shown(findings.pairs[:MOST_PAIRS]),
+            open=_OPEN,
+            left_out=max(len(findings.pairs) - MOST_PAIRS, 0),
+            notes=bounded_notes(findings.notes),
+        )
+    )
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(file, [text.encode("utf-8", "replace")], durable=False)
+    except OSError as problem:
+        raise UserError(
+            f"{problem.filename or file}: {problem.strerror}", fix="name another file: --to FILE"
+        ) from problem
+
+
+def bounded_notes(notes: Sequence[str]) -> list[str]:
+    """The first notes, and how many more there are."""
+    more = [f"and {counted(len(notes) - _MOST_NOTES, 'more note')}"] if notes[_MOST_NOTES:] else []
+    return [one_line(note, 300) for note in notes[:_MOST_NOTES]] + more
+
+
+def _shown(pairs: Sequence[Pair]) -> list[_Shown]:
+    room = _CODE_BYTES
+    found = []
+    for pair in pairs:
+        codes = tuple(_code(pair.topic, side) for side in (pair.first, pair.second))
+        size = sum(code.size for code in codes)
+        if size <= room:
+            room -= size
+        else:
+            codes = ()
+        sides = pair.first, pair.second
+        names = tuple(one_line(side.name) for side in sides)
+        shares = tuple(f"{side.share:.0%}" for side in sides)
+        found.append(_Shown(pair.topic, (names[0], names[1]), (shares[0], shares[1]), codes))
+    return found
+
+
+def _code(topic: str, side: Side) -> Excerpt:
+    """The lines that are alike, marked, with those around them."""
+    lines = whole(f"{topic}.py", side.text).lines
+    near = {number for line in side.lines for number in range(line - _CONTEXT, line + _CONTEXT + 1)}
+    wanted = [line for line in lines if line.number in near]
+    shown: list[Line] = []
+    last = 0
+    for line in wanted[:_MOST_LINES]:
+        if line.number > last + 1:
+            shown.append(Line(0, f"{counted(line.number - last - 1, 'line')} left out"))
+        shown.append(replace(line, marked=line.number in side.lines))
+        last = line.number
+    if last < len(lines):
+        shown.append(Line(0, f"{counted(len(lines) - last, 'line')} left out"))
+    return Excerpt(clean(f"{topic}.py"), tuple(shown))
+
+
+def _environment() -> jinja2.Environment:
+    """Like the other pages: their frame and style, and no script at all."""
+    environment = jinja2.Environment(
+        loader=jinja2.ChoiceLoader([jinja2.PackageLoader("grader.similar"), jinja2.PackageLoader("grader.reports")]),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    loader = environment.loader
+    assert loader is not None
+    environment.globals.update(
+        style=loader.get_source(environment, "style.css")[0].strip(),
+        policy="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'",
+        version=__version__,
+    )
+    environment.filters.update(clean=clean, one_line=one_line)
+    return environment
