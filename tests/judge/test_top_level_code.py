@@ -38,7 +38,7 @@ def graded(warm: WarmUp, submission: Submission) -> SubmissionResult:
 
 SCRATCH = {
     "a future import": "from __future__ import annotations\nimport math",
-    "a package that is not installed": "import matplotlib.pyplot as plt, json\nplt.plot([1, 2])",
+    "a package that is not installed": "import seaborn as sns, json\nsns.lineplot([1, 2])",
     "a drive of Colab": "from google.colab import drive\ndrive.mount('/content/drive')",
     "a display": "display(normalize(torch.ones(2, 2)))",
     "a file": "import csv\nrows = list(csv.reader(open('data.csv')))",
