@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import queue
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
@@ -16,7 +15,8 @@ from grader.judge.marks import Place
 from grader.results import ExerciseResult
 from grader.watch.keys import QUIT
 
-_WINDOWS_WAIT: Final = 0.5
+_WAIT: Final = 0.5
+"""Seconds after which a wait begins anew: a Ctrl-C that comes just before it, or on Windows, does not end it."""
 
 
 class Saved(msgspec.Struct, frozen=True):
@@ -66,9 +66,8 @@ class Events:
 
     def next(self) -> Event:
         while True:
-            # On Windows a wait without an end cannot be interrupted by Ctrl-C.
             with contextlib.suppress(queue.Empty):
-                return self._queue.get(timeout=_WINDOWS_WAIT if sys.platform == "win32" else None)
+                return self._queue.get(timeout=_WAIT)
 
 
 @contextlib.contextmanager

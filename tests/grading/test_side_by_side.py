@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import msgspec
 import psutil
 import pytest
@@ -32,10 +34,19 @@ class Seen:
         self.names.append(exercise.name)
 
 
+def command_of(process: psutil.Process) -> list[str]:
+    """Its command line, waited for where it has just been started; empty if it has ended."""
+    words: list[str] = []
+    with contextlib.suppress(psutil.Error):
+        while not words and process.status() != psutil.STATUS_ZOMBIE:
+            words = process.cmdline()
+    return words
+
+
 def running() -> set[psutil.Process]:
     """The workers that this process has started and that run."""
     children = psutil.Process().children()
-    return {child for child in children if any("grader.grading.worker" in word for word in child.cmdline())}
+    return {child for child in children if any("grader.grading.worker" in word for word in command_of(child))}
 
 
 def topics_of(exercises: tuple[str, ...]) -> set[str]:
