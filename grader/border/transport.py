@@ -25,8 +25,8 @@ class Activity(NamedTuple):
 class Process(Protocol):
     """A further process of the submission, which has imported it: it answers requests one by one."""
 
-    def fileno(self) -> int:
-        """The descriptor that becomes readable when something has come."""
+    def sources(self) -> list[int]:
+        """The descriptors that become readable when `poll` has something to do: replies, and prints to take away."""
 
     def post(self, request: bytes) -> None:
         """Sends a request; its reply comes by `poll`."""

@@ -59,8 +59,8 @@ class LocalProcess:
             os.setpgid(self.pid, self.pid)
         self._sock.setblocking(False)
 
-    def fileno(self) -> int:
-        return self._sock.fileno()
+    def sources(self) -> list[int]:
+        return [self._sock.fileno(), *(one.reader for one in (self._prints, self._errors) if one.is_open)]
 
     def post(self, request: bytes) -> None:
         self._unsent += frames.frame(request)

@@ -315,8 +315,8 @@ class StudentProcess:
 
     # ---------------------------------------------------------------- several processes at a time
 
-    def fileno(self) -> int:
-        return self._sock.fileno()
+    def sources(self) -> list[int]:
+        return [self._sock.fileno(), *(one.reader for one in (self._prints, self._errors) if one.is_open)]
 
     def post(self, request: bytes) -> None:
         self._unsent += frame(request)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import signal
@@ -47,6 +48,8 @@ class Session:
             codec_errors="replace",
             dimensions=(50, 100),
             timeout=SECONDS,
+            # Ctrl-C: what a shell runs in its background ignores the signal, and so does all that it starts.
+            preexec_fn=functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
         )
 
     def save(self, text: str, name: str = "vectors.py") -> None:

@@ -110,7 +110,7 @@ def launch(channel: Channel, order: Order) -> Outcome:
         while (reply := agent.poll()) is None:
             if time.monotonic() >= until:
                 return Outcome(None, [""] * order.workers, [""] * order.workers)
-            select.select([agent], [], [], max(0.0, until - time.monotonic()))
+            select.select(agent.sources(), [], [], max(0.0, until - time.monotonic()))
         try:
             match wire.unpack(reply, Reply):
                 case Returned(tree):

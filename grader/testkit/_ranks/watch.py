@@ -80,7 +80,8 @@ class Watch:
     def _listen(self) -> None:
         """Takes what has come, waiting for at most one turn."""
         waiting = [member for member in self._members if not member.done]
-        select.select([member.process for member in waiting], [], [], TURN_SECONDS)
+        # The prints too: a rank that prints much stands still while nobody reads.
+        select.select([source for member in waiting for source in member.process.sources()], [], [], TURN_SECONDS)
         for member in waiting:
             member.read()
 
@@ -113,7 +114,7 @@ def locate(members: Sequence[Member]) -> list[State]:
         member.process.ask_where()
     until = time.monotonic() + LOCATE_SECONDS
     while time.monotonic() < until and not all(is_whole(member.process.stacks()) for member in asked):
-        select.select([member.process for member in asked], [], [], 0.001)
+        select.select([source for member in asked for source in member.process.sources()], [], [], 0.001)
         for member in asked:
             member.read()
         asked = [member for member in asked if not member.done]
