@@ -19,6 +19,7 @@ from grader.reports.check_report import CheckReport
 from grader.reports.entries import Entry
 from grader.reports.feedback import SYMBOLS
 from grader.reports.html_feedback import Pages
+from grader.reports.page_templates import environment_of
 from grader.reports.places import is_untouched, next_exercise
 from grader.results import ExerciseResult
 from grader.text import clean, one_line, points
@@ -83,15 +84,7 @@ def hint_html(exercise: str, level: int, count: int, text: str) -> str:
 
 @functools.cache
 def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("grader.notebook"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    loader = environment.loader
-    assert loader is not None
+    environment, loader = environment_of("grader.notebook")
     environment.globals.update(
         style=loader.get_source(environment, "card.css")[0].strip(), symbols=SYMBOLS, points=points, version=__version__
     )

@@ -23,6 +23,7 @@ from grader.reports.entries import Entry
 from grader.reports.feedback import SYMBOLS, file_stem
 from grader.reports.html_class import class_page
 from grader.reports.html_feedback import Pages
+from grader.reports.page_templates import environment_of
 from grader.text import clean, one_line, points
 
 _PAGE_NAME = re.compile(r"[a-z0-9-]*-[0-9a-f]{10}\.html")
@@ -91,15 +92,7 @@ def _remove_old(students: Path, kept: Iterable[str]) -> None:
 
 
 def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("grader.reports"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    loader = environment.loader
-    assert loader is not None
+    environment, loader = environment_of("grader.reports")
     script = loader.get_source(environment, "table.js")[0].strip()
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     environment.globals.update(

@@ -17,6 +17,7 @@ from grader.course import Course
 from grader.errors import UserError
 from grader.files import write_atomically
 from grader.reports.excerpts import Excerpt, Line, whole
+from grader.reports.page_templates import environment_of
 from grader.similar.pairs import Findings, Pair, Side, summary
 from grader.text import clean, counted, one_line
 
@@ -119,15 +120,7 @@ def _code(topic: str, side: Side) -> Excerpt:
 
 def _environment() -> jinja2.Environment:
     """Like the other pages: their frame and style, and no script at all."""
-    environment = jinja2.Environment(
-        loader=jinja2.ChoiceLoader([jinja2.PackageLoader("grader.similar"), jinja2.PackageLoader("grader.reports")]),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    loader = environment.loader
-    assert loader is not None
+    environment, loader = environment_of("grader.similar", "grader.reports")
     environment.globals.update(
         style=loader.get_source(environment, "style.css")[0].strip(),
         policy="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'",
