@@ -4,34 +4,51 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
-CAP: Final = 4.0
-"""By the clock, what runs may take this many times its limit."""
+CAP: Final = 10.0
+"""By the clock, what waits for a processor may take this many times its limit: beside eight busy processes, five."""
+MORE_WORK: Final = 3.0
+"""What has worked this many times its limit since the limit came was kept waiting by its own threads."""
 _NEARLY: Final = 0.005
 """Less time than this (s) is not worth another look."""
+
+
+class Effort(NamedTuple):
+    """What processes have done up to now, all together (s)."""
+
+    worked: float = 0.0
+    waited: float = 0.0
+    """For their turn on a processor."""
+
+
+def no_effort() -> Effort:
+    """That of processes of which nothing is known."""
+    return Effort()
 
 
 class Deadline:
     """When the time is over of something that submitted code does.
 
-    Time that its processes waited for a processor is added, up to `CAP` times the limit by the clock.
+    Time that its processes waited for a processor is added, up to `CAP` times the limit by the clock, and until they
+    have worked `MORE_WORK` times the limit after it: more threads than processors buy no more time.
 
     Args:
         seconds: the limit.
-        waited: gives how long the processes have waited for a processor since they began (s).
+        effort: gives what the processes have done since they began.
         paused: gives for how long since any moment nothing was asked of them (s): that is nobody's time.
     """
 
     def __init__(
         self,
         seconds: float,
-        waited: Callable[[], float] = lambda: 0.0,
+        effort: Callable[[], Effort] = no_effort,
         paused: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self._begin = time.monotonic()
         self._seconds = seconds
-        self._waited = waited
+        self._effort = effort
+        self._worked_before: float | None = None
         self._paused = paused
         self._paused_before = paused()
         self.at = self._begin + seconds
@@ -44,6 +61,13 @@ class Deadline:
             paused = self._paused() - self._paused_before
             self.at = self._begin + paused + min(self._seconds + self._waited(), CAP * self._seconds)
         return max(self.at - now - _NEARLY, 0.0)
+
+    def _waited(self) -> float:
+        """What counts of the time that they waited; 0 once they have worked enough."""
+        worked, waited = self._effort()
+        if self._worked_before is None:
+            self._worked_before = worked
+        return 0.0 if worked - self._worked_before >= MORE_WORK * self._seconds else waited
 
     def is_over(self) -> bool:
         """Whether no time is left."""

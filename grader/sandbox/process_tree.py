@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from grader.sandbox import any_system
+from grader.sandbox.clock import Effort
 
 
 def _has_proc() -> bool:
@@ -50,12 +51,10 @@ def memory_of(pids: Iterable[int], baseline_bytes: int) -> int:
     return sum(max(0, _resident(pid) - baseline_bytes) for pid in pids)
 
 
-def waited_for_processor(pids: Iterable[int]) -> float:
-    """How long the threads of `pids` have waited for their turn on a processor, all together (s).
-
-    0 where the system does not say.
-    """
-    return sum(waited for pid in pids for _, _, waited in _threads(pid))
+def effort(pids: Iterable[int]) -> Effort:
+    """What the threads of `pids` have worked, and waited for a processor; 0 waited where the system does not say."""
+    done = [activity(pid) for pid in pids]
+    return Effort(sum(worked for _, worked, _ in done), sum(waited for _, _, waited in done))
 
 
 def activity(pid: int) -> tuple[bool, float, float]:

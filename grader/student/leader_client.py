@@ -17,7 +17,7 @@ from grader.border.failures import OUT_OF_MEMORY, SubmissionCrashed, SubmissionT
 from grader.border.frames import BrokenFrame
 from grader.border.messages import Definitions, Ended, Forked, FromLeader, Keep, SetUp, Start, Stop, Tidied, Tidy
 from grader.sandbox import process_tree
-from grader.sandbox.clock import Deadline
+from grader.sandbox.clock import Deadline, Effort
 from grader.student import audit
 from grader.student.client import HostClient, HostGone
 from grader.student.prints import Prints, receive
@@ -159,13 +159,13 @@ class LeaderClient:
         self._send(Tidy())
         self._receive(Tidied)
 
-    def waited_for_processor(self) -> float:
-        """How long all processes of the submission have waited for their turn on a processor (s)."""
-        return process_tree.waited_for_processor(process_tree.descendants(self.process))
+    def effort(self) -> Effort:
+        """What all processes of the submission have done up to now."""
+        return process_tree.effort(process_tree.descendants(self.process))
 
     def deadline(self, seconds: float) -> Deadline:
         """So many seconds of the processes' own time, from now on."""
-        return Deadline(seconds, self.waited_for_processor)
+        return Deadline(seconds, self.effort)
 
     def has_left_something(self, main: StudentProcess, threads: int) -> bool:
         """Whether more runs than what the judge started: another process, or more threads in the main one."""

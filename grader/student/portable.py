@@ -20,7 +20,7 @@ from grader.kit import Kit
 from grader.machine import Devices
 from grader.sandbox import process_tree
 from grader.sandbox.any_system import Stopwatch
-from grader.sandbox.clock import Deadline
+from grader.sandbox.clock import Deadline, Effort
 from grader.sandbox.limits import CUDA_BYTES, Limits
 from grader.sandbox.workspace import Workspace
 from grader.student import audit
@@ -296,20 +296,25 @@ class PortableTopic:
 
     def deadline(self, seconds: float) -> Deadline:
         """So many seconds of the processes' own time, from now on; that new ones take to start is not theirs."""
-        return Deadline(seconds, self._waited_for_processor(), lambda: self._starting_seconds)
+        return Deadline(seconds, self._effort(), lambda: self._starting_seconds)
 
-    def _waited_for_processor(self) -> Callable[[], float]:
-        """Gives how long the processes have waited for their turn on a processor since now, at most (s)."""
+    def _effort(self) -> Callable[[], Effort]:
+        """Gives what the processes have done since now; how long they have waited is the most that it can be."""
         if process_tree.HAS_PROC:
-            before = process_tree.waited_for_processor(one.pid for one in self._running())
-            return lambda: max(0.0, process_tree.waited_for_processor(self._all_processes()) - before)
+            before = process_tree.effort(one.pid for one in self._running())
+
+            def since() -> Effort:
+                now = process_tree.effort(self._all_processes())
+                return Effort(now.worked - before.worked, max(0.0, now.waited - before.waited))
+
+            return since
         stopwatch, begun, started = Stopwatch(), time.monotonic(), self._processor_time()
 
-        def waited() -> float:
+        def at_most() -> Effort:
             worked = self._processor_time() - started
-            return max(0.0, min(stopwatch.all_busy(), time.monotonic() - begun - worked))
+            return Effort(worked, max(0.0, min(stopwatch.all_busy(), time.monotonic() - begun - worked)))
 
-        return waited
+        return at_most
 
     def _processor_time(self) -> float:
         """What they have worked for the submission (s)."""

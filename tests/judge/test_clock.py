@@ -7,7 +7,7 @@ import time
 import pytest
 from shared import REPO, WarmUp
 
-from grader.sandbox.clock import CAP, Deadline
+from grader.sandbox.clock import CAP, MORE_WORK, Deadline, Effort
 
 COURSE = REPO / "tests" / "courses" / "reuse"
 BURNS = """
@@ -25,7 +25,7 @@ first = second = third = burn
 
 def test_a_deadline_moves_by_what_was_waited() -> None:
     waited = [0.0]
-    deadline = Deadline(0.05, lambda: waited[0])
+    deadline = Deadline(0.05, lambda: Effort(waited=waited[0]))
     time.sleep(0.06)
     waited[0] = 10.0
     assert not deadline.is_over()
@@ -33,15 +33,26 @@ def test_a_deadline_moves_by_what_was_waited() -> None:
 
 
 def test_but_not_for_what_sleeps() -> None:
-    deadline = Deadline(0.02, lambda: 0.0)
+    deadline = Deadline(0.02)
     assert deadline.left() > 0
     time.sleep(0.03)
     assert deadline.is_over()
 
 
 def test_and_not_beyond_the_cap() -> None:
-    deadline = Deadline(0.01, lambda: 1000.0)
+    deadline = Deadline(0.01, lambda: Effort(waited=1000.0))
     time.sleep(0.01 * CAP + 0.01)
+    assert deadline.is_over()
+
+
+def test_nor_by_threads_of_its_own() -> None:
+    """They wait for each other all the time, and work."""
+    worked = [5.0]
+    deadline = Deadline(0.01, lambda: Effort(worked[0], 1000.0))
+    time.sleep(0.02)
+    assert not deadline.is_over()
+    worked[0] += 0.01 * MORE_WORK
+    deadline.at = 0.0
     assert deadline.is_over()
 
 

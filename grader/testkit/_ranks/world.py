@@ -21,7 +21,7 @@ from grader.border.bounds import WireError
 from grader.border.failures import BadReply, NoAnswer, one_line
 from grader.border.messages import FORGET, Missing, Raised, Reply, Request, Returned, SentLine, TooLarge
 from grader.border.transport import Process, Starter
-from grader.sandbox.clock import Deadline
+from grader.sandbox.clock import Deadline, Effort
 from grader.testkit._ranks import place, rank
 from grader.testkit._ranks.members import BAD_REPLY, Member, own_lines
 from grader.testkit._ranks.states import RaisedOnRank, Trouble
@@ -113,7 +113,7 @@ class World:
         """Runs a job; a `Trouble` when not every rank has returned. The world may be used again if all have."""
         folder = os.path.join(self._folder, str(next(self._runs)))
         members = [Member(number, process) for number, process in enumerate(self.processes)]
-        watch = Watch(members, Deadline(job.seconds, functools.partial(_waited, members)))
+        watch = Watch(members, Deadline(job.seconds, functools.partial(_effort, members)))
         self._prepare(members, job, folder)
         watch.follow()
         early: list[int] = []
@@ -221,8 +221,10 @@ def _free(channel: Channel) -> list[Process]:
     return cast("list[Process]", channel.transport.kept.setdefault(FREE, []))
 
 
-def _waited(members: Sequence[Member]) -> float:
-    return sum(member.process.activity().waited for member in members if not member.done)
+def _effort(members: Sequence[Member]) -> Effort:
+    """What the ranks still at work have done: the most that one has worked, as each has the whole limit."""
+    done = [member.process.activity() for member in members if not member.done]
+    return Effort(max((one.worked for one in done), default=0.0), sum(one.waited for one in done))
 
 
 def _says_yes(member: Member) -> bool:
