@@ -7,7 +7,7 @@ probes by way of the interpreter's own memory may make an observation lie: that 
 from __future__ import annotations
 
 import pytest
-from shared import WarmUp
+from shared import WarmUp, exercise_of
 
 from grader.course import Course
 from grader.results import SubmissionResult
@@ -77,11 +77,13 @@ def pairwise_sq_dists(a, b):
 HEADS = {"by_name": PATCHED_BY_NAME, "in_every_module": PATCHED_IN_EVERY_MODULE, "blind_torch": BLIND_TORCH}
 
 
+EXERCISES = tuple(WRONG)
+
+
 def graded(warm: WarmUp, name: str, text: str) -> SubmissionResult:
     topic = name.partition(".")[0]
     solution = Course.load(None).solution_file(topic).read_text()
-    worker = warm(None, only=(name,), check_seconds=20.0)
-    result = worker.grade(**{topic: f"{solution}\n{text}"})
+    result = warm(None, only=EXERCISES, check_seconds=20.0).grade(**{topic: f"{solution}\n{text}"})
     assert {check.verdict for exercise in result.exercises for check in exercise.checks} & {"error", "skipped"} == set()
     return result
 
@@ -90,7 +92,7 @@ def graded(warm: WarmUp, name: str, text: str) -> SubmissionResult:
 @pytest.mark.parametrize("head", HEADS)
 def test_a_wrong_answer_with_lying_probes_earns_nothing(warm: WarmUp, name: str, head: str) -> None:
     result = graded(warm, name, HEADS[head] + WRONG[name])
-    assert result.score == 0 < result.max
+    assert exercise_of(result, name.partition(".")[2]).score == 0
     assert result.flags, "nobody is told"
 
 
@@ -159,7 +161,8 @@ def pairwise_sq_dists(a, b):
 
 @pytest.mark.parametrize("where", HIDDEN)
 def test_a_loop_is_seen_wherever_it_is_hidden(warm: WarmUp, where: str) -> None:
-    assert graded(warm, "tensor_ops.pairwise_sq_dists", HIDDEN[where]).score == 0
+    name = "tensor_ops.pairwise_sq_dists"
+    assert exercise_of(graded(warm, name, HIDDEN[where]), "pairwise_sq_dists").score == 0
 
 
 FROM_MEMORY = """
