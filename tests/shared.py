@@ -72,9 +72,9 @@ class Warm:
         """The result of a submission with these modules: ``vectors="def normalize(x): ..."``."""
         return self.of(Submission("somebody", {f"{name}.py": text.encode() for name, text in modules.items()}))
 
-    def of(self, submission: Submission) -> SubmissionResult:
-        """The result of a submission."""
-        result = self.worker.grade(submission, PATIENCE)
+    def of(self, submission: Submission, *exercises: str) -> SubmissionResult:
+        """The result of a submission; of these exercises, and of what they need, where some are named."""
+        result = self.worker.grade(submission, PATIENCE, exercises=exercises)
         assert isinstance(result, SubmissionResult), result
         return result
 

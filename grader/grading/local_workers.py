@@ -25,6 +25,7 @@ from grader.grading.worker_process import Watcher, Worker, WorkerDied
 from grader.intake.submission import Source, Submission, digest
 from grader.judge.marks import Mark, Place
 from grader.results import Cause, SubmissionResult
+from grader.sandbox.clock import CAP
 
 _EXTRA_SECONDS = 120.0
 """How long a worker may take beyond the limits of its topics before it is taken for dead."""
@@ -56,7 +57,7 @@ class LocalWorkers:
         self._options = options
         self._jobs = jobs
         self._hash_seed = hash_seed
-        self._reply_timeout = _EXTRA_SECONDS + 2 * options.limits.topic_seconds * len(course.topics)
+        self._reply_timeout = _EXTRA_SECONDS + CAP * options.limits.topic_seconds * len(course.topics)
         self._thread = threading.local()
         self._lock = threading.RLock()  # Reentrant: `stop` may interrupt the very thread that holds it.
         self._workers: set[Worker] = set()

@@ -42,6 +42,11 @@ _REFUSED: dict[str, tuple[int, int]] = {
     "fanotify_init": (300, 262),
     "swapon": (167, 224),
     "swapoff": (168, 225),
+    # its own priority: time that it waits for a processor is not counted
+    "setpriority": (141, 140),
+    "sched_setparam": (142, 118),
+    "sched_setscheduler": (144, 119),
+    "sched_setattr": (314, 274),
     # namespaces (clone is looked at more closely below)
     "unshare": (272, 97),
     "setns": (308, 268),

@@ -1,5 +1,6 @@
 """Every right answer in ``answers/right`` earns full points, however it is written.
 
+Under one seed the whole topic is graded, under another the one exercise that the file is about.
 Where the contract of an exercise is silent, no check may decide. A new file there is a new case here.
 """
 
@@ -19,7 +20,8 @@ CHECK_SECONDS = 40.0
 @pytest.mark.parametrize("seed", [0, 41])
 @pytest.mark.parametrize("answer", every("right"), ids=str)
 def test_right_answer_earns_full_points(warm: WarmUp, answer: Answer, seed: int) -> None:
-    result = warm(answer.course, seed=seed, check_seconds=CHECK_SECONDS).of(answer.submission())
+    only = (answer.exercise,) if seed and answer.exercise else ()
+    result = warm(answer.course, seed=seed, check_seconds=CHECK_SECONDS).of(answer.submission(), *only)
     assert not (answer.is_honest and result.flags), result.flags
     graded = exercises_of(result, answer.topic)
     not_right = [
@@ -29,8 +31,7 @@ def test_right_answer_earns_full_points(warm: WarmUp, answer: Answer, seed: int)
         if check.verdict != "passed" and (check.verdict, check.message) != ("skipped", "needs a CUDA device")
     ]
     assert not not_right, "\n\n".join(not_right)
-    points = {
-        exercise.full_name: exercise.points for exercise in Course.load(answer.course).topic(answer.topic).exercises
-    }
-    assert {exercise.name: exercise.score for exercise in graded} == points
+    points = {one.full_name: one.points for one in Course.load(answer.course).topic(answer.topic).exercises}
     assert answer.exercise in ("", *points), "the file is named for an exercise that does not exist"
+    assert {exercise.name for exercise in graded} >= (set(only) or points.keys())
+    assert all(exercise.score == points[exercise.name] for exercise in graded)

@@ -1,6 +1,7 @@
 """Every wrong answer in ``answers/wrong`` gets no points, the verdict that its first lines name, and nothing else.
 
 They raise, never end, lie, write where they must not, or are just wrong. A new file there is a new case here.
+Graded with it are the exercise before it in the topic, the one after it, and those that any of them needs.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from answer_files import Answer, answers, every
+from answer_files import Answer, answers, course_at, every
 from shared import Warm, WarmUp, exercises_of
 
 from grader.results import ExerciseResult
@@ -29,6 +30,13 @@ def worker_for(warm: WarmUp, answer: Answer) -> Warm:
     return warm(answer.course, check_seconds=SHORT_CHECK_SECONDS if never_ends else CHECK_SECONDS)
 
 
+def with_neighbours(answer: Answer) -> list[str]:
+    """Full names of the exercise, of the one before it and of the one after it."""
+    names = [one.full_name for one in course_at(answer.course).topic(answer.topic).exercises]
+    at = names.index(answer.exercise)
+    return names[max(at - 1, 0) : at + 2]
+
+
 def verdicts_of(exercise: ExerciseResult) -> set[str]:
     return {check.verdict for check in exercise.checks} - {"passed"}
 
@@ -39,7 +47,7 @@ def messages_of(exercise: ExerciseResult) -> str:
 
 @pytest.mark.parametrize("answer", every("wrong"), ids=str)
 def test_wrong_answer_gets_the_verdict_that_it_names(warm: WarmUp, answer: Answer) -> None:
-    result = worker_for(warm, answer).of(answer.submission())
+    result = worker_for(warm, answer).of(answer.submission(), *with_neighbours(answer))
     assert bool(result.flags) is not answer.is_honest, result.flags
     graded = {one.name: one for one in exercises_of(result, answer.topic)}
     exercise = graded.pop(answer.exercise)

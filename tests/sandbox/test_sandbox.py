@@ -569,6 +569,8 @@ def test_seccomp_calls_towards_other_processes_and_the_kernel_are_refused() -> N
                 code_of(c.process_vm_readv(host, vector, 1, vector, 1, 0)),
                 code_of(c.process_vm_writev(host, vector, 1, vector, 1, 0)),
                 code_of(c.unshare(kernel.CLONE_NEWUSER)),
+                code_of(c.nice(5)),
+                code_of(c.sched_setscheduler(0, os.SCHED_IDLE, ctypes.byref(ctypes.c_int(0)))),
                 code_of(c.mount(b"x", b"/tmp", b"tmpfs", 0, None)),
                 code_of(c.syscall(ctypes.c_long(425), 1, None)),  # io_uring_setup
                 code_of(c.syscall(ctypes.c_long(435), None, 0)),  # clone3
@@ -577,7 +579,7 @@ def test_seccomp_calls_towards_other_processes_and_the_kernel_are_refused() -> N
             ]
 
         refused = "EPERM"
-        assert inside(sandbox, child) == [refused] * 6 + ["ENOSYS", refused, refused]
+        assert inside(sandbox, child) == [refused] * 8 + ["ENOSYS", refused, refused]
 
 
 def test_seccomp_no_new_namespace_by_clone() -> None:
