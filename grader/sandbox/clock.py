@@ -11,7 +11,7 @@ CAP: Final = 40.0
 
 Beside eight busy processes on two cores it waits four times as long as it works; under ``nice 19``, a hundred times,
 but little of a right answer takes as long as its limit."""
-MORE_WORK: Final = 3.0
+MORE_WORK: Final = 1.0
 """What has worked this many times its limit since the limit came was kept waiting by its own threads."""
 _NEARLY: Final = 0.005
 """Less time than this (s) is not worth another look."""

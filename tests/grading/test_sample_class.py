@@ -175,7 +175,7 @@ def test_each_kind_of_failure_has_its_verdict_and_message(
 
 
 def test_grading_again_with_other_submissions_gives_the_same_bytes(first: bytes, tmp_path: Path) -> None:
-    names = ["farah_tensor_ops.py", "jonas", "kwame", "oskar", "quentin"]
+    names = ["farah_tensor_ops.py", "kwame", "oskar"]
     again = graded(tmp_path, *(CLASS / name for name in names), jobs=1).splitlines()
     lines = {from_json(line).submission: line for line in first.splitlines()}
     assert again == [lines[name.removesuffix(".py")] for name in names]
