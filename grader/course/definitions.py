@@ -6,6 +6,7 @@ Submitted code is never run, imported or parsed here, as it may be broken or mad
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 _NEXT_STATEMENT = re.compile(r"[^\s#)\]}]")
 """The start of a line at the margin that does not belong to the definition above it."""
@@ -66,3 +67,20 @@ def defined_names(lines: list[str]) -> list[str]:
     """The names that are defined at the top level, each once, in order."""
     found = (_TOP.match(line) for line in lines)
     return list(dict.fromkeys(match[1] or match[2] for match in found if match))
+
+
+def untouched_names(work: bytes, stub: bytes) -> frozenset[str]:
+    """The names that a student's file defines once, in just the lines of the stub."""
+    lines, stub_lines = lines_in(work), lines_in(stub)
+    counted = Counter(match[1] or match[2] for match in map(_TOP.match, lines) if match)
+    return frozenset(
+        name
+        for name in defined_names(stub_lines)
+        if counted[name] == 1 and block_of(lines, name) == block_of(stub_lines, name)
+    )
+
+
+def block_of(lines: list[str], name: str) -> list[str]:
+    """The lines of a definition; none if there is none."""
+    start, end = definition(lines, name)
+    return lines[start - 1 : end] if start else []

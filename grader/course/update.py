@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from grader.course.definitions import defined_names, definition, docstrings, lines_in
+from grader.course.definitions import block_of, defined_names, definition, docstrings, lines_in
 
 _IMPORT: Final = re.compile(r"(?:import|from)\s")
 _UNWRITTEN: Final = re.compile(r"raise NotImplementedError\(.write `")
@@ -48,7 +48,7 @@ def updated(work: bytes, stub: bytes, base: bytes | None) -> Updated:
     lines = _with_imports(lines, new)
     before = ""
     for name in defined_names(new):
-        wanted, began, mine = _block(new, name), _block(old, name), _block(lines, name)
+        wanted, began, mine = block_of(new, name), block_of(old, name), block_of(lines, name)
         if not mine:
             lines = _inserted(lines, wanted, before)
             added.append(name)
@@ -69,14 +69,8 @@ def updated(work: bytes, stub: bytes, base: bytes | None) -> Updated:
 
 def with_stub_of(work: bytes, stub: bytes, name: str) -> str:
     """A student's file with the stub of one exercise in the place of the answer."""
-    lines, wanted = lines_in(work), _block(lines_in(stub), name)
-    return _text(_replaced(lines, name, wanted) if _block(lines, name) else _inserted(lines, wanted, ""), work)
-
-
-def _block(lines: Lines, name: str) -> Lines:
-    """The lines of a definition; none if there is none."""
-    start, end = definition(lines, name)
-    return lines[start - 1 : end] if start else []
+    lines, wanted = lines_in(work), block_of(lines_in(stub), name)
+    return _text(_replaced(lines, name, wanted) if block_of(lines, name) else _inserted(lines, wanted, ""), work)
 
 
 def _replaced(lines: Lines, name: str, block: Lines) -> Lines:

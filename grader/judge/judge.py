@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 
 from grader import kit
 from grader.course import Course, Exercise, Topic
+from grader.course.definitions import untouched_names
 from grader.errors import CourseError
 from grader.intake.submission import Submission
 from grader.judge import cause as causes
@@ -32,6 +33,10 @@ from grader.student.client import Hosts
 T = TypeVar("T")
 _RIGHT: Final = ("passed", "skipped")
 """Verdicts after which the process goes on to the next exercise."""
+
+
+def _is_unwritten(result: CheckResult) -> bool:
+    return result.cause is not None and result.cause.kind == "unwritten"
 
 
 def with_judge(
@@ -164,12 +169,13 @@ class Judge:
             cause = causes.import_failed(topic.name, desk.import_failure, desk.import_prints)
             return self._all_not_passed(exercises, cause)
         results: list[ExerciseResult] = []
+        untouched = self._untouched_names(topic.name, source)
         for exercise in exercises:
             unmet = [need for need in exercise.needs if need not in met]
             if unmet:
                 result = self._not_passed(exercise, causes.blocked(unmet))
             else:
-                result = self._grade_exercise(exercise, desk)
+                result = self._grade_exercise(exercise, desk, is_untouched=exercise.name in untouched)
                 result = with_near_names(result, source, [one.name for one in topic.exercises])
                 result = desk.partial.explain_lost(result) if desk.partial else result
             if meets_needs(result):
@@ -178,27 +184,41 @@ class Judge:
             self.known(result)
         return results
 
-    def _grade_exercise(self, exercise: Exercise, desk: TopicDesk) -> ExerciseResult:
-        found, traces = self.run_checks(exercise.full_name, desk)
+    def _untouched_names(self, topic: str, source: bytes) -> frozenset[str]:
+        try:
+            return untouched_names(source, self.course.stub_file(topic).read_bytes())
+        except OSError:
+            return frozenset()
+
+    def _grade_exercise(self, exercise: Exercise, desk: TopicDesk, *, is_untouched: bool) -> ExerciseResult:
+        found, traces = self.run_checks(exercise.full_name, desk, is_untouched=is_untouched)
         name = part = None
         if self._names_misconceptions and any(check.verdict in ("failed", "timeout", "crashed") for check in found):
             name = self.misconceptions.name_of(exercise, traces)
             part = None if name else self.misconceptions.part_of(exercise, traces)
         return with_points(exercise, self.checks.of(exercise.full_name), found, name, part)
 
-    def run_checks(self, exercise: str, desk: TopicDesk) -> tuple[list[CheckResult], dict[str, Trace]]:
+    def run_checks(
+        self, exercise: str, desk: TopicDesk, *, is_untouched: bool = False
+    ) -> tuple[list[CheckResult], dict[str, Trace]]:
         """Runs the checks of one exercise; the results of all, and by name the traces of those that were run.
 
         If one does not pass where a failure does not count, all are run again where it does.
+
+        Args:
+            is_untouched: whether the file has the stub as it was handed out. Then one check tells that it is unwritten,
+                also in a process that others have used, and the next exercise may use it, too.
         """
         desk.begin()
-        ran = self._run_in_order(exercise, desk)
+        ran = self._run_in_order(exercise, desk, is_untouched)
         if ran is None:
             desk.begin_again()
-            ran = self._run_in_order(exercise, desk)
+            ran = self._run_in_order(exercise, desk, is_untouched)
             assert ran is not None
         results, _ = ran
-        desk.finish(is_right=all(result.verdict in _RIGHT for result in results))
+        desk.finish(
+            is_right=all(result.verdict in _RIGHT or (is_untouched and _is_unwritten(result)) for result in results)
+        )
         return ran
 
     def passes(self, exercise: str, desk: TopicDesk) -> bool:
@@ -211,29 +231,32 @@ class Judge:
         desk.finish(is_right=True)
         return True
 
-    def _run_in_order(self, exercise: str, desk: TopicDesk) -> tuple[list[CheckResult], dict[str, Trace]] | None:
+    def _run_in_order(
+        self, exercise: str, desk: TopicDesk, is_untouched: bool
+    ) -> tuple[list[CheckResult], dict[str, Trace]] | None:
         """The results and traces; None once a check does not pass where that does not count.
 
-        After a timeout no further check is run: the others get the same cause.
+        After a timeout, or where nothing is written yet, no further check is run: the others get the same cause.
         """
         results: list[CheckResult] = []
         traces: dict[str, Trace] = {}
-        timeout: Cause | None = None
+        same_for_all: Cause | None = None
         for check in self.checks.of(exercise):
             if reason := self._assessment.reason(check):
                 results.append(explain.result(check.name, causes.not_assessed(reason)))
                 continue
-            if timeout is None and desk.is_out_of_time:
-                timeout = causes.topic_timeout(desk.seconds)
-            if timeout is not None:
-                results.append(explain.result(check.name, timeout))
+            if same_for_all is None and desk.is_out_of_time:
+                same_for_all = causes.topic_timeout(desk.seconds)
+            if same_for_all is not None:
+                results.append(explain.result(check.name, same_for_all))
                 continue
             result, traces[check.name] = self.checks.run(check, desk)
-            if result.verdict not in _RIGHT and not desk.is_final:
+            is_unwritten = is_untouched and _is_unwritten(result)
+            if result.verdict not in _RIGHT and not desk.is_final and not is_unwritten:
                 return None
             results.append(result)
-            if result.verdict == "timeout":
-                timeout = result.cause
+            if result.verdict == "timeout" or is_unwritten:
+                same_for_all = result.cause
         return results, traces
 
     @contextlib.contextmanager

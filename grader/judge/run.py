@@ -88,12 +88,12 @@ def _result(
     """
     if failure is None:
         return CheckResult(name=check.name, verdict="passed"), Trace("passed")
+    if _is_unwritten(failure):
+        return explain.result(check.name, causes.unwritten(check, failure)), Trace("failed")
     if not desk.is_final:
         return CheckResult(name=check.name, verdict="failed"), Trace("failed")
     if isinstance(failure, NotSimulatedHere):
         return explain.result(check.name, causes.not_simulated(failure)), Trace("failed")
-    if _is_unwritten(failure):
-        return explain.result(check.name, causes.unwritten(check, failure)), Trace("failed")
     return _diagnose(check, desk, channel, fixtures, failure, exchanges, running)
 
 

@@ -32,7 +32,7 @@ RIGHT = {"ada", "bruno", "chloe"}
 
 def graded(out: Path, *paths: Path, jobs: int = 2) -> bytes:
     """``results.jsonl`` of one run of ``grader grade``."""
-    options = ["--check-seconds", "4", "--memory", "512MiB", "--seed", "0"]
+    options = ["--check-seconds", "2", "--memory", "512MiB", "--seed", "0"]
     command = [
         sys.executable,
         "-m",

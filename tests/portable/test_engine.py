@@ -96,7 +96,7 @@ def test_what_is_printed_to_a_file_is_cut_at_its_limit_and_never_grows_long(tmp_
 
 def test_time_in_which_a_process_starts_is_nobodys() -> None:
     starting = [5.0]
-    deadline = Deadline(10.0, lambda: 0.0, lambda: starting[0])
+    deadline = Deadline(10.0, paused=lambda: starting[0])
     starting[0] = 105.0
     deadline._begin -= 60.0
     deadline.at -= 60.0

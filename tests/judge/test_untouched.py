@@ -1,0 +1,59 @@
+"""An exercise that is as it was handed out costs one call, and no process of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from shared import OWN_COURSE, WarmUp, check_of, exercise_of
+
+from grader.course.definitions import untouched_names
+
+STUB = (OWN_COURSE / "exercises" / "vectors.py").read_text()
+SOLUTION = (OWN_COURSE / "solutions" / "vectors.py").read_text()
+HALF = SOLUTION.replace("def cosine", "def unused").rstrip() + "\n\n\n" + STUB[STUB.index("def cosine") :]
+"""The first exercise is right, the second as it was handed out."""
+ASKS_NOTHING = '''
+@exercise("vectors.cosine")
+def test_nothing(submission: Submission) -> None:
+    """Asks nothing."""
+'''
+
+
+@pytest.fixture
+def course(own_course: Path) -> Path:
+    """A check at the end, which everybody passes for whom it is run."""
+    file = own_course / "checks" / "test_vectors.py"
+    file.write_text(file.read_text() + ASKS_NOTHING)
+    return own_course
+
+
+def test_no_further_check_is_run_on_a_stub(course: Path, warm: WarmUp) -> None:
+    result = warm(course).grade(vectors=HALF)
+    normalize, cosine = exercise_of(result, "normalize"), exercise_of(result, "cosine")
+    assert normalize.score == normalize.max > 0 == cosine.score
+    assert {check.cause.kind for check in cosine.checks if check.cause} == {"unwritten"}
+    assert check_of(result, "nothing").message == "`cosine` is not written yet"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        HALF.replace('raise NotImplementedError("write `cosine` here")', 'raise NotImplementedError("later")'),
+        f"{HALF}\n\ndef half(a, b):\n    raise NotImplementedError\n\ncosine = half\n",
+        f"{HALF}\n\nglobals()['cosine'] = lambda a, b: a[:, 0]\n",
+    ],
+    ids=["begun", "defined twice", "replaced unseen"],
+)
+def test_what_has_been_begun_meets_every_check(course: Path, warm: WarmUp, written: str) -> None:
+    result = warm(course).grade(vectors=written)
+    assert check_of(result, "nothing").verdict == "passed"
+    assert exercise_of(result, "cosine").score == 0
+
+
+def test_untouched_means_once_and_in_the_lines_of_the_stub() -> None:
+    assert untouched_names(STUB.encode(), STUB.encode()) == {"normalize", "cosine"}
+    assert untouched_names(STUB.replace("\n", "\r\n").encode(), STUB.encode()) == {"normalize", "cosine"}
+    assert untouched_names(f"{STUB}\ncosine = None\n".encode(), STUB.encode()) == {"normalize"}
+    assert untouched_names(SOLUTION.encode(), STUB.encode()) == frozenset()
+    assert untouched_names(b"\xff\x00def", STUB.encode()) == frozenset()
