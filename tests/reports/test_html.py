@@ -281,6 +281,15 @@ def test_what_stands_between_backticks_is_code_and_stays_escaped() -> None:
     assert _code("one ` only") == "one ` only"
 
 
+def test_code_in_notes_and_short_messages_is_shown_as_code(tmp_path: Path) -> None:
+    unwritten = explain.result("one", Cause(kind="unwritten", reason="`normalize` is not written yet"))
+    right = exercise("vectors.cosine", check())
+    given = entry(result("me", exercise("vectors.normalize", unwritten, unwritten), right))
+    noted = replace(given.row, notes=("vectors.py: put it under `if <x>:`",))
+    text = page(Entry(noted, given.files_of), tmp_path)
+    assert "<code>normalize</code> is not written yet" in text and "<code>if &lt;x&gt;:</code>" in text
+
+
 def test_the_whole_submission_can_be_opened_where_there_is_room(tmp_path: Path) -> None:
     right = result("me", exercise("vectors.normalize", check()))
     text = page(entry(right, {"vectors.py": CODE, "helper.py": "secret = '<b>'\n"}), tmp_path)
