@@ -221,6 +221,14 @@ class ExerciseResult(msgspec.Struct, frozen=True, kw_only=True):
         return self.max > 0 and self.score - self.bonus >= self.max - 1e-9
 
     @property
+    def meets_needs(self) -> bool:
+        """Whether exercises that need this one may be graded: it has all its points, or only faulty checks.
+
+        One that is not assessed here unlocks nothing: what depends on it leaves the total too.
+        """
+        return self.is_right if self.max > 0 else any(check.verdict == "error" for check in self.checks)
+
+    @property
     def parts(self) -> tuple[CheckResult, ...]:
         """Its checks without those that give a bonus."""
         return tuple(check for check in self.checks if not check.is_bonus)

@@ -1,14 +1,17 @@
-"""Makes a class of 60 as Canvas and as Moodle would hand it out: names that break things, notebooks, broken archives.
+"""Makes the class of `class_of_sixty.py` as Canvas and as Moodle hand it out: odd names, notebooks, broken archives.
 
 As a script: ``python tests/make_class_zips.py FOLDER`` writes ``canvas.zip``, ``moodle.zip``, ``roster.csv``,
-``canvas.csv`` (the gradebook export) and ``moodle.csv`` (the grading worksheet). Everything is the same every time.
+``canvas.csv`` (the gradebook export) and ``moodle.csv`` (the grading worksheet, in German). Everything is the same
+every time. Times of files are those of the download, as an LMS makes them.
 """
 
 from __future__ import annotations
 
 import csv
+import datetime
 import io
 import json
+import re
 import sys
 import tarfile
 import zipfile
@@ -16,42 +19,34 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from class_of_sixty import ANNOTATED, EXCUSED, EXTENSIONS, NO_WORK, NOT_SAID, ROWS
+
 OWN = Path(__file__).resolve().parent.parent / "examples" / "own_course"
 SOLUTION = (OWN / "solutions" / "vectors.py").read_bytes()
 STUB = (OWN / "exercises" / "vectors.py").read_bytes()
-WHEN = (2026, 10, 1, 12, 0, 0)
-SIZE = 60
-_ODD = (
-    "Jürgen Müller",
-    "Zoë Åström",
-    "O'Neil, Patrick",
-    'Robert "Bobby" Tables',
-    "=SUM(A1:A9)",
-    "+49 Anna",
-    "-2 Points",
-    "@everyone",
-    "Smiley 😀 Chan",
-    "أمينة حداد",
-    "<script>alert(1)</script>",
-    "Max Schmidt",
-    "Max Schmidt",
-    "李小龙",
-    "Émile_Zola",
-    "late Larry",
-)
+WHEN = (2026, 11, 20, 8, 30, 0)
+"""The time of the download, long after all was due."""
+DUE = "2026-10-01T23:59:59"
+SIZE = len(ROWS)
 Files = dict[str, bytes]
 
 
 @dataclass(frozen=True)
 class Student:
-    """One of the class; ``files`` is what was handed in, ``solved`` whether it earns all points."""
+    """One of the class: a row of `class_of_sixty.py`, with the files that were handed in."""
 
     id: int
     name: str
     kind: str
     files: Files
-    solved: bool
-    late: bool
+    came: str
+    canvas: str
+    moodle: str
+
+    @property
+    def late(self) -> bool:
+        """Whether Canvas marks it."""
+        return self.came == NOT_SAID or (self.came.startswith("2026") and self.came > DUE)
 
 
 def notebook(*cells: str, error: bool = False) -> bytes:
@@ -107,39 +102,99 @@ def encrypted(files: Files) -> bytes:
     return bytes(data)
 
 
-def _solved_notebook() -> bytes:
-    return notebook("%matplotlib inline\n!pip install torch\n", SOLUTION.decode(), "normalize(None)\n", error=True)
+_TEXT = SOLUTION.decode()
+_IMPORTS, _, _REST = _TEXT.partition("\n\n\ndef normalize")
+NORMALIZE, _, _REST = f"def normalize{_REST}".partition("\n\n\ndef cosine")
+COSINE = f"def cosine{_REST}"
+_HALF = f"{_IMPORTS}\n\n\n{NORMALIZE}\n\n\ndef cosine(a, b):\n    return (a * b).sum(dim=1)\n"
+_WRONG = """
+import torch
 
 
-_KINDS: dict[str, tuple[Callable[[], Files], bool]] = {
-    "solved": (lambda: {"vectors.py": SOLUTION}, True),
-    "stub": (lambda: {"vectors.py": STUB}, False),
-    "notebook": (lambda: {"vectors.ipynb": _solved_notebook()}, True),
-    "renamed": (lambda: {"homework.py": SOLUTION}, True),
-    "zip": (lambda: {"my work.zip": zipped({"work/vectors.py": SOLUTION, "work/readme.txt": b"hi"})}, True),
-    "tar": (lambda: {"work.tar.gz": tarred({"vectors.py": SOLUTION})}, True),
-    "resubmitted": (lambda: {"vectors.py": STUB, "vectors-1.py": SOLUTION}, True),
-    "syntax error": (lambda: {"vectors.py": b"def normalize(:\n"}, False),
-    "broken zip": (lambda: {"work.zip": zipped({"vectors.py": SOLUTION})[:-30]}, False),
-    "no zip": (lambda: {"work.zip": b"this is no zip file"}, False),
-    "slip": (lambda: {"work.zip": zipped({"../../vectors.py": SOLUTION, "/vectors.py": SOLUTION})}, False),
-    "link": (lambda: {"work.zip": zipped({}, link="vectors.py")}, False),
-    "encrypted": (lambda: {"work.zip": encrypted({"vectors.py": SOLUTION})}, False),
-    "nested": (lambda: {"work.zip": zipped({"in.zip": zipped({"hw/a.zip": zipped({"vectors.py": SOLUTION})})})}, True),
-    "bomb": (lambda: {"work.zip": zipped({"vectors.py": b"#" * (40 << 20)})}, False),
-    "no json": (lambda: {"vectors.ipynb": b"not json"}, False),
-    "rar": (lambda: {"work.rar": b"Rar!\x1a\x07\x00"}, False),
-    "text": (lambda: {"text.html": b"<p>I have lost my work</p>"}, False),
+def normalize(x):
+    return x / torch.linalg.vector_norm(x).clamp_min(1e-12)
+
+
+def cosine(a, b):
+    return torch.nn.functional.cosine_similarity(a, b, dim=1)
+"""
+
+
+def _among_cells(scratch: str) -> Callable[[], Files]:
+    """A right notebook with this cell between its answers."""
+    return lambda: {"vectors.ipynb": notebook(_IMPORTS, NORMALIZE, scratch, COSINE, "cosine(*torch.eye(2)[:, None])")}
+
+
+def _below(code: str) -> Callable[[], Files]:
+    """A right script with this below its answers."""
+    return lambda: {"vectors.py": f"{_TEXT}\n\n{code}\n".encode()}
+
+
+WORK: dict[str, Callable[[], Files]] = {
+    "solved": lambda: {"vectors.py": SOLUTION},
+    "stub": lambda: {"vectors.py": STUB},
+    "half": lambda: {"vectors.py": _HALF.encode()},
+    "wrong": lambda: {"vectors.py": _WRONG.encode()},
+    "misspelt": lambda: {"vectors.py": SOLUTION.replace(b"normalize(", b"normalise(")},
+    "empty": lambda: {"vectors.py": b""},
+    "notebook": lambda: {
+        "vectors.ipynb": notebook("%matplotlib inline\n!pip install torch\n", _TEXT, "normalize(None)\n", error=True)
+    },
+    "future in a later cell": _among_cells("from __future__ import annotations\nimport math"),
+    "matplotlib": _among_cells("import matplotlib.pyplot as plt\nplt.plot(normalize(torch.ones(2, 2)))\nplt.show()"),
+    "colab": _among_cells("from google.colab import drive\ndrive.mount('/content/drive')"),
+    "display": _among_cells("display(normalize(torch.ones(2, 2)))"),
+    "data file": _among_cells("import csv\nrows = list(csv.reader(open('data.csv')))"),
+    "input": _among_cells("size = int(input('how many rows? '))"),
+    "raising cell": _among_cells("print(normalize(torch.ones(2, 2)) @ torch.ones(7, 7))"),
+    "training": _among_cells("import time\nfor epoch in range(10_000):\n    time.sleep(0.1)"),
+    "script raises": _below('print(normalize("four"))'),
+    "script never ends": _below("import time\nwhile True:\n    time.sleep(0.1)"),
+    "missing package": lambda: {
+        "vectors.py": f"{_IMPORTS}\nimport no_such_einops as e\n\n\n{NORMALIZE}\n\n\n"
+        "def cosine(a, b):\n    return e.reduce(normalize(a) * normalize(b), 'n d -> n', 'sum')\n".encode()
+    },
+    "renamed": lambda: {"homework.py": SOLUTION},
+    "zip": lambda: {"my work.zip": zipped({"work/vectors.py": SOLUTION, "work/readme.txt": b"hi"})},
+    "tar": lambda: {"work.tar.gz": tarred({"vectors.py": SOLUTION})},
+    "nested": lambda: {"work.zip": zipped({"in.zip": zipped({"hw/a.zip": zipped({"vectors.py": SOLUTION})})})},
+    "resubmitted": lambda: {"vectors.py": STUB, "vectors-1.py": SOLUTION},
+    "version folders": lambda: {"work.zip": zipped({"hw_v1/vectors.py": STUB, "hw_v2/vectors.py": SOLUTION})},
+    "version files": lambda: {"vectors_v1.py": STUB, "vectors_v2.py": SOLUTION},
+    "twice": lambda: {"work.zip": zipped({"exercises/vectors.py": STUB, "vectors.py": SOLUTION})},
+    "syntax error": lambda: {"vectors.py": b"def normalize(:\n"},
+    "broken at the end": _below("def main(:\n    pass"),
+    "pdf": lambda: {"report.pdf": b"%PDF-1.7"},
+    "utf16": lambda: {"vectors.py": _TEXT.encode("utf-16")},
+    "broken zip": lambda: {"work.zip": zipped({"vectors.py": SOLUTION})[:-30]},
+    "no zip": lambda: {"work.zip": b"this is no zip file"},
+    "slip": lambda: {"work.zip": zipped({"../../vectors.py": SOLUTION, "/vectors.py": SOLUTION})},
+    "link": lambda: {"work.zip": zipped({}, link="vectors.py")},
+    "encrypted": lambda: {"work.zip": encrypted({"vectors.py": SOLUTION})},
+    "bomb": lambda: {"work.zip": zipped({"vectors.py": b"#" * (40 << 20)})},
+    "no json": lambda: {"vectors.ipynb": b"not json"},
+    "rar": lambda: {"work.rar": b"Rar!\x1a\x07\x00"},
+    "text": lambda: {"text.html": b"<p>I have lost my work</p>"},
 }
 
 
 def the_class() -> Iterator[Student]:
-    """The 60 students; every kind of work occurs, most of it is in order."""
-    kinds = [*_KINDS, *("solved", "solved", "stub", "notebook", "resubmitted") * SIZE][:SIZE]
-    for number in range(SIZE):
-        name = _ODD[number] if number < len(_ODD) else f"Student Nr{number}"
-        make, solved = _KINDS[kinds[-1 - number]]
-        yield Student(1000 + number, name, kinds[-1 - number], make(), solved, late=number % 10 == 3)
+    """The 60 students."""
+    for number, row in enumerate(ROWS, start=1000):
+        yield Student(number, row.name, row.kind, WORK[row.kind](), row.came, row.canvas, row.moodle)
+
+
+def on_the_lists() -> list[tuple[int, str]]:
+    """Id and name of all students, those who handed in nothing at the end."""
+    return list(enumerate([*(row.name for row in ROWS), *NO_WORK], start=1000))
+
+
+def moodle_prefix(name: str, number: int) -> str:
+    """What Moodle makes of a name: no underscores, and nothing that a file's name may not have."""
+    return f"{re.sub(_NOT_IN_FILES, '', name.replace('_', ' '))}_{number}"
+
+
+_NOT_IN_FILES = r"""[\x00-\x1f\x7f&<>"`|':\\/]"""
 
 
 def canvas_prefix(student: Student) -> str:
@@ -163,42 +218,72 @@ def moodle_zip(target: Path, *, ending: str = "_", flat: bool = False, blind: bo
     """Writes Moodle's download of all submissions, in one of its shapes."""
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for student in the_class():
-            who = "Participant" if blind else student.name.replace("/", "_")
             for name, content in student.files.items():
                 kind = "onlinetext" if name == "text.html" else "file"
                 file = "onlinetext.html" if name == "text.html" else name
-                prefix = f"{who}_{student.id}_assignsubmission_{kind}"
+                prefix = (
+                    f"{moodle_prefix('Participant' if blind else student.name, student.id)}_assignsubmission_{kind}"
+                )
                 path = f"{prefix}_{file}" if flat else f"{prefix}{ending}/{file}"
                 archive.writestr(zipfile.ZipInfo(path, WHEN), content)
     return target
 
 
 def roster(target: Path) -> Path:
-    """Writes a class list: id, name, and when each handed in."""
-    rows = [(one.id, one.name, "2026-10-03T12:00" if one.late else "2026-09-30T12:00") for one in the_class()]
-    return _csv(target, ("id", "name", "submitted"), rows)
+    """Writes a class list: id, name, when each handed in, and until when those with an extension may."""
+    came = {one.id: one.came for one in the_class()}
+    rows = [(number, name, came.get(number, ""), EXTENSIONS.get(name, "")) for number, name in on_the_lists()]
+    return _csv(target, ("id", "name", "submitted", "extension"), rows)
 
 
 def canvas_csv(target: Path) -> Path:
-    """Writes the gradebook as Canvas exports it, nothing filled in."""
-    header = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section", "Vectors (4711)", "Current Score")
-    points = ("    Points Possible", "", "", "", "", "3.00", "(read only)")
-    rows = [(one.name, one.id, f"sis{one.id}", f"u{one.id}@school.example", "A", "", "") for one in the_class()]
+    """Writes the gradebook as Canvas exports it: two assignments, one of them marked already."""
+    header = (
+        "Student",
+        "ID",
+        "SIS User ID",
+        "SIS Login ID",
+        "Section",
+        "Essay (4712)",
+        "Vectors (4711)",
+        "Current Score",
+    )
+    points = ("    Points Possible", "", "", "", "", "10.00", "3.00", "(read only)")
+    rows = [
+        (name, number, f"sis{number}", f"u{number}@school.example", "A", "7.5", "EX" if name == EXCUSED else "", "75")
+        for number, name in on_the_lists()
+    ]
     return _csv(target, header, [points, *rows])
 
 
 def moodle_csv(target: Path) -> Path:
-    """Writes Moodle's offline grading worksheet, nothing filled in."""
+    """Writes Moodle's offline grading worksheet in German."""
     header = (
-        *("Identifier", "Full name", "Email address", "Status", "Grade", "Maximum grade", "Grade can be changed"),
-        *("Last modified (submission)", "Last modified (grade)", "Feedback comments"),
+        *("ID", "Vollständiger Name", "E-Mail-Adresse", "Status", "Bewertung", "Bestwertung"),
+        *("Bewertung kann geändert werden", "Zuletzt geändert (Abgabe)", "Zuletzt geändert (Bewertung)"),
+        "Feedback als Kommentar",
     )
-    rows = []
-    for one in the_class():
-        when = "Saturday, 3 October 2026, 12:00 PM" if one.late else "Wednesday, 30 September 2026, 12:00 PM"
-        who = (f"Participant {one.id}", one.name, f"u{one.id}@school.example")
-        rows.append((*who, "Submitted for grading", "", "3.00", "Yes", when, "-", ""))
+    came = {one.id: one.came for one in the_class()}
+    rows = [
+        (
+            *(f"Teilnehmer/in{number}", name, f"u{number}@school.example"),
+            "Zur Bewertung abgegeben" if number in came else "Keine Abgabe",
+            *("", "3,00", "Ja", in_german(came.get(number, "")), "-"),
+            "Schön gemacht!" if name == ANNOTATED else "",
+        )
+        for number, name in on_the_lists()
+    ]
     return _csv(target, header, rows)
+
+
+def in_german(time: str) -> str:
+    """A time as Moodle writes it; what is none stays as it is."""
+    try:
+        when = datetime.datetime.fromisoformat(time)
+    except ValueError:
+        return time or "-"
+    day = ("Montag", "Dienstag", "Mittwoch", "Donnerstag", "Freitag", "Samstag", "Sonntag")[when.weekday()]
+    return f"{day}, {when.day}. {('September', 'Oktober')[when.month - 9]} {when.year}, {when:%H:%M}"
 
 
 def _csv(target: Path, header: tuple[str, ...], rows: list[tuple[object, ...]]) -> Path:

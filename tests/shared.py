@@ -6,7 +6,8 @@ Beside it, each for one purpose:
 - ``odd_course.py``: the course ``courses/odd`` and submissions to it;
 - ``sessions.py``: plain pytest sessions, each in a process of its own;
 - ``classrooms.py``: results of made-up classes, without grading anything, for reports and exports;
-- ``make_class_zips.py``: the files that Canvas and Moodle would hand out for a class of 60;
+- ``class_of_sixty.py``: a class of 60, and the mark of each worked out by hand;
+- ``make_class_zips.py``: the files that Canvas and Moodle hand out for it;
 - ``sample_class.py``: what the students of ``examples/class`` must get;
 - ``wheelhouse.py``: small wheels that pip finds without a network;
 - ``wire_values.py``: strategies for values that cross the border.

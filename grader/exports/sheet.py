@@ -11,6 +11,8 @@ from grader.errors import UserError
 from grader.text import clean
 
 _BOUND = 64 * 1024 * 1024
+_BEGIN_FORMULAS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""Also in full width, which spreadsheets in some languages take for the same."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ class Sheet:
 def neutral(text: str) -> str:
     """Text for a cell of a CSV file, changed so that no spreadsheet reads it as a formula."""
     text = clean(text)
-    return f"'{text}" if text.lstrip().startswith(("=", "+", "-", "@")) else text
+    return f"'{text}" if text.lstrip().startswith(_BEGIN_FORMULAS) else text
 
 
 def _rows(text: str, delimiter: str) -> list[list[Cell]]:

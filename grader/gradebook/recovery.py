@@ -30,6 +30,9 @@ _COLUMNS: Final[dict[str, dict[str, tuple[type, ...]]]] = {
 """What is recovered of each table, in the order in which it was written."""
 _OPTIONAL: Final = {"person": ""}
 """Columns that older gradebooks lack."""
+_UNREADABLE: Final = (sqlite3.Error, UnicodeDecodeError)
+_BEYOND: Final = 10_000
+"""How many rows after the last that was found are asked for: its page may lie between two that are damaged."""
 _HEADER_PAGES = 28
 """Where the header of a database has its number of pages."""
 
@@ -81,10 +84,34 @@ def _read(copy: Path) -> dict[str, Rows]:
     with contextlib.closing(sqlite3.connect(copy)) as db:
         db.row_factory = sqlite3.Row
         for table, columns in _COLUMNS.items():
-            # Not ORDER BY: a sort would read all rows first, and give none where one page is damaged.
-            with contextlib.suppress(sqlite3.Error, UnicodeDecodeError):
-                for row in db.execute(f"SELECT * FROM {table} NOT INDEXED"):
-                    values = {**_OPTIONAL, **dict(row)}
-                    if all(isinstance(values.get(name), kinds) for name, kinds in columns.items()):
-                        found[table].append({name: values[name] for name in columns})
+            for row in _rows(db, table):
+                values = {**_OPTIONAL, **dict(row)}
+                if all(isinstance(values.get(name), kinds) for name, kinds in columns.items()):
+                    found[table].append({name: values[name] for name in columns})
     return found
+
+
+def _rows(db: sqlite3.Connection, table: str) -> list[sqlite3.Row]:
+    """The rows of a table that can be read, in the order in which they were written.
+
+    A scan ends at the first page that is damaged: it goes from both ends, and then each missing row is asked for.
+    """
+    # Not ORDER BY another column: a sort would read all rows first, and give none where one page is damaged.
+    every = f"SELECT rowid AS place, * FROM {table} NOT INDEXED"
+    found: dict[int, sqlite3.Row] = {}
+    try:
+        db.execute(f"{every} LIMIT 0")
+    except sqlite3.Error:
+        return []  # There is no such table, or the file is no database.
+    for order in ("", " ORDER BY rowid DESC"):
+        try:
+            for row in db.execute(every + order):
+                found[row["place"]] = row
+        except _UNREADABLE:
+            continue
+        return [found[place] for place in sorted(found)]
+    for place in range(1, max(found, default=0) + _BEYOND):
+        if place not in found:
+            with contextlib.suppress(*_UNREADABLE):
+                found.update((place, row) for row in db.execute(f"{every} WHERE rowid = ?", (place,)))
+    return [found[place] for place in sorted(found)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from grader.course import Course
 from grader.intake.submission import Submission
-from grader.judge.points import meets_needs
 from grader.results import ExerciseResult, SubmissionResult
 
 _RAN = frozenset({"passed", "failed", "timeout", "crashed"})
@@ -19,7 +18,7 @@ def still_holds(result: SubmissionResult, submission: Submission, course: Course
     graded = {exercise.name.partition(".")[0] for exercise in result.exercises}
     if {one.topic for one in result.unread} != {one.topic for one in submission.unread if one.topic in graded}:
         return False
-    met = {exercise.name for exercise in result.exercises if meets_needs(exercise)} | set(submission.granted)
+    met = {exercise.name for exercise in result.exercises if exercise.meets_needs} | set(submission.granted)
     needs = {exercise.full_name: set(exercise.needs) for exercise in course.exercises}
     return all(_has_waited(exercise) == bool(needs.get(exercise.name, set()) - met) for exercise in _asked(result))
 

@@ -23,7 +23,7 @@ from grader.judge.marks import Place, mark_on
 from grader.judge.misconceptions import MisconceptionRecords, Replacements, RunChecks, files_with_misconceptions
 from grader.judge.near_names import with_near_names
 from grader.judge.needs import Assessment
-from grader.judge.points import meets_needs, with_points
+from grader.judge.points import with_points
 from grader.judge.scan import scan
 from grader.judge.session import with_collected_checks
 from grader.judge.topic_desk import TopicDesk
@@ -178,7 +178,7 @@ class Judge:
                 result = self._grade_exercise(exercise, desk, is_untouched=exercise.name in untouched)
                 result = with_near_names(result, source, [one.name for one in topic.exercises])
                 result = desk.partial.explain_lost(result) if desk.partial else result
-            if meets_needs(result):
+            if result.meets_needs:
                 met.add(result.name)
             results.append(result)
             self.known(result)

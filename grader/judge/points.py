@@ -61,16 +61,6 @@ def with_points(
     )
 
 
-def meets_needs(result: ExerciseResult) -> bool:
-    """Whether exercises that need this one may be graded: it has all its points, or only faulty checks.
-
-    One that is not assessed here unlocks nothing: `needs.Assessment` takes what depends on it out of the total too.
-    """
-    if result.max > 0:
-        return result.is_right
-    return any(check.verdict == "error" for check in result.checks)
-
-
 def _function(check: Check) -> str:
     return check.name.partition("[")[0]
 

@@ -15,10 +15,10 @@ from make_class_zips import OWN, SOLUTION, zipped
 from shared import REPO
 
 HEAD = (
-    'ID,"Vollständiger Name",E-Mail-Adresse,Status,Bewertung,Bestwertung,"Bewertung kann geändert werden",'
-    '"Zuletzt geändert (Abgabe)","Zuletzt geändert (Bewertung)","Feedback als Kommentar"\n'
+    'Identifiant,"Nom complet","Adresse de courriel",Statut,Note,"Note maximale","La note peut être modifiée",'
+    '"Dernière modification (travail remis)","Dernière modification (note)","Feedback par commentaires"\n'
 )
-IN_TIME, LATE = "Mittwoch, 30. September 2026, 11:05", "Samstag, 3. Oktober 2026, 12:00"
+IN_TIME, LATE = "mercredi 30 septembre 2026, 11:05", "samedi 3 octobre 2026, 12:00"
 STUDENTS = (
     ("Anna Groß", 1, IN_TIME, {"vectors.py": SOLUTION}),
     ("Bo Ü", 2, LATE, {"vectors.py": SOLUTION}),
@@ -36,11 +36,11 @@ def grader(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def download(folder: Path, students: tuple[tuple[str, int, str, dict[str, bytes]], ...] = STUDENTS) -> Path:
-    """Moodle's zip, whose entries have the time of the download, and the worksheet in German beside it."""
+    """Moodle's zip, whose entries have the time of the download, and the worksheet in French beside it."""
     (folder / "worksheet.csv").write_text(
         HEAD
         + "".join(
-            f'Teilnehmer/in{number},"{name}",x{number}@x.de,Abgegeben,,"3,00",Ja,"{when}",-,\n'
+            f'Participant {number},"{name}",x{number}@x.fr,"Remis pour évaluation",,"3,00",Oui,"{when}",-,\n'
             for name, number, when, _ in STUDENTS
         ),
         encoding="utf-8-sig",
@@ -57,7 +57,7 @@ def download(folder: Path, students: tuple[tuple[str, int, str, dict[str, bytes]
 
 def cells(file: Path, column: str) -> dict[str, str]:
     with file.open(encoding="utf-8-sig", newline="") as stream:
-        return {row["Vollständiger Name"]: row[column] for row in csv.DictReader(stream)}
+        return {row["Nom complet"]: row[column] for row in csv.DictReader(stream)}
 
 
 def results_in(out: Path) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def results_in(out: Path) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_a_german_moodle_class_gets_the_marks_that_were_worked_out_by_hand(tmp_path: Path) -> None:
+def test_a_french_moodle_class_gets_the_marks_that_were_worked_out_by_hand(tmp_path: Path) -> None:
     moodle, out = download(tmp_path), tmp_path / "out"
     options = ("--course", OWN, "--out", out)
     late = ("--due", "2026-10-01T12:00+00:00", "--late-penalty", "0.1")
@@ -90,10 +90,10 @@ def test_a_german_moodle_class_gets_the_marks_that_were_worked_out_by_hand(tmp_p
         "Ed Broken": "0",
         "Gus Wrong": "0",
     }
-    assert cells(to, "Bewertung") == marks
-    assert "no mark yet" in cells(to, "Feedback als Kommentar")["Cy Pdf"]
+    assert cells(to, "Note") == marks
+    assert "no mark yet" in cells(to, "Feedback par commentaires")["Cy Pdf"]
     ended = grader("export", "moodle", "--into", to, "--to", tmp_path / "zeros.csv", "--unread-as", "0", *options)
-    assert cells(tmp_path / "zeros.csv", "Bewertung") == {**marks, "Cy Pdf": "0"}
+    assert cells(tmp_path / "zeros.csv", "Note") == {**marks, "Cy Pdf": "0"}
     before = to.read_bytes()
     ended = grader("export", "moodle", "--into", to, "--to", to, *options)
     assert ended.returncode == 4 and "is the file that you downloaded" in ended.stderr and to.read_bytes() == before

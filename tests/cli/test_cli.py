@@ -99,6 +99,14 @@ def test_importing_the_command_imports_nothing_slow() -> None:
     assert ended.stdout == "set()\n"
 
 
+def test_what_grades_a_class_in_its_main_process_imports_no_torch() -> None:
+    """Workers do: the main process stays small and starts at once, also where there is nothing to grade."""
+    modules = "grader.grading.many_submissions, grader.reports.status, grader.reports.html, grader.exports.moodle"
+    code = f"import sys, {modules}; print({{'torch', 'numpy', 'hypothesis'}} & set(sys.modules))"
+    ended = subprocess.run([sys.executable, "-c", code], cwd=REPO, capture_output=True, text=True, check=True)
+    assert ended.stdout == "set()\n"
+
+
 @pytest.mark.parametrize(
     "name", ["check", "grade", "list", "next", "hint", "solution", "reset", "init", "release", "verify", "doctor"]
 )

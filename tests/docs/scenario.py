@@ -52,7 +52,7 @@ class Scenario:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=180,
+            timeout=400,
             check=False,
         )
         self._now = Path(after.read_text().strip())

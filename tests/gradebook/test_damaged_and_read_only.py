@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import sqlite3
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 
 from grader.errors import UserError
 from grader.gradebook import Extension, Gradebook, Override
+from grader.gradebook.recovery import recover
 from grader.gradebook.schema import VERSION_1, VERSION_2_CHANGES
 from grader.reports.by_hand import give_points
 from grader.reports.status import status_lines
@@ -65,6 +68,51 @@ def test_what_people_gave_is_recovered_from_a_damaged_gradebook(tmp_path: Path, 
         )
         row = next(row for row in book.results() if row.result.submission == "ann")
         assert [(one.exercise, one.points) for one in row.overrides] == [("t.e", 0.5)]
+
+
+def pages_with(path: Path, text: bytes) -> list[int]:
+    """The numbers of the pages in which this text is, from 0."""
+    data = path.read_bytes()
+    return [at for at in range(len(data) // PAGE) if text in data[at * PAGE : (at + 1) * PAGE]]
+
+
+@pytest.mark.parametrize("damaged", ["in the middle", "two with a good one between", "the last"])
+def test_rows_on_both_sides_of_a_damaged_page_are_recovered(tmp_path: Path, damaged: str) -> None:
+    path = tmp_path / "gradebook.sqlite"
+    with Gradebook.open(path) as book:
+        for number in range(80):
+            student, why = f"s{number:03}", f"kindness {number} " + "x" * 400
+            given = Override(student=student, exercise="t.e", points=0.5, max=1.0, why=why, who="me", made="2026-01-01")
+            book.override("course", given, "d")
+            book.extend("course", Extension(student=student, due="2026-11-07", why="ill", who="me", made="2026-01-01"))
+    whole = pages_with(path, b"kindness")
+    assert len(whole) > 6
+    middle = len(whole) // 2
+    hit = {"in the middle": [middle], "two with a good one between": [middle - 1, middle + 1], "the last": [-1]}[
+        damaged
+    ]
+    data = bytearray(path.read_bytes())
+    lost: set[int] = set()
+    for page in (whole[one] for one in hit):
+        lost |= {int(one) for one in re.findall(rb"kindness (\d+) ", data[page * PAGE : (page + 1) * PAGE])}
+        data[page * PAGE : (page + 1) * PAGE] = b"\xa5" * PAGE
+    path.write_bytes(data)
+    with Gradebook.open(path, keep_damaged_aside=True) as book:
+        assert lost and book.recovered == 160 - len(lost)
+        kept = [one.student for one in book.extensions("course")]
+    assert kept == [f"s{number:03}" for number in range(80)]
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        students = [row[0] for row in db.execute("SELECT student FROM overrides ORDER BY id")]
+    assert students == [f"s{number:03}" for number in range(80) if number not in lost]
+
+
+def test_every_table_is_recovered_or_made_again_by_grading(tmp_path: Path) -> None:
+    """A new table must be one of the two: what people have given cannot be made again."""
+    made_again = {"courses", "submissions", "runs", "results", "reused", "works", "arrivals"}
+    make(tmp_path / "gradebook.sqlite", 1)
+    with contextlib.closing(sqlite3.connect(tmp_path / "gradebook.sqlite")) as db:
+        tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    assert tables - made_again == set(recover(tmp_path / "gradebook.sqlite", lambda empty: None))
 
 
 @pytest.mark.parametrize("content", [b"not a database" * 1000, b"", b"SQLite format 3\0" + b"\xa5" * 9000])

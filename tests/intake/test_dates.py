@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from grader.errors import UserError
 from grader.intake.dates import read_time
 from grader.intake.roster import Roster
 from grader.intake.worksheet import columns_of
@@ -107,6 +108,35 @@ def test_columns_of_a_worksheet_have_english_names(text: str) -> None:
     rows = [[cell for cell in row if cell.strip() not in ("30. September 2026", "11:05")] for row in rows]
     found = columns_of(rows[:1] + [row for row in rows[1:] if len(row) == 10])
     assert {found[name] for name in ("full name", "grade", "maximum grade", "feedback comments")} == {1, 4, 5, 9}
+
+
+INVENTED = (  # No column and no month is known.
+    'Naqiv,"Tolu naqiv",Elpost,Gost,Prunt,"Prunt mak","Prunt jol","Lat dorn","Lat prunt",Kolm\n'
+    'Osal 1001,"Anna Groß",a@x.example,Ved,,"100,00",Ja,"plon, 30 zorbember 2026, 11:05",-,\n'
+    'Osal 1002,"Bo Ü",b@x.example,Ned,,"100,00",Ja,-,-,\n'
+)
+
+
+def test_a_worksheet_whose_times_nobody_can_read_is_a_class_list_and_nobody_is_late(tmp_path: Path) -> None:
+    file = tmp_path / "worksheet.csv"
+    file.write_text(INVENTED, encoding="utf-8-sig")
+    roster = Roster.read(file)
+    anna = roster.find("1001")
+    assert anna is not None and (anna.name, anna.submitted, anna.by) == ("Anna Groß", "", "")
+    head = columns_of([line.split(",") for line in INVENTED.replace('"', "").replace("100,00", "100").splitlines()])
+    assert (head["grade"], head["maximum grade"]) == (4, 5)
+
+    german = GERMAN.replace("Mittwoch, 30. September 2026, 11:05", "plon, 30 zorbember 2026, 11:05")
+    file.write_text(german, encoding="utf-8-sig")
+    (note,) = Roster.read(file).notes
+    assert note.startswith("worksheet.csv: 1 time of handing in cannot be read, so nothing there counts as late")
+
+
+def test_a_student_with_two_lines_is_refused_not_guessed(tmp_path: Path) -> None:
+    file = tmp_path / "list.csv"
+    file.write_text("id,name,extension\n1,Ann,2026-10-03\n1,Ann,2026-10-08\n")
+    with pytest.raises(UserError, match="`1` is the id of Ann and of Ann"):
+        Roster.read(file)
 
 
 def test_times_that_cannot_be_read_are_noted_and_nobody_is_late_for_them(tmp_path: Path) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import io
+import json
+import tracemalloc
 import zipfile
 from pathlib import Path
 
 import pytest
+from class_of_sixty import UNREAD
 from make_class_zips import canvas_zip, encrypted, notebook, the_class, zipped
 
 from grader.intake.find import find_submissions, open_submission
@@ -85,8 +88,23 @@ def test_the_class_of_sixty_has_the_unread_that_were_counted_by_hand(tmp_path: P
         for source in find_submissions([canvas_zip(tmp_path / "canvas.zip")], {"vectors": ["normalize", "cosine"]})
         if source.read().unread
     }
-    kinds = {"broken zip", "no zip", "slip", "link", "encrypted", "bomb", "no json", "rar", "text"}
-    assert unread == {student.id for student in the_class() if student.kind in kinds}
+    assert len(UNREAD) == 11 and unread == {student.id for student in the_class() if student.kind in UNREAD}
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_notebook_of_50_mb_is_not_read_and_says_what_to_do(tmp_path: Path, packed: bool) -> None:
+    picture = {"output_type": "display_data", "data": {"image/png": "A" * (50 << 20)}}
+    cell = {"cell_type": "code", "source": CODE.decode(), "outputs": [picture]}
+    content = json.dumps({"cells": [cell], "nbformat": 4}).encode()
+    assert len(content) > 50 << 20
+    files = {"work.zip": zipped({"vectors.ipynb": content})} if packed else {"vectors.ipynb": content}
+    tracemalloc.start()
+    submission = read(tmp_path, files)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 30 << 20, "no more of it is read than a notebook may have"
+    assert "vectors" in topics(submission)
+    assert "larger than 8 MiB: not read; clear its outputs" in submission.unread[-1].reason
 
 
 def deep(levels: int, files: dict[str, bytes]) -> bytes:

@@ -234,6 +234,14 @@ def test_table_sorts_searches_and_lists_who_missed_an_exercise(tmp_path: Path) -
     heads[1].click(); said.push("high " + document.querySelector("tbody td").dataset.value);
     heads[1].click(); said.push("low " + document.querySelector("tbody td").dataset.value);
     heads[0].click(); said.push("first " + names()[0]);
+    const order = document.getElementById("order"), first = () => document.querySelector("tbody td").dataset.value;
+    const choose = (text) => {
+      order.value = [...order.options].find((one) => one.text === text).value;
+      order.dispatchEvent(new Event("change"));
+    };
+    choose("points, highest first"); const chosen = [first(), heads[1].parentNode.ariaSort];
+    choose("percent, lowest first"); chosen.push(first()); heads[0].click(); chosen.push(order.selectedOptions[0].text);
+    said.push("chosen " + chosen);
     type("muller"); said.push("found " + names());
     type(""); document.querySelector("[data-tag='e0']").click();
     said.push("missed " + names().length); document.getElementById("everyone").click();
@@ -249,10 +257,11 @@ def test_table_sorts_searches_and_lists_who_missed_an_exercise(tmp_path: Path) -
     index.write_text(text)
     found = re.search(r'data-said="([^"]*)"', browse(index))
     assert found is not None
-    high, low, first, name, some, everyone, failed_so, by_id = found[1].split("|")
+    high, low, first, chosen, name, some, everyone, failed_so, by_id = found[1].split("|")
     assert failed_so.startswith("failed true ") and " have this failure in " in failed_so
     assert by_id == "id student009"
     assert (high, low) == (f"high {max(scores)}", f"low {min(scores)}") and first.startswith("first ")
+    assert chosen == f"chosen {max(scores)},descending,{min(scores)},submission", "on a phone the table has no head"
     assert name == "found Zoë Müller" and some == f"missed {missed}" and everyone == "all 20"
 
 
@@ -270,6 +279,15 @@ def test_what_stands_between_backticks_is_code_and_stays_escaped() -> None:
         "use <code>x.sum(dim=1)</code> &amp; &lt;b&gt; <code>&lt;i&gt;</code>"
     )
     assert _code("one ` only") == "one ` only"
+
+
+def test_code_in_notes_and_short_messages_is_shown_as_code(tmp_path: Path) -> None:
+    unwritten = explain.result("one", Cause(kind="unwritten", reason="`normalize` is not written yet"))
+    right = exercise("vectors.cosine", check())
+    given = entry(result("me", exercise("vectors.normalize", unwritten, unwritten), right))
+    noted = replace(given.row, notes=("vectors.py: put it under `if <x>:`",))
+    text = page(Entry(noted, given.files_of), tmp_path)
+    assert "<code>normalize</code> is not written yet" in text and "<code>if &lt;x&gt;:</code>" in text
 
 
 def test_the_whole_submission_can_be_opened_where_there_is_room(tmp_path: Path) -> None:

@@ -4,8 +4,9 @@
   const table = document.getElementById("table"), body = table.tBodies[0], rows = [...body.rows];
   const search = document.getElementById("search"), shown = document.getElementById("shown");
   const everyone = document.getElementById("everyone"), heads = [...table.tHead.rows[0].cells];
+  const order = document.getElementById("order");
   const choices = [...document.querySelectorAll("button[data-tag]")];
-  const order = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" });
+  const letters = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" });
   const plain = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
   const words = new Map(rows.map((row) => [row, plain([row.cells[0].textContent, row.dataset.id, row.querySelector(".notable").textContent].join(" "))]));
   const tags = new Map(rows.map((row) => [row, new Set(row.dataset.tags.split(" "))]));
@@ -28,23 +29,30 @@
     filter();
   };
   const key = (row, column) => row.cells[column].dataset.value ?? row.cells[column].textContent;
-  const sort = (column) => {
-    const head = heads[column], numbers = head.classList.contains("number");
-    const now = head.getAttribute("aria-sort");
-    const down = now === "ascending" || (!now && numbers);
+  const isNumber = (head) => head.classList.contains("number");
+  const sort = (column, down) => {
+    const head = heads[column], numbers = isNumber(head);
     for (const other of heads) other.removeAttribute("aria-sort");
     head.setAttribute("aria-sort", down ? "descending" : "ascending");
-    const compare = (a, b) => numbers ? key(a, column) - key(b, column) : order.compare(key(a, column), key(b, column));
+    const compare = (a, b) => numbers ? key(a, column) - key(b, column) : letters.compare(key(a, column), key(b, column));
     rows.sort((a, b) => (down ? -1 : 1) * compare(a, b));
     body.append(...rows);
+    order.value = `${column} ${down}`;
   };
   heads.forEach((head, column) => {
+    const name = head.textContent.replace("%", "percent"), [up, down] = isNumber(head) ? ["lowest", "highest"] : ["A", "Z"];
+    const ways = isNumber(head) ? [[true, `${name}, ${down} first`], [false, `${name}, ${up} first`]] : [[false, name], [true, `${name}, from ${down} to ${up}`]];
+    if (!head.classList.contains("took")) for (const [way, text] of ways) order.add(new Option(text, `${column} ${way}`));
     const button = document.createElement("button");
     button.type = "button";
     button.append(...head.childNodes);
-    button.addEventListener("click", () => sort(column));
+    button.addEventListener("click", () => {
+      const now = head.getAttribute("aria-sort");
+      sort(column, now === "ascending" || (!now && isNumber(head)));
+    });
     head.append(button);
   });
+  order.addEventListener("change", () => { const [column, down] = order.value.split(" "); sort(Number(column), down === "true"); });
   for (const one of choices) one.addEventListener("click", () => {
     choose(chosen === one ? null : one);
     if (chosen !== null) document.getElementById("h-all").scrollIntoView();
