@@ -7,7 +7,10 @@ raises or does not end when the module is imported is left out then: see ``grade
 from __future__ import annotations
 
 import ast
+import bisect
 import re
+from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 
@@ -16,7 +19,11 @@ from grader.intake.topics import check_compiles, parse
 
 _MAGIC = re.compile(r"^(?P<indent>\s*)(?:[\w., ]+=\s*)?(?:%{1,2}[A-Za-z]|!|\?{1,2}\w)|^(?P<help>\s*)[\w.]+\?{1,2}\s*$")
 _PYTHON_CELLS = frozenset({"%%time", "%%timeit", "%%capture", "%%prun"})
-_HEADER = re.compile(rb"(?:from __future__ import [\w, ]+  )?# cell (\d+)$")
+_HEADER = re.compile(rb"(?:from __future__ import [\w, ]+  )?# (?:cell (\d{1,9})|In \[(\d{1,9})\])$")
+HANDED_IN: Final = "cell {}"
+"""What a cell of a notebook that was handed in is called: by its place. Its execution counts may be of any session."""
+RUNNING: Final = "In [{}]"
+"""What a cell of a notebook that is running is called: by its execution count."""
 _FUTURE_TOO_LATE = "from __future__ imports must occur at the beginning"
 _MAX_CELLS = 5_000
 _MAX_FIXES = 20
@@ -38,8 +45,12 @@ class _Notebook(msgspec.Struct):
     worksheets: list[_Sheet] = []
 
 
-def module_of(content: bytes) -> tuple[bytes | None, list[str]]:
-    """The notebook's code as a module, and what was left out of it; None when it cannot be read at all."""
+def module_of(content: bytes, heading: str = HANDED_IN) -> tuple[bytes | None, list[str]]:
+    """The notebook's code as a module, and what was left out of it; None when it cannot be read at all.
+
+    Args:
+        heading: what each cell is called in the module, `HANDED_IN` or `RUNNING`.
+    """
     try:
         notebook = msgspec.json.decode(content.removeprefix(b"\xef\xbb\xbf"), type=_Notebook)
     except msgspec.ValidationError as problem:
@@ -63,20 +74,47 @@ def module_of(content: bytes) -> tuple[bytes | None, list[str]]:
                 break
             source, left_out = _python(cell, futures)
             notes += [f"cell {number}: {note}" for note in left_out]
-            parts.append(f"# cell {number}\n{source}\n")
+            parts.append(f"# {heading.format(number)}\n{source}\n")
     first = f"from __future__ import {', '.join(futures)}  " if futures else ""
     return (first + "\n".join(parts)).encode("utf-8", "replace"), notes
 
 
-def cell_numbers(module: bytes) -> list[int]:
-    """The number of the cell that each line of a module is from; empty where a module was no notebook."""
-    numbers: list[int] = []
-    for line in module.split(b"\n"):
-        header = _HEADER.match(line)
-        if header is None and not numbers:
-            return []
-        numbers.append(int(header[1][:9]) if header else numbers[-1])
-    return numbers
+class Cells:
+    """Where the lines of a module are in the notebook that it was made of; false for a module that was no notebook.
+
+    A comment of the student's own that looks like a cell's heading counts for one at most if its number is higher.
+    """
+
+    def __init__(self, module: bytes) -> None:
+        self._headings: list[tuple[int, int]] = []
+        self._form = HANDED_IN
+        if _HEADER.match(module.partition(b"\n")[0]):
+            for line, text in enumerate(module.split(b"\n"), start=1):
+                found = _HEADER.match(text)
+                number = int(found[1] or found[2]) if found else 0
+                if number > (self._headings[-1][1] if self._headings else 0):
+                    self._headings.append((line, number))
+                    self._form = RUNNING if found and found[2] else HANDED_IN
+
+    def __bool__(self) -> bool:
+        return bool(self._headings)
+
+    def find(self, line: int) -> tuple[int, int]:
+        """The number of the cell that a line of the module is from, and the line's number there; 0 for the heading."""
+        index = bisect.bisect_right(self._headings, line, key=lambda heading: heading[0]) - 1
+        heading, number = self._headings[max(index, 0)]
+        return number, line - heading
+
+    def named(self, numbers: Sequence[int]) -> str:
+        """Cells in words: ``cell 4``, ``cells 4, 6``, ``In [4], In [6]``."""
+        if self._form == HANDED_IN and len(numbers) > 1:
+            return f"cells {', '.join(map(str, numbers))}"
+        return ", ".join(map(self._form.format, numbers))
+
+    def place(self, line: int) -> str:
+        """A line of the module in words: ``cell 4, line 2``, ``In [4], line 2``."""
+        number, inside = self.find(line)
+        return f"{self._form.format(number)}, line {inside}" if inside > 0 else self._form.format(number)
 
 
 def _python(cell: _Cell, futures: dict[str, None]) -> tuple[str, list[str]]:

@@ -14,7 +14,7 @@ from grader.course import Course
 from grader.course.definitions import defined_names, lines_in
 from grader.grading.settings import exercises_by_topic
 from grader.intake.bag import FILE_BYTES
-from grader.intake.notebook import module_of
+from grader.intake.notebook import RUNNING, module_of
 from grader.intake.submission import Submission
 from grader.intake.topics import Topics
 from grader.student.statements import needed, statements_of
@@ -44,7 +44,7 @@ def defined_topics(cells: Sequence[str], course: Course) -> list[str]:
 
 
 def _module(cells: Sequence[str]) -> bytes:
-    """The cells as a module: cell 3 is the third of them. What was left out is no news: the student saw it fail."""
+    """The cells as a module; ``In [3]`` is the third. What was left out is no news: the student saw it fail."""
     kept: list[dict[str, Any]] = []
     room = _ROOM
     seen: set[str] = set()
@@ -53,7 +53,7 @@ def _module(cells: Sequence[str]) -> bytes:
         is_left_out = room < 0 or source in seen
         seen.add(source)
         kept.append({"cell_type": "code", "source": "" if is_left_out else source})
-    return module_of(json.dumps({"nbformat": 4, "cells": kept[::-1]}).encode())[0] or b""
+    return module_of(json.dumps({"nbformat": 4, "cells": kept[::-1]}).encode(), RUNNING)[0] or b""
 
 
 def _topics_in(module: bytes, course: Course) -> list[str]:

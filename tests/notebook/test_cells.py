@@ -35,7 +35,7 @@ def test_definitions_imports_and_what_they_need_are_taken() -> None:
 
 def test_lines_keep_the_number_of_their_cell() -> None:
     found = module("print(1)", "", "def normalize(x):\n    return x").splitlines()
-    assert found.index("def normalize(x):") == found.index("# cell 3") + 1
+    assert found.index("def normalize(x):") == found.index("# In [3]") + 1
 
 
 def test_cells_that_cannot_be_parsed_harm_no_other() -> None:

@@ -119,6 +119,16 @@ def test_cells_are_graded_as_they_are_defined_last(kernel: Kernel) -> None:
     assert "levels go from 1 to 2" in kernel.error("hint('normalize', 3)")
 
 
+def test_a_failure_names_the_cell_as_the_notebook_does(kernel: Kernel) -> None:
+    kernel.run("from grader import check\nimport torch")
+    kernel.run("1 + 1")
+    (shown,) = kernel.run("%time\ndef normalize(x):\n    raise ValueError('no')\nIn[-1][:5]")[-1:]
+    assert shown.execution_count == 3
+    card = kernel.html("result = check('normalize')")
+    assert "In [3], line 3, in normalize: raise ValueError" in card and "vectors.py:" not in card
+    assert kernel.value("print(result.exercises[0].checks[0].cause.frames[0].place)") == "In [3], line 3\n"
+
+
 def test_the_worker_is_replaced_and_ends_with_the_kernel(kernel: Kernel, folder: Path) -> None:
     process = int(kernel.value("import os; print(os.getpid())"))
     kernel.run("from grader import check\nimport torch")
