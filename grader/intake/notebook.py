@@ -1,7 +1,8 @@
 """Notebooks as Python modules: code cells in order, without the lines that only a notebook can run.
 
 Never runs a cell. Each part that is left out gets a note with the number of its cell: cells of all kinds, from 1. What
-raises or does not end when the module is imported is left out then: see ``grader/student/definitions.py``.
+raises or does not end when the module is imported is left out then: see ``grader/student/definitions.py``. The calls of
+the grader itself, which a ready notebook is full of, are left out without a word.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ HANDED_IN: Final = "cell {}"
 RUNNING: Final = "In [{}]"
 """What a cell of a notebook that is running is called: by its execution count."""
 _FUTURE_TOO_LATE = "from __future__ imports must occur at the beginning"
+_GRADING: Final = ("check", "hint")
+"""What a notebook imports of the grader."""
 _MAX_CELLS = 5_000
 _MAX_FIXES = 20
 
@@ -65,6 +68,7 @@ def module_of(content: bytes, heading: str = HANDED_IN) -> tuple[bytes | None, l
         notes.append(f"more than {_MAX_CELLS:,} cells: the rest was left out")
     parts: list[str] = []
     futures: dict[str, None] = {}
+    grading: set[str] = set()
     room = FILE_BYTES
     for number, cell in enumerate(cells[:_MAX_CELLS], start=1):
         if cell.cell_type == "code":
@@ -72,7 +76,7 @@ def module_of(content: bytes, heading: str = HANDED_IN) -> tuple[bytes | None, l
             if room < 0:
                 notes.append(f"cell {number}: more than {FILE_BYTES >> 20} MiB of code: the rest was left out")
                 break
-            source, left_out = _python(cell, futures)
+            source, left_out = _python(cell, futures, grading)
             notes += [f"cell {number}: {note}" for note in left_out]
             parts.append(f"# {heading.format(number)}\n{source}\n")
     first = f"from __future__ import {', '.join(futures)}  " if futures else ""
@@ -117,8 +121,13 @@ class Cells:
         return f"{self._form.format(number)}, line {inside}" if inside > 0 else self._form.format(number)
 
 
-def _python(cell: _Cell, futures: dict[str, None]) -> tuple[str, list[str]]:
-    """The cell as Python, and notes on what was left out; `futures` gets what it imports of ``__future__``."""
+def _python(cell: _Cell, futures: dict[str, None], grading: set[str]) -> tuple[str, list[str]]:
+    """The cell as Python, and notes on what was left out.
+
+    Args:
+        futures: gets what it imports of ``__future__``.
+        grading: names that stand for functions of the grader; gets those that it imports.
+    """
     source = cell.source or cell.input
     text = (source if isinstance(source, str) else "".join(source)).replace("\r\n", "\n").rstrip()
     first = text.lstrip().split(None, 1)[0] if text.strip() else ""
@@ -142,8 +151,8 @@ def _python(cell: _Cell, futures: dict[str, None]) -> tuple[str, list[str]]:
     notes = (
         [f"left out: {', '.join(line[:60] for line in dropped[:5])}{', …' if dropped[5:] else ''}"] if dropped else []
     )
-    if "__future__" in text:
-        _take_futures(lines, futures)
+    if "__future__" in text or "grader" in text or grading:
+        _take_out(lines, futures, grading)
     return "\n".join(lines), notes
 
 
@@ -167,12 +176,24 @@ def _drop(lines: list[str], index: int, dropped: list[str]) -> bool:
     return True
 
 
-def _take_futures(lines: list[str], futures: dict[str, None]) -> None:
-    """Replaces ``from __future__ import x`` by ``pass``, in place: it must stand at the top of the module."""
+def _take_out(lines: list[str], futures: dict[str, None], grading: set[str]) -> None:
+    """Replaces statements by ``pass``, in place, so that no line moves: imports of ``__future__``, which must stand at
+    the top of the module, and calls of the grader, which is not there where submitted code runs."""
+    out: list[ast.stmt] = []
     for node in parse("\n".join(lines)).body:
-        if isinstance(node, ast.ImportFrom) and node.module == "__future__" and not node.level:
-            futures.update(dict.fromkeys(alias.name for alias in node.names if alias.name != "*"))
-            last = (node.end_lineno or node.lineno) - 1
-            rest = lines[last].encode()[node.end_col_offset :].decode()
-            before = lines[node.lineno - 1].encode()[: node.col_offset].decode()
-            lines[node.lineno - 1 : last + 1] = [f"{before}pass{rest}", *[""] * (last - node.lineno + 1)]
+        match node:
+            case ast.ImportFrom(module="__future__", level=0):
+                futures.update(dict.fromkeys(alias.name for alias in node.names if alias.name != "*"))
+                out.append(node)
+            case ast.ImportFrom(module="grader", level=0) if all(one.name in _GRADING for one in node.names):
+                grading |= {alias.asname or alias.name for alias in node.names}
+                out.append(node)
+            case ast.Expr(value=ast.Call(func=ast.Name(id=name))) if name in grading:
+                out.append(node)
+            case ast.FunctionDef(name=name):
+                grading.discard(name)  # the student's own from here on
+    for node in reversed(out):
+        last = (node.end_lineno or node.lineno) - 1
+        rest = lines[last].encode()[node.end_col_offset :].decode()
+        before = lines[node.lineno - 1].encode()[: node.col_offset].decode()
+        lines[node.lineno - 1 : last + 1] = [f"{before}pass{rest}", *[""] * (last - node.lineno + 1)]

@@ -34,7 +34,7 @@ def submission_of(cells: Sequence[str], course: Course, wanted: Iterable[str], o
     """
     module = _module(cells)
     topics = {*_topics_in(module, course), *wanted}
-    files = {f"{topic}.py": _what_is_needed(module, _names(course, topic)) for topic in topics}
+    files = {f"{topic}.py": _what_is_needed(module, _names(course, topic)) + _script(course, topic) for topic in topics}
     return Submission(_NAME, {**(others.files if others else {}), **files})
 
 
@@ -66,6 +66,18 @@ def _names(course: Course, topic: str) -> list[str]:
     stub = course.stub_file(topic)
     names = defined_names(lines_in(stub.read_bytes())) if stub.is_file() else []
     return [*names, *(one.name for one in course.topic(topic).exercises)]
+
+
+def _script(course: Course, topic: str) -> bytes:
+    """What the stub does when it runs as a script, such as a call of its `main`; empty where it does nothing.
+
+    Not what the cells do under ``if __name__ == "__main__":``, which in a notebook is always true.
+    """
+    stub = course.stub_file(topic)
+    source = stub.read_bytes() if stub.is_file() else b""
+    lines = source.splitlines()
+    scripts = [one for one in statements_of(source, stub.name) if one.is_script]
+    return b"".join(b"\n\n" + b"\n".join(lines[one.first - 1 : one.last]) + b"\n" for one in scripts)
 
 
 def _what_is_needed(module: bytes, names: Collection[str]) -> bytes:

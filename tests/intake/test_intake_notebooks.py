@@ -86,6 +86,22 @@ def test_a_future_import_moves_to_the_top_and_no_line_moves(cell: str, left: str
     assert found == [(2, 0), (2, 1), (2, 2), *((3, line) for line in range(count - 2))]
 
 
+def test_calls_of_the_grader_are_left_out_without_a_word() -> None:
+    cells = (
+        "import torch\nfrom grader import check, hint",
+        "def f():\n    return check(1)\ncheck(\n    'vectors.f',\n); a = f; hint('f'); b = 2",
+        "def check(x):\n    return x\nc = [check(3)]\ncheck(c.append(4))",
+    )
+    module, notes = module_of(notebook(*cells))
+    assert module is not None and notes == []
+    assert module.decode().splitlines() == [
+        *("# cell 2", "import torch", "pass", ""),
+        *("# cell 3", "def f():", "    return check(1)", "pass; a = f; pass; b = 2", "", "", ""),
+        *("# cell 4", "def check(x):", "    return x", "c = [check(3)]", "check(c.append(4))"),
+    ]  # fmt: skip
+    assert module_of(notebook("check('f')"))[0] == b"# cell 2\ncheck('f')\n"
+
+
 def test_a_module_that_was_no_notebook_has_no_cells() -> None:
     assert not Cells(b"import torch\n# cell 2\nx = 1\n") and not Cells(b"")
 

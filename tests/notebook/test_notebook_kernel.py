@@ -12,6 +12,9 @@ from typing import Any
 import pytest
 from shared import OWN_COURSE, REPO, run_grader
 
+from grader.course import Course
+from grader.course.notebooks import notebook_of
+
 psutil = pytest.importorskip("psutil")
 nbformat = pytest.importorskip("nbformat")
 nbclient = pytest.importorskip("nbclient")
@@ -171,6 +174,25 @@ def test_a_ready_notebook_is_graded_like_the_file(folder: Path, tmp_path: Path) 
         done = run_grader("check", tmp_path / name, "--course", OWN_COURSE, "--json")
         assert json.loads(done.stdout)["exercises"] == exercises, name
     assert [(one["score"], one["max"]) for one in exercises] == [(1, 1), (2, 2)]
+
+
+def test_a_script_for_torchrun_is_checked_from_a_notebook_and_when_it_is_handed_in(tmp_path: Path) -> None:
+    course = Course.load(None)
+    folder = tmp_path / "kata"
+    folder.mkdir()
+    notebook = nbformat.reads(
+        notebook_of(course.topic("ddp"), course.solution_file("ddp").read_bytes()).decode(), as_version=4
+    )
+    nbformat.write(notebook, folder / "ddp.ipynb")
+    cells = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+    with Kernel(folder) as kernel:
+        for source in cells:
+            if not source.startswith("check("):
+                assert not [one for one in kernel.run(source) if one.output_type == "error"], source
+        assert source.endswith("    main()")
+        assert "✓ <code>ddp.main</code>" in kernel.html('check("ddp.main")')
+    done = run_grader("check", "ddp.main", "--submission", folder, "--json")
+    assert done.returncode == 0 and json.loads(done.stdout)["notes"] == [], done.stdout
 
 
 def test_without_a_notebook_it_says_so() -> None:
