@@ -1,10 +1,11 @@
 """Makes the pictures of README and the site from what the grader really prints: ``make pictures``.
 
-- ``check.svg``: the terminal of ``grader check`` with two wrong answers
+- ``check.svg``: the terminal of ``grader check`` with two wrong answers; ``check-light.svg``: the same on a light one
 - ``class.png``: the class page of ``examples/class``, as headless Chromium shows it
 - ``watch.svg``: the terminal of ``grader watch`` after a wrong answer and a hint
 - ``notebook.png``: what ``check`` shows in a notebook, on a light page and on a dark one
 
+Names of pictures as arguments make these alone. The class page shows times: make it on a machine that is not busy.
 Needs Chromium, as ``chromium`` or named by ``CHROMIUM``. No test runs this; the pictures are committed.
 """
 
@@ -18,10 +19,12 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pexpect
 from rich.console import Console
+from rich.terminal_theme import SVG_EXPORT_THEME, TerminalTheme
 from rich.text import Text
 
 from grader.course import Course
@@ -36,16 +39,47 @@ ANSWERS = REPO / "docs" / "pictures" / "answers"
 COLUMNS = 100
 WINDOW = (1200, 940)
 WRONG = "return x.T @ x"
+LIGHT = TerminalTheme(
+    (255, 255, 255),
+    (36, 41, 47),
+    [
+        (36, 41, 47),
+        (207, 34, 46),
+        (17, 99, 41),
+        (77, 45, 0),
+        (9, 105, 218),
+        (130, 80, 223),
+        (27, 124, 131),
+        (110, 119, 129),
+    ],
+    [
+        (87, 96, 106),
+        (164, 14, 38),
+        (26, 127, 55),
+        (99, 60, 1),
+        (33, 139, 255),
+        (164, 117, 249),
+        (49, 146, 170),
+        (140, 149, 159),
+    ],
+)
+"""The colours of a common light terminal."""
 
 
-def main() -> None:
-    """Writes all pictures."""
+def main(wanted: list[str]) -> None:
+    """Writes the pictures of these names; of all, if there are none."""
     PICTURES.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder:
-        (PICTURES / "check.svg").write_text(terminal(), encoding="utf-8")
-        (PICTURES / "watch.svg").write_text(watching(Path(folder, "kata")), encoding="utf-8")
-        notebook_cards(Path(folder), PICTURES / "notebook.png")
-        class_page(Path(folder), PICTURES / "class.png")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        makers: dict[str, Callable[[Path], object]] = {
+            "check.svg": lambda to: to.write_text(terminal(SVG_EXPORT_THEME), encoding="utf-8"),
+            "check-light.svg": lambda to: to.write_text(terminal(LIGHT), encoding="utf-8"),
+            "watch.svg": lambda to: to.write_text(watching(folder / "kata"), encoding="utf-8"),
+            "notebook.png": lambda to: notebook_cards(folder, to),
+            "class.png": lambda to: class_page(folder, to),
+        }
+        for picture in wanted or makers:
+            makers[picture](PICTURES / picture)
 
 
 def grader(*arguments: str) -> bytes:
@@ -61,13 +95,14 @@ def grader(*arguments: str) -> bytes:
     return done.stdout
 
 
-def terminal() -> str:
-    """An SVG of a terminal in which a student checks two exercises."""
+def terminal(theme: TerminalTheme) -> str:
+    """An SVG of a terminal in which a student checks some exercises."""
     command = ["check", "gpu", "num_gpus", "try_all_gpus", "pick_device"]
     printed = grader(*command, "--submission", str(ANSWERS)).decode()
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
     console.print(Text.from_ansi(f"$ grader {' '.join(command)}\n\n{printed.strip()}"))
-    return without_web_fonts(console.export_svg(title="grader check"))
+    svg = console.export_svg(title="grader check", theme=theme)
+    return without_web_fonts(svg.replace("rgba(255,255,255,0.35)", "#8c959f"))  # a frame that is seen on any page
 
 
 def watching(folder: Path) -> str:
@@ -152,4 +187,4 @@ def screenshot(page: Path, picture: Path, window: tuple[int, int], folder: Path)
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

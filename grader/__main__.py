@@ -6,8 +6,13 @@ Never leaves the current folder (perhaps a submission with a ``rich.py`` in it) 
 import os
 import sys
 
+try:
+    _here = os.getcwd()
+except FileNotFoundError:
+    sys.stderr.write("error: the current folder is not there any more\n  go to another one: cd DIR\n")
+    sys.exit(4)
 _root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-if sys.path and sys.path[0] in ("", os.getcwd()) and os.path.realpath(os.getcwd()) != os.path.realpath(_root):
+if sys.path and sys.path[0] in ("", _here) and os.path.realpath(_here) != os.path.realpath(_root):
     del sys.path[0]
 
 from grader.cli.app import main  # noqa: E402

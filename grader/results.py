@@ -115,12 +115,14 @@ class Frame(msgspec.Struct, frozen=True, omit_defaults=True):
         line: from 1; 0 when unknown.
         function: the function that it is in; may be empty.
         text: the line itself, stripped; may be empty.
+        place: where the student finds it, if the file was made of a notebook: ``In [5], line 3``; else empty.
     """
 
     file: str
     line: int
     function: str = ""
     text: str = ""
+    place: str = ""
 
 
 class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

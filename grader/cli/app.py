@@ -78,6 +78,12 @@ def _run(arguments: list[str]) -> int:
     except UserError as error:
         print_error(str(error), error.fix)
         return 4
+    except PermissionError as error:
+        print_error(
+            f"{error.filename or 'a file'} cannot be used ({error.strerror})",
+            "choose another place, or ask whose it is",
+        )
+        return 4
     except (KeyboardInterrupt, typer.Abort):
         print_error("interrupted")
         return 2

@@ -38,7 +38,7 @@ def release(
 
 
 def verify(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[TOPIC|EXERCISE]...", show_default=False)] = None,
+    names: Annotated[list[str] | None, typer.Argument(metavar="TOPIC | EXERCISE", show_default=False)] = None,
     course: CourseOption = None,
     devices: DevicesOption = "auto",
     mutants: Annotated[

@@ -147,7 +147,7 @@ def diff(
     after: Annotated[int, typer.Argument(metavar="RUN", min=1, help="Number of another one.")],
     out: OutOption = _OUT,
 ) -> None:
-    """Show whose marks differ between two runs, as when a course was changed (see: grade --trial)."""
+    """Show whose marks differ between two runs: as when a course was changed (see grade --trial)."""
     from grader.reports.status import diff_lines
 
     print_lines(diff_lines(out, before, after))

@@ -145,7 +145,7 @@ def package(
     hashes: _Hashes = True,
     course: CourseOption = None,
 ) -> None:
-    """Pack this grader and a course into an archive for an autograder platform."""
+    """Pack grader and course into an archive for an autograder platform."""
     from grader.course import Course
     from grader.exports.package import gradescope
 

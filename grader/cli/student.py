@@ -73,7 +73,7 @@ def add_to(app: typer.Typer) -> None:
 def check(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[TOPIC | EXERCISE | FILE | DIR]...", autocompletion=complete_name),
+        typer.Argument(metavar="TOPIC | EXERCISE | FILE | DIR", autocompletion=complete_name),
     ] = None,
     submission: Annotated[
         Path | None,
@@ -261,7 +261,8 @@ def init(
     typer.echo(
         f"{folder}: {counted(len(written), 'file')} written" if written else f"{folder}: everything is there already"
     )
-    first = f"open {loaded.topics[0].name}.ipynb in {folder}" if notebooks else f"cd {folder} && grader check"
+    there = f'cd "{folder}" && ' if " " in str(folder) else "" if folder.resolve() == Path.cwd() else f"cd {folder} && "
+    first = f"open {loaded.topics[0].name}.ipynb in {folder}" if notebooks else f"{there}grader"
     typer.echo(f"next: {first}")
     return 0
 

@@ -25,7 +25,7 @@ def add_to(app: typer.Typer) -> None:
 
 def watch(
     name: Annotated[
-        str | None, typer.Argument(metavar="[TOPIC | EXERCISE]", autocompletion=complete_name, show_default=False)
+        str | None, typer.Argument(metavar="TOPIC | EXERCISE", autocompletion=complete_name, show_default=False)
     ] = None,
     submission: Annotated[
         Path | None,

@@ -237,14 +237,20 @@ def _tasks() -> bytes:
     matcher = {
         "owner": "torchkata",
         "fileLocation": ["autoDetect", "${workspaceFolder}"],
-        "pattern": {"regexp": r"^(.+?\.py):(\d+): (.*)$", "file": 1, "line": 2, "message": 3},
+        "pattern": {"regexp": r"^(.+?\.(?:py|ipynb)):(\d+): (.*)$", "file": 1, "line": 2, "message": 3},
     }
-    task = {"type": "shell", "problemMatcher": [matcher], "presentation": {"reveal": "always", "clear": True}}
-    here = {"label": "grader: check this file", "command": "grader check ${fileBasename} --format concise"}
+    task = {
+        "type": "shell",
+        "command": "grader",
+        "problemMatcher": [matcher],
+        "presentation": {"reveal": "always", "clear": True},
+    }
+    concise = ["--format", "concise"]
+    here = {"label": "grader: check this file", "args": ["check", "${fileBasename}", *concise]}  # quoted by VS Code
     group = {"kind": "test", "isDefault": True}
     tasks = [
         {**here, **task, "group": group},
-        {"label": "grader: check all", "command": "grader check --format concise", **task, "group": "test"},
+        {"label": "grader: check all", "args": ["check", *concise], **task, "group": "test"},
     ]
     return (json.dumps({"version": "2.0.0", "tasks": tasks}, indent=2) + "\n").encode()
 

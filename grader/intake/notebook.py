@@ -1,13 +1,17 @@
 """Notebooks as Python modules: code cells in order, without the lines that only a notebook can run.
 
 Never runs a cell. Each part that is left out gets a note with the number of its cell: cells of all kinds, from 1. What
-raises or does not end when the module is imported is left out then: see ``grader/student/definitions.py``.
+raises or does not end when the module is imported is left out then: see ``grader/student/definitions.py``. The calls of
+the grader itself, which a ready notebook is full of, are left out without a word.
 """
 
 from __future__ import annotations
 
 import ast
+import bisect
 import re
+from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 
@@ -16,8 +20,14 @@ from grader.intake.topics import check_compiles, parse
 
 _MAGIC = re.compile(r"^(?P<indent>\s*)(?:[\w., ]+=\s*)?(?:%{1,2}[A-Za-z]|!|\?{1,2}\w)|^(?P<help>\s*)[\w.]+\?{1,2}\s*$")
 _PYTHON_CELLS = frozenset({"%%time", "%%timeit", "%%capture", "%%prun"})
-_HEADER = re.compile(rb"(?:from __future__ import [\w, ]+  )?# cell (\d+)$")
+_HEADER = re.compile(rb"(?:from __future__ import [\w, ]+  )?# (?:cell (\d{1,9})|In \[(\d{1,9})\])$")
+HANDED_IN: Final = "cell {}"
+"""What a cell of a notebook that was handed in is called: by its place. Its execution counts may be of any session."""
+RUNNING: Final = "In [{}]"
+"""What a cell of a notebook that is running is called: by its execution count."""
 _FUTURE_TOO_LATE = "from __future__ imports must occur at the beginning"
+_GRADING: Final = ("check", "hint")
+"""What a notebook imports of the grader."""
 _MAX_CELLS = 5_000
 _MAX_FIXES = 20
 
@@ -38,8 +48,12 @@ class _Notebook(msgspec.Struct):
     worksheets: list[_Sheet] = []
 
 
-def module_of(content: bytes) -> tuple[bytes | None, list[str]]:
-    """The notebook's code as a module, and what was left out of it; None when it cannot be read at all."""
+def module_of(content: bytes, heading: str = HANDED_IN) -> tuple[bytes | None, list[str]]:
+    """The notebook's code as a module, and what was left out of it; None when it cannot be read at all.
+
+    Args:
+        heading: what each cell is called in the module, `HANDED_IN` or `RUNNING`.
+    """
     try:
         notebook = msgspec.json.decode(content.removeprefix(b"\xef\xbb\xbf"), type=_Notebook)
     except msgspec.ValidationError as problem:
@@ -54,6 +68,7 @@ def module_of(content: bytes) -> tuple[bytes | None, list[str]]:
         notes.append(f"more than {_MAX_CELLS:,} cells: the rest was left out")
     parts: list[str] = []
     futures: dict[str, None] = {}
+    grading: set[str] = set()
     room = FILE_BYTES
     for number, cell in enumerate(cells[:_MAX_CELLS], start=1):
         if cell.cell_type == "code":
@@ -61,26 +76,58 @@ def module_of(content: bytes) -> tuple[bytes | None, list[str]]:
             if room < 0:
                 notes.append(f"cell {number}: more than {FILE_BYTES >> 20} MiB of code: the rest was left out")
                 break
-            source, left_out = _python(cell, futures)
+            source, left_out = _python(cell, futures, grading)
             notes += [f"cell {number}: {note}" for note in left_out]
-            parts.append(f"# cell {number}\n{source}\n")
+            parts.append(f"# {heading.format(number)}\n{source}\n")
     first = f"from __future__ import {', '.join(futures)}  " if futures else ""
     return (first + "\n".join(parts)).encode("utf-8", "replace"), notes
 
 
-def cell_numbers(module: bytes) -> list[int]:
-    """The number of the cell that each line of a module is from; empty where a module was no notebook."""
-    numbers: list[int] = []
-    for line in module.split(b"\n"):
-        header = _HEADER.match(line)
-        if header is None and not numbers:
-            return []
-        numbers.append(int(header[1][:9]) if header else numbers[-1])
-    return numbers
+class Cells:
+    """Where the lines of a module are in the notebook that it was made of; false for a module that was no notebook.
+
+    A comment of the student's own that looks like a cell's heading counts for one at most if its number is higher.
+    """
+
+    def __init__(self, module: bytes) -> None:
+        self._headings: list[tuple[int, int]] = []
+        self._form = HANDED_IN
+        if _HEADER.match(module.partition(b"\n")[0]):
+            for line, text in enumerate(module.split(b"\n"), start=1):
+                found = _HEADER.match(text)
+                number = int(found[1] or found[2]) if found else 0
+                if number > (self._headings[-1][1] if self._headings else 0):
+                    self._headings.append((line, number))
+                    self._form = RUNNING if found and found[2] else HANDED_IN
+
+    def __bool__(self) -> bool:
+        return bool(self._headings)
+
+    def find(self, line: int) -> tuple[int, int]:
+        """The number of the cell that a line of the module is from, and the line's number there; 0 for the heading."""
+        index = bisect.bisect_right(self._headings, line, key=lambda heading: heading[0]) - 1
+        heading, number = self._headings[max(index, 0)]
+        return number, line - heading
+
+    def named(self, numbers: Sequence[int]) -> str:
+        """Cells in words: ``cell 4``, ``cells 4, 6``, ``In [4], In [6]``."""
+        if self._form == HANDED_IN and len(numbers) > 1:
+            return f"cells {', '.join(map(str, numbers))}"
+        return ", ".join(map(self._form.format, numbers))
+
+    def place(self, line: int) -> str:
+        """A line of the module in words: ``cell 4, line 2``, ``In [4], line 2``."""
+        number, inside = self.find(line)
+        return f"{self._form.format(number)}, line {inside}" if inside > 0 else self._form.format(number)
 
 
-def _python(cell: _Cell, futures: dict[str, None]) -> tuple[str, list[str]]:
-    """The cell as Python, and notes on what was left out; `futures` gets what it imports of ``__future__``."""
+def _python(cell: _Cell, futures: dict[str, None], grading: set[str]) -> tuple[str, list[str]]:
+    """The cell as Python, and notes on what was left out.
+
+    Args:
+        futures: gets what it imports of ``__future__``.
+        grading: names that stand for functions of the grader; gets those that it imports.
+    """
     source = cell.source or cell.input
     text = (source if isinstance(source, str) else "".join(source)).replace("\r\n", "\n").rstrip()
     first = text.lstrip().split(None, 1)[0] if text.strip() else ""
@@ -104,8 +151,8 @@ def _python(cell: _Cell, futures: dict[str, None]) -> tuple[str, list[str]]:
     notes = (
         [f"left out: {', '.join(line[:60] for line in dropped[:5])}{', …' if dropped[5:] else ''}"] if dropped else []
     )
-    if "__future__" in text:
-        _take_futures(lines, futures)
+    if "__future__" in text or "grader" in text or grading:
+        _take_out(lines, futures, grading)
     return "\n".join(lines), notes
 
 
@@ -129,12 +176,24 @@ def _drop(lines: list[str], index: int, dropped: list[str]) -> bool:
     return True
 
 
-def _take_futures(lines: list[str], futures: dict[str, None]) -> None:
-    """Replaces ``from __future__ import x`` by ``pass``, in place: it must stand at the top of the module."""
+def _take_out(lines: list[str], futures: dict[str, None], grading: set[str]) -> None:
+    """Replaces statements by ``pass``, in place, so that no line moves: imports of ``__future__``, which must stand at
+    the top of the module, and calls of the grader, which is not there where submitted code runs."""
+    out: list[ast.stmt] = []
     for node in parse("\n".join(lines)).body:
-        if isinstance(node, ast.ImportFrom) and node.module == "__future__" and not node.level:
-            futures.update(dict.fromkeys(alias.name for alias in node.names if alias.name != "*"))
-            last = (node.end_lineno or node.lineno) - 1
-            rest = lines[last].encode()[node.end_col_offset :].decode()
-            before = lines[node.lineno - 1].encode()[: node.col_offset].decode()
-            lines[node.lineno - 1 : last + 1] = [f"{before}pass{rest}", *[""] * (last - node.lineno + 1)]
+        match node:
+            case ast.ImportFrom(module="__future__", level=0):
+                futures.update(dict.fromkeys(alias.name for alias in node.names if alias.name != "*"))
+                out.append(node)
+            case ast.ImportFrom(module="grader", level=0) if all(one.name in _GRADING for one in node.names):
+                grading |= {alias.asname or alias.name for alias in node.names}
+                out.append(node)
+            case ast.Expr(value=ast.Call(func=ast.Name(id=name))) if name in grading:
+                out.append(node)
+            case ast.FunctionDef(name=name):
+                grading.discard(name)  # the student's own from here on
+    for node in reversed(out):
+        last = (node.end_lineno or node.lineno) - 1
+        rest = lines[last].encode()[node.end_col_offset :].decode()
+        before = lines[node.lineno - 1].encode()[: node.col_offset].decode()
+        lines[node.lineno - 1 : last + 1] = [f"{before}pass{rest}", *[""] * (last - node.lineno + 1)]

@@ -77,9 +77,9 @@ def _on_import(cause: Cause) -> str:
 
 def _on_syntax(cause: Cause) -> str:
     """What to do about a file that cannot be imported, where that is known."""
-    line = cause.frames[-1].line if cause.frames else 0
-    at = f" in line {line}" if line else ""
-    text = cause.frames[-1].text if cause.frames else ""
+    frame = cause.frames[-1] if cause.frames else Frame("", 0)
+    at = f" in {frame.place}" if frame.place else f" in line {frame.line}" if frame.line else ""
+    text = frame.text
     message = re.sub(r" \([^()]*, line \d+\)$", "", cause.exception_message)
     if re.search(r"null bytes|codec can't decode|encoding problem|Non-UTF-8", message):
         return f"{cause.file} cannot be imported: it is not saved as UTF-8; save it as UTF-8 in your editor"
@@ -116,8 +116,8 @@ def _where_it_was(frames: tuple[Frame, ...]) -> str:
     if not frames:
         return "no answer in time; the line where it was is not known"
     own = frames[-1]
-    place = f"it was in line {own.line} of {own.file}, in {own.function}" + (f": {own.text}" if own.text else "")
-    return f"no answer in time; {place}"
+    line = f"at {own.place}" if own.place else f"in line {own.line} of {own.file}"
+    return f"no answer in time; it was {line}, in {own.function}" + (f": {own.text}" if own.text else "")
 
 
 def _members(owner: str) -> list[str]:

@@ -29,7 +29,9 @@ def _printable(cause: Cause) -> Cause:
     names = ("exception_type", "file")
     changed: dict[str, Any] = {field: printable(text) for field in texts if (text := getattr(cause, field))}
     changed |= {field: _one_line(text) for field in names if (text := getattr(cause, field))}
-    frames = tuple(Frame(_one_line(f.file), f.line, _one_line(f.function), _one_line(f.text)) for f in cause.frames)
+    frames = tuple(
+        replace(f, file=_one_line(f.file), function=_one_line(f.function), text=_one_line(f.text)) for f in cause.frames
+    )
     return replace(cause, frames=frames, names=tuple(map(_one_line, cause.names)), **changed)
 
 
@@ -80,8 +82,9 @@ def _frames(frames: Sequence[Frame]) -> list[str]:
     repeated: Counter[Frame] = Counter(frames)
     for frame in dict.fromkeys(frames):
         again = "  (again and again)" if repeated[frame] > 2 else ""
-        place = f"  {frame.file}:{frame.line}" + (f" in {frame.function}" if frame.function else "")
-        lines.append(place + (f": {frame.text}" if frame.text else "") + again)
+        place = f"{frame.place}," if frame.place else f"{frame.file}:{frame.line}"
+        place = f"{place} in {frame.function}" if frame.function else place.rstrip(",")
+        lines.append(f"  {place}" + (f": {frame.text}" if frame.text else "") + again)
     return lines
 
 

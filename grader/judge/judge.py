@@ -16,6 +16,7 @@ from grader.errors import CourseError
 from grader.intake.submission import Submission
 from grader.judge import cause as causes
 from grader.judge import explain
+from grader.judge.cell_places import CellPlaces
 from grader.judge.check import Trace
 from grader.judge.collected import CollectedChecks
 from grader.judge.flags import flags_of_results, together
@@ -158,16 +159,23 @@ class Judge:
         with self.desk(topic.name, submission.files) as desk:
             if desk.partial is not None:
                 notes += desk.partial.notes(submission.files[file])
-            results = self._grade_exercises(topic, exercises, desk, met, submission.files[file])
+            results = self._grade_exercises(topic, exercises, desk, met, submission.files)
         seen |= desk.flags
         return results
 
     def _grade_exercises(
-        self, topic: Topic, exercises: Sequence[Exercise], desk: TopicDesk, met: set[str], source: bytes
+        self,
+        topic: Topic,
+        exercises: Sequence[Exercise],
+        desk: TopicDesk,
+        met: set[str],
+        files: Mapping[str, bytes],
     ) -> list[ExerciseResult]:
+        cells = CellPlaces(files)
+        source = files[f"{topic.name}.py"]
         if desk.import_failure is not None:
             cause = causes.import_failed(topic.name, desk.import_failure, desk.import_prints)
-            return self._all_not_passed(exercises, cause)
+            return self._all_not_passed(exercises, cells.cause(cause))
         results: list[ExerciseResult] = []
         untouched = self._untouched_names(topic.name, source)
         for exercise in exercises:
@@ -175,9 +183,9 @@ class Judge:
             if unmet:
                 result = self._not_passed(exercise, causes.blocked(unmet))
             else:
-                result = self._grade_exercise(exercise, desk, is_untouched=exercise.name in untouched)
+                result = self._grade_exercise(exercise, desk, cells, is_untouched=exercise.name in untouched)
                 result = with_near_names(result, source, [one.name for one in topic.exercises])
-                result = desk.partial.explain_lost(result) if desk.partial else result
+                result = desk.partial.explain_lost(result, source) if desk.partial else result
             if result.meets_needs:
                 met.add(result.name)
             results.append(result)
@@ -190,8 +198,11 @@ class Judge:
         except OSError:
             return frozenset()
 
-    def _grade_exercise(self, exercise: Exercise, desk: TopicDesk, *, is_untouched: bool) -> ExerciseResult:
-        found, traces = self.run_checks(exercise.full_name, desk, is_untouched=is_untouched)
+    def _grade_exercise(
+        self, exercise: Exercise, desk: TopicDesk, cells: CellPlaces, *, is_untouched: bool
+    ) -> ExerciseResult:
+        ran, traces = self.run_checks(exercise.full_name, desk, is_untouched=is_untouched)
+        found = [cells.result(check) for check in ran]
         name = part = None
         if self._names_misconceptions and any(check.verdict in ("failed", "timeout", "crashed") for check in found):
             name = self.misconceptions.name_of(exercise, traces)

@@ -29,7 +29,7 @@ from grader.border.messages import (
 )
 from grader.course import Topic
 from grader.course.definitions import defined_names, lines_in
-from grader.intake.notebook import cell_numbers
+from grader.intake.notebook import Cells
 from grader.judge import explain
 from grader.judge.advice import with_message
 from grader.results import Cause, CheckResult, ExerciseResult
@@ -104,14 +104,15 @@ class Partial(msgspec.Struct, frozen=True):
                 return "did not end in time"
         return f"cannot be imported as it is: it {one_line(self.failure.reason, 160)}"
 
-    def explain_lost(self, result: ExerciseResult) -> ExerciseResult:
-        """The same result; where it fails for a name that was lost, it says which statement failed."""
+    def explain_lost(self, result: ExerciseResult, source: bytes) -> ExerciseResult:
+        """The same result; where it fails for a name that was lost, it says which statement of `source` failed."""
         lost = dict(self.imported.lost)
         if not any(check.cause and check.cause.kind in ("missing", "exception") for check in result.checks):
             return result
-        return replace(result, checks=tuple(self._explained(check, lost) for check in result.checks))
+        where = _Places(source)
+        return replace(result, checks=tuple(self._explained(check, lost, where) for check in result.checks))
 
-    def _explained(self, check: CheckResult, lost: dict[str, int]) -> CheckResult:
+    def _explained(self, check: CheckResult, lost: dict[str, int], where: _Places) -> CheckResult:
         cause = check.cause
         unknown = _UNKNOWN.search(cause.exception_message) if cause and cause.exception_type == "NameError" else None
         name = cause.names[0] if cause and cause.kind == "missing" and cause.names else unknown[1] if unknown else ""
@@ -119,7 +120,7 @@ class Partial(msgspec.Struct, frozen=True):
         if cause is None or not 0 <= number < len(self.imported.failed):
             return check
         failed = self.imported.failed[number]
-        place = f"line {failed.first} of {self.file}" if 0 < failed.first < _MOST_LINE else self.file
+        place = where.line(failed.first, self.file)
         advice = f"`{name}` has no value, as {place} {_why(failed)}"
         return explain.result(check.name, replace(cause, advice=advice))
 
@@ -192,7 +193,8 @@ class _Places:
     """Says where lines of a module are: its lines, or the cells of the notebook that it was made of."""
 
     def __init__(self, source: bytes) -> None:
-        self._cells = cell_numbers(source)
+        self._cells = Cells(source)
+        self._count = source.count(b"\n") + 1
         self.is_notebook = bool(self._cells)
 
     def of(self, first: int, last: int) -> str:
@@ -200,8 +202,14 @@ class _Places:
         if not 0 < first <= last < _MOST_LINE:
             return "a line"
         if self.is_notebook:
-            return f"cell {self._cells[min(first, len(self._cells)) - 1]}"
+            return self._cells.named([self._cells.find(first)[0]])
         return f"line {first}" if first == last else f"lines {first}–{last}"
+
+    def line(self, line: int, file: str) -> str:
+        """``line 3 of vectors.py``, ``cell 4, line 1``; the file alone for a line that cannot be."""
+        if not 0 < line < _MOST_LINE:
+            return file
+        return self._cells.place(line) if self.is_notebook else f"line {line} of {file}"
 
     def all_of(self, places: Sequence[tuple[int, int]]) -> str:
         """``lines 3–5, 9``, ``cells 4, 6``; empty for none."""
@@ -209,8 +217,8 @@ class _Places:
         if not places:
             return ""
         if self.is_notebook:
-            found = [str(cell) for cell in dict.fromkeys(cell for a, b in places for cell in self._cells[a - 1 : b])]
-            more = ", …" if found[_MOST_CELLS:] else ""
-            return f"{'cell' if len(found) == 1 else 'cells'} {', '.join(found[:_MOST_CELLS])}{more}"
+            lines = (line for a, b in places for line in range(a, min(b, self._count) + 1))
+            cells = list(dict.fromkeys(self._cells.find(line)[0] for line in lines))
+            return self._cells.named(cells[:_MOST_CELLS]) + (", …" if cells[_MOST_CELLS:] else "")
         found = [f"{first}" if first == last else f"{first}–{last}" for first, last in places]
         return f"{'line' if len(places) == 1 and places[0][0] == places[0][1] else 'lines'} {', '.join(found)}"

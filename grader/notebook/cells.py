@@ -14,7 +14,7 @@ from grader.course import Course
 from grader.course.definitions import defined_names, lines_in
 from grader.grading.settings import exercises_by_topic
 from grader.intake.bag import FILE_BYTES
-from grader.intake.notebook import module_of
+from grader.intake.notebook import RUNNING, module_of
 from grader.intake.submission import Submission
 from grader.intake.topics import Topics
 from grader.student.statements import needed, statements_of
@@ -34,7 +34,7 @@ def submission_of(cells: Sequence[str], course: Course, wanted: Iterable[str], o
     """
     module = _module(cells)
     topics = {*_topics_in(module, course), *wanted}
-    files = {f"{topic}.py": _what_is_needed(module, _names(course, topic)) for topic in topics}
+    files = {f"{topic}.py": _what_is_needed(module, _names(course, topic)) + _script(course, topic) for topic in topics}
     return Submission(_NAME, {**(others.files if others else {}), **files})
 
 
@@ -44,7 +44,7 @@ def defined_topics(cells: Sequence[str], course: Course) -> list[str]:
 
 
 def _module(cells: Sequence[str]) -> bytes:
-    """The cells as a module: cell 3 is the third of them. What was left out is no news: the student saw it fail."""
+    """The cells as a module; ``In [3]`` is the third. What was left out is no news: the student saw it fail."""
     kept: list[dict[str, Any]] = []
     room = _ROOM
     seen: set[str] = set()
@@ -53,7 +53,7 @@ def _module(cells: Sequence[str]) -> bytes:
         is_left_out = room < 0 or source in seen
         seen.add(source)
         kept.append({"cell_type": "code", "source": "" if is_left_out else source})
-    return module_of(json.dumps({"nbformat": 4, "cells": kept[::-1]}).encode())[0] or b""
+    return module_of(json.dumps({"nbformat": 4, "cells": kept[::-1]}).encode(), RUNNING)[0] or b""
 
 
 def _topics_in(module: bytes, course: Course) -> list[str]:
@@ -66,6 +66,18 @@ def _names(course: Course, topic: str) -> list[str]:
     stub = course.stub_file(topic)
     names = defined_names(lines_in(stub.read_bytes())) if stub.is_file() else []
     return [*names, *(one.name for one in course.topic(topic).exercises)]
+
+
+def _script(course: Course, topic: str) -> bytes:
+    """What the stub does when it runs as a script, such as a call of its `main`; empty where it does nothing.
+
+    Not what the cells do under ``if __name__ == "__main__":``, which in a notebook is always true.
+    """
+    stub = course.stub_file(topic)
+    source = stub.read_bytes() if stub.is_file() else b""
+    lines = source.splitlines()
+    scripts = [one for one in statements_of(source, stub.name) if one.is_script]
+    return b"".join(b"\n\n" + b"\n".join(lines[one.first - 1 : one.last]) + b"\n" for one in scripts)
 
 
 def _what_is_needed(module: bytes, names: Collection[str]) -> bytes:

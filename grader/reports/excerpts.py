@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 import msgspec
 
 from grader.course.definitions import definition, docstrings, lines_in
+from grader.intake.notebook import Cells
 from grader.text import clean, counted
 
 _WIDTH = 160
@@ -17,7 +18,10 @@ _CONTEXT = 3
 
 
 class Line(msgspec.Struct, frozen=True):
-    """One line of an excerpt; with ``number`` 0, `text` says how many lines were left out here."""
+    """One line of an excerpt, with its number in the file, or in the cell of a notebook.
+
+    With ``number`` 0, `text` says what begins here: a cell, or lines that were left out.
+    """
 
     number: int
     text: str
@@ -57,7 +61,7 @@ def excerpt(
             left_out = docstrings(lines, start, end)
             wanted = [n for n in range(start, end + 1) if n not in left_out]
             here = {n for path, n in marks if path == file}
-            found.append(_shown(file, lines, _cut(wanted, here, most), here))
+            found.append(_shown(file, lines, _cut(wanted, here, most), here, Cells(files[file])))
             seen = {(file, n) for n in range(start, end + 1)}
     for path in dict.fromkeys(path for path, number in marks if (path, number) not in seen):
         if path not in files:
@@ -66,14 +70,14 @@ def excerpt(
         here = {n for other, n in marks if other == path and (other, n) not in seen and 0 < n <= len(lines)}
         around = {n for mark in here for n in range(mark - _CONTEXT, mark + _CONTEXT + 1) if 0 < n <= len(lines)}
         if around:
-            found.append(_shown(path, lines, _cut(sorted(around), here, most), here))
+            found.append(_shown(path, lines, _cut(sorted(around), here, most), here, Cells(files[path])))
     return found
 
 
 def whole(file: str, content: bytes) -> Excerpt:
-    """A file with all of its lines."""
+    """A file with all of its lines, numbered as in the file."""
     lines = lines_in(content)
-    return _shown(file, lines, list(range(1, len(lines) + 1)), ())
+    return _shown(file, lines, list(range(1, len(lines) + 1)), (), Cells(b""))
 
 
 def _cut(numbers: list[int], marked: Collection[int], most: int) -> list[int]:
@@ -83,13 +87,20 @@ def _cut(numbers: list[int], marked: Collection[int], most: int) -> list[int]:
     return numbers[first : first + most]
 
 
-def _shown(file: str, lines: list[str], numbers: list[int], marked: Collection[int]) -> Excerpt:
+def _shown(file: str, lines: list[str], numbers: list[int], marked: Collection[int], cells: Cells) -> Excerpt:
+    """Lines of a file; where that was made of a notebook, each cell begins with its name, and its lines at 1."""
     shown: list[Line] = []
+    last, cell = 0, 0
     for number in numbers:
-        if shown and number > shown[-1].number + 1:
-            gap = number - shown[-1].number - 1
-            shown.append(Line(0, f"{counted(gap, 'line')} left out"))
+        here, in_cell = cells.find(number) if cells else (0, number)
+        if here != cell:
+            shown.append(Line(0, cells.named([here])))
+        elif last and number > last + 1:
+            shown.append(Line(0, f"{counted(number - last - 1, 'line')} left out"))
+        last, cell = number, here
+        if cells and not in_cell:
+            continue
         text = clean(lines[number - 1][: 4 * _WIDTH]).replace("\n", "\ufffd")
         text = text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"
-        shown.append(Line(number, text, number in marked))
+        shown.append(Line(in_cell, text, number in marked))
     return Excerpt(clean(file), tuple(shown))

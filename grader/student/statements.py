@@ -80,6 +80,11 @@ class Statement:
         """Whether an import runs nothing of it: a text, or what is under ``if __name__ == "__main__":``."""
         if isinstance(self.node, ast.Expr):
             return isinstance(self.node.value, ast.Constant)
+        return self.is_script
+
+    @property
+    def is_script(self) -> bool:
+        """Whether it is ``if __name__ == "__main__":``."""
         return isinstance(self.node, ast.If) and self.now >= {"__name__"} and not self.gives
 
     @property

@@ -41,6 +41,17 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "kata"
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="the shell of other systems")
+def test_init_says_what_to_type_next(tmp_path: Path) -> None:
+    for name in ("kata", "my kata"):
+        shown = run_grader("init", name, "--course", OWN_COURSE, cwd=tmp_path).stdout.splitlines()
+        assert shown[-1].startswith("next: cd ") and shown[-1].endswith(" && grader")
+        where = subprocess.run(["sh", "-c", f"{shown[-1][6:-10]} && pwd"], cwd=tmp_path, capture_output=True, text=True)
+        assert Path(where.stdout.strip()) == (tmp_path / name).resolve()
+    here = run_grader("init", ".", "--course", OWN_COURSE, cwd=tmp_path / "kata").stdout.splitlines()
+    assert here == [".: everything is there already", "next: grader"]
+
+
 def test_help_groups_the_commands_on_one_uncut_line_each() -> None:
     text = run_grader("--help").stdout
     assert [line for line in text.splitlines() if re.fullmatch(r"(Student|Instructor|Course author|Other):", line)] == [
@@ -50,7 +61,7 @@ def test_help_groups_the_commands_on_one_uncut_line_each() -> None:
     ]
     for name in (name for names in GROUPS.values() for name in names):
         (line,) = (line for line in text.splitlines() if re.match(rf"  {name} ", line))
-        assert len(line) <= 100 and "..." not in line and len(line.split(None, 1)[1]) > 10
+        assert len(line) <= 80 and "..." not in line and len(line.split(None, 1)[1]) > 10
 
 
 def test_first_sentence_stops_where_details_begin() -> None:

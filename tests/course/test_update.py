@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 import stat
 from pathlib import Path
 
@@ -114,17 +112,6 @@ def test_nothing_is_replaced_behind_a_link(tmp_path: Path, own_course: Path, lin
         update(Course.load(own_course), tmp_path / "work", hand_out=True)
     assert sorted(elsewhere.rglob("*")) == before
     assert link != HIDDEN or Home.find(tmp_path / "work") is None
-
-
-def test_the_tasks_of_the_editor_read_the_concise_form(tmp_path: Path) -> None:
-    init(Course.load(OWN), tmp_path)
-    tasks = json.loads((tmp_path / ".vscode" / "tasks.json").read_text())["tasks"]
-    (matcher,) = tasks[0]["problemMatcher"]
-    pattern = matcher["pattern"]
-    found = re.match(pattern["regexp"], "work/vectors.py:12: vectors.cosine: shape (2,) where () was expected")
-    assert found and found[pattern["file"]] == "work/vectors.py" and found[pattern["line"]] == "12"
-    assert found[pattern["message"]].startswith("vectors.cosine: ")
-    assert not re.match(pattern["regexp"], "0/3 points, 0.0%")
 
 
 def test_update_of_a_folder_keeps_the_file_from_before(tmp_path: Path, own_course: Path) -> None:

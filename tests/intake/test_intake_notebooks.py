@@ -7,7 +7,7 @@ import json
 import pytest
 from make_class_zips import notebook
 
-from grader.intake.notebook import cell_numbers, module_of
+from grader.intake.notebook import RUNNING, Cells, module_of
 
 
 def namespace(*cells: str, error: bool = False) -> tuple[dict[str, object], list[str]]:
@@ -81,11 +81,45 @@ def test_a_future_import_moves_to_the_top_and_no_line_moves(cell: str, left: str
     if left is not None:
         assert module == f"from __future__ import annotations  # cell 2\na = 1\n\n# cell 3\n{left}\n".encode()
     compile(module, "notebook", "exec")
-    assert cell_numbers(module) == [2, 2, 2] + [3] * (module.count(b"\n") - 2)
+    count = module.count(b"\n")
+    found = [Cells(module).find(line) for line in range(1, count + 2)]
+    assert found == [(2, 0), (2, 1), (2, 2), *((3, line) for line in range(count - 2))]
+
+
+def test_calls_of_the_grader_are_left_out_without_a_word() -> None:
+    cells = (
+        "import torch\nfrom grader import check, hint",
+        "def f():\n    return check(1)\ncheck(\n    'vectors.f',\n); a = f; hint('f'); b = 2",
+        "def check(x):\n    return x\nc = [check(3)]\ncheck(c.append(4))",
+    )
+    module, notes = module_of(notebook(*cells))
+    assert module is not None and notes == []
+    assert module.decode().splitlines() == [
+        *("# cell 2", "import torch", "pass", ""),
+        *("# cell 3", "def f():", "    return check(1)", "pass; a = f; pass; b = 2", "", "", ""),
+        *("# cell 4", "def check(x):", "    return x", "c = [check(3)]", "check(c.append(4))"),
+    ]  # fmt: skip
+    assert module_of(notebook("check('f')"))[0] == b"# cell 2\ncheck('f')\n"
 
 
 def test_a_module_that_was_no_notebook_has_no_cells() -> None:
-    assert cell_numbers(b"import torch\n# cell 2\nx = 1\n") == []
+    assert not Cells(b"import torch\n# cell 2\nx = 1\n") and not Cells(b"")
+
+
+def test_a_line_is_named_by_its_cell_and_the_line_in_it() -> None:
+    """A comment that looks like the heading of an earlier cell is none."""
+    cells = ("a = 1", "\n# cell 1\nb = 2", "", "c = 3")
+    for heading, first, third in (
+        ("cell {}", "cell 3, line 3", "cell 5, line 1"),
+        (RUNNING, "In [3], line 3", "In [5], line 1"),
+    ):
+        module, _ = module_of(notebook(*cells), heading)
+        assert module is not None
+        found = Cells(module)
+        lines = module.decode().splitlines()
+        assert found.place(lines.index("b = 2") + 1) == first
+        assert found.place(lines.index("c = 3") + 1) == third
+    assert found.named([4, 6]) == "In [4], In [6]" and Cells(b"# cell 1\n").named([4, 6]) == "cells 4, 6"
 
 
 def test_old_format_and_sources_as_one_text_are_read() -> None:

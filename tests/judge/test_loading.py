@@ -43,9 +43,11 @@ def test_a_number_without_a_statement_explains_nothing() -> None:
     result = ExerciseResult(name="t.f", score=0, max=1, checks=(explain.result("a", cause),))
     for number in (-1, 1, 1 << 40):
         said = Imported([FailedStatement(1, 1, None)], [], [("f", number)])
-        assert partial(said).explain_lost(result) == result
-    said = Imported([FailedStatement(1, 1, None)], [], [("f", 0)])
-    assert partial(said).explain_lost(result).checks[0].message.startswith("`f` has no value, as line 1 of t.py did")
+        assert partial(said).explain_lost(result, b"x = 1\n") == result
+    said = Imported([FailedStatement(2, 2, None)], [], [("f", 0)])
+    for source, place in ((b"x = 1\n", "line 2 of t.py"), (b"# cell 4\nx = 1\n", "cell 4, line 1")):
+        explained = partial(said).explain_lost(result, source).checks[0].message
+        assert explained.startswith(f"`f` has no value, as {place} did")
 
 
 @pytest.mark.parametrize("failure", [ImportBadReply("junk"), ImportCrashed("ended the process")])

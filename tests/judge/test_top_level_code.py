@@ -165,3 +165,27 @@ def kept(text: str, *wanted: str) -> list[int]:
 )
 def test_what_definitions_need_is_kept_and_nothing_else(text: str, lines: list[int]) -> None:
     assert kept(text, "f") == lines
+
+
+@pytest.mark.slow
+def test_a_failure_in_a_notebook_names_the_cell_and_the_line_in_it(warm: WarmUp) -> None:
+    """In the message, in the lines as data, where an endless loop is, and where nothing can be imported."""
+    raising = NORMALIZE.replace("    return", "    helper(x)\n    return")
+    helper = "# cell 1\ndef helper(x):\n\n    raise ValueError('no')"
+    work = handed_in("vectors.ipynb", notebook(IMPORTS, "%time\n" + helper, raising, COSINE))
+    check = exercise_of(graded(warm, work), "normalize").checks[0]
+    assert check.cause is not None and "vectors.py:" not in check.message
+    line = raising[: raising.index("helper(x)")].count("\n") + 1
+    assert [frame.place for frame in check.cause.frames] == [f"cell 4, line {line}", "cell 3, line 5"]
+    assert "  cell 3, line 5, in helper: raise ValueError('no')" in check.message.splitlines()
+    module = work.files["vectors.py"].decode().splitlines()
+    assert [module[frame.line - 1].strip() for frame in check.cause.frames] == ["helper(x)", "raise ValueError('no')"]
+
+    loop = "def normalize(x):\n    while True:\n        pass"
+    work = handed_in("vectors.ipynb", notebook(IMPORTS, loop, COSINE))
+    check = exercise_of(graded(warm, work), "normalize").checks[0]
+    assert check.message.startswith("no answer in time; it was at cell 3, line 2, in normalize: while True:")
+
+    work = handed_in("vectors.ipynb", notebook(IMPORTS, "x = 1\nnormalize = cosine = 1 / 0"))
+    check = exercise_of(graded(warm, work), "normalize").checks[0]
+    assert "  cell 3, line 2, in <module>: normalize = cosine = 1 / 0" in check.message.splitlines()

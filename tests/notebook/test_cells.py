@@ -35,7 +35,7 @@ def test_definitions_imports_and_what_they_need_are_taken() -> None:
 
 def test_lines_keep_the_number_of_their_cell() -> None:
     found = module("print(1)", "", "def normalize(x):\n    return x").splitlines()
-    assert found.index("def normalize(x):") == found.index("# cell 3") + 1
+    assert found.index("def normalize(x):") == found.index("# In [3]") + 1
 
 
 def test_cells_that_cannot_be_parsed_harm_no_other() -> None:
@@ -61,10 +61,19 @@ def test_nothing_is_defined(cells: list[str]) -> None:
     assert set(submission_of(cells, COURSE, ["vectors"], None).files) == {"vectors.py"}
 
 
+def test_what_runs_as_a_script_runs_as_its_stub_does() -> None:
+    """In a notebook ``__name__`` is always ``"__main__"``: what stands under it in cells is no part of the program."""
+    cells = ["def main():\n    print('main')", "if __name__ == '__main__':\n    main(); 1 / 0"]
+    made = submission_of([*cells, cells[1] + "  # again"], SHIPPED, ["ddp"], None).files["ddp.py"].decode()
+    assert made.rstrip().endswith('if __name__ == "__main__":\n    main()') and "1 / 0" not in made
+    assert made.count("__name__") == 1
+
+
 @pytest.mark.parametrize("topic", [topic.name for topic in SHIPPED.topics])
 def test_of_a_whole_solution_nothing_that_it_needs_is_lost(topic: str) -> None:
     solution = SHIPPED.solution_file(topic).read_text(encoding="utf-8")
     made = submission_of([solution], SHIPPED, [topic], None).files[f"{topic}.py"].decode()
+    assert made.count("if __name__") == solution.count("if __name__")
     names: dict[str, object] = {"__name__": topic}
     exec(compile(made, f"{topic}.py", "exec"), names)
     wanted: dict[str, object] = {"__name__": topic}

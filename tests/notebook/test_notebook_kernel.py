@@ -12,6 +12,9 @@ from typing import Any
 import pytest
 from shared import OWN_COURSE, REPO, run_grader
 
+from grader.course import Course
+from grader.course.notebooks import notebook_of
+
 psutil = pytest.importorskip("psutil")
 nbformat = pytest.importorskip("nbformat")
 nbclient = pytest.importorskip("nbclient")
@@ -119,6 +122,16 @@ def test_cells_are_graded_as_they_are_defined_last(kernel: Kernel) -> None:
     assert "levels go from 1 to 2" in kernel.error("hint('normalize', 3)")
 
 
+def test_a_failure_names_the_cell_as_the_notebook_does(kernel: Kernel) -> None:
+    kernel.run("from grader import check\nimport torch")
+    kernel.run("1 + 1")
+    (shown,) = kernel.run("%time\ndef normalize(x):\n    raise ValueError('no')\nIn[-1][:5]")[-1:]
+    assert shown.execution_count == 3
+    card = kernel.html("result = check('normalize')")
+    assert "In [3], line 3, in normalize: raise ValueError" in card and "vectors.py:" not in card
+    assert kernel.value("print(result.exercises[0].checks[0].cause.frames[0].place)") == "In [3], line 3\n"
+
+
 def test_the_worker_is_replaced_and_ends_with_the_kernel(kernel: Kernel, folder: Path) -> None:
     process = int(kernel.value("import os; print(os.getpid())"))
     kernel.run("from grader import check\nimport torch")
@@ -161,6 +174,25 @@ def test_a_ready_notebook_is_graded_like_the_file(folder: Path, tmp_path: Path) 
         done = run_grader("check", tmp_path / name, "--course", OWN_COURSE, "--json")
         assert json.loads(done.stdout)["exercises"] == exercises, name
     assert [(one["score"], one["max"]) for one in exercises] == [(1, 1), (2, 2)]
+
+
+def test_a_script_for_torchrun_is_checked_from_a_notebook_and_when_it_is_handed_in(tmp_path: Path) -> None:
+    course = Course.load(None)
+    folder = tmp_path / "kata"
+    folder.mkdir()
+    notebook = nbformat.reads(
+        notebook_of(course.topic("ddp"), course.solution_file("ddp").read_bytes()).decode(), as_version=4
+    )
+    nbformat.write(notebook, folder / "ddp.ipynb")
+    cells = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+    with Kernel(folder) as kernel:
+        for source in cells:
+            if not source.startswith("check("):
+                assert not [one for one in kernel.run(source) if one.output_type == "error"], source
+        assert source.endswith("    main()")
+        assert "✓ <code>ddp.main</code>" in kernel.html('check("ddp.main")')
+    done = run_grader("check", "ddp.main", "--submission", folder, "--json")
+    assert done.returncode == 0 and json.loads(done.stdout)["notes"] == [], done.stdout
 
 
 def test_without_a_notebook_it_says_so() -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from classrooms import OWN, check, classroom, entry, exercise, result
+from make_class_zips import notebook
 from msgspec.structs import replace
 
 from grader.course import Course, misconceptions_of
@@ -21,6 +22,7 @@ from grader.errors import UserError
 from grader.exports.feedback_zip import archive
 from grader.gradebook import Gradebook, Override, Row
 from grader.gradebook.lateness import Late
+from grader.intake.notebook import module_of
 from grader.intake.submission import Arrival
 from grader.judge import explain
 from grader.reports.entries import Entry, about, entries_of
@@ -189,6 +191,22 @@ def test_class_of_300_over_many_exercises_stays_below_10_mb(tmp_path: Path) -> N
 def test_code_that_is_broken_is_shown_as_it_is_or_not_at_all(text: str) -> None:
     pieces = excerpt({"vectors.py": text.encode("latin-1")}, "vectors", "normalize", [("vectors.py", 1), ("no.py", 9)])
     assert sum(len(piece.lines) for piece in pieces) <= 2
+
+
+def test_code_of_a_notebook_has_the_lines_of_its_cells() -> None:
+    module, _ = module_of(
+        notebook("import torch", "A = 1\n\ndef normalize(x):\n    return f(x)", "B = 2\nC = 3\ndef f(x):\n    return x")
+    )
+    assert module is not None
+    last = module.decode().splitlines().index("    return x") + 1
+    own, other = excerpt({"vectors.py": module}, "vectors", "normalize", [("vectors.py", last)])
+    assert [(line.number, line.text) for line in own.lines] == [
+        (0, "cell 3"), (3, "def normalize(x):"), (4, "    return f(x)"),
+    ]  # fmt: skip
+    assert [(line.number, line.text, line.marked) for line in other.lines] == [
+        (0, "cell 4", False), (1, "B = 2", False), (2, "C = 3", False), (3, "def f(x):", False),
+        (4, "    return x", True), (5, "", False),
+    ]  # fmt: skip
 
 
 def test_long_code_is_cut_round_the_marked_line() -> None:

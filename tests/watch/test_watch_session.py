@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from shared import OWN_COURSE, REPO, run_grader
 
+from grader.course.home import Home
+
 psutil = pytest.importorskip("psutil")
 pexpect = pytest.importorskip("pexpect")
 pytestmark = [
@@ -240,6 +242,20 @@ def test_without_a_terminal_it_prints_plain_lines(folder: Path, name: str) -> No
         process.send_signal(getattr(signal, name))
         assert process.wait(SECONDS) == (2 if name == "SIGINT" else 0)
         assert process.stderr.read() == ("error: interrupted\n" if name == "SIGINT" else "")
+
+
+def test_two_watchers_of_one_folder_see_the_same(folder: Path, start: Start) -> None:
+    first, second = start(folder), start(folder)
+    for session in (first, second):
+        session.see("not written yet", " quit")
+    for text, said in ((WRONG, "expected"), (NORMALIZE, "vectors.normalize has passed"), (SOLUTION, "well done!")):
+        first.save(text)
+        for session in (first, second):
+            session.see(said, " quit")
+    for session in (first, second):
+        session.quit()
+    home = Home.find(folder)
+    assert home is not None and {mark.state for mark in home.marks().values()} == {"passed"}
 
 
 def test_a_dumb_terminal_gets_lines_and_keeps_its_keys(folder: Path, start: Start) -> None:
