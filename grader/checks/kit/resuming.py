@@ -77,8 +77,8 @@ def optimizer(model: nn.Module, kind: str = "sgd", lr: float = 0.1) -> Optimizer
     if kind == "sgd":
         return torch.optim.SGD(params, lr=lr, momentum=0.9)
     if kind == "adam":
-        # A bias before a batch norm has gradients of rounding errors alone: a smaller `eps` would make steps of them.
-        return torch.optim.Adam(params, lr=lr, eps=1e-4)
+        # A bias before a batch norm has gradients of rounding errors alone (1e-7): a small `eps` would make steps of them.
+        return torch.optim.Adam(params, lr=lr, eps=0.1)
     biases = [param for param in params if param.dim() == 1]
     others = [param for param in params if param.dim() != 1]
     groups: list[dict[str, Any]] = [{"params": others}, {"params": biases, "lr": lr / 2, "weight_decay": 0.0}]
