@@ -8,17 +8,18 @@ from __future__ import annotations
 import keyword
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
-from grader.course.due import LatePolicy, read_due, read_penalty
+from grader.course.due import LatePolicy, read_due, read_fraction, read_minutes, read_penalty
 from grader.course.topic import ALWAYS, Credit, Exercise, Topic
 from grader.errors import CourseError, did_you_mean
 
+T = TypeVar("T")
 Key = tuple[str | int, ...]
 """Where a value is in the manifest: ``("topics", 0, "exercises", 2, "points")``."""
 
@@ -26,7 +27,9 @@ _HEADER = re.compile(r"^\s*(\[\[?)\s*([\w.\s-]+?)\s*\]\]?\s*(#.*)?$")
 _ENTRY = re.compile(r"""^\s*["']?([\w-]+)["']?\s*=""")
 _SYNTAX_LINE = re.compile(r"\s*\(at line (\d+), column \d+\)")
 _UNKNOWN = re.compile(r"^Object contains unknown field `(.+?)`")
-_LATE_KEYS = re.compile(rb"^[ \t]*(?:due|late_penalty_per_day)[ \t]*=.*\n?", re.MULTILINE)
+_LATE_KEYS = re.compile(
+    rb"^[ \t]*(?:due|late_penalty_per_day|late_grace_minutes|late_cap|late_until)[ \t]*=.*\n?", re.MULTILINE
+)
 
 
 class CourseEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -41,6 +44,9 @@ class CourseEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     hidden_until: Any = None
     due: Any = None
     late_penalty_per_day: Any = 0.0
+    late_grace_minutes: Any = 0.0
+    late_cap: Any = 1.0
+    late_until: Any = None
 
 
 class ManifestEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -169,12 +175,23 @@ class Manifest:
             raise self.error(f"hidden_until: {problem}", *key) from None
 
     def _late(self) -> LatePolicy:
-        key = "due"
+        course = self.entry.course
+        policy = LatePolicy(
+            due=self._read("due", read_due) if course.due is not None else None,
+            per_day=self._read("late_penalty_per_day", read_penalty),
+            grace_minutes=self._read("late_grace_minutes", read_minutes),
+            cap=self._read("late_cap", read_fraction),
+            until=self._read("late_until", read_due) if course.late_until is not None else None,
+        )
+        if policy.due and policy.until and policy.until < policy.due:
+            raise self.error("late_until: the last date is before the due date", "course", "late_until")
+        return policy
+
+    def _read(self, key: str, read: Callable[[object], T]) -> T:
+        """A value of the table ``[course]``."""
         try:
-            due = None if self.entry.course.due is None else read_due(self.entry.course.due)
-            key = "late_penalty_per_day"
-            return LatePolicy(due, read_penalty(self.entry.course.late_penalty_per_day))
-        except ValueError as problem:
+            return read(getattr(self.entry.course, key))
+        except (ValueError, OverflowError) as problem:
             raise self.error(f"{key}: {problem}", "course", key) from None
 
     def _syntax_error(self, message: str, text: str) -> CourseError:
