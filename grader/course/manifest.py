@@ -16,6 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from grader.course.due import LatePolicy, read_due, read_fraction, read_minutes, read_penalty
+from grader.course.rubric import problems, with_points
 from grader.course.topic import ALWAYS, Credit, Exercise, Topic
 from grader.errors import CourseError, did_you_mean
 
@@ -82,12 +83,15 @@ class Manifest:
             entry = msgspec.convert(tables, ManifestEntry)
         except msgspec.ValidationError as error:
             raise self._wrong_entry(str(error)) from None
-        self._require_no_topic_key(tables)
+        self._require_only_keys_of_the_file(tables)
         topics = tuple(topic.with_full_names(entry.course.credit) for topic in entry.topics)
         self.entry = replace(entry, topics=topics)
+        self._require_rubrics(tables)
         self._read_hidden_until()
         self._require_topics()
         self._require_needs()
+        self._keys = {exercise.full_name: key for key, exercise in self._exercises()}
+        self._set_manual_apart()
         self.late = self._late()
 
     def line(self, *key: str | int) -> int:
@@ -100,17 +104,35 @@ class Manifest:
         """A `CourseError` at the line of `key`."""
         return CourseError(self.file, self.line(*key), message)
 
+    def key_of(self, exercise: str) -> Key:
+        """Where the table of an exercise (full name) is."""
+        return self._keys[exercise]
+
     def _exercises(self) -> Iterator[tuple[Key, Exercise]]:
         for t, topic in enumerate(self.entry.topics):
             for e, exercise in enumerate(topic.exercises):
                 yield ("topics", t, "exercises", e), exercise
 
-    def _require_no_topic_key(self, tables: Any) -> None:
-        """`Exercise` has a field for its topic, but in the file the topic follows from the place of the table."""
+    def _require_only_keys_of_the_file(self, tables: Any) -> None:
+        """A topic and its exercises have fields that follow from the place of a table, and are no keys in the file."""
         for t, topic in enumerate(tables.get("topics", ())):
+            if "manual" in topic:
+                raise self.error("unknown key `manual`", "topics", t, "manual")
             for e, exercise in enumerate(topic.get("exercises", ())):
                 if "topic" in exercise:
                     raise self.error("unknown key `topic`", "topics", t, "exercises", e, "topic")
+
+    def _require_rubrics(self, tables: Any) -> None:
+        for key, exercise in self._exercises():
+            topic = self.entry.topics[int(key[1])]
+            table = tables["topics"][key[1]]["exercises"][key[3]]
+            for message, where in problems(exercise, topic, table):
+                raise self.error(message, *key, *where)
+
+    def _set_manual_apart(self) -> None:
+        """Takes what a person marks out of the exercises with checks, once all is known to be right."""
+        filled = (replace(one, exercises=tuple(map(with_points, one.exercises))) for one in self.entry.topics)
+        self.entry = replace(self.entry, topics=tuple(topic.with_manual_apart() for topic in filled))
 
     def _require_topics(self) -> None:
         if not self.entry.topics:
@@ -125,7 +147,7 @@ class Manifest:
                 raise self.error(f"topic `{topic.name}` has no [[topics.exercises]]", "topics", t)
         for key, exercise in self._exercises():
             self._require_new_name("exercise", exercise.name, exercise.full_name, seen, *key, "name")
-            if not (math.isfinite(exercise.points) and exercise.points > 0):
+            if exercise.kind == "automatic" and not (math.isfinite(exercise.points) and exercise.points > 0):
                 raise self.error(f"points must be a number above 0, not {exercise.points}", *key, "points")
             for check, number in exercise.hints_for.items():
                 if not 1 <= number <= len(exercise.hints):
@@ -141,6 +163,7 @@ class Manifest:
 
     def _require_needs(self) -> None:
         needs = {exercise.full_name: exercise.needs for _, exercise in self._exercises()}
+        by_hand = {exercise.full_name for _, exercise in self._exercises() if exercise.kind == "manual"}
         for key, exercise in self._exercises():
             name = exercise.full_name
             reached: set[str] = set()
@@ -149,6 +172,8 @@ class Manifest:
                 if need not in needs:
                     message = f"`{name}` needs `{need}`, which is not an exercise of this course"
                     raise self.error(message + did_you_mean(need, needs), *key, "needs")
+                if need in by_hand:
+                    raise self.error(f"`{name}` needs `{need}`, which a person marks", *key, "needs")
             while frontier:
                 need = frontier.pop()
                 if need == name:

@@ -23,8 +23,8 @@ from grader.grading.sandbox_needed import require_sandbox
 from grader.grading.settings import (
     ClassSettings,
     GradingSettings,
-    exercises_by_topic,
     settings_that_matter,
+    topics_of,
     worker_options,
 )
 from grader.intake.find import find_submissions
@@ -93,7 +93,7 @@ class ClassGrading:
         notes = NoteList()
         sources = find_submissions(
             self._class.paths,
-            exercises_by_topic(self._course),
+            topics_of(self._course),
             skip=self._class.out,
             roster=roster,
             note=notes.add,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 import re
 import unicodedata
 from collections.abc import Collection, Sequence
@@ -74,6 +75,35 @@ def not_assessed(result: SubmissionResult, by_hand: Collection[str] = ()) -> str
     names = [exercise.name for exercise in left_out]
     listed = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if names[_NAMED:] else "")
     return f"{counted(worth, 'point') + ' ' if worth else ''}not assessed: {listed}"
+
+
+def not_marked(result: SubmissionResult, by_hand: Collection[str] = ()) -> str:
+    """What a person has not marked yet, e.g. ``4 points not marked yet: findings.report``; empty where all is.
+
+    Args:
+        by_hand: exercises that a person gave points for.
+    """
+    left = [one for one in result.to_mark if one.name not in by_hand]
+    if not left:
+        return ""
+    worth = math.fsum(one.manual.points for one in left if one.manual)
+    names = [one.name for one in left]
+    listed = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if names[_NAMED:] else "")
+    return f"{counted(round(worth, 9), 'point')} not marked yet: {listed}"
+
+
+def left_out(result: SubmissionResult, by_hand: Collection[str] = ()) -> str:
+    """All that is not in the total: what is not assessed, and what is not marked yet."""
+    return "; ".join(filter(None, (not_assessed(result, by_hand), not_marked(result, by_hand))))
+
+
+def about_manual(exercise: ExerciseResult) -> str:
+    """What there is to say of an exercise that a person marks, on one line."""
+    manual = exercise.manual
+    if manual is None:
+        return ""
+    states = {"missing": f"; {manual.file} is not there", "untouched": f"; {manual.file} is as it was handed out"}
+    return f"marked by a person: {counted(manual.points, 'point')}{states.get(manual.state, '')}"
 
 
 def to_look_at(row: Row) -> list[str]:
