@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from grader.course.due import NOT_DUE, LatePolicy, moment, read_due
 from grader.gradebook.lateness import is_claim, is_untimed, lateness
-from grader.gradebook.records import Extension, Override, Row, Run
+from grader.gradebook.records import Comment, Extension, Mark, MarkedItem, Override, Row, Run, work_hash
 from grader.intake.submission import Arrival
 from grader.results import SCHEMA, SubmissionResult, from_json
 
@@ -99,6 +101,8 @@ def _row(db: sqlite3.Connection, seen: _Seen, name: str, course: str, policy: La
         return None
     arrival = msgspec.json.decode(arrived, type=Arrival) if arrived else Arrival()
     due = _extension(db, course, arrival, seen.name)
+    changed = _Changes(db, digest)
+    by_rubric = _marks(db, course, seen, {one.name for one in result.to_mark}, changed)
     late = lateness(arrival, policy, moment(due) if due else None)
     return Row(
         result=result if name == result.submission else replace(result, submission=name),
@@ -114,6 +118,9 @@ def _row(db: sqlite3.Connection, seen: _Seen, name: str, course: str, policy: La
         due=due,
         untimed=is_untimed(arrival, policy),
         claimed=is_claim(arrival, policy),
+        marks=by_rubric.marks,
+        comments=_comments(db, course, seen, changed),
+        begun=by_rubric.begun,
     )
 
 
@@ -186,6 +193,109 @@ def _overrides(db: sqlite3.Connection, course: str, seen: _Seen, digest: str) ->
         )
         for name, points, top, why, who, made, stale in found
     )
+
+
+def latest_mark(db: sqlite3.Connection, course: str, name: str, person: str, exercise: str) -> Mark | None:
+    """The newest mark of an exercise, also one that is only begun or that takes back those before it."""
+    found = db.execute(
+        f"SELECT {_MARK} FROM marks WHERE course = :course AND exercise = :exercise AND {_THEIRS}"
+        " ORDER BY id DESC LIMIT 1",
+        {"course": course, "exercise": exercise, "person": person, "name": name},
+    ).fetchone()
+    return None if found is None else _mark(name, found[:-3])
+
+
+_MARK = "exercise, items, points, max, who, made, done, digest, file, work"
+
+
+def _mark(student: str, columns: tuple[Any, ...], stale: bool = False) -> Mark:
+    exercise, items, points, most, who, made, done = columns
+    try:
+        marked = msgspec.json.decode(items, type=tuple[MarkedItem, ...])
+    except (msgspec.DecodeError, msgspec.ValidationError):  # of a gradebook that was damaged
+        marked = ()
+    return Mark(
+        student=student,
+        exercise=exercise,
+        items=marked,
+        points=points,
+        max=most,
+        who=who,
+        made=made,
+        done=bool(done),
+        stale=stale,
+    )
+
+
+class _ByRubric(msgspec.Struct, frozen=True):
+    """The marks of one student that count, and the exercises that somebody has begun to mark since."""
+
+    marks: tuple[Mark, ...]
+    begun: tuple[str, ...]
+
+
+def _marks(
+    db: sqlite3.Connection, course: str, seen: _Seen, wanted: Collection[str], changed: Callable[[str, str, str], bool]
+) -> _ByRubric:
+    """Of each exercise the newest mark that is done, unless that one takes back.
+
+    Args:
+        wanted: the exercises that a person marks.
+        changed: whether work of that digest, file and hash has changed.
+    """
+    done: dict[str, Mark] = {}
+    begun: dict[str, None] = {}
+    for *columns, digest, file, work in db.execute(
+        f"SELECT {_MARK} FROM marks WHERE course = :course AND {_THEIRS} ORDER BY id",
+        {"course": course, "person": seen.person, "name": seen.name},
+    ):
+        mark = _mark(seen.name, tuple(columns), stale=False)
+        if mark.exercise in wanted:
+            begun.pop(mark.exercise, None)
+            if mark.done:
+                done[mark.exercise] = replace(mark, stale=changed(digest, file, work))
+            else:
+                begun[mark.exercise] = None
+    in_force = (done[name] for name in sorted(done) if done[name].points is not None)
+    return _ByRubric(tuple(in_force), tuple(sorted(begun)))
+
+
+def _comments(
+    db: sqlite3.Connection, course: str, seen: _Seen, changed: Callable[[str, str, str], bool]
+) -> tuple[Comment, ...]:
+    """The newest comment on each exercise, unless it is empty."""
+    found = db.execute(
+        "SELECT exercise, text, who, made, digest, file, work FROM comments WHERE id IN"
+        f" (SELECT max(id) FROM comments WHERE course = :course AND {_THEIRS} GROUP BY exercise)"
+        " AND text <> '' ORDER BY exercise",
+        {"course": course, "person": seen.person, "name": seen.name},
+    )
+    return tuple(
+        Comment(student=seen.name, exercise=name, text=text, who=who, made=made, stale=changed(digest, file, work))
+        for name, text, who, made, digest, file, work in found
+    )
+
+
+def files(db: sqlite3.Connection, digest: str) -> dict[str, bytes]:
+    """The files of the work, by path; empty when an older grader did not keep them."""
+    row = db.execute("SELECT files FROM works WHERE digest = ?", (digest,)).fetchone()
+    return {} if row is None else msgspec.msgpack.decode(zlib.decompress(row[0]), type=dict[str, bytes])
+
+
+class _Changes:
+    """Whether the work under a mark is other work than that of a digest; its files are read only where that may be."""
+
+    def __init__(self, db: sqlite3.Connection, digest: str) -> None:
+        self._db = db
+        self._digest = digest
+        self._files: dict[str, bytes] | None = None
+
+    def __call__(self, digest: str, file: str, work: str) -> bool:
+        if digest == self._digest:
+            return False
+        if self._files is None:
+            self._files = files(self._db, self._digest)
+        return work_hash(self._files, file) != work
 
 
 def granted(db: sqlite3.Connection, course: str, name: str, person: str) -> tuple[str, ...]:

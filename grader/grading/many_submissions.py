@@ -126,11 +126,12 @@ class ClassGrading:
             print_note(
                 f"the gradebook was damaged; it is kept as {book.set_aside}, and a new one begins: all is graded again"
             )
-            found = counted(book.recovered, "override or extension was", "overrides and extensions were")
+            given = "overrides, extensions, marks and comments"
+            found = counted(book.recovered, "override, extension, mark or comment was", f"{given} were")
             print_note(
                 f"{found} read from it and hold again; are all there? grader status"
                 if book.recovered
-                else "no overrides and extensions could be read from it: restore a copy, or give them again"
+                else f"no {given} could be read from it: restore a copy, or give them again"
             )
         return book
 
