@@ -95,6 +95,7 @@ def _of_exercises(result: SubmissionResult, by_check: bool) -> Iterator[dict[str
                 "max": exercise.max,
                 "bonus": exercise.bonus,
                 "not_assessed": exercise.not_assessed,
+                "to_mark": exercise.manual.points if exercise.manual else 0.0,
                 "misconception": exercise.misconception,
             }
 

@@ -7,15 +7,12 @@ import datetime
 import getpass
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 
 from grader.course.due import moment, read_due
 from grader.errors import UserError, did_you_mean
 from grader.gradebook import Extension, Gradebook, Override, Row
+from grader.reports.feedback import CHANGED
 from grader.text import points
-
-CHANGED: Final = "the work under it has changed"
-"""What is said of a mark, a comment or an override that was given for other work than what is graded now."""
 
 
 def give_points(out: Path, student: str, exercise: str, text: str, why: str, who: str | None) -> Iterator[str]:

@@ -257,7 +257,7 @@ class CheckReport:
             self._one_row(Text.assemble((bar, "green"), f"  {done}"))
             print_wrapped(self._console, f"{points(result.score, result.max)} points, {share:.1f}%", "bold")
         if missing := left_out(result):
-            total = f"{result.score:g} of {result.max:g}, " if result.max > 0 else ""
+            total = f"{result.score:g} of {result.max:g}, " if checked else ""
             print_wrapped(self._console, f"{total}{missing}", "yellow")
         if "error" in result.verdicts:
             text = "THE GRADER FAILED on the exercises marked `!`: tell your instructor; no points are lost"

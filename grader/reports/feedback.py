@@ -11,10 +11,11 @@ import math
 import re
 import unicodedata
 from collections.abc import Collection, Sequence
+from typing import Final
 
 from grader.course import Course, Exercise, misconceptions_of
 from grader.errors import UserError
-from grader.gradebook import Row
+from grader.gradebook import MarkedItem, Row
 from grader.results import Cause, CheckResult, ExerciseResult, SubmissionResult, VerdictKind
 from grader.text import clean, counted, one_line, points
 
@@ -47,6 +48,8 @@ VERDICT_WORDS: dict[VerdictKind, str] = {
     "skipped": "skipped",
     "error": "the grader's own fault, no points are lost",
 }
+CHANGED: Final = "the work under it has changed"
+"""What is said of a mark, a comment or an override that was given for other work than what is graded now."""
 FAILING: frozenset[VerdictKind] = frozenset({"failed", "timeout", "crashed"})
 """Verdicts of a check that ran and did not pass because of the submission."""
 _NAMED = 6
@@ -106,8 +109,13 @@ def about_manual(exercise: ExerciseResult) -> str:
     return f"marked by a person: {counted(manual.points, 'point')}{states.get(manual.state, '')}"
 
 
+def item_lines(items: Sequence[MarkedItem]) -> list[str]:
+    """The items of a rubric with what was given of each, a line each."""
+    return [f"{'✓' if one.given else '✗'} {one.text}: {points(one.given * one.points, one.points)}" for one in items]
+
+
 def to_look_at(row: Row) -> list[str]:
-    """Why a person should look at a submission: work that could not be read, and topics that cannot be imported."""
+    """Why a person should look at a submission: work that cannot be read or imported, or that was changed since."""
     there = {one.topic for one in row.result.unread}
     given = {one.exercise for one in row.overrides}
     failed: dict[str, str] = {}
@@ -116,7 +124,13 @@ def to_look_at(row: Row) -> list[str]:
         for check in exercise.checks:
             if check.cause and check.cause.stage == "import" and topic not in there and exercise.name not in given:
                 failed.setdefault(topic, one_line(headline(check), 200))
-    return [*unread(row), *failed.values()]
+    return [*unread(row), *failed.values(), *changed_since(row)]
+
+
+def changed_since(row: Row) -> list[str]:
+    """What people gave for other work than that which is graded now, a line each."""
+    of_kind = (("mark", row.marks), ("override", row.overrides), ("comment", row.comments))
+    return [f"{kind} of {one.exercise}: {CHANGED}" for kind, given in of_kind for one in given if one.stale]
 
 
 def unread(row: Row) -> list[str]:

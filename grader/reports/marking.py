@@ -6,7 +6,8 @@ Every change is on disk when a function returns. Decides no points: they are tho
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -14,7 +15,8 @@ from typing import Final
 from grader.course import Course, Exercise, RubricItem
 from grader.errors import UserError
 from grader.gradebook import Comment, Gradebook, LookedAt, Mark, MarkedItem, Row, work_hash
-from grader.reports.by_hand import CHANGED, course_of, exercise_called, marks, now, row_of, user, when
+from grader.reports.by_hand import course_of, exercise_called, marks, now, row_of, user, when
+from grader.reports.feedback import CHANGED
 from grader.text import counted, one_line, points, printable
 
 MOST_COMMENT: Final = 4_000
@@ -233,21 +235,36 @@ def comment_line(comment: Comment) -> str:
     return f"{comment.student}: {comment.exercise}: {text} (by {comment.who}, {when(comment.made)}{stale})"
 
 
-def unmarked_lines(rows: Sequence[Row]) -> Iterator[str]:
-    """How many submissions are not marked yet, a line for each exercise; none where all are."""
-    left: dict[str, int] = {}
-    begun: dict[str, int] = {}
-    of: dict[str, int] = {}
+class Unmarked:
+    """How many submissions of a class are not marked yet; rows are added one at a time."""
+
+    def __init__(self) -> None:
+        self._of: Counter[str] = Counter()
+        self._left: Counter[str] = Counter()
+        self._begun: Counter[str] = Counter()
+
+    def add(self, row: Row) -> None:
+        """Counts one more submission."""
+        left = {one.name for one in row.unmarked}
+        self._of.update(one.name for one in row.result.to_mark)
+        self._left.update(left)
+        self._begun.update(left & set(row.begun))
+
+    def lines(self) -> Iterator[str]:
+        """A line for each exercise that is not marked for everybody."""
+        for name in self._of:
+            if self._left[name]:
+                more = f", {self._begun[name]} begun" if self._begun[name] else ""
+                of = counted(self._of[name], "submission")
+                yield f"not marked yet: {name}: {self._left[name]} of {of}{more} (see: grader mark)"
+
+
+def unmarked_lines(rows: Iterable[Row]) -> Iterator[str]:
+    """How many of these submissions are not marked yet, a line for each exercise."""
+    unmarked = Unmarked()
     for row in rows:
-        unmarked = {one.name for one in row.unmarked}
-        for one in row.result.to_mark:
-            of[one.name] = of.get(one.name, 0) + 1
-            left[one.name] = left.get(one.name, 0) + (one.name in unmarked)
-            begun[one.name] = begun.get(one.name, 0) + (one.name in unmarked and one.name in row.begun)
-    for name, count in left.items():
-        if count:
-            more = f", {begun[name]} begun" if begun[name] else ""
-            yield f"not marked yet: {name}: {count} of {counted(of[name], 'submission')}{more} (see: grader mark)"
+        unmarked.add(row)
+    yield from unmarked.lines()
 
 
 def _numbers(text: str, exercise: Exercise) -> set[int]:
