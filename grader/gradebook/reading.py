@@ -7,6 +7,7 @@ import sqlite3
 import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -101,7 +102,7 @@ def _row(db: sqlite3.Connection, seen: _Seen, name: str, course: str, policy: La
         return None
     arrival = msgspec.json.decode(arrived, type=Arrival) if arrived else Arrival()
     due = _extension(db, course, arrival, seen.name)
-    changed = _Changes(db, digest)
+    changed = _Changes(db, digest, result)
     by_rubric = _marks(db, course, seen, {one.name for one in result.to_mark}, changed)
     late = lateness(arrival, policy, moment(due) if due else None)
     return Row(
@@ -113,7 +114,7 @@ def _row(db: sqlite3.Connection, seen: _Seen, name: str, course: str, policy: La
         notes=(*json.loads(notes or "[]"), *result.notes),
         arrival=arrival,
         late=late,
-        overrides=_overrides(db, course, seen, digest),
+        overrides=_overrides(db, course, seen, changed.of_exercise),
         run=seen.run,
         due=due,
         untimed=is_untimed(arrival, policy),
@@ -179,19 +180,32 @@ _THEIRS = "((person <> '' AND person = :person) OR ((person = '' OR :person = ''
 """Whether a line is about a student: by the LMS's id, or by the name where one of the two has no id."""
 
 
-def _overrides(db: sqlite3.Connection, course: str, seen: _Seen, digest: str) -> tuple[Override, ...]:
-    """Those in force: the newest for each exercise, unless that one withdraws."""
+def _overrides(
+    db: sqlite3.Connection, course: str, seen: _Seen, changed: Callable[[str, str], bool]
+) -> tuple[Override, ...]:
+    """Those in force: the newest for each exercise, unless that one withdraws.
+
+    Args:
+        changed: whether the work of an exercise is other work than that of a digest.
+    """
     found = db.execute(
-        "SELECT exercise, points, max, why, who, made, digest <> :digest FROM overrides WHERE id IN"
+        "SELECT exercise, points, max, why, who, made, digest FROM overrides WHERE id IN"
         f" (SELECT max(id) FROM overrides WHERE course = :course AND {_THEIRS} GROUP BY exercise)"
         " AND points IS NOT NULL ORDER BY exercise",
-        {"digest": digest, "course": course, "person": seen.person, "name": seen.name},
+        {"course": course, "person": seen.person, "name": seen.name},
     )
     return tuple(
         Override(
-            student=seen.name, exercise=name, points=points, max=top, why=why, who=who, made=made, stale=bool(stale)
+            student=seen.name,
+            exercise=name,
+            points=points,
+            max=top,
+            why=why,
+            who=who,
+            made=made,
+            stale=changed(name, digest),
         )
-        for name, points, top, why, who, made, stale in found
+        for name, points, top, why, who, made, digest in found
     )
 
 
@@ -283,24 +297,45 @@ def files(db: sqlite3.Connection, digest: str) -> dict[str, bytes]:
 
 
 class _Changes:
-    """Whether the work under a mark is other work than that of a digest; its files are read only where that may be."""
+    """Whether what a person looked at is other work than that of a result; files are read only where that may be."""
 
-    def __init__(self, db: sqlite3.Connection, digest: str) -> None:
+    def __init__(self, db: sqlite3.Connection, digest: str, result: SubmissionResult) -> None:
         self._db = db
         self._digest = digest
-        self._files: dict[str, bytes] | None = None
+        self._result = result
+
+    @cached_property
+    def _files(self) -> dict[str, bytes]:
+        return files(self._db, self._digest)
 
     def __call__(self, digest: str, file: str, work: str) -> bool:
+        return digest != self._digest and work_hash(self._files, file) != work
+
+    def of_exercise(self, exercise: str, digest: str) -> bool:
+        """Whether the work of an exercise was other work at a digest: its file, or any module that it may import.
+
+        The modules of other topics are none of these.
+        """
         if digest == self._digest:
             return False
-        if self._files is None:
-            self._files = files(self._db, self._digest)
-        return work_hash(self._files, file) != work
+        before = files(self._db, digest)
+        if not before:
+            return True  # an older grader kept no files
+        manual = next((one.manual for one in self._result.to_mark if one.name == exercise), None)
+        if manual is not None:
+            return before.get(manual.file) != self._files.get(manual.file)
+        own = exercise.partition(".")[0]
+        others = {f"{one.name.partition('.')[0]}.py" for one in self._result.checked} - {f"{own}.py"}
+        modules = (
+            {path: data for path, data in work.items() if path.endswith(".py") and path not in others}
+            for work in (before, self._files)
+        )
+        return next(modules) != next(modules)
 
 
 def granted(db: sqlite3.Connection, course: str, name: str, person: str) -> tuple[str, ...]:
     """The exercises for which a person has given all points."""
-    found = _overrides(db, course, _Seen(0, 0, name, person), "")
+    found = _overrides(db, course, _Seen(0, 0, name, person), lambda exercise, digest: False)
     return tuple(one.exercise for one in found if one.points is not None and one.points >= one.max)
 
 

@@ -119,6 +119,21 @@ def test_an_override_wins_over_a_mark_until_it_is_withdrawn(tmp_path: Path) -> N
     assert row(out, "ada").given["findings.report"] == (3.0, 4.0)
 
 
+def test_an_override_says_when_the_work_under_it_has_changed_and_not_when_other_work_has(tmp_path: Path) -> None:
+    out = graded(tmp_path, {"ada": ADA})
+    list(give_points(out, "ada", "report", "4", "an appeal", "me"))
+    list(give_points(out, "ada", "moving_average", "1", "copied", "me"))
+
+    def stale(**files: bytes) -> list[str]:
+        graded(out, {"ada": {**ADA, **{name.replace("_dot_", "."): data for name, data in files.items()}}})
+        return [one.exercise for one in row(out, "ada").overrides if one.stale]
+
+    assert stale(plot_dot_png=b"\0new") == []
+    assert stale(report_dot_md=b"new") == ["findings.report"]
+    assert stale(curves_dot_py=b"x = 1\n") == ["curves.moving_average"]
+    assert stale(helper_dot_py=b"x = 1\n") == ["curves.moving_average"], "it may be imported"
+
+
 def test_a_comment_changes_no_points_and_the_last_one_counts(tmp_path: Path) -> None:
     out = graded(tmp_path, {"ada": ADA})
     for text in ("first", "see\nconv1d"):
