@@ -23,6 +23,7 @@ import msgspec
 
 from grader.course.due import NOT_DUE, LatePolicy
 from grader.errors import UserError
+from grader.gradebook import given as given_by_people
 from grader.gradebook import reading
 from grader.gradebook.records import Comment, Extension, LookedAt, Mark, Override, Row, Run
 from grader.gradebook.recovery import Rows, recover
@@ -190,7 +191,7 @@ class Gradebook:
     def files(self, digest: str) -> dict[str, bytes]:
         """The files of the work, by path; empty when an older grader did not keep them."""
         with file_errors(self.path):
-            return reading.files(self._db, digest)
+            return given_by_people.files(self._db, digest)
 
     def record(self, run: int, result: SubmissionResult, digest: str, seconds: float) -> None:
         """Keeps a result, with its wall time in seconds; it is on disk when this returns."""
@@ -280,7 +281,7 @@ class Gradebook:
     def latest_mark(self, course: str, name: str, person: str, exercise: str) -> Mark | None:
         """The newest mark of a student's exercise, also one that is only begun or that takes back those before it."""
         with file_errors(self.path):
-            return reading.latest_mark(self._db, course, name, person, exercise)
+            return given_by_people.latest_mark(self._db, course, name, person, exercise)
 
     def comment(self, course: str, given: Comment, looked_at: LookedAt) -> None:
         """Keeps what a person says about an exercise."""
@@ -295,7 +296,7 @@ class Gradebook:
     def granted(self, course: str, name: str, person: str) -> tuple[str, ...]:
         """The exercises that a person has given all points for to a student, by name or the LMS's id."""
         with file_errors(self.path):
-            return reading.granted(self._db, course, name, person)
+            return given_by_people.granted(self._db, course, name, person)
 
     def extend(self, course: str, given: Extension, person: str = "") -> None:
         """Keeps a later due date of one student; `person` is the LMS's id, if it is known."""

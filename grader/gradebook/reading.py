@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
-from functools import cached_property
-from typing import Any
+from collections.abc import Iterator
 
 import msgspec
 from msgspec.structs import replace
 
 from grader.course.due import NOT_DUE, LatePolicy, moment, read_due
+from grader.gradebook import given
+from grader.gradebook.given import THEIRS
 from grader.gradebook.lateness import is_claim, is_untimed, lateness
-from grader.gradebook.records import Comment, Extension, Mark, MarkedItem, Override, Row, Run, work_hash
+from grader.gradebook.records import Extension, Row, Run
 from grader.intake.submission import Arrival
 from grader.results import SCHEMA, SubmissionResult, from_json
 
@@ -102,8 +101,9 @@ def _row(db: sqlite3.Connection, seen: _Seen, name: str, course: str, policy: La
         return None
     arrival = msgspec.json.decode(arrived, type=Arrival) if arrived else Arrival()
     due = _extension(db, course, arrival, seen.name)
-    changed = _Changes(db, digest, result)
-    by_rubric = _marks(db, course, seen, {one.name for one in result.to_mark}, changed)
+    whose = given.Whose(seen.name, seen.person)
+    changed = given.Changes(db, digest, result)
+    by_rubric = given.by_rubric(db, course, whose, {one.name for one in result.to_mark}, changed)
     late = lateness(arrival, policy, moment(due) if due else None)
     return Row(
         result=result if name == result.submission else replace(result, submission=name),
@@ -114,13 +114,13 @@ def _row(db: sqlite3.Connection, seen: _Seen, name: str, course: str, policy: La
         notes=(*json.loads(notes or "[]"), *result.notes),
         arrival=arrival,
         late=late,
-        overrides=_overrides(db, course, seen, changed.of_exercise),
+        overrides=given.overrides(db, course, whose, changed.of_exercise),
         run=seen.run,
         due=due,
         untimed=is_untimed(arrival, policy),
         claimed=is_claim(arrival, policy),
         marks=by_rubric.marks,
-        comments=_comments(db, course, seen, changed),
+        comments=given.comments(db, course, whose, changed),
         begun=by_rubric.begun,
     )
 
@@ -170,173 +170,10 @@ def extensions(db: sqlite3.Connection, course: str) -> list[Extension]:
 def _extension(db: sqlite3.Connection, course: str, arrival: Arrival, name: str) -> str:
     """Until when a student may hand in: as was said last by hand, else by the class list; empty: as all others."""
     found = db.execute(
-        f"SELECT due FROM extensions WHERE course = :course AND {_THEIRS} ORDER BY id DESC LIMIT 1",
+        f"SELECT due FROM extensions WHERE course = :course AND {THEIRS} ORDER BY id DESC LIMIT 1",
         {"course": course, "person": arrival.student, "name": name},
     ).fetchone()
     return str(found[0]) if found and found[0] else arrival.due
-
-
-_THEIRS = "((person <> '' AND person = :person) OR ((person = '' OR :person = '') AND student IN (:name, :person)))"
-"""Whether a line is about a student: by the LMS's id, or by the name where one of the two has no id."""
-
-
-def _overrides(
-    db: sqlite3.Connection, course: str, seen: _Seen, changed: Callable[[str, str], bool]
-) -> tuple[Override, ...]:
-    """Those in force: the newest for each exercise, unless that one withdraws.
-
-    Args:
-        changed: whether the work of an exercise is other work than that of a digest.
-    """
-    found = db.execute(
-        "SELECT exercise, points, max, why, who, made, digest FROM overrides WHERE id IN"
-        f" (SELECT max(id) FROM overrides WHERE course = :course AND {_THEIRS} GROUP BY exercise)"
-        " AND points IS NOT NULL ORDER BY exercise",
-        {"course": course, "person": seen.person, "name": seen.name},
-    )
-    return tuple(
-        Override(
-            student=seen.name,
-            exercise=name,
-            points=points,
-            max=top,
-            why=why,
-            who=who,
-            made=made,
-            stale=changed(name, digest),
-        )
-        for name, points, top, why, who, made, digest in found
-    )
-
-
-def latest_mark(db: sqlite3.Connection, course: str, name: str, person: str, exercise: str) -> Mark | None:
-    """The newest mark of an exercise, also one that is only begun or that takes back those before it."""
-    found = db.execute(
-        f"SELECT {_MARK} FROM marks WHERE course = :course AND exercise = :exercise AND {_THEIRS}"
-        " ORDER BY id DESC LIMIT 1",
-        {"course": course, "exercise": exercise, "person": person, "name": name},
-    ).fetchone()
-    return None if found is None else _mark(name, found[:-3])
-
-
-_MARK = "exercise, items, points, max, who, made, done, digest, file, work"
-
-
-def _mark(student: str, columns: tuple[Any, ...], stale: bool = False) -> Mark:
-    exercise, items, points, most, who, made, done = columns
-    try:
-        marked = msgspec.json.decode(items, type=tuple[MarkedItem, ...])
-    except (msgspec.DecodeError, msgspec.ValidationError):  # of a gradebook that was damaged
-        marked = ()
-    return Mark(
-        student=student,
-        exercise=exercise,
-        items=marked,
-        points=points,
-        max=most,
-        who=who,
-        made=made,
-        done=bool(done),
-        stale=stale,
-    )
-
-
-class _ByRubric(msgspec.Struct, frozen=True):
-    """The marks of one student that count, and the exercises that somebody has begun to mark since."""
-
-    marks: tuple[Mark, ...]
-    begun: tuple[str, ...]
-
-
-def _marks(
-    db: sqlite3.Connection, course: str, seen: _Seen, wanted: Collection[str], changed: Callable[[str, str, str], bool]
-) -> _ByRubric:
-    """Of each exercise the newest mark that is done, unless that one takes back.
-
-    Args:
-        wanted: the exercises that a person marks.
-        changed: whether work of that digest, file and hash has changed.
-    """
-    done: dict[str, Mark] = {}
-    begun: dict[str, None] = {}
-    for *columns, digest, file, work in db.execute(
-        f"SELECT {_MARK} FROM marks WHERE course = :course AND {_THEIRS} ORDER BY id",
-        {"course": course, "person": seen.person, "name": seen.name},
-    ):
-        mark = _mark(seen.name, tuple(columns), stale=False)
-        if mark.exercise in wanted:
-            begun.pop(mark.exercise, None)
-            if mark.done:
-                done[mark.exercise] = replace(mark, stale=changed(digest, file, work))
-            else:
-                begun[mark.exercise] = None
-    in_force = (done[name] for name in sorted(done) if done[name].points is not None)
-    return _ByRubric(tuple(in_force), tuple(sorted(begun)))
-
-
-def _comments(
-    db: sqlite3.Connection, course: str, seen: _Seen, changed: Callable[[str, str, str], bool]
-) -> tuple[Comment, ...]:
-    """The newest comment on each exercise, unless it is empty."""
-    found = db.execute(
-        "SELECT exercise, text, who, made, digest, file, work FROM comments WHERE id IN"
-        f" (SELECT max(id) FROM comments WHERE course = :course AND {_THEIRS} GROUP BY exercise)"
-        " AND text <> '' ORDER BY exercise",
-        {"course": course, "person": seen.person, "name": seen.name},
-    )
-    return tuple(
-        Comment(student=seen.name, exercise=name, text=text, who=who, made=made, stale=changed(digest, file, work))
-        for name, text, who, made, digest, file, work in found
-    )
-
-
-def files(db: sqlite3.Connection, digest: str) -> dict[str, bytes]:
-    """The files of the work, by path; empty when an older grader did not keep them."""
-    row = db.execute("SELECT files FROM works WHERE digest = ?", (digest,)).fetchone()
-    return {} if row is None else msgspec.msgpack.decode(zlib.decompress(row[0]), type=dict[str, bytes])
-
-
-class _Changes:
-    """Whether what a person looked at is other work than that of a result; files are read only where that may be."""
-
-    def __init__(self, db: sqlite3.Connection, digest: str, result: SubmissionResult) -> None:
-        self._db = db
-        self._digest = digest
-        self._result = result
-
-    @cached_property
-    def _files(self) -> dict[str, bytes]:
-        return files(self._db, self._digest)
-
-    def __call__(self, digest: str, file: str, work: str) -> bool:
-        return digest != self._digest and work_hash(self._files, file) != work
-
-    def of_exercise(self, exercise: str, digest: str) -> bool:
-        """Whether the work of an exercise was other work at a digest: its file, or any module that it may import.
-
-        The modules of other topics are none of these.
-        """
-        if digest == self._digest:
-            return False
-        before = files(self._db, digest)
-        if not before:
-            return True  # an older grader kept no files
-        manual = next((one.manual for one in self._result.to_mark if one.name == exercise), None)
-        if manual is not None:
-            return before.get(manual.file) != self._files.get(manual.file)
-        own = exercise.partition(".")[0]
-        others = {f"{one.name.partition('.')[0]}.py" for one in self._result.checked} - {f"{own}.py"}
-        modules = (
-            {path: data for path, data in work.items() if path.endswith(".py") and path not in others}
-            for work in (before, self._files)
-        )
-        return next(modules) != next(modules)
-
-
-def granted(db: sqlite3.Connection, course: str, name: str, person: str) -> tuple[str, ...]:
-    """The exercises for which a person has given all points."""
-    found = _overrides(db, course, _Seen(0, 0, name, person), lambda exercise, digest: False)
-    return tuple(one.exercise for one in found if one.points is not None and one.points >= one.max)
 
 
 def _course_and_policy(db: sqlite3.Connection, run: int) -> tuple[str, LatePolicy]:
