@@ -183,3 +183,24 @@ def test_without_a_terminal_it_says_what_to_do(tmp_path: Path) -> None:
     assert other.returncode == 4 and "is of the course `smooth-curves`" in other.stderr
     said = run_grader("comment", "ada", "moving_average", "see conv1d", "--out", out)
     assert said.returncode == 0 and "ada: curves.moving_average: see conv1d (by " in said.stdout
+
+
+@pytest.mark.slow
+def test_marks_go_from_grading_to_a_regrade_of_changed_work(tmp_path: Path) -> None:
+    for name, files in (("ada", ADA), ("bob", BOB)):
+        (tmp_path / "class" / name).mkdir(parents=True)
+        for file, content in files.items():
+            (tmp_path / "class" / name / file).write_bytes(content)
+    out = tmp_path / "out"
+    command = ["grade", tmp_path / "class", "--course", MARKED_COURSE, "--out", out, "--jobs", "1"]
+    first = run_grader(*command)
+    assert first.returncode == 0, "nobody fails for what nobody has marked"
+    assert "not marked yet: findings.report: 2 of 2 submissions (see: grader mark)" in first.stdout
+    assert run_grader(*_mark(out, "ada")).returncode == 0
+    (tmp_path / "class" / "ada" / "report.md").write_text("another one")
+    again = run_grader(*command)
+    assert again.returncode == 0 and "not marked yet: findings.report: 1 of 2" in again.stdout
+    assert "ada: mark of findings.report: the work under it has changed" in again.stderr
+    assert row(out, "ada").score == 5 and row(out, "ada").marks[0].stale and row(out, "bob").reused
+    assert run_grader(*_mark(out, "ada")).returncode == 0
+    assert not row(out, "ada").marks[0].stale
