@@ -6,6 +6,7 @@ Shows what was submitted as text only, cleaned and within bounds; opens it in an
 from __future__ import annotations
 
 import tempfile
+import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -42,7 +43,10 @@ _ARROWS: Final = {"\x1b[C": "n", "\x1b[D": "p", "\x1b[B": " ", "\x1b[A": "b", "\
 _VIEWED: Final = frozenset({".png", ".jpg", ".jpeg", ".gif", ".pdf"})
 """Files that `o` opens with the system's own program; of others it only says where they are."""
 _LEXERS: Final = {".py": "python", ".md": "markdown", ".tex": "tex", ".toml": "toml", ".json": "json"}
-_WIDEST: Final = 160
+_WIDEST: Final = 1_000
+"""Characters of a line of code that are shown."""
+_LINE_NUMBERS: Final = 10
+"""Columns that line numbers and the space between the columns may take."""
 _SIDE_BY_SIDE: Final = 96
 """Columns from which on the rubric is beside the work, not below it."""
 _OTHER_ROWS: Final = 9
@@ -79,7 +83,7 @@ class MarkingScreen:
         self._console = console
         self._terminal = terminal
         self._at = 0
-        self._from_line = 0
+        self._from_line = self._next_page = 0
         self._message = ""
         self._comments: dict[int, str] = {}
 
@@ -121,7 +125,7 @@ class MarkingScreen:
             self._marking.take_back(task)
             self._message = "not marked"
         elif key in (" ", "b"):
-            self._from_line = max(0, self._from_line + (self._rows if key == " " else -self._rows))
+            self._from_line = self._next_page if key == " " else max(0, self._from_line - self._rows)
         elif key == "o":
             self._put_aside(task, folder)
         else:
@@ -183,6 +187,12 @@ class MarkingScreen:
         below = 0 if self._console.width >= _SIDE_BY_SIDE else 12
         return max(5, self._console.height - _OTHER_ROWS - below)
 
+    @property
+    def _columns(self) -> int:
+        """Columns of the screen for the text of the work."""
+        width = self._console.width
+        return max(20, (width * 3 // 5 if width >= _SIDE_BY_SIDE else width) - _LINE_NUMBERS)
+
     def _show(self) -> None:
         task = self._tasks[self._at]
         self._console.clear()
@@ -212,14 +222,25 @@ class MarkingScreen:
         if suffix in _VIEWED or b"\0" in content:
             return Text(f"{file}: {counted(len(content), 'byte')}, no text: `o` shows it", "yellow")
         lines = clean(content.decode("utf-8", "replace")).split("\n")
-        self._from_line = max(0, min(self._from_line, len(lines) - self._rows))
-        shown = [line[:_WIDEST] for line in lines[self._from_line : self._from_line + self._rows]]
+        is_code = suffix == ".py"
+        columns = self._columns
+        if not is_code:  # a paragraph of a report may be one line
+            lines = [piece for line in lines for piece in _folded(line, columns)]
+        self._from_line = max(0, min(self._from_line, len(lines) - 1))
+        shown: list[str] = []
+        rows = 0
+        for line in (line[:_WIDEST] for line in lines[self._from_line :]):
+            rows += max(1, len(Text(line).wrap(self._console, columns, overflow="fold")))
+            if shown and rows > self._rows:
+                break
+            shown.append(line)
+        self._next_page = self._from_line + len(shown)
         end = self._from_line + len(shown)
         part = "" if len(shown) == len(lines) else f", lines {self._from_line + 1} to {end} of {len(lines)}"
         code = Syntax(
             "\n".join(shown),
             _LEXERS.get(suffix, "text"),
-            line_numbers=True,
+            line_numbers=is_code,
             start_line=self._from_line + 1,
             word_wrap=True,
             background_color="default",
@@ -256,3 +277,8 @@ class MarkingScreen:
         return bool(task.why_again) and (
             latest is None or not latest.done or latest.made == (task.mark and task.mark.made)
         )
+
+
+def _folded(line: str, columns: int) -> list[str]:
+    """A line in pieces of at most so many characters."""
+    return textwrap.wrap(line, columns, drop_whitespace=False, replace_whitespace=False) or [""]

@@ -160,9 +160,28 @@ def test_hostile_and_long_work_is_shown_as_text_within_the_screen(tmp_path: Path
     seen = session.child
     seen.expect_exact("q quit")
     assert "\x1b]0;" not in seen.before and "[red]first[/red]" in re.sub(r"\x1b\[[0-9;]*m", "", seen.before)
-    assert "line 400" not in seen.before and "of 500" in seen.before
+    assert "line 400" not in seen.before and "lines 1 to 31 of" in seen.before
     session.press(" ")
     session.see("lines 32 to", "q quit")
+    session.press("q")
+    session.ends_with(0)
+
+
+def test_a_paragraph_on_one_line_is_shown_whole_and_long_code_leaves_the_heading_on_the_screen(
+    tmp_path: Path, start: Start
+) -> None:
+    words = " ".join(f"word{n}" for n in range(150))
+    code = b"".join(b"value_%d = '%s'\n" % (n, b"x" * 150) for n in range(40))
+    out = graded(tmp_path, {"ada": {**ADA, "report.md": words.encode(), "curves.py": code}})
+    session = start(out, "report")
+    assert "word149" in session.see("q quit")
+    session.press("q")
+    session.ends_with(0)
+    session = start(out, "style")
+    seen = session.see("lines 1 to", "q quit")
+    assert seen.count("\n") < 40 and "value_0" in seen and "value_30" not in seen
+    session.press(" ")
+    session.see("lines 8 to", "q quit")
     session.press("q")
     session.ends_with(0)
 
