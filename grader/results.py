@@ -11,10 +11,10 @@ from typing import Final, Literal
 import msgspec
 from msgspec.structs import replace
 
-SCHEMA = 4
+SCHEMA = 5
 """Schema 2 added `CheckResult.cause`, schema 3 `ExerciseResult.not_assessed`,
 `ExerciseResult.resembles`, `Cause.advice` and `SubmissionResult.flags`, schema 4 `SubmissionResult.notes` and `unread`,
-`ExerciseResult.bonus` and the last four attributes of `CheckResult`.
+`ExerciseResult.bonus` and the last four attributes of `CheckResult`, schema 5 `ExerciseResult.manual`.
 
 Everything else stayed as it was; but since schema 3 a cause ``not_simulated`` is a failure.
 """
@@ -193,6 +193,20 @@ class CheckResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     hidden_until: str = ""
 
 
+class Manual(msgspec.Struct, frozen=True):
+    """What a person marks, in the place of checks.
+
+    Attributes:
+        points: what it is worth: no part of the total before it is marked.
+        file: the file that the work is in.
+        state: whether it is ``there``, ``missing``, or ``untouched``: as it was handed out.
+    """
+
+    points: float
+    file: str
+    state: Literal["there", "missing", "untouched"] = "there"
+
+
 class ExerciseResult(msgspec.Struct, frozen=True, kw_only=True):
     """The outcome of one exercise.
 
@@ -206,6 +220,7 @@ class ExerciseResult(msgspec.Struct, frozen=True, kw_only=True):
         not_assessed: the points that left the total, where none of its checks could be assessed; where checks have
             points of their own, those of the checks that could not.
         bonus: the part of the score that comes on top.
+        manual: what a person marks in it: then it has no checks, and no points here; None: its checks decide.
     """
 
     name: str
@@ -216,6 +231,7 @@ class ExerciseResult(msgspec.Struct, frozen=True, kw_only=True):
     checks: tuple[CheckResult, ...] = ()
     not_assessed: float = 0.0
     bonus: float = 0.0
+    manual: Manual | None = None
 
     @property
     def is_right(self) -> bool:
@@ -274,6 +290,16 @@ class SubmissionResult(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
     @property
+    def checked(self) -> tuple[ExerciseResult, ...]:
+        """The exercises that have checks."""
+        return tuple(one for one in self.exercises if one.manual is None)
+
+    @property
+    def to_mark(self) -> tuple[ExerciseResult, ...]:
+        """The exercises that a person marks."""
+        return tuple(one for one in self.exercises if one.manual is not None)
+
+    @property
     def left_out(self) -> tuple[ExerciseResult, ...]:
         """The exercises that are not in the total, or only in part, because checks of them could not be assessed."""
         return tuple(one for one in self.exercises if one.checks and (one.max == 0 or one.not_assessed > 0))
@@ -303,7 +329,7 @@ def from_json(line: bytes | str) -> SubmissionResult:
     result = msgspec.json.decode(line, type=SubmissionResult)
     if result.schema == 1:
         result = _from_schema_1(result)
-    return replace(result, schema=SCHEMA) if result.schema in (2, 3) else result
+    return replace(result, schema=SCHEMA) if result.schema in (2, 3, 4) else result
 
 
 _KIND_IN_SCHEMA_1: Final[Mapping[VerdictKind, CauseKind]] = {

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import math
 import re
+from typing import Final
 
+BY_HAND: Final = "✎"
+"""Stands before what a person marks, or gave."""
 _ESCAPES = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
     r"|[\x1b\x9d]\]?[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)"  # OSC and other strings: titles, links, clipboard

@@ -94,17 +94,26 @@ def complete_name(incomplete: str) -> list[str]:
         course = Course.load(course_path(None), complete=False)
     except (UserError, OSError):
         return []
-    names = [name for topic in course.topics for name in (topic.name, *(one.full_name for one in topic.exercises))]
+    names = [
+        name
+        for topic in course.topics
+        for name in (topic.name, *(one.full_name for one in (*topic.exercises, *topic.manual)))
+    ]
     return [name for name in names if name.startswith(incomplete)]
 
 
-def one_exercise(course: Course, name: str, command: str) -> str:
+def one_exercise(course: Course, name: str, command: str, *, manual: bool = False) -> str:
     """The full name of the one exercise that is meant.
 
+    Args:
+        manual: whether it may be one that a person marks.
+
     Raises:
-        UserError: it is not known, or a topic.
+        UserError: it is not known, or a topic, or a person marks it.
     """
     selected = course.select([name])
+    if not manual and len(selected) == 1 and course.exercise(selected[0]).kind == "manual":
+        raise UserError(f"`{selected[0]}` has no checks: a person marks it", fix="its rubric: grader list")
     if len(selected) != 1:
         raise UserError(f"`{name}` is a topic", fix=f"name one exercise, for example: grader {command} {selected[0]}")
     return selected[0]

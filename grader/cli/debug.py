@@ -37,7 +37,7 @@ def debug(
 
     path = course_path(course, [submission] if submission else [])
     loaded = Course.load(path)
-    folder, _ = split_targets((), submission, [topic.name for topic in loaded.topics])
+    folder, _ = split_targets((), submission, [topic.name for topic in loaded.modules])
     exercise = one_exercise(loaded, name, "debug")
     topic = exercise.partition(".")[0]
     file = loaded.check_file(topic)

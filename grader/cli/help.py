@@ -8,7 +8,20 @@ import typer.core
 
 GROUPS: Final = {
     "Student": ("init", "check", "watch", "next", "list", "hint", "solution", "reset", "debug", "doctor"),
-    "Instructor": ("grade", "status", "report", "export", "override", "extend", "diff", "similar", "package", "ci"),
+    "Instructor": (
+        "grade",
+        "status",
+        "report",
+        "export",
+        "mark",
+        "comment",
+        "override",
+        "extend",
+        "diff",
+        "similar",
+        "package",
+        "ci",
+    ),
     "Course author": ("release", "verify"),
 }
 

@@ -34,6 +34,7 @@ from grader.cli.options import (
     limits_from,
 )
 from grader.cli.output import print_lines
+from grader.errors import UserError
 
 _OUT = Path("grades")
 
@@ -55,6 +56,14 @@ def add_to(app: typer.Typer) -> None:
         epilog='\b\nExamples:\n  grader override "Zoë Müller" gram 1.5 --why "right idea, a typo"\n'
         '  grader override 12345 tensor_ops.gram auto --why "was a mistake of mine"'
     )(override)
+    app.command(
+        epilog="\b\nExamples:\n  grader mark\n  grader mark report --out week1 --course my-course\n"
+        '  grader mark report --student "Zoë Müller" --items 1,3 --comment "a fine plot"'
+    )(mark)
+    app.command(
+        epilog='\b\nExamples:\n  grader comment "Zoë Müller" gram "see einsum for a shorter way"\n'
+        "  grader comment 12345 tensor_ops.gram none"
+    )(comment)
     app.command(
         epilog='\b\nExamples:\n  grader extend "Zoë Müller" 2026-11-07 --why "was ill"\n'
         '  grader extend 12345 none --why "was meant for another one"'
@@ -165,6 +174,53 @@ def override(
     from grader.reports.by_hand import give_points
 
     print_lines(give_points(out, student, exercise, points, why, who))
+
+
+def mark(
+    exercise: Annotated[
+        str | None,
+        typer.Argument(metavar="[TOPIC | EXERCISE]", help="Only this.  [default: all that a person marks]"),
+    ] = None,
+    student: Annotated[
+        str | None, typer.Option("--student", metavar="STUDENT", help="Only this one: name, or the LMS's id.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Also what is marked and has not changed.")] = False,
+    items: Annotated[
+        str | None,
+        typer.Option("--items", metavar="LIST", help="Give these items without asking: 1,3; all; none; back."),
+    ] = None,
+    comment: Annotated[
+        str | None, typer.Option("--comment", metavar="TEXT", help="With --items: a comment; none: no comment.")
+    ] = None,
+    who: Annotated[str | None, typer.Option("--who", metavar="NAME", help="Who marks.  [your user name]")] = None,
+    out: OutOption = _OUT,
+    course: CourseOption = None,
+) -> int:
+    """Mark by a rubric what no check can, one submission after the other; what was left begins where it ended."""
+    from grader.course import Course
+    from grader.reports.marking import mark_one
+
+    if items is not None:
+        print_lines(mark_one(out, Course.load(course), exercise, student, items, comment, who))
+        return 0
+    if comment is not None:
+        raise UserError("--comment goes with --items", fix="or say it alone: grader comment STUDENT EXERCISE TEXT")
+    from grader.cli.marking import mark_on_terminal
+
+    return mark_on_terminal(out, Course.load(course), exercise, student, everything, who)
+
+
+def comment(
+    student: Annotated[str, typer.Argument(metavar="STUDENT", help="The submission's name, or the LMS's id.")],
+    exercise: Annotated[str, typer.Argument(metavar="EXERCISE")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What the student reads; `none`: no comment any more.")],
+    who: Annotated[str | None, typer.Option("--who", metavar="NAME", help="Who says it.  [your user name]")] = None,
+    out: OutOption = _OUT,
+) -> None:
+    """Say something about an exercise, with checks or without; no points change."""
+    from grader.reports.marking import give_comment
+
+    print_lines(give_comment(out, student, exercise, text, who))
 
 
 def extend(

@@ -54,6 +54,7 @@ DEFAULT_MEMORY = size_text(DEFAULT_LIMITS.memory_bytes)
 DEFAULT_FILES = size_text(DEFAULT_LIMITS.file_bytes)
 DEFAULT_PRINTS = size_text(DEFAULT_LIMITS.print_bytes)
 _LATE = "Late work (shown beside the score)"
+_KEPT = "  [as before, else course.toml]"
 _LIMITS = "Limits of a submission"
 _OPTION_OF_LIMIT = {
     "check_seconds": "--check-seconds",
@@ -116,15 +117,15 @@ LatePenalty = Annotated[
 ]
 Grace = Annotated[
     float | None,
-    typer.Option("--grace", metavar="MINUTES", rich_help_panel=_LATE, help="Work is late only after these.  [0]"),
+    typer.Option("--grace", metavar="MINUTES", rich_help_panel=_LATE, help=f"Work is late only after these.{_KEPT}"),
 ]
 LateCap = Annotated[
     float | None,
-    typer.Option("--late-cap", metavar="FRACTION", rich_help_panel=_LATE, help="Lateness costs at most this.  [1]"),
+    typer.Option("--late-cap", metavar="FRACTION", rich_help_panel=_LATE, help=f"Lateness costs at most this.{_KEPT}"),
 ]
 LateUntil = Annotated[
     str | None,
-    typer.Option("--late-until", metavar="TIME", rich_help_panel=_LATE, help="After it nothing counts; none.  [none]"),
+    typer.Option("--late-until", metavar="TIME", rich_help_panel=_LATE, help=f"After it nothing counts; none.{_KEPT}"),
 ]
 LateBy = Annotated[
     Literal["known", "file-time"] | None,

@@ -117,7 +117,7 @@ def check(
         from grader.grading.settings import GradingSettings
 
         course = course_path(course, [*([submission] if submission else []), *map(Path, names or ())])
-        topics = [topic.name for topic in Course.load(course, complete=False).topics]
+        topics = [topic.name for topic in Course.load(course, complete=False).modules]
         path, wanted = split_targets(names or (), submission, topics)
         settings = GradingSettings(
             names=wanted,
@@ -196,7 +196,9 @@ def hint(
     from grader.course import Course
 
     loaded = Course.load(course_path(course))
-    exercise = loaded.exercise(one_exercise(loaded, name, "hint"))
+    exercise = loaded.exercise(one_exercise(loaded, name, "hint", manual=True))
+    if not exercise.hints:
+        raise UserError(f"{exercise.full_name} has no hints")
     if level > len(exercise.hints):
         raise UserError(f"{exercise.full_name} has no level {level}", fix=f"levels go from 1 to {len(exercise.hints)}")
     typer.echo(exercise.hints[level - 1])
@@ -262,7 +264,8 @@ def init(
         f"{folder}: {counted(len(written), 'file')} written" if written else f"{folder}: everything is there already"
     )
     there = f'cd "{folder}" && ' if " " in str(folder) else "" if folder.resolve() == Path.cwd() else f"cd {folder} && "
-    first = f"open {loaded.topics[0].name}.ipynb in {folder}" if notebooks else f"{there}grader"
+    has_notebook = notebooks and loaded.modules
+    first = f"open {loaded.modules[0].name}.ipynb in {folder}" if has_notebook else f"{there}grader"
     typer.echo(f"next: {first}")
     return 0
 

@@ -10,6 +10,7 @@ import typer
 
 from grader.cli.arguments import complete_name, course_path, split_targets
 from grader.cli.options import CourseOption, DevicesOption
+from grader.errors import UserError
 
 if TYPE_CHECKING:
     from grader.grading.worker_process import Worker
@@ -63,10 +64,13 @@ def _watch(worker: Worker, name: str | None, submission: Path | None, given: Pat
 
     path = course_path(given, [*([submission] if submission else []), *([Path(name)] if name else [])])
     course = Course.load(path)
-    place, names = split_targets([name] if name else [], submission, [topic.name for topic in course.topics])
+    place, names = split_targets([name] if name else [], submission, [topic.name for topic in course.modules])
     topics = {one.partition(".")[0] for one in course.select(names)} if names else set()
+    if topics and not any(one.topic in topics for one in course.exercises):
+        raise UserError(f"`{name}` has no checks: a person marks it", fix="name a topic with checks: grader list")
     scope = [one for one in course.exercises if not topics or one.topic in topics]
-    start = course.exercise(course.select(names)[0]) if names and len(course.select(names)) == 1 else None
+    chosen = [one for one in scope if one.full_name in course.select(names)] if names else []
+    start = chosen[0] if len(chosen) == 1 and len(course.select(names)) == 1 else None
     console = make_console()
     screen = Screen(course, console, has_keys=can_read_keys() and console.file.isatty())
     titles = [topic.name for topic in course.topics if topic.name in topics]

@@ -2,7 +2,7 @@
 
 from grader.course.model import Course, checks_of, content_hash, misconceptions_of
 from grader.course.source import CheckInfo, Misconception
-from grader.course.topic import Exercise, Topic
+from grader.course.topic import Exercise, RubricItem, Topic
 from grader.errors import CourseError, UnknownName, UserError
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "CourseError",
     "Exercise",
     "Misconception",
+    "RubricItem",
     "Topic",
     "UnknownName",
     "UserError",

@@ -66,11 +66,31 @@ def moment(text: str) -> datetime.datetime:
 
 
 def read_penalty(value: object) -> float:
-    """A fraction from 0 to 1.
+    """What a day late costs: a fraction from 0 to 1.
 
     Raises:
         ValueError: it is not such a number.
     """
+    return read_fraction(value, "; 0.1 takes a tenth for each day")
+
+
+def read_fraction(value: object, example: str = "") -> float:
+    """A fraction from 0 to 1.
+
+    Raises:
+        ValueError: it is not such a number; `example` is added to the message.
+    """
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise ValueError(f"{value!r} is not a fraction from 0 to 1; 0.1 takes a tenth for each day")
+        raise ValueError(f"{value!r} is not a fraction from 0 to 1{example}")
+    return float(value)
+
+
+def read_minutes(value: object) -> float:
+    """A number of minutes.
+
+    Raises:
+        ValueError: it is below 0, infinite or no number.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+        raise ValueError(f"{value!r} is not a number of minutes")
     return float(value)

@@ -22,6 +22,7 @@ from grader.course.topic import Topic
 from grader.course.update import updated, with_stub_of
 from grader.errors import UserError
 from grader.files import write_atomically
+from grader.text import counted
 
 _CLUTTER: Final = ("__pycache__",)
 
@@ -46,8 +47,10 @@ def init(
     """
     if folder.exists() and not folder.is_dir():
         raise UserError(f"{folder} is a file, not a folder", fix="name a folder that is new or empty")
-    wanted = dict(_work_file(course, topic, notebooks) for topic in course.topics)
-    others = [name for name in (_other_kind(name) for name in wanted) if (folder / name).exists()]
+    wanted = dict(_work_file(course, topic, notebooks) for topic in course.modules)
+    modules = list(wanted)
+    wanted |= _templates(course)
+    others = [name for name in (_other_kind(name) for name in modules) if (folder / name).exists()]
     if others:
         raise UserError(f"{folder} already has {others[0]}", fix="choose another folder: of two files one would count")
     changed = [name for name, data in wanted.items() if _differs(folder / name, data)]
@@ -58,7 +61,7 @@ def init(
             "--force replaces your files and keeps them as NAME.bak",
         )
     extra = {
-        "README.md": _readme(course, list(wanted)).encode(),
+        "README.md": _readme(course, modules).encode(),
         ".gitignore": b"__pycache__/\n.torchkata/progress.json\n*.bak*\n",
         ".vscode/tasks.json": _tasks(),
     }
@@ -79,6 +82,13 @@ def _work_file(course: Course, topic: Topic, is_notebook: bool) -> tuple[str, by
     """Name and content of the file in which a student works on a topic."""
     stub = course.stub_file(topic.name).read_bytes()
     return (f"{topic.name}{SUFFIX}", notebook_of(topic, stub)) if is_notebook else (f"{topic.name}.py", stub)
+
+
+def _templates(course: Course) -> dict[str, bytes]:
+    """What a course gives students to begin the files with that a person marks, where it has such a file."""
+    modules = {f"{topic.name}.py" for topic in course.modules}
+    names = {one.file: course.template_file(one) for one in course.manual if one.file and one.file not in modules}
+    return {name: file.read_bytes() for name, file in names.items() if file.is_file()}
 
 
 def _other_kind(name: str) -> str:
@@ -107,8 +117,12 @@ def update(course: Course, folder: Path, hand_out: bool = False) -> list[Change]
     home = Home(folder)
     changes: list[Change] = []
     try:
-        for topic in course.topics:
+        for topic in course.modules:
             changes += _update_file(folder / f"{topic.name}.py", course.stub_file(topic.name), home.base(topic.name))
+        for name, data in _templates(course).items():
+            if not (folder / name).exists():
+                _write(folder / name, data)
+                changes.append(Change(f"{name}: new"))
         _write_hidden(course, folder, hand_out)
     except OSError as problem:
         raise UserError(f"{folder} cannot be written ({problem.strerror})") from None
@@ -178,7 +192,7 @@ def _write_hidden(course: Course, folder: Path, hand_out: bool) -> None:
     for place in (folder / HIDDEN, inside):
         if place.is_symlink():  # what it leads to is not ours to replace
             raise UserError(f"{place} is a link", fix="remove the link, then do this again")
-    for topic in course.topics:
+    for topic in course.modules:
         _write(folder / HIDDEN / STUBS / f"{topic.name}.py", course.stub_file(topic.name).read_bytes())
     if hand_out and course.root.resolve() != inside.resolve():
         shutil.rmtree(inside, ignore_errors=True)  # what the course no longer has
@@ -191,9 +205,11 @@ def _write_hidden(course: Course, folder: Path, hand_out: bool) -> None:
 def _handed_out(course: Course) -> Iterator[tuple[str, bytes]]:
     """Path and content of all that a course hands out: manifest, stubs, checks, kit; no answer, no ``hidden="all"``."""
     yield "course.toml", course.manifest.read_bytes()
-    for topic in course.topics:
+    for topic in course.modules:
         yield f"exercises/{topic.name}.py", course.stub_file(topic.name).read_bytes()
-    check_files = {course.check_file(topic.name): topic for topic in course.topics}
+    for name, data in _templates(course).items():
+        yield f"exercises/{name}", data
+    check_files = {course.check_file(topic.name): topic for topic in course.modules}
     folders = [("checks", course.checks_dir)]
     if course.kit and course.kit.folder.parent != course.checks_dir:
         folders.append((course.kit.name, course.kit.folder))
@@ -256,9 +272,17 @@ def _tasks() -> bytes:
 
 
 def _readme(course: Course, files: list[str]) -> str:
-    first = course.topics[0]
+    by_hand = "\n".join(
+        f"- `{one.work_file}` · {one.name}, {counted(one.points, 'point')}: marked by a person, for: "
+        + "; ".join(f"{item.text} ({item.points:g})" for item in one.rubric)
+        for one in course.manual
+    )
+    if not files:
+        return f"# {course.title}\n\n{by_hand}\n\nWhere you are: `grader`. What was handed in: `grader check`.\n"
+    first = course.modules[0]
     exercise = f"{first.name}.{first.exercises[0].name}"
-    topics = "\n".join(f"- `{file}` · {topic.title}" for file, topic in zip(files, course.topics, strict=True))
+    topics = "\n".join(f"- `{file}` · {topic.title}" for file, topic in zip(files, course.modules, strict=True))
+    topics += f"\n\nMarked by a person:\n\n{by_hand}" if by_hand else ""
     begin = f"Start with `{files[0]}`: write `{first.exercises[0].name}`, then see how you did:"
     if files[0].endswith(SUFFIX):
         return f"""# {course.title}

@@ -8,17 +8,19 @@ from __future__ import annotations
 import keyword
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
-from grader.course.due import LatePolicy, read_due, read_penalty
+from grader.course.due import LatePolicy, read_due, read_fraction, read_minutes, read_penalty
+from grader.course.rubric import problems, with_points
 from grader.course.topic import ALWAYS, Credit, Exercise, Topic
 from grader.errors import CourseError, did_you_mean
 
+T = TypeVar("T")
 Key = tuple[str | int, ...]
 """Where a value is in the manifest: ``("topics", 0, "exercises", 2, "points")``."""
 
@@ -26,7 +28,9 @@ _HEADER = re.compile(r"^\s*(\[\[?)\s*([\w.\s-]+?)\s*\]\]?\s*(#.*)?$")
 _ENTRY = re.compile(r"""^\s*["']?([\w-]+)["']?\s*=""")
 _SYNTAX_LINE = re.compile(r"\s*\(at line (\d+), column \d+\)")
 _UNKNOWN = re.compile(r"^Object contains unknown field `(.+?)`")
-_LATE_KEYS = re.compile(rb"^[ \t]*(?:due|late_penalty_per_day)[ \t]*=.*\n?", re.MULTILINE)
+_LATE_KEYS = re.compile(
+    rb"^[ \t]*(?:due|late_penalty_per_day|late_grace_minutes|late_cap|late_until)[ \t]*=.*\n?", re.MULTILINE
+)
 
 
 class CourseEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -41,6 +45,9 @@ class CourseEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     hidden_until: Any = None
     due: Any = None
     late_penalty_per_day: Any = 0.0
+    late_grace_minutes: Any = 0.0
+    late_cap: Any = 1.0
+    late_until: Any = None
 
 
 class ManifestEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -76,12 +83,15 @@ class Manifest:
             entry = msgspec.convert(tables, ManifestEntry)
         except msgspec.ValidationError as error:
             raise self._wrong_entry(str(error)) from None
-        self._require_no_topic_key(tables)
+        self._require_only_keys_of_the_file(tables)
         topics = tuple(topic.with_full_names(entry.course.credit) for topic in entry.topics)
         self.entry = replace(entry, topics=topics)
+        self._require_rubrics(tables)
         self._read_hidden_until()
         self._require_topics()
         self._require_needs()
+        self._keys = {exercise.full_name: key for key, exercise in self._exercises()}
+        self._set_manual_apart()
         self.late = self._late()
 
     def line(self, *key: str | int) -> int:
@@ -94,17 +104,35 @@ class Manifest:
         """A `CourseError` at the line of `key`."""
         return CourseError(self.file, self.line(*key), message)
 
+    def key_of(self, exercise: str) -> Key:
+        """Where the table of an exercise (full name) is."""
+        return self._keys[exercise]
+
     def _exercises(self) -> Iterator[tuple[Key, Exercise]]:
         for t, topic in enumerate(self.entry.topics):
             for e, exercise in enumerate(topic.exercises):
                 yield ("topics", t, "exercises", e), exercise
 
-    def _require_no_topic_key(self, tables: Any) -> None:
-        """`Exercise` has a field for its topic, but in the file the topic follows from the place of the table."""
+    def _require_only_keys_of_the_file(self, tables: Any) -> None:
+        """A topic and its exercises have fields that follow from the place of a table, and are no keys in the file."""
         for t, topic in enumerate(tables.get("topics", ())):
+            if "manual" in topic:
+                raise self.error("unknown key `manual`", "topics", t, "manual")
             for e, exercise in enumerate(topic.get("exercises", ())):
                 if "topic" in exercise:
                     raise self.error("unknown key `topic`", "topics", t, "exercises", e, "topic")
+
+    def _require_rubrics(self, tables: Any) -> None:
+        for key, exercise in self._exercises():
+            topic = self.entry.topics[int(key[1])]
+            table = tables["topics"][key[1]]["exercises"][key[3]]
+            for message, where in problems(exercise, topic, table):
+                raise self.error(message, *key, *where)
+
+    def _set_manual_apart(self) -> None:
+        """Takes what a person marks out of the exercises with checks, once all is known to be right."""
+        filled = (replace(one, exercises=tuple(map(with_points, one.exercises))) for one in self.entry.topics)
+        self.entry = replace(self.entry, topics=tuple(topic.with_manual_apart() for topic in filled))
 
     def _require_topics(self) -> None:
         if not self.entry.topics:
@@ -119,7 +147,7 @@ class Manifest:
                 raise self.error(f"topic `{topic.name}` has no [[topics.exercises]]", "topics", t)
         for key, exercise in self._exercises():
             self._require_new_name("exercise", exercise.name, exercise.full_name, seen, *key, "name")
-            if not (math.isfinite(exercise.points) and exercise.points > 0):
+            if exercise.kind == "automatic" and not (math.isfinite(exercise.points) and exercise.points > 0):
                 raise self.error(f"points must be a number above 0, not {exercise.points}", *key, "points")
             for check, number in exercise.hints_for.items():
                 if not 1 <= number <= len(exercise.hints):
@@ -135,6 +163,7 @@ class Manifest:
 
     def _require_needs(self) -> None:
         needs = {exercise.full_name: exercise.needs for _, exercise in self._exercises()}
+        by_hand = {exercise.full_name for _, exercise in self._exercises() if exercise.kind == "manual"}
         for key, exercise in self._exercises():
             name = exercise.full_name
             reached: set[str] = set()
@@ -143,6 +172,8 @@ class Manifest:
                 if need not in needs:
                     message = f"`{name}` needs `{need}`, which is not an exercise of this course"
                     raise self.error(message + did_you_mean(need, needs), *key, "needs")
+                if need in by_hand:
+                    raise self.error(f"`{name}` needs `{need}`, which a person marks", *key, "needs")
             while frontier:
                 need = frontier.pop()
                 if need == name:
@@ -169,12 +200,23 @@ class Manifest:
             raise self.error(f"hidden_until: {problem}", *key) from None
 
     def _late(self) -> LatePolicy:
-        key = "due"
+        course = self.entry.course
+        policy = LatePolicy(
+            due=self._read("due", read_due) if course.due is not None else None,
+            per_day=self._read("late_penalty_per_day", read_penalty),
+            grace_minutes=self._read("late_grace_minutes", read_minutes),
+            cap=self._read("late_cap", read_fraction),
+            until=self._read("late_until", read_due) if course.late_until is not None else None,
+        )
+        if policy.due and policy.until and policy.until < policy.due:
+            raise self.error("late_until: the last date is before the due date", "course", "late_until")
+        return policy
+
+    def _read(self, key: str, read: Callable[[object], T]) -> T:
+        """A value of the table ``[course]``."""
         try:
-            due = None if self.entry.course.due is None else read_due(self.entry.course.due)
-            key = "late_penalty_per_day"
-            return LatePolicy(due, read_penalty(self.entry.course.late_penalty_per_day))
-        except ValueError as problem:
+            return read(getattr(self.entry.course, key))
+        except (ValueError, OverflowError) as problem:
             raise self.error(f"{key}: {problem}", "course", key) from None
 
     def _syntax_error(self, message: str, text: str) -> CourseError:

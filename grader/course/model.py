@@ -70,8 +70,23 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def exercises(self) -> tuple[Exercise, ...]:
-        """Every exercise, in order of learning."""
+        """Every exercise that has checks, in order of learning."""
         return tuple(exercise for topic in self.topics for exercise in topic.exercises)
+
+    @property
+    def manual(self) -> tuple[Exercise, ...]:
+        """Every exercise that a person marks, in order of learning."""
+        return tuple(exercise for topic in self.topics for exercise in topic.manual)
+
+    @property
+    def all_exercises(self) -> tuple[Exercise, ...]:
+        """Every exercise: of each topic those with checks, then those that a person marks."""
+        return tuple(one for topic in self.topics for one in (*topic.exercises, *topic.manual))
+
+    @property
+    def modules(self) -> tuple[Topic, ...]:
+        """The topics that have a module: those with checks."""
+        return tuple(topic for topic in self.topics if topic.exercises)
 
     def topic(self, name: str) -> Topic:
         """The topic called `name`.
@@ -90,14 +105,18 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             UnknownName: if there is none.
         """
-        for exercise in self.exercises:
+        for exercise in self.all_exercises:
             if exercise.full_name == name:
                 return exercise
-        raise _unknown("exercise", name, [exercise.full_name for exercise in self.exercises])
+        raise _unknown("exercise", name, [exercise.full_name for exercise in self.all_exercises])
 
     def stub_file(self, topic: str) -> Path:
         """Where the topic's stub module is."""
         return self.exercises_dir / f"{topic}.py"
+
+    def template_file(self, exercise: Exercise) -> Path:
+        """Where what students begin a manual exercise with is; there may be no such file."""
+        return self.exercises_dir / exercise.work_file
 
     def solution_file(self, topic: str) -> Path:
         """Where the topic's solved module is."""
@@ -126,12 +145,12 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
             UnknownName: if a name means nothing here, or several exercises.
         """
         wanted = {meant for name in names for meant in self._meant_by(name)}
-        everything = [exercise.full_name for exercise in self.exercises]
+        everything = [exercise.full_name for exercise in self.all_exercises]
         return [name for name in everything if not names or name in wanted]
 
     def with_needs(self, exercises: Sequence[str]) -> tuple[str, ...]:
         """The named exercises and all that they need, in course order; every exercise when none is named."""
-        needs = {exercise.full_name: exercise.needs for exercise in self.exercises}
+        needs = {exercise.full_name: exercise.needs for exercise in self.all_exercises}
         wanted = set(exercises) or set(needs)
         while more := {need for name in wanted for need in needs[name]} - wanted:
             wanted |= more
@@ -140,14 +159,14 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     def _meant_by(self, name: str) -> list[str]:
         for topic in self.topics:
             if topic.name == name:
-                return [exercise.full_name for exercise in topic.exercises]
+                return [exercise.full_name for exercise in (*topic.exercises, *topic.manual)]
         if "." in name:
             return [self.exercise(name).full_name]
-        found = [exercise.full_name for exercise in self.exercises if exercise.name == name]
+        found = [exercise.full_name for exercise in self.all_exercises if exercise.name == name]
         if len(found) > 1:
             raise UnknownName(f"`{name}` could be " + " or ".join(f"`{meant}`" for meant in found))
         if not found:
-            known = [topic.name for topic in self.topics] + [exercise.name for exercise in self.exercises]
+            known = [topic.name for topic in self.topics] + [exercise.name for exercise in self.all_exercises]
             raise _unknown("topic or exercise", name, known)
         return found
 
@@ -176,7 +195,9 @@ def content_hash(course: Course) -> str:
     The same course gives the same hash wherever it is installed, and whenever its work is due.
     """
     files = [("course.toml", course.manifest)]
-    files += [(f"exercises/{topic.name}.py", course.stub_file(topic.name)) for topic in course.topics]
+    files += [(f"exercises/{topic.name}.py", course.stub_file(topic.name)) for topic in course.modules]
+    templates = {exercise.file for exercise in course.manual if exercise.file}
+    files += [(f"exercises/{name}", course.exercises_dir / name) for name in templates]
     folders = [("solutions", course.solutions_dir), ("checks", course.checks_dir)]
     if course.kit and course.kit.folder.parent != course.checks_dir:
         folders.append((course.kit.name, course.kit.folder))
@@ -215,6 +236,8 @@ def _locate(path: Path | str | None) -> tuple[Path, Path, Path]:
 
 def _require_files(course: Course, manifest: Manifest) -> None:
     for t, topic in enumerate(course.topics):
+        if not topic.exercises:
+            continue
         for what, file in (("stub module", course.stub_file(topic.name)), ("checks", course.check_file(topic.name))):
             if not file.is_file():
                 raise manifest.error(f"topic `{topic.name}` has no {what}: {file} is missing", "topics", t, "name")
@@ -222,22 +245,23 @@ def _require_files(course: Course, manifest: Manifest) -> None:
         checked = {check.exercise for check in checks}
         for check in checks:
             _require_worth(check, course.exercise(check.exercise), course.check_file(topic.name))
-        for e, exercise in enumerate(topic.exercises):
+        for exercise in topic.exercises:
+            key = manifest.key_of(exercise.full_name)
             if exercise.full_name not in checked:
                 file = course.check_file(topic.name)
                 message = f"exercise `{exercise.full_name}` has no check in {file}"
-                raise manifest.error(message, "topics", t, "exercises", e, "name")
+                raise manifest.error(message, *key, "name")
             of_it = [one for one in checks if one.exercise == exercise.full_name]
             counting = [one for one in of_it if not one.bonus and one.points != 0]
             if all(one.is_secret for one in counting):
                 why = "every check that gives points is hidden" if counting else "no check gives points"
                 message = f"exercise `{exercise.full_name}`: {why}, so that nobody could see how it went"
-                raise manifest.error(message, "topics", t, "exercises", e, "name")
+                raise manifest.error(message, *key, "name")
             names = {one.function.removeprefix("test_") for one in of_it if not one.is_secret}
             for name in exercise.hints_for:
                 if name not in names:
                     message = f"hints_for: `{exercise.full_name}` has no check `{name}`{did_you_mean(name, names)}"
-                    raise manifest.error(message, "topics", t, "exercises", e, "hints_for")
+                    raise manifest.error(message, *key, "hints_for")
 
 
 def _require_worth(check: CheckInfo, exercise: Exercise, file: Path) -> None:

@@ -94,7 +94,7 @@ def release(course: Course, check: bool = False) -> list[Path]:
     Raises:
         CourseError: if a solution cannot be made a stub; then nothing is written.
     """
-    stubs = {course.stub_file(topic.name): stub_of_topic(course, topic).encode() for topic in course.topics}
+    stubs = {course.stub_file(topic.name): stub_of_topic(course, topic).encode() for topic in course.modules}
     stale = [file for file, stub in stubs.items() if not file.is_file() or file.read_bytes() != stub]
     if not check:
         for file in stale:

@@ -10,12 +10,27 @@ Credit = Literal["all", "per-check"]
 """How an exercise earns points: all of them if every check passes, or those of each check that passes."""
 ALWAYS: Final = "always"
 """Until when a check is hidden that is never shown."""
+Kind = Literal["automatic", "manual"]
+"""Who decides an exercise's points: its checks, or a person by a rubric."""
+
+
+class RubricItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One thing that a person looks for: one ``[[topics.exercises.rubric]]`` table.
+
+    Attributes:
+        text: what has to be there.
+        points: what it is worth.
+    """
+
+    text: str
+    points: float
 
 
 class Exercise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One function or class to write: one ``[[topics.exercises]]`` table.
+    """One function or class to write, or work that a person marks: one ``[[topics.exercises]]`` table.
 
     Attributes:
+        points: what it is worth; with a rubric, the sum of its items.
         hints_for: names of checks, each with the number (from 1) of the hint that is for it; such a hint is shown
             beside no other check.
         credit: how it earns its points; None in the table: as its topic, or the course, says.
@@ -23,16 +38,22 @@ class Exercise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             with offset or `ALWAYS` here.
         topic: the topic's name; not a key of the table.
         needs: exercises that must pass first; full names, where the table may leave out the topic.
+        kind: who decides its points.
+        rubric: what a person looks for; only of a manual exercise.
+        file: the file of the submission that a person looks at; empty: the topic's module.
     """
 
     name: str
-    points: float
+    points: float = 0.0
     hints: tuple[str, ...] = ()
     hints_for: dict[str, int] = {}
     needs: tuple[str, ...] = ()
     credit: Credit | None = None
     hidden_until: Any = None
     topic: str = ""
+    kind: Kind = "automatic"
+    rubric: tuple[RubricItem, ...] = ()
+    file: str = ""
 
     def __hash__(self) -> int:
         return hash((self.topic, self.name))  # a table cannot be hashed
@@ -42,6 +63,11 @@ class Exercise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         """``topic.name``, unique in the course."""
         return full_name(self.topic, self.name)
 
+    @property
+    def work_file(self) -> str:
+        """The file of a submission that the exercise is in."""
+        return self.file or f"{self.topic}.py"
+
 
 class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One stub module and its exercises, in order of learning: one ``[[topics]]`` table.
@@ -49,6 +75,8 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     Attributes:
         preload: installed modules that are slow to import and that its exercises use: loaded once, before grading.
         credit: how its exercises earn their points; None: as the course says.
+        exercises: those that have checks. A topic without any has no module.
+        manual: those that a person marks; not a key of the table.
     """
 
     name: str
@@ -58,6 +86,7 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     preload: tuple[str, ...] = ()
     credit: Credit | None = None
     exercises: tuple[Exercise, ...] = ()
+    manual: tuple[Exercise, ...] = ()
 
     def with_full_names(self, credit: Credit = "all") -> Topic:
         """The topic with its name in its exercises, with the full names of what these need, and with their credit.
@@ -75,6 +104,14 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             for exercise in self.exercises
         )
         return msgspec.structs.replace(self, exercises=tuple(exercises))
+
+    def with_manual_apart(self) -> Topic:
+        """The topic with the exercises that a person marks in `manual`: nothing that runs checks sees them."""
+        of_kind: dict[Kind, list[Exercise]] = {"automatic": [], "manual": []}
+        for exercise in self.exercises:
+            of_kind[exercise.kind].append(exercise)
+        automatic, manual = tuple(of_kind["automatic"]), tuple(of_kind["manual"])
+        return msgspec.structs.replace(self, exercises=automatic, manual=manual)
 
 
 def full_name(topic: str, exercise: str) -> str:

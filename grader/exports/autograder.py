@@ -85,7 +85,8 @@ def times(file: Path, folder: Path, course: Path | None) -> list[str]:
         rows.writerow(["id", "name", "created_at"])
         rows.writerows([name, "submission", when] for name in {"submission": "submission", **names}.values())
     due = read_time(metadata.assignment.due_date or "")
-    return ["--roster", str(roster), *(["--due", due] if due and policy.due is None and policy.per_day else [])]
+    costs = policy.per_day or policy.until is not None
+    return ["--roster", str(roster), *(["--due", due] if due and policy.due is None and costs else [])]
 
 
 def main(root: Path, *only: str) -> None:

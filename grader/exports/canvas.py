@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from grader.errors import UserError
-from grader.exports.matching import Person, mark, match, number, unread
+from grader.exports.matching import Person, mark, match, number, unmarked, unread
 from grader.exports.sheet import Sheet
 from grader.reports.entries import Entry
 from grader.text import one_line
@@ -53,10 +53,11 @@ def fill(
     notes += _scale(entries, possible)
     left = [entry for entry in matched.values() if entry.row.unread and not unread_as_zero]
     notes += unread(left)
+    notes += unmarked(matched.values())
     for row, entry in matched.items():
         text = mark(entry, possible, comma)
         name = one_line(entry.result.submission)
-        if entry in left:
+        if entry in left or entry.row.unmarked:
             continue
         if sheet.value(row, target).strip().upper() == "EX":
             notes.append(f"not filled in: {name}: excused (EX)")

@@ -9,18 +9,22 @@ from collections.abc import Iterator, Sequence
 from grader.course import Course
 from grader.exports.sheet import neutral
 from grader.reports.entries import Entry
-from grader.reports.feedback import unread
-from grader.text import percent
+from grader.reports.feedback import changed_since, unread
+from grader.text import one_line, percent
 
 _HEAD = ["submission", "id", "points", "max", "percent", "automatic", "days late", "penalty", "final", "verdicts"]
-_END = ["not assessed", "flags", "unread"]
+_END = ["not assessed", "flags", "unread", "not marked", "changed since", "comments"]
+
+_MOST_TEXT = 500
+"""Characters of a comment."""
 
 
 def table(entries: Sequence[Entry], course: Course) -> Iterator[bytes]:
     """The file, piece by piece; the points of exercises include overrides, and are empty where nothing was assessed.
 
-    The last columns are the points that are not assessed, what an instructor should look at, and what could not be
-    read. Who has something there has no final points and no percentage.
+    The last columns are the points that are not assessed, what an instructor should look at, what could not be read,
+    the points that nobody has marked yet, what was given for other work, and what people say. Who has something that
+    was not read or not marked has no final points and no percentage.
     """
     names = list(dict.fromkeys(exercise.name for entry in entries for exercise in entry.result.exercises))
     order = {exercise.full_name: number for number, exercise in enumerate(course.exercises)}
@@ -32,16 +36,19 @@ def table(entries: Sequence[Entry], course: Course) -> Iterator[bytes]:
         scores = {e.name: f"{e.score:g}" for e in entry.result.exercises if e.max > 0}
         aside = {one.topic for one in row.unread}
         scores = {name: score for name, score in scores.items() if name.partition(".")[0] not in aside}
-        scores |= {one.exercise: f"{one.points or 0.0:g}" for one in row.overrides}
+        scores |= {name: f"{score:g}" for name, (score, _) in row.given.items()}
+        is_open = bool(row.unread or row.unmarked)
         kinds = sorted(entry.result.verdicts - {"passed", "failed"})
         cells = [entry.result.submission, row.arrival.student, f"{row.score:g}", f"{row.max:g}"]
-        cells += ["" if share is None or row.unread else f"{share:.1f}", f"{entry.result.score:g}"]
-        final = "" if row.unread else f"{row.final:g}"
+        cells += ["" if share is None or is_open else f"{share:.1f}", f"{entry.result.score:g}"]
+        final = "" if is_open else f"{row.final:g}"
         cells += [_days(entry), f"{row.late.penalty:g}" if row.late else "0", final, " ".join(kinds)]
-        by_hand = {one.exercise for one in row.overrides}
-        missing = sum(e.not_assessed for e in entry.result.left_out if e.name not in by_hand)
+        missing = sum(e.not_assessed for e in entry.result.left_out if e.name not in row.given)
         end = [f"{missing:g}", "; ".join(map(str, entry.result.flags))]
         end.append("; ".join(unread(row)))
+        to_mark = sum(e.manual.points for e in row.unmarked if e.manual)
+        end += [f"{to_mark:g}", "; ".join(changed_since(row))]
+        end.append("; ".join(f"{one.exercise}: {one_line(one.text, _MOST_TEXT)}" for one in row.comments))
         yield _line([*cells, *(scores.get(name, "") for name in names), *end])
 
 

@@ -22,14 +22,16 @@ from grader.reports.feedback import (
     bounded,
     equal_groups,
     explanation_of,
+    left_out,
     not_assessed,
+    not_marked,
     not_passed,
     unread,
     worst,
     worth_of,
 )
 from grader.results import CheckResult, ExerciseResult
-from grader.text import clean, counted, one_line, percent, points
+from grader.text import BY_HAND, clean, counted, one_line, percent, points
 
 _ANNOTATIONS = 10
 _SUMMARY_BYTES = 1_000_000
@@ -47,9 +49,13 @@ def commands(entries: Sequence[Entry], root: Path) -> Iterator[str]:
         for what in unread(entry.row):
             yield _command("warning", what, title="no mark yet")
     for entry in entries:
-        if missing := not_assessed(entry.result, {one.exercise for one in entry.row.overrides}):
+        if missing := not_assessed(entry.result, entry.row.given):
             yield _command("warning", f"{missing}: here they count as missing", title="not assessed")
             break  # it is the same for everybody who is graded on this machine
+    for entry in entries:
+        if missing := not_marked(entry.result, entry.row.given):
+            yield _command("notice", missing, title="marked by a person")
+            break
     if len(found) > _ANNOTATIONS:
         yield _command("notice", f"{counted(len(found) - _ANNOTATIONS, 'more failure')} in the step's summary")
 
@@ -71,7 +77,9 @@ def classroom(entry: Entry, root: Path) -> str:
     """The output ``result`` of a GitHub Classroom grading step: base64 of JSON."""
     tests = []
     for exercise in entry.result.exercises:
-        verdict = worst(exercise)
+        if entry.is_unmarked(exercise):
+            continue  # Classroom knows passed and failed only
+        verdict = "passed" if exercise.manual else worst(exercise)
         status = "pass" if verdict == "passed" else "error" if verdict == "error" else "fail"
         groups = equal_groups(not_passed(exercise))
         first = groups[0][0] if groups else None
@@ -111,13 +119,16 @@ def _markdown(entry: Entry, course: Course) -> Iterator[str]:
     row = entry.row
     share = percent(row.score, row.max)
     yield f"\n### {_plain(entry.result.submission)}: {points(row.score, row.max)} points"
-    missing = not_assessed(entry.result, {one.exercise for one in row.overrides})
+    missing = left_out(entry.result, row.given)
     yield f", {_plain(missing)}" if missing else ""
     yield ("" if share is None else f", {share:.1f}%") + "\n\n| | exercise | points |\n|---|---|---:|\n"
     for exercise in entry.result.exercises:
         earned, most = entry.points_of(exercise)
-        score = points(earned, most) if most else "not assessed"
-        yield f"| {SYMBOLS[worst(exercise)]} | `{exercise.name}` | {score} |\n"
+        score = points(earned, most) if most else "not marked yet" if exercise.manual else "not assessed"
+        symbol = BY_HAND if exercise.manual else SYMBOLS[worst(exercise)]
+        yield f"| {symbol} | `{exercise.name}` | {score} |\n"
+    for one in row.comments:
+        yield f"\n{_plain(one.exercise)}: {_plain(one.text)}\n"
     for exercise in entry.result.exercises:
         if worst(exercise) in FAILING | {"error"}:
             yield _details(exercise, course)

@@ -11,11 +11,13 @@ from grader.course import Course
 from grader.reports.entries import Entry
 from grader.reports.feedback import (
     VERDICT_WORDS,
+    about_manual,
     bounded,
     check_title,
     equal_groups,
     explanation_of,
-    not_assessed,
+    item_lines,
+    left_out,
     not_passed,
     one_cause,
     unread,
@@ -38,7 +40,7 @@ def results(entry: Entry, course: Course) -> bytes:
         lines += map(clean, unread(row))
     if row.late is not None:
         lines.append(f"{row.late}: {points(row.final, row.max)} points count")
-    if missing := not_assessed(result, {one.exercise for one in row.overrides}):
+    if missing := left_out(result, row.given):
         lines.append(f"{row.score:g} of {row.max:g}, {missing}")
     lines += [clean(note) for note in row.notes]
     if "error" in result.verdicts:
@@ -69,8 +71,7 @@ def failure(message: str) -> bytes:
 
 
 def _tests(entry: Entry, exercise: ExerciseResult, number: int, course: Course) -> Iterator[dict[str, Any]]:
-    by_hand = any(one.exercise == exercise.name for one in entry.row.overrides)
-    if by_hand or not any(check.max > 0 for check in exercise.parts):
+    if exercise.name in entry.row.given or not any(check.max > 0 for check in exercise.parts):
         yield _test(entry, exercise, f"{number}", course)
         return
     for n, check in enumerate(exercise.checks, start=1):
@@ -79,6 +80,8 @@ def _tests(entry: Entry, exercise: ExerciseResult, number: int, course: Course) 
         most = 0.0 if check.is_bonus or check.verdict in NOT_ASSESSED else check.max
         test |= {"number": f"{number}.{n}", "visibility": "visible", "score": check.score, "max_score": most}
         test["output"] = f"{VERDICT_WORDS[check.verdict]}\n{bounded(check.message)}" if check.message else ""
+        if n == 1 and (said := entry.said_of(exercise)):
+            test["output"] = clean(f"comment: {said}\n\n") + test["output"]
         if check.verdict not in NOT_ASSESSED:
             test["status"] = "passed" if check.verdict == "passed" else "failed"
         yield test
@@ -89,7 +92,14 @@ def _test(entry: Entry, exercise: ExerciseResult, number: str, course: Course) -
     test: dict[str, Any] = {"name": clean(exercise.name), "number": number, "visibility": "visible"}
     given = next((one for one in entry.row.overrides if one.exercise == exercise.name), None)
     by_hand = clean(f"{points(score, most)} given by hand: {given.why}\n\n") if given else ""
-    test |= {"score": score, "max_score": most, "output": by_hand + _output(exercise, course)}
+    said = entry.said_of(exercise)
+    comment = clean(f"comment: {said}\n\n") if said else ""
+    mark = next((one for one in entry.row.marks if one.exercise == exercise.name), None)
+    output = _output(exercise, course)
+    if exercise.manual is not None and given is None:
+        output = "not marked yet" if mark is None else clean("\n".join(item_lines(mark.items)))
+        output = f"{about_manual(exercise)}\n{output}"
+    test |= {"score": score, "max_score": most, "output": by_hand + comment + output}
     if most > 0:
         test["status"] = "passed" if score >= most else "failed"
     return test

@@ -24,6 +24,7 @@ def document(entries: Sequence[Entry], course: Course) -> Iterator[bytes]:
                 "max": row.max,
                 "final": row.final,
                 "unread": row.unread,
+                "not_marked": [one.name for one in row.unmarked],
                 **{name: getattr(row, name) for name in row.__struct_fields__},
             }
         )

@@ -65,6 +65,16 @@ def unread(entries: Iterable[Entry]) -> list[str]:
     return [f"{those}, as the work could not be read: {', '.join(names[:20])}{more} (--unread-as 0: zeros)"]
 
 
+def unmarked(entries: Iterable[Entry]) -> list[str]:
+    """A note with the names of those whose work a person has not marked yet; none where there are none."""
+    names = [one_line(entry.result.submission) for entry in entries if entry.row.unmarked]
+    if not names:
+        return []
+    more = f" and {len(names) - 20} more" if names[20:] else ""
+    cells = "1 cell left as it is" if len(names) == 1 else f"{len(names)} cells left as they are"
+    return [f"{cells}, as the work is not marked yet: {', '.join(names[:20])}{more} (see: grader mark)"]
+
+
 def mark(entry: Entry, possible: float | None, comma: bool = False) -> str | None:
     """The final points (with overrides and late penalty) scaled to `possible`; None when nothing was assessed."""
     if entry.row.max <= 0:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from grader.course import Course
 from grader.errors import UserError
-from grader.exports.matching import Person, mark, match, number, unread
+from grader.exports.matching import Person, mark, match, number, unmarked, unread
 from grader.exports.sheet import Sheet, neutral
 from grader.intake import worksheet
 from grader.reports.entries import Entry
-from grader.reports.feedback import explanation_of
+from grader.reports.feedback import explanation_of, item_lines, not_marked
 from grader.reports.feedback import unread as unread_lines
 from grader.text import one_line, points
 
@@ -47,16 +47,17 @@ def fill(path: Path, entries: Sequence[Entry], course: Course, unread_as_zero: b
     matched, notes = match(people, entries, "moodle")
     feedback = head.get("feedback comments")
     notes += unread(entry for entry in matched.values() if not unread_as_zero)
+    notes += unmarked(matched.values())
     for row, entry in matched.items():
         name = one_line(entry.result.submission)
         most = sheet.value(row, head["maximum grade"]) if "maximum grade" in head else ""
         text = mark(entry, number(most), "," in most)
-        if text is None:
+        if text is None and not entry.row.unmarked:
             notes.append(f"not filled in: {name}: nothing could be assessed")
             continue
-        if entry.row.unread and not unread_as_zero:
+        if entry.row.unmarked or (entry.row.unread and not unread_as_zero):
             pass
-        elif not sheet.replace(row, head["grade"], text):
+        elif not sheet.replace(row, head["grade"], text or ""):
             notes.append(f"not filled in: {name}: its row ends before the column")
         if feedback is not None:
             before = sheet.value(row, feedback).strip()
@@ -83,13 +84,19 @@ def comment(entry: Entry, course: Course) -> str:
         parts.append(f"{row.late}.")
     for one in row.overrides:
         parts.append(f"{one.exercise}: {points(one.points or 0.0, one.max)} given by hand ({one.why}).")
-    by_hand = {one.exercise for one in row.overrides}
+    if missing := not_marked(entry.result, row.given):
+        parts.append(f"No mark yet: {missing}.")
+    overridden = {one.exercise for one in row.overrides}
+    for by_rubric in (one for one in row.marks if one.exercise not in overridden):
+        items = "; ".join(item_lines(by_rubric.items))
+        parts.append(f"{by_rubric.exercise}: {points(by_rubric.points or 0.0, by_rubric.max)} by the rubric ({items}).")
+    parts += [f"About {one.exercise}: {one.text}" for one in row.comments]
     aside = {one.topic for one in row.unread}
-    missed = [e for e in entry.result.exercises if e.max > 0 and not e.is_right and e.name not in by_hand]
+    missed = [e for e in entry.result.exercises if e.max > 0 and not e.is_right and e.name not in row.given]
     missed = [e for e in missed if e.name.partition(".")[0] not in aside]
     if missed:
         parts.append(f"Not passed: {', '.join(exercise.name for exercise in missed)}.")
     for exercise in missed:
         explanation = explanation_of(course, exercise)
         parts += [f"{exercise.name}: {explanation}"] if explanation else []
-    return html.escape(one_line(" ".join(parts), 2000), quote=False)
+    return html.escape(one_line(" ".join(" ".join(parts).split()), 2000), quote=False)

@@ -2,18 +2,23 @@
 
 from grader.gradebook.book import Gradebook, selection_key
 from grader.gradebook.diff import Move, compare
-from grader.gradebook.records import Extension, Override, Row, Run
+from grader.gradebook.records import Comment, Extension, LookedAt, Mark, MarkedItem, Override, Row, Run, work_hash
 from grader.gradebook.schema import VERSION, DamagedGradebook
 
 __all__ = [
     "VERSION",
+    "Comment",
     "DamagedGradebook",
     "Extension",
     "Gradebook",
+    "LookedAt",
+    "Mark",
+    "MarkedItem",
     "Move",
     "Override",
     "Row",
     "Run",
     "compare",
     "selection_key",
+    "work_hash",
 ]

@@ -23,8 +23,9 @@ import msgspec
 
 from grader.course.due import NOT_DUE, LatePolicy
 from grader.errors import UserError
+from grader.gradebook import given as given_by_people
 from grader.gradebook import reading
-from grader.gradebook.records import Extension, Override, Row, Run
+from grader.gradebook.records import Comment, Extension, LookedAt, Mark, Override, Row, Run
 from grader.gradebook.recovery import Rows, recover
 from grader.gradebook.schema import (
     DamagedGradebook,
@@ -50,7 +51,7 @@ class Gradebook:
 
     Attributes:
         set_aside: where a damaged gradebook of the same name was moved when this one was opened.
-        recovered: the number of overrides and extensions that were taken over from that one.
+        recovered: the number of overrides, extensions, marks and comments that were taken over from that one.
     """
 
     def __init__(self, connection: sqlite3.Connection, path: Path, set_aside: Path | None = None) -> None:
@@ -190,8 +191,7 @@ class Gradebook:
     def files(self, digest: str) -> dict[str, bytes]:
         """The files of the work, by path; empty when an older grader did not keep them."""
         with file_errors(self.path):
-            row = self._db.execute("SELECT files FROM works WHERE digest = ?", (digest,)).fetchone()
-        return {} if row is None else msgspec.msgpack.decode(zlib.decompress(row[0]), type=dict[str, bytes])
+            return given_by_people.files(self._db, digest)
 
     def record(self, run: int, result: SubmissionResult, digest: str, seconds: float) -> None:
         """Keeps a result, with its wall time in seconds; it is on disk when this returns."""
@@ -266,10 +266,37 @@ class Gradebook:
                 {**row, "person": person},
             )
 
+    def mark(self, course: str, given: Mark, looked_at: LookedAt) -> None:
+        """Keeps what a person gave by a rubric, or has begun to give."""
+        row = {**msgspec.structs.asdict(given), **msgspec.structs.asdict(looked_at)}
+        row |= {"course": course, "made": given.made or _now(), "items": msgspec.json.encode(given.items).decode()}
+        with self._writing():
+            self._db.execute(
+                "INSERT INTO marks (course, person, student, exercise, items, points, max, done, who, made, digest,"
+                " file, work) VALUES (:course, :person, :student, :exercise, :items, :points, :max, :done, :who, :made,"
+                " :digest, :file, :work)",
+                row,
+            )
+
+    def latest_mark(self, course: str, name: str, person: str, exercise: str) -> Mark | None:
+        """The newest mark of a student's exercise, also one that is only begun or that takes back those before it."""
+        with file_errors(self.path):
+            return given_by_people.latest_mark(self._db, course, name, person, exercise)
+
+    def comment(self, course: str, given: Comment, looked_at: LookedAt) -> None:
+        """Keeps what a person says about an exercise."""
+        row = {**msgspec.structs.asdict(given), **msgspec.structs.asdict(looked_at)}
+        with self._writing():
+            self._db.execute(
+                "INSERT INTO comments (course, person, student, exercise, text, who, made, digest, file, work) VALUES"
+                " (:course, :person, :student, :exercise, :text, :who, :made, :digest, :file, :work)",
+                {**row, "course": course, "made": given.made or _now()},
+            )
+
     def granted(self, course: str, name: str, person: str) -> tuple[str, ...]:
         """The exercises that a person has given all points for to a student, by name or the LMS's id."""
         with file_errors(self.path):
-            return reading.granted(self._db, course, name, person)
+            return given_by_people.granted(self._db, course, name, person)
 
     def extend(self, course: str, given: Extension, person: str = "") -> None:
         """Keeps a later due date of one student; `person` is the LMS's id, if it is known."""
@@ -305,7 +332,7 @@ class Gradebook:
                     names = ", ".join(row)
                     values = ", ".join(f":{name}" for name in row)
                     self._db.execute(f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({values})", row)
-        self.recovered = len(found["overrides"]) + len(found["extensions"])
+        self.recovered = sum(len(found[table]) for table in ("overrides", "extensions", "marks", "comments"))
 
     def _submission(self, name: str, digest: str) -> int:
         work = {"name": name, "digest": digest, "now": _now()}

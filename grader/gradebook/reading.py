@@ -11,8 +11,10 @@ import msgspec
 from msgspec.structs import replace
 
 from grader.course.due import NOT_DUE, LatePolicy, moment, read_due
+from grader.gradebook import given
+from grader.gradebook.given import THEIRS
 from grader.gradebook.lateness import is_claim, is_untimed, lateness
-from grader.gradebook.records import Extension, Override, Row, Run
+from grader.gradebook.records import Extension, Row, Run
 from grader.intake.submission import Arrival
 from grader.results import SCHEMA, SubmissionResult, from_json
 
@@ -99,6 +101,9 @@ def _row(db: sqlite3.Connection, seen: _Seen, name: str, course: str, policy: La
         return None
     arrival = msgspec.json.decode(arrived, type=Arrival) if arrived else Arrival()
     due = _extension(db, course, arrival, seen.name)
+    whose = given.Whose(seen.name, seen.person)
+    changed = given.Changes(db, digest, result)
+    by_rubric = given.by_rubric(db, course, whose, {one.name for one in result.to_mark}, changed)
     late = lateness(arrival, policy, moment(due) if due else None)
     return Row(
         result=result if name == result.submission else replace(result, submission=name),
@@ -109,11 +114,14 @@ def _row(db: sqlite3.Connection, seen: _Seen, name: str, course: str, policy: La
         notes=(*json.loads(notes or "[]"), *result.notes),
         arrival=arrival,
         late=late,
-        overrides=_overrides(db, course, seen, digest),
+        overrides=given.overrides(db, course, whose, changed.of_exercise),
         run=seen.run,
         due=due,
         untimed=is_untimed(arrival, policy),
         claimed=is_claim(arrival, policy),
+        marks=by_rubric.marks,
+        comments=given.comments(db, course, whose, changed),
+        begun=by_rubric.begun,
     )
 
 
@@ -162,36 +170,10 @@ def extensions(db: sqlite3.Connection, course: str) -> list[Extension]:
 def _extension(db: sqlite3.Connection, course: str, arrival: Arrival, name: str) -> str:
     """Until when a student may hand in: as was said last by hand, else by the class list; empty: as all others."""
     found = db.execute(
-        f"SELECT due FROM extensions WHERE course = :course AND {_THEIRS} ORDER BY id DESC LIMIT 1",
+        f"SELECT due FROM extensions WHERE course = :course AND {THEIRS} ORDER BY id DESC LIMIT 1",
         {"course": course, "person": arrival.student, "name": name},
     ).fetchone()
     return str(found[0]) if found and found[0] else arrival.due
-
-
-_THEIRS = "((person <> '' AND person = :person) OR ((person = '' OR :person = '') AND student IN (:name, :person)))"
-"""Whether a line is about a student: by the LMS's id, or by the name where one of the two has no id."""
-
-
-def _overrides(db: sqlite3.Connection, course: str, seen: _Seen, digest: str) -> tuple[Override, ...]:
-    """Those in force: the newest for each exercise, unless that one withdraws."""
-    found = db.execute(
-        "SELECT exercise, points, max, why, who, made, digest <> :digest FROM overrides WHERE id IN"
-        f" (SELECT max(id) FROM overrides WHERE course = :course AND {_THEIRS} GROUP BY exercise)"
-        " AND points IS NOT NULL ORDER BY exercise",
-        {"digest": digest, "course": course, "person": seen.person, "name": seen.name},
-    )
-    return tuple(
-        Override(
-            student=seen.name, exercise=name, points=points, max=top, why=why, who=who, made=made, stale=bool(stale)
-        )
-        for name, points, top, why, who, made, stale in found
-    )
-
-
-def granted(db: sqlite3.Connection, course: str, name: str, person: str) -> tuple[str, ...]:
-    """The exercises for which a person has given all points."""
-    found = _overrides(db, course, _Seen(0, 0, name, person), "")
-    return tuple(one.exercise for one in found if one.points is not None and one.points >= one.max)
 
 
 def _course_and_policy(db: sqlite3.Connection, run: int) -> tuple[str, LatePolicy]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping
+
 import msgspec
 
 from grader.gradebook.lateness import Late
 from grader.intake.submission import Arrival
-from grader.results import SubmissionResult, Unread
+from grader.results import ExerciseResult, SubmissionResult, Unread
 
 
 class Override(msgspec.Struct, frozen=True, kw_only=True):
@@ -16,7 +19,7 @@ class Override(msgspec.Struct, frozen=True, kw_only=True):
         points: None withdraws the overrides before it.
         max: what the exercise is worth.
         made: ISO time.
-        stale: whether it was given for other files than those graded now.
+        stale: whether the work under it has changed: other files are graded now.
     """
 
     student: str
@@ -27,6 +30,75 @@ class Override(msgspec.Struct, frozen=True, kw_only=True):
     who: str
     made: str
     stale: bool = False
+
+
+class MarkedItem(msgspec.Struct, frozen=True):
+    """An item of a rubric as it was when somebody marked by it, and whether it was given."""
+
+    text: str
+    points: float
+    given: bool
+
+
+class Mark(msgspec.Struct, frozen=True, kw_only=True):
+    """What a person gave for an exercise by its rubric.
+
+    Attributes:
+        items: of the rubric, in its order.
+        points: those of the items that were given; None takes back the marks before it.
+        max: what the exercise is worth.
+        made: ISO time.
+        done: False: somebody has begun, and it counts nothing yet.
+        stale: whether the work under it has changed.
+    """
+
+    student: str
+    exercise: str
+    items: tuple[MarkedItem, ...]
+    points: float | None
+    max: float
+    who: str
+    made: str
+    done: bool = True
+    stale: bool = False
+
+
+class Comment(msgspec.Struct, frozen=True, kw_only=True):
+    """What a person says about an exercise; it changes no points.
+
+    Attributes:
+        text: one or several lines; empty takes back the comments before it.
+        made: ISO time.
+        stale: whether the work under it has changed.
+    """
+
+    student: str
+    exercise: str
+    text: str
+    who: str
+    made: str
+    stale: bool = False
+
+
+def work_hash(files: Mapping[str, bytes], file: str) -> str:
+    """SHA-256 (hex) of the file that a person looks at; empty where it is not there."""
+    return hashlib.sha256(files[file]).hexdigest() if file in files else ""
+
+
+class LookedAt(msgspec.Struct, frozen=True, kw_only=True):
+    """The work that a person looked at when they marked it or said something about it.
+
+    Attributes:
+        person: the LMS's id of the student, if it is known.
+        digest: that of all files that were handed in.
+        file: the one that the exercise is in.
+        work: its hash, by `work_hash`.
+    """
+
+    person: str
+    digest: str
+    file: str
+    work: str
 
 
 class Extension(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,6 +129,9 @@ class Row(msgspec.Struct, frozen=True):
         arrival: whose it is and when it came.
         late: how late it came under the run's policy; None: in time.
         overrides: points that a person gave and that count now; at most one for each exercise.
+        marks: what a person gave by a rubric and that counts now, unless an override of the same exercise does.
+        comments: what a person says; at most one for each exercise.
+        begun: exercises that somebody has begun to mark.
         run: the number of the run that it counts in.
         due: ISO time until when this student may hand in, where that is not the date of all; else empty.
         untimed: whether there is a due date, and nothing that counts says when the work came.
@@ -76,25 +151,40 @@ class Row(msgspec.Struct, frozen=True):
     due: str = ""
     untimed: bool = False
     claimed: bool = False
+    marks: tuple[Mark, ...] = ()
+    comments: tuple[Comment, ...] = ()
+    begun: tuple[str, ...] = ()
+
+    @property
+    def given(self) -> dict[str, tuple[float, float]]:
+        """Points and maximum of the exercises that a person gave points for: by a mark, or by an override above it."""
+        by_rubric = {mark.exercise: (mark.points or 0.0, mark.max) for mark in self.marks}
+        return by_rubric | {override.exercise: (override.points or 0.0, override.max) for override in self.overrides}
+
+    @property
+    def unmarked(self) -> tuple[ExerciseResult, ...]:
+        """The exercises that a person marks, and has not marked yet."""
+        given = self.given
+        return tuple(one for one in self.result.to_mark if one.name not in given)
 
     @property
     def unread(self) -> tuple[Unread, ...]:
         """The topics that could not be read, and for which no person has given all the points yet."""
         given = {override.exercise for override in self.overrides}
-        missing = {one.name.partition(".")[0] for one in self.result.exercises if one.name not in given}
+        missing = {one.name.partition(".")[0] for one in self.result.checked if one.name not in given}
         return tuple(one for one in self.result.unread if one.topic in missing)
 
     @property
     def score(self) -> float:
-        """Points with overrides, before lateness."""
-        given = {override.exercise: override.points or 0.0 for override in self.overrides}
+        """Points with those that a person gave, before lateness."""
+        given = {name: points for name, (points, _) in self.given.items()}
         automatic = {exercise.name: exercise.score for exercise in self.result.exercises}
         return sum((automatic | given).values()) if given else self.result.score
 
     @property
     def max(self) -> float:
         """Points that could be earned: those of exercises that were assessed, by the grader or by a person."""
-        worth = {override.exercise: override.max for override in self.overrides}
+        worth = {name: most for name, (_, most) in self.given.items()}
         automatic = {exercise.name: exercise.max for exercise in self.result.exercises}
         return sum((automatic | worth).values()) if worth else self.result.max
 

@@ -24,6 +24,16 @@ _COLUMNS: Final[dict[str, dict[str, tuple[type, ...]]]] = {
         **dict.fromkeys(("why", "who", "made", "digest", "person"), _TEXT),
     },
     "extensions": dict.fromkeys(("course", "person", "student", "due", "why", "who", "made"), _TEXT),
+    "marks": {
+        **dict.fromkeys(("course", "person", "student", "exercise", "items"), _TEXT),
+        "points": (int, float, type(None)),
+        "max": _NUMBER,
+        "done": (int,),
+        **dict.fromkeys(("who", "made", "digest", "file", "work"), _TEXT),
+    },
+    "comments": dict.fromkeys(
+        ("course", "person", "student", "exercise", "text", "who", "made", "digest", "file", "work"), _TEXT
+    ),
     "seeds": {"one": (int,), "seed": (int,)},
     "late_given": {"one": (int,), "given": _TEXT},
 }

@@ -18,7 +18,7 @@ from pathlib import Path
 from grader.errors import UserError
 from grader.locks import lock
 
-VERSION = 5
+VERSION = 6
 BUSY_SECONDS = 30.0
 VERSION_1 = """
 CREATE TABLE courses (id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, name TEXT NOT NULL);
@@ -103,6 +103,25 @@ CREATE TABLE extensions (
     id INTEGER PRIMARY KEY, course TEXT NOT NULL, person TEXT NOT NULL, student TEXT NOT NULL, due TEXT NOT NULL,
     why TEXT NOT NULL, who TEXT NOT NULL, made TEXT NOT NULL
 );
+"""
+
+# Marks by a rubric and comments. `work` is the hash of the file that a person looked at: whether it has changed is then
+# known of that file alone. A mark that is not done is what somebody has begun: it counts nothing.
+VERSION_6_CHANGES = """
+CREATE TABLE marks (
+    id INTEGER PRIMARY KEY, course TEXT NOT NULL, person TEXT NOT NULL, student TEXT NOT NULL, exercise TEXT NOT NULL,
+    items TEXT NOT NULL, points REAL, max REAL NOT NULL, done INTEGER NOT NULL, who TEXT NOT NULL, made TEXT NOT NULL,
+    digest TEXT NOT NULL, file TEXT NOT NULL, work TEXT NOT NULL
+);
+CREATE INDEX marks_of_student ON marks (student);
+CREATE INDEX marks_of_person ON marks (person);
+CREATE TABLE comments (
+    id INTEGER PRIMARY KEY, course TEXT NOT NULL, person TEXT NOT NULL, student TEXT NOT NULL, exercise TEXT NOT NULL,
+    text TEXT NOT NULL, who TEXT NOT NULL, made TEXT NOT NULL, digest TEXT NOT NULL, file TEXT NOT NULL,
+    work TEXT NOT NULL
+);
+CREATE INDEX comments_of_student ON comments (student);
+CREATE INDEX comments_of_person ON comments (person);
 """
 
 
@@ -253,6 +272,7 @@ def _migrate(connection: sqlite3.Connection) -> None:
             *(VERSION_3_CHANGES.split(";\n") if version < 3 else ()),
             *(VERSION_4_CHANGES.split(";\n") if version < 4 else ()),
             *(VERSION_5_CHANGES.split(";\n") if version < 5 else ()),
+            *(VERSION_6_CHANGES.split(";\n") if version < 6 else ()),
         ]:
             connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {VERSION}")

@@ -17,7 +17,7 @@ from grader.course import Course
 from grader.gradebook.book import MAX_SEED
 from grader.grading.local_workers import LocalWorkers
 from grader.grading.sandbox_needed import require_sandbox
-from grader.grading.settings import GradingSettings, exercises_by_topic, worker_options
+from grader.grading.settings import GradingSettings, topics_of, worker_options
 from grader.intake.find import find_submissions
 from grader.machine import Devices, cores
 from grader.reports.feedback import worst
@@ -95,6 +95,7 @@ def _of_exercises(result: SubmissionResult, by_check: bool) -> Iterator[dict[str
                 "max": exercise.max,
                 "bonus": exercise.bonus,
                 "not_assessed": exercise.not_assessed,
+                "to_mark": exercise.manual.points if exercise.manual else 0.0,
                 "misconception": exercise.misconception,
             }
 
@@ -132,7 +133,7 @@ def grade(
     chosen = secrets.randbelow(MAX_SEED) + 1 if seed is None else seed
     settings = GradingSettings(course=root, seed=chosen, limits=limits or Limits(), devices=devices)
     options = worker_options(loaded, settings, tuple(only))
-    sources = find_submissions([Path(path) for path in paths], exercises_by_topic(loaded))
+    sources = find_submissions([Path(path) for path in paths], topics_of(loaded))
     require_sandbox(len(sources), no_sandbox=no_sandbox)
     with LocalWorkers(loaded, options, jobs or cores()) as workers:
         graded = sorted(workers.grade_all(sources), key=lambda one: one.result.submission)

@@ -11,6 +11,7 @@ from grader.grading.exit_codes import Tally
 from grader.grading.settings import ClassSettings
 from grader.reports.feedback import to_look_at
 from grader.reports.jsonl import write_jsonl
+from grader.reports.marking import Unmarked
 from grader.reports.notes import NoteList, print_note
 from grader.reports.status import untimed
 from grader.student import engine
@@ -45,6 +46,8 @@ def report_class(
     notes.print()
     for line in untimed(graded.untimed):
         print_note(line)
+    for line in graded.unmarked.lines():
+        print(line)
     if graded.to_look_at:
         print(f"needs a look: {graded.to_look_at} (see: grader status)")
     if tally.is_incomplete:
@@ -67,10 +70,14 @@ class _Graded:
 
     count = untimed = to_look_at = 0
 
+    def __init__(self) -> None:
+        self.unmarked = Unmarked()
+
     def add(self, row: Row) -> None:
         self.count += 1
         self.untimed += row.untimed
         self.to_look_at += bool(to_look_at(row))
+        self.unmarked.add(row)
 
 
 def _counted_and_noted(rows: Iterable[Row], tally: Tally, notes: NoteList, graded: _Graded) -> Iterator[Row]:

@@ -15,7 +15,7 @@ from grader.course import Course, checks_of
 from grader.grading.protocol import WorkerOptions
 from grader.intake.submission import Source
 from grader.judge import explain
-from grader.results import Cause, CheckResult, ExerciseResult, SubmissionResult
+from grader.results import Cause, CheckResult, ExerciseResult, Manual, SubmissionResult
 
 _MAX_REASON: Final = 5_000
 """Characters of a fault that results keep: the last ones, since a traceback ends with what went wrong."""
@@ -79,5 +79,10 @@ def error_result(course: Course, options: WorkerOptions, name: str, reason: str)
         ExerciseResult(name=name, score=0.0, max=0.0, checks=tuple(checks.get(name, ())))
         for name in (exercise.full_name for exercise in course.exercises)
         if name in wanted
+    )
+    to_mark = (one for one in course.manual if one.full_name in wanted)
+    exercises += tuple(
+        ExerciseResult(name=one.full_name, score=0.0, max=0.0, manual=Manual(one.points, one.work_file))
+        for one in to_mark
     )
     return SubmissionResult(submission=name, score=0.0, max=0.0, exercises=exercises)

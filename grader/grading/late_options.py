@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from grader.course.due import LatePolicy, read_due, read_penalty
+from grader.course.due import LatePolicy, read_due, read_fraction, read_minutes, read_penalty
 from grader.errors import UserError
 
 NONE, COURSE = "none", "course"
@@ -59,8 +59,8 @@ def policy_of(course: LatePolicy, given: Mapping[str, Any]) -> LatePolicy:
         policy = LatePolicy(
             due=_time(options.due, course.due),
             per_day=course.per_day if options.per_day is None else read_penalty(options.per_day),
-            grace_minutes=course.grace_minutes if options.grace is None else _minutes(options.grace),
-            cap=course.cap if options.cap is None else read_penalty(options.cap),
+            grace_minutes=course.grace_minutes if options.grace is None else read_minutes(options.grace),
+            cap=course.cap if options.cap is None else read_fraction(options.cap),
             until=_time(options.until, course.until),
             by_file_time=course.by_file_time if options.by is None else _kind(options.by) == FILE_TIME,
         )
@@ -73,12 +73,6 @@ def policy_of(course: LatePolicy, given: Mapping[str, Any]) -> LatePolicy:
 
 def _time(text: str | None, otherwise: Any) -> Any:
     return otherwise if text is None else None if text == NONE else read_due(text)
-
-
-def _minutes(value: float) -> float:
-    if not 0 <= value < float("inf"):
-        raise ValueError(f"{value!r} is not a number of minutes")
-    return value
 
 
 def _kind(text: str) -> str:

@@ -23,8 +23,8 @@ from grader.grading.sandbox_needed import require_sandbox
 from grader.grading.settings import (
     ClassSettings,
     GradingSettings,
-    exercises_by_topic,
     settings_that_matter,
+    topics_of,
     worker_options,
 )
 from grader.intake.find import find_submissions
@@ -93,7 +93,7 @@ class ClassGrading:
         notes = NoteList()
         sources = find_submissions(
             self._class.paths,
-            exercises_by_topic(self._course),
+            topics_of(self._course),
             skip=self._class.out,
             roster=roster,
             note=notes.add,
@@ -126,11 +126,12 @@ class ClassGrading:
             print_note(
                 f"the gradebook was damaged; it is kept as {book.set_aside}, and a new one begins: all is graded again"
             )
-            found = counted(book.recovered, "override or extension was", "overrides and extensions were")
+            given = "overrides, extensions, marks and comments"
+            found = counted(book.recovered, "override, extension, mark or comment was", f"{given} were")
             print_note(
                 f"{found} read from it and hold again; are all there? grader status"
                 if book.recovered
-                else "no overrides and extensions could be read from it: restore a copy, or give them again"
+                else f"no {given} could be read from it: restore a copy, or give them again"
             )
         return book
 

@@ -13,7 +13,7 @@ from grader.course import Course
 from grader.grading.exit_codes import exit_code, missing_layers
 from grader.grading.for_students import ForStudents, graded_for_students
 from grader.grading.graders import Graded
-from grader.grading.settings import GradingSettings, exercises_by_topic, worker_options
+from grader.grading.settings import GradingSettings, topics_of, worker_options
 from grader.grading.side_by_side import SideBySide
 from grader.grading.worker_process import Worker
 from grader.intake.find import open_submission
@@ -51,7 +51,7 @@ def check_one(
         UserError: no such course, names or submission.
     """
     course = Course.load(settings.course)
-    source = open_submission(path, exercises_by_topic(course))
+    source = open_submission(path, topics_of(course))
     names = settings.names
     if isinstance(source, FileSource) and not names and source.topic:
         names = (source.topic,)

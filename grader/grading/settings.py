@@ -10,6 +10,7 @@ import msgspec
 from grader.course import Course
 from grader.grading.late_options import LateOptions
 from grader.grading.protocol import WorkerOptions
+from grader.intake.topics import Topics
 from grader.machine import Devices, resolve_devices
 from grader.sandbox.limits import Limits
 
@@ -62,9 +63,11 @@ class ClassSettings(msgspec.Struct, frozen=True, kw_only=True):
     no_sandbox: bool = False
 
 
-def exercises_by_topic(course: Course) -> dict[str, list[str]]:
-    """The names of the exercises by topic: what intake recognises a topic's file by."""
-    return {topic.name: [exercise.name for exercise in topic.exercises] for topic in course.topics}
+def topics_of(course: Course) -> Topics:
+    """What intake recognises the files of a course by."""
+    modules = course.modules
+    exercises = {topic.name: frozenset(exercise.name for exercise in topic.exercises) for topic in modules}
+    return Topics(frozenset(exercises), exercises, frozenset(one.file for one in course.manual if one.file))
 
 
 def worker_options(course: Course, settings: GradingSettings, names: Sequence[str]) -> WorkerOptions:

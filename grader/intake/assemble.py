@@ -27,13 +27,15 @@ def assemble(name: str, bag: Bag, topics: Topics, arrival: Arrival) -> Submissio
     places = _places(bag, topics)
     found = _read(bag, places, topics)
     given = _give_to_topics(found.modules, topics)
-    if not found.modules and not found.notes:
+    if not found.modules and not found.notes and not bag.work:
         only = f", but {bag.others}" if bag.others else ""
         found.notes.append(Note("./", f"no Python file and no notebook in it{only}", lost=ASIDE if only else ""))
     used = {module.path for module in given.modules.values()}
     files = {path: module.content for path, module in found.modules.items() if path not in used}
     files |= {path: module.content for path, module in given.modules.items()}
-    notes = [*(_about_topic_file(note, given.modules) for note in found.notes), *given.notes]
+    work, about_work = _work(bag, places, topics)
+    files |= {path: content for path, content in work.items() if path not in files}
+    notes = [*(_about_topic_file(note, given.modules) for note in found.notes), *given.notes, *about_work]
     return Submission(name, dict(sorted(files.items())), tuple(notes), arrival, unread_topics(files, notes, topics))
 
 
@@ -149,6 +151,23 @@ def _files(bag: Bag, places: _Places) -> Iterator[tuple[str, str, bytes]]:
             in_stubs = place == places.root and path.startswith(places.stubs)
             if path.startswith(place) and not in_stubs:
                 yield path.removeprefix(place), path.removeprefix(places.root), content
+
+
+def _work(bag: Bag, places: _Places, topics: Topics) -> tuple[dict[str, bytes], list[Note]]:
+    """The other files that a person marks: at their path, else the only one of that name; and notes on those."""
+    work: dict[str, bytes] = {}
+    notes = []
+    for file in sorted(topics.files):
+        name = file.rpartition("/")[2].lower()
+        exact = [path for place in places.searched if (path := f"{place}{file}") in bag.work]
+        others = sorted(path for path in bag.work if path.rpartition("/")[2].lower() == name)
+        found = exact[:1] or (others if len(others) == 1 else [])
+        if found:
+            work[file] = bag.work[found[0]]
+            notes += [] if exact else [Note(file, f"taken from {found[0]}")]
+        elif others:
+            notes.append(Note(file, f"could be any of {', '.join(others[:_NAMED])}: none was taken"))
+    return work, notes
 
 
 def _note_on_topic(note: Note, places: _Places, topics: Topics) -> Note:

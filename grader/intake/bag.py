@@ -14,6 +14,7 @@ from grader.intake.submission import WORK, Note
 
 FILE_BYTES = 1024 * 1024
 NOTEBOOK_BYTES = 8 * FILE_BYTES
+WORK_BYTES = 8 * FILE_BYTES
 ARCHIVE_BYTES = 64 * FILE_BYTES
 TOTAL_BYTES = 16 * FILE_BYTES
 MAX_FILES = 2_000
@@ -36,12 +37,15 @@ class Bag:
     """Files and notes of one submission.
 
     Attributes:
+        files: modules and notebooks, by path.
+        work: other files that a person marks, by path.
         newest: the latest time of a file in it, in seconds since 1970.
         others: the first file that is no code and no archive, such as a PDF; empty: there is none.
     """
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
+        self.work: dict[str, bytes] = {}
         self.notes: list[Note] = []
         self.newest: float | None = None
         self.others = ""
@@ -59,13 +63,13 @@ class Bag:
             self.note(path, content)
         elif len(content) > limit:
             self.note(path, too_large(path))
-        elif len(self.files) >= MAX_FILES:
+        elif len(self.files) + len(self.work) >= MAX_FILES:
             self.stop(f"more than {MAX_FILES:,} Python files")
         elif self._bytes + len(content) > TOTAL_BYTES:
             self.stop(f"more than {TOTAL_BYTES >> 20} MiB of Python files")
         else:
             self._bytes += len(content)
-            self.files[path] = content
+            (self.files if is_code(path) else self.work)[path] = content
             if time is not None:
                 self.newest = max(time, self.newest or time)
 
@@ -98,7 +102,9 @@ class Bag:
 
 def limit_of(path: str) -> int:
     """How many bytes a file of that name may have."""
-    return NOTEBOOK_BYTES if path.lower().endswith(".ipynb") else ARCHIVE_BYTES if is_archive(path) else FILE_BYTES
+    if path.lower().endswith(".py"):
+        return FILE_BYTES
+    return NOTEBOOK_BYTES if is_code(path) else ARCHIVE_BYTES if is_archive(path) else WORK_BYTES
 
 
 def too_large(path: str) -> str:

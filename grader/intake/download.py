@@ -60,7 +60,7 @@ class DownloadSource:
                 continue
             if piece.text:
                 bag.note(piece.file or "text entry", "text typed into a form, not a file: left out", lost=ASIDE)
-            elif is_code(piece.file):
+            elif is_code(piece.file) or self.topics.is_wanted(piece.file):
                 wanted[piece.path] = piece.file
             elif is_archive(piece.file):
                 archives.append(piece)
@@ -131,7 +131,7 @@ def lms_sources(download: Archive, at: Path, topics: Topics, note: Callable[[str
 def class_sources(download: Archive, at: Path, topics: Topics, note: Callable[[str], None]) -> list[DownloadSource]:
     """The students of an archive that holds a folder or file for each; none if it is one submission."""
     in_order = [path for path in download.paths if not is_clutter(path)]
-    paths = [path for path in in_order if is_code(path) or is_archive(path)]
+    paths = [path for path in in_order if is_code(path) or is_archive(path) or topics.is_wanted(path)]
     root = ""
     while True:
         inside = [path.removeprefix(root) for path in paths]
@@ -188,4 +188,4 @@ def _who(piece: Piece) -> tuple[str, str]:
 
 
 def _is_topic(path: str, topics: Topics) -> bool:
-    return "/" not in path and path.rpartition(".")[0] in topics.names
+    return path in topics.files or ("/" not in path and path.rpartition(".")[0] in topics.names)

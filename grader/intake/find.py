@@ -24,6 +24,8 @@ from grader.intake.submission import Source
 from grader.intake.topics import Topics
 
 Found = PathSource | DownloadSource
+Known = Topics | Iterable[str] | Mapping[str, Iterable[str]]
+"""What the files of a course are known by: see `Topics.of`."""
 _FIX = "give a folder with topic modules, a folder of such folders, a .py file, a notebook, a .zip or a .tar.gz"
 
 
@@ -33,7 +35,7 @@ def _ignore(line: str) -> None:
 
 def find_submissions(
     paths: Iterable[Path],
-    topics: Iterable[str] | Mapping[str, Iterable[str]],
+    topics: Known,
     skip: Path | None = None,
     roster: Roster | None = None,
     note: Callable[[str], None] = _ignore,
@@ -57,7 +59,7 @@ def find_submissions(
     return sorted(_unique(found), key=lambda source: source.name)
 
 
-def open_submission(path: Path, topics: Iterable[str] | Mapping[str, Iterable[str]]) -> PathSource:
+def open_submission(path: Path, topics: Known) -> PathSource:
     """The one submission at a path.
 
     Raises:
@@ -67,7 +69,7 @@ def open_submission(path: Path, topics: Iterable[str] | Mapping[str, Iterable[st
     _require(path)
     if path.is_file() or _is_submission(path, known):
         return _source(path, known)
-    modules = ", ".join(f"{topic}.py" for topic in sorted(known.names)[:3])
+    modules = ", ".join([*(f"{topic}.py" for topic in sorted(known.names)), *sorted(known.files)][:3])
     raise UserError(
         f"no topic module ({modules}, …) in {path} or its {STUBS} folder",
         fix="go to the folder with your work, name it with --submission DIR, or make one with: grader init DIR",
@@ -144,7 +146,8 @@ def _source(path: Path, topics: Topics) -> PathSource:
 
 def _is_submission(folder: Path, topics: Topics) -> bool:
     places = (folder, folder / STUBS)
-    return any(os.path.lexists(place / f"{topic}{end}") for topic in topics.names for place in places for end in CODE)
+    names = [*(f"{topic}{end}" for topic in topics.names for end in CODE), *topics.files]
+    return any(os.path.lexists(place / name) for name in names for place in places)
 
 
 def _enrolled(found: Iterable[Found], roster: Roster, note: Callable[[str], None]) -> list[Found]:

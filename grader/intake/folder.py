@@ -148,14 +148,15 @@ class FolderReader:
         name = as_text(entry.name)
         path = prefix + name
         if entry.is_symlink():
-            if is_code(name) or is_archive(name) or Path(entry.path).is_dir():
+            is_work = is_code(name) or self._topics.is_wanted(name)
+            if is_work or is_archive(name) or Path(entry.path).is_dir():
                 self._bag.note(path, LINK)
         elif entry.is_dir(follow_symlinks=False):
             if is_code(name):
                 self._bag.note(path, "a folder, not a file")
             if not Path(entry.path, "pyvenv.cfg").exists():
                 self._folder(Path(entry.path), path + "/", depth + 1)
-        elif is_code(name):
+        elif is_code(name) or self._topics.is_wanted(name):
             self._bag.add(path, read_file(Path(entry.path)), time_of(Path(entry.path)))
         elif is_archive(name):
             self._archives.append((Path(entry.path), path))
@@ -218,11 +219,11 @@ def add_archive(
                 archives.append(path)
             elif is_unsupported_archive(path):
                 bag.note(f"{name}/{path}", UNSUPPORTED_NOTE)
-            elif is_code(path) and target in bag.files:
+            elif (is_code(path) or topics.is_wanted(path)) and (target in bag.files or target in bag.work):
                 bag.note(target, f"handed in twice; the file counts, not the one in {name}", lost="")
-            elif is_code(path):
+            elif is_code(path) or topics.is_wanted(path):
                 wanted[path] = target
-        if not wanted and not archives and not bag.files:
+        if not wanted and not archives and not bag.files and not bag.work:
             bag.note(name, "no Python file and no notebook inside")
         archive.fill(bag, wanted)
         for path in archives:
@@ -256,7 +257,8 @@ def reading_order(path: str, topics: Topics) -> tuple[bool, bool, str]:
     """A sorting key: topic files come first, so that no bound on the number of files leaves them out."""
     file = path.rpartition("/")[2]
     stem = file.rpartition(".")[0]
-    return not (is_code(file) and stem in topics.names), path.partition("/")[0] != STUBS, path
+    is_first = (is_code(file) and stem in topics.names) or topics.is_wanted(file)
+    return not is_first, path.partition("/")[0] != STUBS, path
 
 
 def with_file_time(arrival: Arrival, bag: Bag) -> Arrival:

@@ -71,7 +71,8 @@ def latest_files(pieces: Iterable[Piece], topics: Topics) -> tuple[list[Piece], 
     for piece in pieces:
         found = _COPY_NUMBER.search(piece.file)
         base = _COPY_NUMBER.sub("", piece.file) if found else piece.file
-        if not found or (base not in there and topics.named(base.partition(".")[0]) is None):
+        is_known = base in there or topics.named(base.partition(".")[0]) is not None or topics.is_wanted(base)
+        if not found or not is_known:
             groups.setdefault(piece.file, []).append((piece.order, 0, piece))
         else:
             groups.setdefault(base, []).append((piece.order, int(found["number"] or found["copy"]), piece))

@@ -65,7 +65,7 @@ class Submission(msgspec.Struct, frozen=True):
 
     Attributes:
         name: the row's name in every report.
-        files: POSIX paths below the submission's root, to their bytes; only ``*.py`` files.
+        files: POSIX paths below the submission's root, to their bytes; ``*.py`` files, and those that a person marks.
         notes: what was left out and why.
         arrival: whose it is and when it came.
         unread: the topics whose work could not be read.

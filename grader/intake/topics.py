@@ -18,14 +18,22 @@ _COMPILING = threading.Lock()  # `catch_warnings` changes the filters of all thr
 
 @dataclass(frozen=True)
 class Topics:
-    """The topics of a course and the names of their exercises."""
+    """The topics of a course and the names of their exercises.
+
+    Attributes:
+        names: the topics that have a module.
+        files: paths of the other files that are read, such as ``report.md``: those that a person marks.
+    """
 
     names: frozenset[str]
     exercises: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    files: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, topics: Iterable[str] | Mapping[str, Iterable[str]]) -> Topics:
+    def of(cls, topics: Topics | Iterable[str] | Mapping[str, Iterable[str]]) -> Topics:
         """From names alone, or from names and their exercises."""
+        if isinstance(topics, Topics):
+            return topics
         if isinstance(topics, Mapping):
             return cls(frozenset(topics), {name: frozenset(inside) for name, inside in topics.items()})
         return cls(frozenset(topics))
@@ -37,6 +45,10 @@ class Topics:
         longest = max(map(len, found), default=0)
         best = [topic for topic in found if len(topic) == longest]
         return best[0] if len(best) == 1 else None
+
+    def is_wanted(self, path: str) -> bool:
+        """Whether a file that is no code may be one of `files`: it has the name of one, in any case."""
+        return path.rpartition("/")[2].lower() in {file.rpartition("/")[2].lower() for file in self.files}
 
     def defined(self, content: bytes) -> dict[str, list[str]]:
         """The exercises that a module defines at its top level, by topic; a name of two topics counts for neither."""

@@ -20,6 +20,7 @@ from grader.judge.cell_places import CellPlaces
 from grader.judge.check import Trace
 from grader.judge.collected import CollectedChecks
 from grader.judge.flags import flags_of_results, together
+from grader.judge.manual import manual_of
 from grader.judge.marks import Place, mark_on
 from grader.judge.misconceptions import MisconceptionRecords, Replacements, RunChecks, files_with_misconceptions
 from grader.judge.near_names import with_near_names
@@ -60,9 +61,9 @@ def with_judge(
         UserError: when the checks cannot be collected.
     """
     wanted = set(course.with_needs(exercises))
-    chosen = [(topic, [one for one in topic.exercises if one.full_name in wanted]) for topic in course.topics]
-    topics = [(topic, found) for topic, found in chosen if found]
-    files = [course.check_file(topic.name) for topic, _ in topics]
+    every = ([one for one in (*topic.exercises, *topic.manual) if one.full_name in wanted] for topic in course.topics)
+    topics = [(topic, found) for topic, found in zip(course.topics, every, strict=True) if found]
+    files = [course.check_file(topic.name) for topic, found in topics if _with_checks(found)]
     kit.load(course.kit)
     for file in files:
         kit.require_imported_names(file, course.kit)
@@ -117,11 +118,14 @@ class Judge:
         wanted = set(self.course.with_needs(only))
         every = ((topic, [one for one in found if one.full_name in wanted]) for topic, found in self._topics)
         chosen = [(topic, found) for topic, found in every if found]
+        modules = {path: content for path, content in submission.files.items() if path.endswith(".py")}
         for topic, exercises in chosen:
-            results += self._grade_topic(topic, exercises, submission, met, seen, notes)
+            if checked := _with_checks(exercises):
+                results += self._grade_topic(topic, checked, submission, modules, met, seen, notes)
+            results += self._to_mark(exercises, submission)
         others = {topic.name for topic in self.course.topics} - {topic.name for topic, _ in chosen}
         graded = {topic.name for topic, _ in chosen}
-        read = scan(submission.files, self.course.kit.name if self.course.kit else "", others)
+        read = scan(modules, self.course.kit.name if self.course.kit else "", others)
         return SubmissionResult(
             submission=submission.name,
             score=sum(result.score for result in results),
@@ -138,6 +142,7 @@ class Judge:
         topic: Topic,
         exercises: Sequence[Exercise],
         submission: Submission,
+        modules: Mapping[str, bytes],
         met: set[str],
         seen: dict[Flag, None],
         notes: list[str],
@@ -145,22 +150,32 @@ class Judge:
         """The results of a topic's exercises.
 
         Args:
+            modules: the submission's Python files: nothing else of it comes near its processes.
             met: gets the names of those that meet the needs of others.
             seen: gets what the submission's processes did that no exercise needs.
             notes: gets what was left out of the topic.
         """
         file = f"{topic.name}.py"
-        if file not in submission.files:
+        if file not in modules:
             note = next(iter(submission.notes_on(file)), "")
             return self._all_not_passed(exercises, causes.missing_file(topic.name, note))
         self.checks.began(Place(topic.name))
         if mark := mark_on(Place(topic.name), self.checks.marks):
             return self._all_not_passed(exercises, mark.cause)
-        with self.desk(topic.name, submission.files) as desk:
+        with self.desk(topic.name, modules) as desk:
             if desk.partial is not None:
-                notes += desk.partial.notes(submission.files[file])
-            results = self._grade_exercises(topic, exercises, desk, met, submission.files)
+                notes += desk.partial.notes(modules[file])
+            results = self._grade_exercises(topic, exercises, desk, met, modules)
         seen |= desk.flags
+        return results
+
+    def _to_mark(self, exercises: Iterable[Exercise], submission: Submission) -> list[ExerciseResult]:
+        """What is left for a person to mark."""
+        results = []
+        for exercise in (one for one in exercises if one.kind == "manual"):
+            manual = manual_of(exercise, submission.files, self.course.template_file(exercise))
+            results.append(ExerciseResult(name=exercise.full_name, score=0.0, max=0.0, manual=manual))
+            self.known(results[-1])
         return results
 
     def _grade_exercises(
@@ -321,3 +336,7 @@ class Judge:
             reason = self._assessment.reason(check)
             results.append(explain.result(check.name, causes.not_assessed(reason) if reason else cause))
         return with_points(exercise, self.checks.of(exercise.full_name), results)
+
+
+def _with_checks(exercises: Iterable[Exercise]) -> list[Exercise]:
+    return [one for one in exercises if one.kind == "automatic"]

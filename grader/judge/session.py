@@ -52,6 +52,8 @@ def with_collected_checks(files: Iterable[Path], root: Path, seed: int, use: Cal
         UserError: when a check file cannot be collected: one line for each, with the reason.
     """
     files = list(files)
+    if not files:  # pytest would collect the current folder
+        return use(CollectedChecks((), _no_check))
     missing = [str(file) for file in files if not file.is_file()]
     if missing:  # pytest would look at the current folder instead
         raise _cannot_collect([f"{file} does not exist" for file in missing])
@@ -62,6 +64,10 @@ def with_collected_checks(files: Iterable[Path], root: Path, seed: int, use: Cal
     with _environment(_ENVIRONMENT):
         code = pytest.main([*arguments, *map(str, files)], plugins=[hooks, session.hooks, session])
     return session.outcome(code)
+
+
+def _no_check(check: Check, desk: Desk) -> tuple[CheckResult, Trace]:
+    raise AssertionError("there are no checks")
 
 
 class _Session(Generic[T]):

@@ -12,11 +12,10 @@ from typing import Any, Final
 
 from grader.course import Course
 from grader.course.definitions import defined_names, lines_in
-from grader.grading.settings import exercises_by_topic
+from grader.grading.settings import topics_of
 from grader.intake.bag import FILE_BYTES
 from grader.intake.notebook import RUNNING, module_of
 from grader.intake.submission import Submission
-from grader.intake.topics import Topics
 from grader.student.statements import needed, statements_of
 
 _NAME: Final = "notebook"
@@ -57,7 +56,7 @@ def _module(cells: Sequence[str]) -> bytes:
 
 
 def _topics_in(module: bytes, course: Course) -> list[str]:
-    defined = Topics.of(exercises_by_topic(course)).defined(module)
+    defined = topics_of(course).defined(module)
     return [topic.name for topic in course.topics if topic.name in defined]
 
 

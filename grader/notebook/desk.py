@@ -15,7 +15,7 @@ from grader.course import Course
 from grader.course.home import Home, Mark
 from grader.errors import UserError
 from grader.grading.graders import Graded
-from grader.grading.settings import GradingSettings, exercises_by_topic
+from grader.grading.settings import GradingSettings, topics_of
 from grader.grading.warm import WarmGrader
 from grader.intake.find import open_submission
 from grader.intake.submission import Submission
@@ -134,7 +134,7 @@ class Desk:
         if self._home is None:
             return None
         with contextlib.suppress(UserError, OSError):
-            return open_submission(self._home.folder, exercises_by_topic(self._course)).read()
+            return open_submission(self._home.folder, topics_of(self._course)).read()
         return None
 
     def _grade(self, submission: Submission, exercises: list[str]) -> Graded:

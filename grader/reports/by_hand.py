@@ -11,6 +11,7 @@ from pathlib import Path
 from grader.course.due import moment, read_due
 from grader.errors import UserError, did_you_mean
 from grader.gradebook import Extension, Gradebook, Override, Row
+from grader.reports.feedback import CHANGED
 from grader.text import points
 
 
@@ -22,22 +23,23 @@ def give_points(out: Path, student: str, exercise: str, text: str, why: str, who
     """
     with Gradebook.open_existing(out) as book:
         rows = list(book.results())
-        row = _student(rows, student)
+        row = row_of(rows, student)
         most: dict[str, float] = {}
         for other in (row, *rows):
             for one in other.result.exercises:
-                most[one.name] = max(one.max, one.not_assessed, most.get(one.name, 0.0))
-        name = _exercise(list(most), exercise)
+                by_rubric = one.manual.points if one.manual else 0.0
+                most[one.name] = max(one.max, one.not_assessed, by_rubric, most.get(one.name, 0.0))
+        name = exercise_called(list(most), exercise)
         given = Override(
             student=row.result.submission,
             exercise=name,
             points=_points(text, most[name], name),
             max=most[name],
             why=_reason(why),
-            who=who or _user(),
-            made=_now(),
+            who=who or user(),
+            made=now(),
         )
-        book.override(_course(book), given, row.digest, row.arrival.student)
+        book.override(course_of(book), given, row.digest, row.arrival.student)
         after = next(again for again in book.results() if again.result.submission == row.result.submission)
     yield override_line(given, row)
     yield f"{row.result.submission}: {marks(after)} (automatic: {points(row.result.score, row.result.max)})"
@@ -66,16 +68,16 @@ def give_time(out: Path, student: str, text: str, why: str, who: str | None) -> 
     with Gradebook.open_existing(out) as book:
         rows = list(book.results())
         found = [row for row in rows if student in (row.result.submission, row.arrival.student)]
-        row = _student(rows, student) if found else None
+        row = row_of(rows, student) if found else None
         given = Extension(
             student=student if row is None else row.result.submission,
             due=due,
             why=_reason(why),
-            who=who or _user(),
-            made=_now(),
+            who=who or user(),
+            made=now(),
         )
-        before = {one.student: one for one in book.extensions(_course(book))}.get(given.student)
-        book.extend(_course(book), given, "" if row is None else row.arrival.student)
+        before = {one.student: one for one in book.extensions(course_of(book))}.get(given.student)
+        book.extend(course_of(book), given, "" if row is None else row.arrival.student)
         after = next((again for again in book.results() if row and again.digest == row.digest), None)
     yield extension_line(given)
     if before is not None:
@@ -114,7 +116,7 @@ def _until(text: str) -> str:
         raise UserError(f"{text!r} is not a date", fix="write 2026-11-07, 2026-11-07T12:00 or none") from None
 
 
-def _course(book: Gradebook) -> str:
+def course_of(book: Gradebook) -> str:
     """The course of the last run.
 
     Raises:
@@ -126,11 +128,17 @@ def _course(book: Gradebook) -> str:
     return runs[-1].course
 
 
-def _now() -> str:
+def now() -> str:
+    """The time, in ISO form with its offset."""
     return datetime.datetime.now().astimezone().isoformat(timespec="seconds")
 
 
-def _student(rows: list[Row], name: str) -> Row:
+def row_of(rows: list[Row], name: str) -> Row:
+    """The row of a student, by name or by the LMS's id.
+
+    Raises:
+        UserError: there is none, or several.
+    """
     exact = [row for row in rows if row.result.submission == name]
     found = exact or [row for row in rows if row.arrival.student == name]
     if len(found) == 1:
@@ -140,7 +148,12 @@ def _student(rows: list[Row], name: str) -> Row:
     raise UserError(f"{what} of `{name}` in the gradebook" + did_you_mean(name, known), fix="see: grader status")
 
 
-def _exercise(known: list[str], name: str) -> str:
+def exercise_called(known: list[str], name: str) -> str:
+    """The full name of the exercise that is meant.
+
+    Raises:
+        UserError: there is none, or several.
+    """
     found = [full for full in known if name in (full, full.partition(".")[2])]
     if len(found) == 1:
         return found[0]
@@ -165,7 +178,8 @@ def _reason(why: str) -> str:
     return why.strip()
 
 
-def _user() -> str:
+def user() -> str:
+    """Who is at the keyboard, as the system says."""
     try:
         return getpass.getuser()
     except (KeyError, OSError, ImportError):
@@ -176,7 +190,7 @@ def override_line(given: Override, row: Row) -> str:
     automatic = next((one for one in row.result.exercises if one.name == given.exercise), None)
     auto = points(automatic.score, automatic.max) if automatic else "none"
     now = "automatic again" if given.points is None else points(given.points, given.max)
-    stale = "; given for earlier work" if given.stale else ""
+    stale = f"; {CHANGED}" if given.stale else ""
     return (
         f"{given.student}: {given.exercise}: {now} (automatic: {auto}) by {given.who}, {when(given.made)}:"
         f" {given.why}{stale}"

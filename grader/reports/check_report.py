@@ -19,16 +19,17 @@ from grader.reports.feedback import (
     STYLES,
     SYMBOLS,
     VERDICT_WORDS,
+    about_manual,
     check_title,
     gist,
-    not_assessed,
+    left_out,
     not_passed,
     worst,
     worth_of,
 )
 from grader.reports.rows import print_wrapped, progress_bar
 from grader.results import Cause, CheckResult, ExerciseResult, SubmissionResult
-from grader.text import clean, counted, percent, points
+from grader.text import BY_HAND, clean, counted, percent, points
 
 _NO_PLACE = ""
 _SHORTEST_REASON = 16
@@ -98,6 +99,8 @@ class CheckReport:
             self._end_topic()
             self._topic, self._has_heading = topic, False
         fold = None if self._dose.every_check else _fold_of(exercise)
+        if exercise.manual is not None:
+            self._flush()  # these come last in a topic
         if fold is None:
             self._line_of(exercise)
         else:
@@ -153,6 +156,9 @@ class CheckReport:
 
     def _line_of(self, exercise: ExerciseResult) -> None:
         self._heading()
+        if exercise.manual is not None:
+            self._row("  ", BY_HAND, "cyan", _own_name(exercise), "–", about_manual(exercise))
+            return
         verdict = worst(exercise)
         failures = not_passed(exercise)
         reason = "" if verdict == "passed" else _reason(failures[0], exercise)
@@ -190,15 +196,16 @@ class CheckReport:
                 self._row("  ", fold.symbol, fold.style, left, _score(folded), f"{fold.verb}: {names}")
 
     def _size_of_topic(self) -> int:
-        return next((len(topic.exercises) for topic in self._course.topics if topic.name == self._topic), 0)
+        return sum(one.topic == self._topic for one in self._course.all_exercises)
 
     def _end_topic(self) -> None:
         """A small celebration when all exercises of a topic have passed."""
         if not self._topic:
             return
         self._flush()
-        done = [one for one in self._seen if one.name.startswith(f"{self._topic}.")]
-        if len(done) == self._size_of_topic() and all(worst(one) == "passed" for one in done):
+        seen = [one for one in self._seen if one.name.startswith(f"{self._topic}.")]
+        done = [one for one in seen if one.manual is None]
+        if done and len(seen) == self._size_of_topic() and all(worst(one) == "passed" for one in done):
             print_wrapped(self._console, f"  ★ {self._topic} is done: {_score(done)} points", "bold green")
         self._topic = ""
 
@@ -240,20 +247,23 @@ class CheckReport:
 
     def _total(self, result: SubmissionResult) -> None:
         share = percent(result.score, result.max)
+        checked = result.checked
         if share is None:
-            print_wrapped(self._console, "nothing could be assessed", "bold")
+            print_wrapped(self._console, "nothing could be assessed" if checked else "nothing to check here", "bold")
         else:
-            passed = sum(worst(exercise) == "passed" for exercise in result.exercises)
-            done = f"{passed} of {counted(len(result.exercises), 'exercise')}"
+            passed = sum(worst(exercise) == "passed" for exercise in checked)
+            done = f"{passed} of {counted(len(checked), 'exercise')}"
             bar = progress_bar(result.score, result.max, min(20, self._console.width // 4))
             self._one_row(Text.assemble((bar, "green"), f"  {done}"))
             print_wrapped(self._console, f"{points(result.score, result.max)} points, {share:.1f}%", "bold")
-        if missing := not_assessed(result):
-            print_wrapped(self._console, f"{result.score:g} of {result.max:g}, {missing}", "yellow")
+        if missing := left_out(result):
+            total = f"{result.score:g} of {result.max:g}, " if checked else ""
+            print_wrapped(self._console, f"{total}{missing}", "yellow")
         if "error" in result.verdicts:
             text = "THE GRADER FAILED on the exercises marked `!`: tell your instructor; no points are lost"
             print_wrapped(self._console, text, STYLES["error"])
-        if len(result.exercises) == len(self._course.exercises) and result.verdicts <= {"passed"}:
+        is_handed_in = all(one.manual.state == "there" for one in result.to_mark if one.manual)
+        if checked and is_handed_in and len(checked) == len(self._course.exercises) and result.verdicts <= {"passed"}:
             self._celebrate()
 
     def _celebrate(self) -> None:

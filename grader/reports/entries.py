@@ -34,15 +34,22 @@ class Entry:
 
     def points_of(self, exercise: ExerciseResult) -> tuple[float, float]:
         """Points and maximum of an exercise: as given by hand, else the automatic ones."""
-        given = next((one for one in self.row.overrides if one.exercise == exercise.name), None)
-        return (exercise.score, exercise.max) if given is None else (given.points or 0.0, given.max)
+        return self.row.given.get(exercise.name, (exercise.score, exercise.max))
 
     def is_right(self, exercise: ExerciseResult) -> bool:
         """Whether an exercise has all the points that could be earned, by hand or by itself, without a bonus."""
-        if any(one.exercise == exercise.name for one in self.row.overrides):
+        if exercise.name in self.row.given:
             score, most = self.points_of(exercise)
             return most > 0 and score >= most
         return exercise.is_right
+
+    def is_unmarked(self, exercise: ExerciseResult) -> bool:
+        """Whether a person has to mark it, and has not yet."""
+        return exercise.manual is not None and exercise.name not in self.row.given
+
+    def said_of(self, exercise: ExerciseResult) -> str:
+        """What a person says about an exercise; may have several lines, or none."""
+        return next((one.text for one in self.row.comments if one.exercise == exercise.name), "")
 
     def for_students(self) -> Entry:
         """The same without what is hidden from students now: for everything that a student may read."""

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 import re
 import unicodedata
 from collections.abc import Collection, Sequence
+from typing import Final
 
 from grader.course import Course, Exercise, misconceptions_of
 from grader.errors import UserError
-from grader.gradebook import Row
+from grader.gradebook import MarkedItem, Row
 from grader.results import Cause, CheckResult, ExerciseResult, SubmissionResult, VerdictKind
 from grader.text import clean, counted, one_line, points
 
@@ -46,6 +48,8 @@ VERDICT_WORDS: dict[VerdictKind, str] = {
     "skipped": "skipped",
     "error": "the grader's own fault, no points are lost",
 }
+CHANGED: Final = "the work under it has changed"
+"""What is said of a mark, a comment or an override that was given for other work than what is graded now."""
 FAILING: frozenset[VerdictKind] = frozenset({"failed", "timeout", "crashed"})
 """Verdicts of a check that ran and did not pass because of the submission."""
 _NAMED = 6
@@ -76,8 +80,42 @@ def not_assessed(result: SubmissionResult, by_hand: Collection[str] = ()) -> str
     return f"{counted(worth, 'point') + ' ' if worth else ''}not assessed: {listed}"
 
 
+def not_marked(result: SubmissionResult, by_hand: Collection[str] = ()) -> str:
+    """What a person has not marked yet, e.g. ``4 points not marked yet: findings.report``; empty where all is.
+
+    Args:
+        by_hand: exercises that a person gave points for.
+    """
+    left = [one for one in result.to_mark if one.name not in by_hand]
+    if not left:
+        return ""
+    worth = math.fsum(one.manual.points for one in left if one.manual)
+    names = [one.name for one in left]
+    listed = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if names[_NAMED:] else "")
+    return f"{counted(round(worth, 9), 'point')} not marked yet: {listed}"
+
+
+def left_out(result: SubmissionResult, by_hand: Collection[str] = ()) -> str:
+    """All that is not in the total: what is not assessed, and what is not marked yet."""
+    return "; ".join(filter(None, (not_assessed(result, by_hand), not_marked(result, by_hand))))
+
+
+def about_manual(exercise: ExerciseResult) -> str:
+    """What there is to say of an exercise that a person marks, on one line."""
+    manual = exercise.manual
+    if manual is None:
+        return ""
+    states = {"missing": f"; {manual.file} is not there", "untouched": f"; {manual.file} is as it was handed out"}
+    return f"marked by a person: {counted(manual.points, 'point')}{states.get(manual.state, '')}"
+
+
+def item_lines(items: Sequence[MarkedItem]) -> list[str]:
+    """The items of a rubric with what was given of each, a line each."""
+    return [f"{'✓' if one.given else '✗'} {one.text}: {points(one.given * one.points, one.points)}" for one in items]
+
+
 def to_look_at(row: Row) -> list[str]:
-    """Why a person should look at a submission: work that could not be read, and topics that cannot be imported."""
+    """Why a person should look at a submission: work that cannot be read or imported, or that was changed since."""
     there = {one.topic for one in row.result.unread}
     given = {one.exercise for one in row.overrides}
     failed: dict[str, str] = {}
@@ -86,7 +124,13 @@ def to_look_at(row: Row) -> list[str]:
         for check in exercise.checks:
             if check.cause and check.cause.stage == "import" and topic not in there and exercise.name not in given:
                 failed.setdefault(topic, one_line(headline(check), 200))
-    return [*unread(row), *failed.values()]
+    return [*unread(row), *failed.values(), *changed_since(row)]
+
+
+def changed_since(row: Row) -> list[str]:
+    """What people gave for other work than that which is graded now, a line each."""
+    of_kind = (("mark", row.marks), ("override", row.overrides), ("comment", row.comments))
+    return [f"{kind} of {one.exercise}: {CHANGED}" for kind, given in of_kind for one in given if one.stale]
 
 
 def unread(row: Row) -> list[str]:

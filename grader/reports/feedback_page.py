@@ -56,8 +56,34 @@ class ExercisePart:
 
 
 @dataclass(frozen=True)
+class ManualPart:
+    """An exercise that a person marks.
+
+    Attributes:
+        score: its points; in words where there are none yet.
+        about: whose work it is, what it is worth, and whether it was there.
+        items: of the rubric, a line each; none before it is marked.
+        by_hand: points given above the mark.
+        comment: what a person says; may have several lines.
+        changed: that other work is graded now; empty where that is not so.
+    """
+
+    name: str
+    score: str
+    about: str
+    items: tuple[str, ...] = ()
+    by_hand: str = ""
+    comment: str = ""
+    changed: str = ""
+
+
+@dataclass(frozen=True)
 class TopicPart:
-    """One topic on the page; ``cause`` is what stopped all of its exercises, where one cause did."""
+    """One topic on the page; ``cause`` is what stopped all of its exercises, where one cause did.
+
+    Attributes:
+        comments: what a person says about exercises with checks: name and text.
+    """
 
     name: str
     title: str
@@ -66,6 +92,8 @@ class TopicPart:
     passed: tuple[ExercisePart, ...]
     others: tuple[ExercisePart, ...]
     cause: CheckGroup | None = None
+    manual: tuple[ManualPart, ...] = ()
+    comments: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -86,3 +114,4 @@ class FeedbackPage:
     topics: tuple[TopicPart, ...]
     files: tuple[Excerpt, ...] = ()
     files_left_out: int = 0
+    other_files: tuple[str, ...] = ()

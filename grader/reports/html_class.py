@@ -16,7 +16,7 @@ from grader.reports.entries import Entry
 from grader.reports.feedback import (
     check_title,
     explanation_of,
-    not_assessed,
+    left_out,
     to_look_at,
     worst,
 )
@@ -185,6 +185,9 @@ def _facts(entries: Sequence[Entry], shares: Sequence[float]) -> Iterator[tuple[
     missing = max(sum(e.not_assessed for e in entry.result.left_out) for entry in entries)
     if missing:
         yield "points not assessed", f"{missing:g}"
+    to_mark = sum(bool(entry.row.unmarked) for entry in entries)
+    if to_mark:
+        yield "not all marked yet", str(to_mark)
     faults = sum("error" in entry.result.verdicts for entry in entries)
     if faults:
         yield "faults of the grader", str(faults)
@@ -272,18 +275,19 @@ def _checks(entries: Sequence[Entry], tags: Tags) -> Iterator[tuple[str, tuple[C
 
 def _row(entry: Entry, tags: Tags, pages: Mapping[str, str]) -> TableRow:
     result = entry.result
-    kinds = Counter(worst(exercise) for exercise in result.exercises)
+    kinds = Counter(worst(exercise) for exercise in result.checked)
     notable = ["fault of the grader"] if kinds["error"] else []
     notable += ["needs a look"] if to_look_at(entry.row) else []
     notable += [f"{kinds[kind]} {word}" for kind, word in _NOTABLE.items() if kinds[kind]]
     named = sum(exercise.misconception is not None for exercise in result.exercises)
     notable += [counted(named, "misconception")] if named else []
-    notable += [f"{len(entry.row.overrides)} by hand"] if entry.row.overrides else []
+    notable += [f"{len(entry.row.given)} by hand"] if entry.row.given else []
+    notable += [counted(len(entry.row.comments), "comment")] if entry.row.comments else []
     notable += (
         [f"late, {entry.row.late.penalty:.0%} off" if entry.row.late.penalty else "late"] if entry.row.late else []
     )
     notable += [counted(len(result.flags), "flag")] if result.flags else []
-    missing = not_assessed(result, {one.exercise for one in entry.row.overrides})
+    missing = left_out(result, entry.row.given)
     notable += [missing] if missing else []
     return TableRow(
         name=one_line(result.submission),

@@ -13,16 +13,19 @@ from grader.gradebook import Override
 from grader.reports.entries import Entry
 from grader.reports.excerpts import excerpt, whole
 from grader.reports.feedback import (
+    CHANGED,
     FAILING,
     VERDICT_WORDS,
+    about_manual,
     bounded,
     equal_groups,
     explanation_of,
     hint_command,
     hint_for,
     is_brief,
+    item_lines,
+    left_out,
     lines_of,
-    not_assessed,
     not_passed,
     one_cause,
     resemblance_of,
@@ -30,9 +33,9 @@ from grader.reports.feedback import (
     worst,
     worth_of,
 )
-from grader.reports.feedback_page import CheckGroup, ExercisePart, FeedbackPage, TopicPart
+from grader.reports.feedback_page import CheckGroup, ExercisePart, FeedbackPage, ManualPart, TopicPart
 from grader.results import CheckResult, ExerciseResult, SubmissionResult
-from grader.text import one_line, percent, points
+from grader.text import clean, one_line, percent, points
 
 _LINES = 60
 _FEW_LINES = 12
@@ -77,7 +80,8 @@ class Pages:
         for exercise in result.exercises:
             topics.setdefault(exercise.name.partition(".")[0], []).append(exercise)
         parts = tuple(self._topic(name, exercises, entry, files, room) for name, exercises in topics.items())
-        shown = [piece for path in sorted(files) if room.take((piece := whole(path, files[path])).size)]
+        texts = [path for path in sorted(files) if b"\0" not in files[path]]
+        shown = [piece for path in texts if room.take((piece := whole(path, files[path])).size)]
         return FeedbackPage(
             name=one_line(result.submission),
             score=points(row.score, row.max),
@@ -86,25 +90,27 @@ class Pages:
             final=points(row.final, row.max),
             overrides=tuple(_override(one) for one in row.overrides),
             fault="error" in result.verdicts,
-            not_assessed=not_assessed(result, {one.exercise for one in row.overrides}),
+            not_assessed=left_out(result, row.given),
             unread=tuple(one_line(line, 300) for line in unread(row)),
             notes=tuple(one_line(note, 400) for note in row.notes),
             sandbox=result.sandbox,
             topics=parts,
             files=tuple(shown),
-            files_left_out=len(files) - len(shown),
+            files_left_out=len(texts) - len(shown),
+            other_files=tuple(one_line(path) for path in sorted(files) if path not in texts),
         )
 
     def _topic(
         self, name: str, exercises: Sequence[ExerciseResult], entry: Entry, files: Mapping[str, bytes], room: _Room
     ) -> TopicPart:
+        everything, exercises = exercises, [one for one in exercises if one.manual is None]
         cause = _shared_cause(exercises)
         if cause is None:
             parts = [self._exercise(exercise, files, room) for exercise in exercises]
         else:
             parts = [_without_details(exercise) for exercise in exercises]
         parts = [_as_given(part, exercise, entry) for part, exercise in zip(parts, exercises, strict=True)]
-        earned = [entry.points_of(exercise) for exercise in exercises]
+        earned = [entry.points_of(exercise) for exercise in everything]
         return TopicPart(
             name=name,
             title=self._titles.get(name, ""),
@@ -113,6 +119,8 @@ class Pages:
             passed=tuple(part for part in parts if part.verdict == "passed" and not part.by_hand),
             others=tuple(part for part in parts if part.verdict != "passed" or part.by_hand),
             cause=cause,
+            manual=tuple(_manual(exercise, entry) for exercise in everything if exercise.manual),
+            comments=tuple((_own_name(one), clean(said)) for one in exercises if (said := entry.said_of(one))),
         )
 
     def _exercise(self, exercise: ExerciseResult, files: Mapping[str, bytes], room: _Room) -> ExercisePart:
@@ -169,8 +177,31 @@ def _as_given(part: ExercisePart, exercise: ExerciseResult, entry: Entry) -> Exe
     return replace(part, score=points(*entry.points_of(exercise)), by_hand=f"{by_hand} (automatic: {automatic})")
 
 
+def _manual(exercise: ExerciseResult, entry: Entry) -> ManualPart:
+    """What a person marks: the items of the rubric as they were given, or that it is not marked yet."""
+    override = next((one for one in entry.row.overrides if one.exercise == exercise.name), None)
+    mark = next((one for one in entry.row.marks if one.exercise == exercise.name), None)
+    by_hand = ""
+    if override is not None:
+        by_hand = one_line(f"{points(override.points or 0.0, override.max)} by {override.who}: {override.why}", 300)
+    is_marked = exercise.name in entry.row.given
+    return ManualPart(
+        name=_own_name(exercise),
+        score=points(*entry.points_of(exercise)) if is_marked else "not marked yet",
+        about=one_line(about_manual(exercise), 300),
+        items=tuple(clean(line) for line in item_lines(mark.items)) if mark else (),
+        by_hand=by_hand,
+        comment=clean(entry.said_of(exercise)),
+        changed=CHANGED if mark and mark.stale else "",
+    )
+
+
+def _own_name(exercise: ExerciseResult) -> str:
+    return exercise.name.partition(".")[2] or exercise.name
+
+
 def _override(one: Override) -> str:
-    stale = " (given for earlier work)" if one.stale else ""
+    stale = f" ({CHANGED})" if one.stale else ""
     return one_line(f"{one.exercise}: {points(one.points or 0.0, one.max)} by {one.who}: {one.why}{stale}", 400)
 
 
@@ -207,7 +238,7 @@ def _group(checks: Sequence[CheckResult], name: str, lines: int = _LINES) -> Che
 def _without_details(exercise: ExerciseResult) -> ExercisePart:
     """An exercise's name, verdict and score only."""
     score = "not assessed" if exercise.max == 0 else points(exercise.score, exercise.max)
-    return ExercisePart(exercise.name.partition(".")[2] or exercise.name, worst(exercise), score)
+    return ExercisePart(_own_name(exercise), worst(exercise), score)
 
 
 def _needs_no_code(check: CheckResult | None) -> bool:

@@ -11,9 +11,10 @@ from grader.course.due import moment
 from grader.errors import UserError
 from grader.gradebook import Gradebook, Row, Run, compare
 from grader.reports.by_hand import extension_line, marks, override_line, when
-from grader.reports.feedback import not_assessed, to_look_at
+from grader.reports.feedback import CHANGED, not_assessed, to_look_at
+from grader.reports.marking import comment_line, mark_line, unmarked_lines
 from grader.sandbox import process_tree
-from grader.text import counted
+from grader.text import counted, points
 
 _MOST_FAILED = 10
 
@@ -38,8 +39,9 @@ def status_lines(out: Path, *, notes: bool) -> Iterator[str]:
         yield f"seed of the next run: {book.seed} (keep it secret: who knows it knows every generated input)"
         everybody = list(book.results())
         yield from _where_from(everybody)
-        missing = {not_assessed(row.result, {one.exercise for one in row.overrides}) for row in everybody}
+        missing = {not_assessed(row.result, row.given) for row in everybody}
         yield from sorted(missing - {""})[:_MOST_FAILED]
+        yield from unmarked_lines(everybody)
         rows = list(book.results(runs[-1].id)) if runs[-1].failed else []
         failed = [row.result.submission for row in rows if "error" in row.result.verdicts]
         if failed:
@@ -53,8 +55,13 @@ def status_lines(out: Path, *, notes: bool) -> Iterator[str]:
             for given in row.overrides:
                 yield f"override: {override_line(given, row)}"
             if notes:
+                yield from (f"mark: {mark_line(one)}" for one in row.marks)
+                yield from (f"comment: {comment_line(one)}" for one in row.comments)
                 yield from (f"note: {row.result.submission}: {note}" for note in row.notes)
         yield from (f"extension: {extension_line(one)}" for one in book.extensions(runs[-1].course))
+        marked, said = sum(len(row.marks) for row in everybody), sum(len(row.comments) for row in everybody)
+        if (marked or said) and not notes:
+            yield f"{counted(marked, 'mark')} and {counted(said, 'comment')} by hand (each: grader status --notes)"
         if claims := sum(row.claimed for row in everybody):
             those = counted(claims, "submission")
             yield f"in time: {those} by file times alone, which students can set (see: --roster)"
@@ -84,6 +91,10 @@ def diff_lines(out: Path, before: int, after: int) -> Iterator[str]:
             moved.add(move.submission)
             work = " (other files were handed in)" if move.new_work else ""
             yield f"{move.submission}: {move.exercise}: {move.before:g} → {move.after:g}{work}"
+        for row in book.results(after):
+            for name in (mark.exercise for mark in row.marks if mark.stale):
+                score, most = row.given[name]
+                yield f"{row.result.submission}: {name}: marked {points(score, most)}; {CHANGED}"
         one, two = known[before], known[after]
         same = "the same course" if one.course_hash == two.course_hash else "another version of the course"
         seed = "" if one.seed == two.seed else f", seeds {one.seed} and {two.seed}"

@@ -17,7 +17,7 @@ from rich.text import Text
 from grader.course import Course
 from grader.gradebook import Row
 from grader.reports.check_report import CheckReport
-from grader.reports.feedback import not_assessed, to_look_at
+from grader.reports.feedback import left_out, to_look_at
 from grader.results import SubmissionResult
 from grader.text import clean, counted, percent, points
 
@@ -81,5 +81,5 @@ def _flags(row: Row) -> list[str]:
     flags += [counted(named, "misconception")] if named else []
     flags += [counted(len(row.result.flags), "flag")] if row.result.flags else []
     flags += ["unchanged"] if row.reused else []
-    missing = not_assessed(row.result, {given.exercise for given in row.overrides})
+    missing = left_out(row.result, row.given)
     return flags + ([missing] if missing else [])

@@ -9,7 +9,7 @@ from pathlib import Path
 from grader.course import Course, Exercise
 from grader.course.definitions import definition, lines_in
 from grader.course.home import Mark, State
-from grader.text import counted, percent, points
+from grader.text import BY_HAND, counted, percent, points
 
 SYMBOLS: dict[State, str] = {"passed": "✓", "failing": "✗", "unwritten": "·", "blocked": "○", "left_out": "–"}
 
@@ -18,9 +18,9 @@ def where_lines(course: Course, folder: Path, marks: Mapping[str, Mark], width: 
     """A bar for each topic, the points, the next exercise with its place, and the three commands that matter."""
     yield course.title
     yield ""
-    names = max(len(topic.name) for topic in course.topics)
+    names = max((len(topic.name) for topic in course.modules), default=0)
     bar = max(5, min(20, width - names - 16))
-    for topic in course.topics:
+    for topic in course.modules:
         score, most = _sums(topic.exercises, marks)
         star = "★" if score >= most else " "
         yield f"{star} {topic.name:<{names}}  {_bar(score, most, bar)}  {points(score, most):>7}"
@@ -29,6 +29,7 @@ def where_lines(course: Course, folder: Path, marks: Mapping[str, Mark], width: 
     yield ""
     done = f"{passed} of {counted(len(course.exercises), 'exercise')}"
     yield f"{done}, {points(score, most)} points, {_percent(score, most)}"
+    yield from _by_hand(course)
     found = next_of(course, marks)
     if found is None:
         yield "All is done: well done!"
@@ -47,17 +48,30 @@ def list_lines(course: Course, marks: Mapping[str, Mark]) -> Iterator[str]:
     """Every exercise with its points, and how it went when it was last checked."""
     score, most = _sums(course.exercises, marks)
     yield f"{course.title}: {counted(most, 'point')}" + (f", {score:g} done, {_percent(score, most)}" if marks else "")
+    yield from _by_hand(course)
     for topic in course.topics:
         earned, worth = _sums(topic.exercises, marks)
         yield ""
+        has_marks = marks and topic.exercises
         yield f"{topic.name}  {topic.title}" + (
-            f"  {points(earned, worth)}, {_percent(earned, worth)}" if marks else ""
+            f"  {points(earned, worth)}, {_percent(earned, worth)}" if has_marks else ""
         )
         for exercise in topic.exercises:
             needs = f"   needs {', '.join(exercise.needs)}" if exercise.needs else ""
             mark = marks.get(exercise.full_name)
             done = f"{SYMBOLS[mark.state] if mark else ' '} " if marks else ""
             yield f"  {done}{exercise.full_name:<40} {exercise.points:>3g}{needs}"
+        for exercise in topic.manual:
+            symbol = f"{BY_HAND} " if marks else ""
+            yield f"  {symbol}{exercise.full_name:<40} {exercise.points:>3g}   a person marks {exercise.work_file}:"
+            yield from (f"      {item.points:g}  {item.text}" for item in exercise.rubric)
+
+
+def _by_hand(course: Course) -> Iterator[str]:
+    """What a person marks besides; no line where there is nothing such."""
+    if course.manual:
+        worth = counted(sum(one.points for one in course.manual), "point")
+        yield f"and {worth} that a person marks: {', '.join(one.full_name for one in course.manual)}"
 
 
 def next_of(course: Course, marks: Mapping[str, Mark]) -> Exercise | None:

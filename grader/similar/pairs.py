@@ -79,7 +79,7 @@ def find_pairs(entries: Sequence[Entry], course: Course, least: float) -> Findin
     pairs: list[Pair] = []
     notes: list[str] = []
     compared: set[int] = set()
-    for topic in course.topics:
+    for topic in course.modules:
         found = _Topic(topic.name, entries, course)
         pairs += found.pairs(least)
         notes += found.notes

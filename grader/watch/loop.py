@@ -17,7 +17,7 @@ from grader.course import Course, Exercise
 from grader.course.definitions import definition, lines_in
 from grader.errors import UserError
 from grader.grading.graders import Graded, GradingStopped
-from grader.grading.settings import exercises_by_topic
+from grader.grading.settings import topics_of
 from grader.grading.warm import WarmGrader
 from grader.intake.find import open_submission
 from grader.intake.submission import Submission, digest
@@ -302,7 +302,7 @@ class Watch:
         return found
 
     def _read(self) -> Submission:
-        return open_submission(self._path, exercises_by_topic(self._course)).read()
+        return open_submission(self._path, topics_of(self._course)).read()
 
     def _read_or_say(self) -> Submission | None:
         """The work as it is now; None where there is none, which is said, and waited for."""

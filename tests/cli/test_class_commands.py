@@ -16,7 +16,7 @@ from grader.course import Course, content_hash
 from grader.course.due import LatePolicy
 from grader.errors import CourseError, UserError
 from grader.gradebook import Gradebook
-from grader.grading.late_options import policy_of
+from grader.grading.late_options import LateOptions, policy_of, together
 from grader.intake.submission import Arrival, Note, Submission
 from grader.reports.by_hand import give_points
 from grader.reports.status import diff_lines, status_lines
@@ -183,7 +183,32 @@ def test_course_has_a_due_date_that_the_command_line_can_replace(tmp_path: Path)
         policy_of(own.late, {"due": "soon"})
 
 
-@pytest.mark.parametrize("line", ['due = "soon"', "late_penalty_per_day = 2", "due = 7"])
+def test_course_says_grace_cap_and_last_date_and_the_command_line_wins(tmp_path: Path) -> None:
+    keys = "due = 2026-10-01T12:00:00Z\nlate_penalty_per_day = 0.25\nlate_grace_minutes = 15\nlate_cap = 0.5"
+    late = Course.load(course(tmp_path / "c", f"{keys}\nlate_until = 2026-10-08T12:00:00Z")).late
+    until = DUE + datetime.timedelta(days=7)
+    assert late == LatePolicy(DUE, 0.25, grace_minutes=15, cap=0.5, until=until)
+    said = together({}, LateOptions(grace=0, cap=1.0, until="none"))
+    assert policy_of(late, said) == LatePolicy(DUE, 0.25)
+    assert policy_of(late, together({}, LateOptions(cap=0.75))) == LatePolicy(DUE, 0.25, 15, 0.75, until)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'due = "soon"',
+        "late_penalty_per_day = 2",
+        "due = 7",
+        "late_grace_minutes = -1",
+        "late_grace_minutes = inf",
+        'late_grace_minutes = "15"',
+        "late_cap = 1.5",
+        "late_cap = nan",
+        "late_cap = true",
+        'late_until = "=1+1"',
+        "late_until = 2026-09-30\ndue = 2026-10-01",
+    ],
+)
 def test_invalid_date_or_penalty_is_refused_with_its_line(tmp_path: Path, line: str) -> None:
     with pytest.raises(CourseError, match=line.partition(" ")[0]) as caught:
         Course.load(course(tmp_path / "c", line))
@@ -191,7 +216,8 @@ def test_invalid_date_or_penalty_is_refused_with_its_line(tmp_path: Path, line: 
 
 
 def test_another_due_date_grades_nothing_again(tmp_path: Path) -> None:
-    first, second = course(tmp_path / "a", "due = 2026-10-31"), course(tmp_path / "b", "")
+    keys = "due = 2026-10-31\nlate_grace_minutes = 5\nlate_cap = 0.5\nlate_until = 2026-11-30"
+    first, second = course(tmp_path / "a", keys), course(tmp_path / "b", "")
     assert content_hash(Course.load(first)) == content_hash(Course.load(second))
 
 

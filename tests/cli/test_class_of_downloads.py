@@ -136,8 +136,8 @@ def test_a_damaged_gradebook_says_what_became_of_what_people_gave(tmp_path: Path
     book = out / "gradebook.sqlite"
     book.write_bytes(b"\xa5" * 4096 + book.read_bytes()[4096:])
     ended = grader("grade", tmp_path / "ann", *options)
-    assert "1 override or extension was read from it" in ended.stderr, ended.stderr
+    assert "1 override, extension, mark or comment was read from it" in ended.stderr, ended.stderr
     assert "override: ann: vectors.normalize: 0/1" in grader("status", "--out", out).stdout
     book.write_bytes(b"\xa5" * 9000)
     ended = grader("grade", tmp_path / "ann", *options)
-    assert "no overrides and extensions could be read from it" in ended.stderr
+    assert "no overrides, extensions, marks and comments could be read from it" in ended.stderr

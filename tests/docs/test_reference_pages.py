@@ -21,6 +21,8 @@ from grader.sandbox.sandbox import full_set
 from grader.testkit import observation, strategies
 
 DOCS = REPO / "docs"
+NO_KEYS = ("topic", "manual")
+"""Fields of a topic and its exercises that follow from the place of a table."""
 LIMITS = {
     "check_seconds": "10 s",
     "topic_seconds": "60 s",
@@ -35,6 +37,8 @@ def structs_in(struct: type[msgspec.Struct], heading: str = "") -> dict[str, typ
     """The structs that a manifest is read into, by the TOML table that each stands for."""
     found = {}
     for name, hint in typing.get_type_hints(struct).items():
+        if name in NO_KEYS:
+            continue
         listed = [part for part in (hint, *typing.get_args(hint)) if isinstance(part, type)]
         for inner in listed:
             if issubclass(inner, msgspec.Struct):
@@ -45,8 +49,8 @@ def structs_in(struct: type[msgspec.Struct], heading: str = "") -> dict[str, typ
 
 
 def keys_of(struct: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:
-    """The keys that a table may have, of the struct that it is read into. An exercise's `topic` is none of them."""
-    return {field.encode_name: field for field in msgspec.structs.fields(struct) if field.encode_name != "topic"}
+    """The keys that a table may have, of the struct that it is read into. `NO_KEYS` are none of them."""
+    return {field.encode_name: field for field in msgspec.structs.fields(struct) if field.encode_name not in NO_KEYS}
 
 
 TABLES = structs_in(ManifestEntry)
@@ -54,7 +58,7 @@ TABLES = structs_in(ManifestEntry)
 
 def test_course_toml_is_documented_table_by_table() -> None:
     headings = re.findall(r"^## `(\[+[\w.]+\]+)`$", (DOCS / "course-toml.md").read_text(), re.MULTILINE)
-    assert headings == list(TABLES) and len(headings) == 3
+    assert headings == list(TABLES) and len(headings) == 4
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -71,6 +75,13 @@ def test_an_exercise_does_not_name_its_topic(tmp_path: Path) -> None:
     example = next(block.text for block in blocks(DOCS / "course-toml.md") if block.language == "toml")
     (tmp_path / "course.toml").write_text(example.replace("points = 1", 'points = 1\ntopic = "vectors"'))
     with pytest.raises(CourseError, match="topic"):
+        Course.load(tmp_path, complete=False)
+
+
+def test_a_topic_does_not_list_what_a_person_marks_apart(tmp_path: Path) -> None:
+    example = next(block.text for block in blocks(DOCS / "course-toml.md") if block.language == "toml")
+    (tmp_path / "course.toml").write_text(example.replace('name = "vectors"', 'name = "vectors"\nmanual = []'))
+    with pytest.raises(CourseError, match="manual"):
         Course.load(tmp_path, complete=False)
 
 

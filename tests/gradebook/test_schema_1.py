@@ -49,7 +49,7 @@ def gradebook_of_version_2(path: Path) -> None:
 def test_a_result_of_schema_1_gets_causes_of_its_verdicts() -> None:
     result = from_json(OLD)
     (exercise,) = result.exercises
-    assert result.schema == SCHEMA == 4
+    assert result.schema == SCHEMA == 5
     assert [check.cause for check in exercise.checks] == [
         None,
         Cause(kind="unrecorded", reason="t.py cannot be imported\n  t.py:3: x"),
@@ -65,6 +65,7 @@ def test_a_line_of_results_jsonl_keeps_all_fields_of_schema_1() -> None:
     exercise = new["exercises"][0]
     assert new.pop("flags") == [] and exercise.pop("not_assessed") == 0 and exercise.pop("resembles") is None
     assert new.pop("notes") == new.pop("unread") == [] and exercise.pop("bonus") == 0
+    assert exercise.pop("manual") is None
     assert new == {**old, "schema": SCHEMA}
 
 
@@ -76,7 +77,7 @@ def test_a_gradebook_with_results_of_schema_1_is_copied_migrated_and_read(tmp_pa
         assert row.result == from_json(OLD) == book.lookup("ann", "d", "hash", 0, "key")
         assert book.keep_seed() == 0  # that of its runs: marks stay what they are
     db = sqlite3.connect(path)
-    assert db.execute("PRAGMA user_version").fetchone() == (5,)
+    assert db.execute("PRAGMA user_version").fetchone() == (6,)
     assert db.execute("SELECT result FROM results").fetchone() == (OLD,)  # nothing that was kept is overwritten
     assert db.execute("SELECT check_name, cause FROM verdicts").fetchall()[1] == ("two", None)
     db.close()

@@ -58,6 +58,7 @@ def test_records_are_flat_and_of_one_shape(results: Results) -> None:
         "max": 1.0,
         "bonus": 0.0,
         "not_assessed": 0.0,
+        "to_mark": 0.0,
         "misconception": None,
     }
     for by in ("submission", "exercise", "check"):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from shared import DEVICES_AND_RANKS, KIT_COURSE, OWN_COURSE, REPO
+from shared import DEVICES_AND_RANKS, KIT_COURSE, MARKED_COURSE, OWN_COURSE, REPO
 
 pytestmark = pytest.mark.slow
 
@@ -236,7 +236,9 @@ def test_the_command_prints_each_defect_and_exits_1(tmp_path: Path) -> None:
     assert done.stdout.splitlines() == [f"{course / file}:{line}: {words}", "1 defect"]
 
 
-@pytest.mark.parametrize("course", [OWN_COURSE, DEVICES_AND_RANKS, KIT_COURSE], ids=lambda course: course.name)
+@pytest.mark.parametrize(
+    "course", [OWN_COURSE, DEVICES_AND_RANKS, KIT_COURSE, MARKED_COURSE], ids=lambda course: course.name
+)
 def test_the_command_exits_0_for_a_sound_course(course: Path) -> None:
     done = run("-m", "grader", "verify", "--course", str(course))
     assert done.returncode == 0, done.stdout

@@ -166,6 +166,6 @@ def test_results_of_schema_2_have_no_points_for_it(tmp_path: Path) -> None:
     for one in old["exercises"]:
         del one["not_assessed"]
     read = from_json(json.dumps(old))
-    assert isinstance(read, SubmissionResult) and read.schema == 4
+    assert isinstance(read, SubmissionResult) and read.schema == 5
     assert not_assessed(read) == "not assessed: vectors.cosine"
     assert exit_code([read], None) == 1

@@ -77,7 +77,7 @@ def optimizer(model: nn.Module, kind: str = "sgd", lr: float = 0.1) -> Optimizer
     if kind == "sgd":
         return torch.optim.SGD(params, lr=lr, momentum=0.9)
     if kind == "adam":
-        # A bias before a batch norm has gradients of rounding errors alone (1e-7): a small `eps` would make steps of them.
+        # A bias before a batch norm has gradients of rounding errors alone, 1e-7: a small `eps` makes steps of them.
         return torch.optim.Adam(params, lr=lr, eps=0.1)
     biases = [param for param in params if param.dim() == 1]
     others = [param for param in params if param.dim() != 1]

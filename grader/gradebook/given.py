@@ -1,0 +1,188 @@
+"""Queries for what people have given: marks by rubric, comments, overrides; and whether the work under it has changed.
+
+Never writes.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections.abc import Callable, Collection
+from functools import cached_property
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from grader.gradebook.records import Comment, Mark, MarkedItem, Override, work_hash
+from grader.results import SubmissionResult
+
+
+class Whose(msgspec.Struct, frozen=True):
+    """A student: the name that the submission has in a run, and the LMS's id, if it is known."""
+
+    name: str
+    person: str
+
+
+THEIRS = "((person <> '' AND person = :person) OR ((person = '' OR :person = '') AND student IN (:name, :person)))"
+"""Whether a line is about a student: by the LMS's id, or by the name where one of the two has no id."""
+
+
+def overrides(
+    db: sqlite3.Connection, course: str, whose: Whose, changed: Callable[[str, str], bool]
+) -> tuple[Override, ...]:
+    """Those in force: the newest for each exercise, unless that one withdraws.
+
+    Args:
+        changed: whether the work of an exercise is other work than that of a digest.
+    """
+    found = db.execute(
+        "SELECT exercise, points, max, why, who, made, digest FROM overrides WHERE id IN"
+        f" (SELECT max(id) FROM overrides WHERE course = :course AND {THEIRS} GROUP BY exercise)"
+        " AND points IS NOT NULL ORDER BY exercise",
+        {"course": course, "person": whose.person, "name": whose.name},
+    )
+    return tuple(
+        Override(
+            student=whose.name,
+            exercise=name,
+            points=points,
+            max=top,
+            why=why,
+            who=who,
+            made=made,
+            stale=changed(name, digest),
+        )
+        for name, points, top, why, who, made, digest in found
+    )
+
+
+def latest_mark(db: sqlite3.Connection, course: str, name: str, person: str, exercise: str) -> Mark | None:
+    """The newest mark of an exercise, also one that is only begun or that takes back those before it."""
+    found = db.execute(
+        f"SELECT {_MARK} FROM marks WHERE course = :course AND exercise = :exercise AND {THEIRS}"
+        " ORDER BY id DESC LIMIT 1",
+        {"course": course, "exercise": exercise, "person": person, "name": name},
+    ).fetchone()
+    return None if found is None else _mark(name, found[:-3])
+
+
+_MARK = "exercise, items, points, max, who, made, done, digest, file, work"
+
+
+def _mark(student: str, columns: tuple[Any, ...], stale: bool = False) -> Mark:
+    exercise, items, points, most, who, made, done = columns
+    try:
+        marked = msgspec.json.decode(items, type=tuple[MarkedItem, ...])
+    except (msgspec.DecodeError, msgspec.ValidationError):  # of a gradebook that was damaged
+        marked = ()
+    return Mark(
+        student=student,
+        exercise=exercise,
+        items=marked,
+        points=points,
+        max=most,
+        who=who,
+        made=made,
+        done=bool(done),
+        stale=stale,
+    )
+
+
+class ByRubric(msgspec.Struct, frozen=True):
+    """The marks of one student that count, and the exercises that somebody has begun to mark since."""
+
+    marks: tuple[Mark, ...]
+    begun: tuple[str, ...]
+
+
+def by_rubric(
+    db: sqlite3.Connection, course: str, whose: Whose, wanted: Collection[str], changed: Callable[[str, str, str], bool]
+) -> ByRubric:
+    """Of each exercise the newest mark that is done, unless that one takes back.
+
+    Args:
+        wanted: the exercises that a person marks.
+        changed: whether work of that digest, file and hash has changed.
+    """
+    done: dict[str, Mark] = {}
+    begun: dict[str, None] = {}
+    for *columns, digest, file, work in db.execute(
+        f"SELECT {_MARK} FROM marks WHERE course = :course AND {THEIRS} ORDER BY id",
+        {"course": course, "person": whose.person, "name": whose.name},
+    ):
+        mark = _mark(whose.name, tuple(columns), stale=False)
+        if mark.exercise in wanted:
+            begun.pop(mark.exercise, None)
+            if mark.done:
+                done[mark.exercise] = replace(mark, stale=changed(digest, file, work))
+            else:
+                begun[mark.exercise] = None
+    in_force = (done[name] for name in sorted(done) if done[name].points is not None)
+    return ByRubric(tuple(in_force), tuple(sorted(begun)))
+
+
+def comments(
+    db: sqlite3.Connection, course: str, whose: Whose, changed: Callable[[str, str, str], bool]
+) -> tuple[Comment, ...]:
+    """The newest comment on each exercise, unless it is empty."""
+    found = db.execute(
+        "SELECT exercise, text, who, made, digest, file, work FROM comments WHERE id IN"
+        f" (SELECT max(id) FROM comments WHERE course = :course AND {THEIRS} GROUP BY exercise)"
+        " AND text <> '' ORDER BY exercise",
+        {"course": course, "person": whose.person, "name": whose.name},
+    )
+    return tuple(
+        Comment(student=whose.name, exercise=name, text=text, who=who, made=made, stale=changed(digest, file, work))
+        for name, text, who, made, digest, file, work in found
+    )
+
+
+def files(db: sqlite3.Connection, digest: str) -> dict[str, bytes]:
+    """The files of the work, by path; empty when an older grader did not keep them."""
+    row = db.execute("SELECT files FROM works WHERE digest = ?", (digest,)).fetchone()
+    return {} if row is None else msgspec.msgpack.decode(zlib.decompress(row[0]), type=dict[str, bytes])
+
+
+class Changes:
+    """Whether what a person looked at is other work than that of a result; files are read only where that may be."""
+
+    def __init__(self, db: sqlite3.Connection, digest: str, result: SubmissionResult) -> None:
+        self._db = db
+        self._digest = digest
+        self._result = result
+
+    @cached_property
+    def _files(self) -> dict[str, bytes]:
+        return files(self._db, self._digest)
+
+    def __call__(self, digest: str, file: str, work: str) -> bool:
+        return digest != self._digest and work_hash(self._files, file) != work
+
+    def of_exercise(self, exercise: str, digest: str) -> bool:
+        """Whether the work of an exercise was other work at a digest: its file, or any module that it may import.
+
+        The modules of other topics are none of these.
+        """
+        if digest == self._digest:
+            return False
+        before = files(self._db, digest)
+        if not before:
+            return True  # an older grader kept no files
+        manual = next((one.manual for one in self._result.to_mark if one.name == exercise), None)
+        if manual is not None:
+            return before.get(manual.file) != self._files.get(manual.file)
+        own = exercise.partition(".")[0]
+        others = {f"{one.name.partition('.')[0]}.py" for one in self._result.checked} - {f"{own}.py"}
+        modules = (
+            {path: data for path, data in work.items() if path.endswith(".py") and path not in others}
+            for work in (before, self._files)
+        )
+        return next(modules) != next(modules)
+
+
+def granted(db: sqlite3.Connection, course: str, name: str, person: str) -> tuple[str, ...]:
+    """The exercises for which a person has given all points."""
+    found = overrides(db, course, Whose(name, person), lambda exercise, digest: False)
+    return tuple(one.exercise for one in found if one.points is not None and one.points >= one.max)

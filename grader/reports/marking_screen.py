@@ -1,0 +1,284 @@
+"""`grader mark` on a terminal: the work beside the rubric, a key for each item, and every key's effect kept at once.
+
+Shows what was submitted as text only, cleaned and within bounds; opens it in another program only when asked to.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import textwrap
+from collections.abc import Callable, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+import msgspec
+from rich.console import Console, Group, RenderableType
+from rich.rule import Rule
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.text import Text
+
+from grader.errors import UserError
+from grader.gradebook import Comment
+from grader.reports.by_hand import when
+from grader.reports.feedback import file_stem
+from grader.reports.marking import Marking, Task, text_of_comment
+from grader.text import clean, counted, one_line, points
+
+KEYS: Final = {
+    "1-9": "give or take an item",
+    "a": "all items",
+    "Enter": "marked, next",
+    "n": "next",
+    "p": "previous",
+    "c": "comment",
+    "e": "comment in your editor",
+    "u": "not marked",
+    "Space": "more of the file",
+    "b": "back in it",
+    "o": "as a file",
+    "q": "quit",
+}
+_ARROWS: Final = {"\x1b[C": "n", "\x1b[D": "p", "\x1b[B": " ", "\x1b[A": "b", "\r": "\n"}
+_VIEWED: Final = frozenset({".png", ".jpg", ".jpeg", ".gif", ".pdf"})
+"""Files that `o` opens with the system's own program; of others it only says where they are."""
+_LEXERS: Final = {".py": "python", ".md": "markdown", ".tex": "tex", ".toml": "toml", ".json": "json"}
+_WIDEST: Final = 1_000
+"""Characters of a line of code that are shown."""
+_LINE_NUMBERS: Final = 10
+"""Columns that line numbers and the space between the columns may take."""
+_SIDE_BY_SIDE: Final = 96
+"""Columns from which on the rubric is beside the work, not below it."""
+_OTHER_ROWS: Final = 9
+"""Rows of the screen that are not the work."""
+
+
+class Terminal(msgspec.Struct, frozen=True):
+    """What the loop needs of a terminal.
+
+    Attributes:
+        read_key: waits for a key; raises KeyboardInterrupt at Ctrl-C, EOFError at the end of the input.
+        ask: asks for a line of text.
+        edit: gives a text to an editor, and what it is afterwards; None: it was left as it was.
+        open: opens a file with the system's own program.
+    """
+
+    read_key: Callable[[], str]
+    ask: Callable[[str], str]
+    edit: Callable[[str], str | None]
+    open: Callable[[Path], None]
+
+
+class MarkingScreen:
+    """Goes through tasks, from the first one on.
+
+    Attributes:
+        marked: how many were marked.
+    """
+
+    def __init__(self, marking: Marking, tasks: Sequence[Task], console: Console, terminal: Terminal) -> None:
+        self.marked = 0
+        self._marking = marking
+        self._tasks = tasks
+        self._console = console
+        self._terminal = terminal
+        self._at = 0
+        self._from_line = self._next_page = 0
+        self._message = ""
+        self._comments: dict[int, str] = {}
+
+    def run(self) -> bool:
+        """Whether it ended because all was marked, not by a key."""
+        with tempfile.TemporaryDirectory(prefix="grader-mark-") as folder:
+            while self._at < len(self._tasks):
+                self._show()
+                self._message = ""
+                try:
+                    key = self._terminal.read_key()
+                    key = _ARROWS.get(key, key.lower())
+                    if key in ("q", "\x04"):
+                        return False
+                    self._do(key, Path(folder))
+                except (KeyboardInterrupt, EOFError):
+                    return False
+        return True
+
+    # ---------------------------------------------------------------- keys
+
+    def _do(self, key: str, folder: Path) -> None:
+        task = self._tasks[self._at]
+        if key.isascii() and key.isdigit():
+            self._toggle(task, int(key) - 1)
+        elif key == "a":
+            everything = frozenset(range(len(task.exercise.rubric)))
+            given = self._marking.given(task)
+            self._marking.save(task, frozenset() if given == everything else everything, done=False)
+        elif key == "\n":
+            self._marking.save(task, self._marking.given(task), done=True)
+            self.marked += 1
+            self._go(1, past_the_end=True)
+        elif key in ("n", "p"):
+            self._go(1 if key == "n" else -1)
+        elif key in ("c", "e"):
+            self._comment(task, in_editor=key == "e")
+        elif key == "u":
+            self._marking.take_back(task)
+            self._message = "not marked"
+        elif key in (" ", "b"):
+            self._from_line = self._next_page if key == " " else max(0, self._from_line - self._rows)
+        elif key == "o":
+            self._put_aside(task, folder)
+        else:
+            self._message = "there is no such key"
+
+    def _toggle(self, task: Task, number: int) -> None:
+        if not 0 <= number < len(task.exercise.rubric):
+            self._message = f"there is no item {number + 1}"
+            return
+        self._marking.save(task, self._marking.given(task) ^ {number}, done=False)
+
+    def _go(self, step: int, *, past_the_end: bool = False) -> None:
+        last = len(self._tasks) - (0 if past_the_end else 1)
+        at = min(max(self._at + step, 0), last)
+        self._message = "" if at != self._at else "there is no other one"
+        self._at, self._from_line = at, 0
+
+    def _comment(self, task: Task, *, in_editor: bool) -> None:
+        before = self._comment_of(task)
+        try:
+            text = self._terminal.edit(before) if in_editor else self._terminal.ask("comment (none: no comment): ")
+        except (UserError, OSError) as problem:
+            self._message = str(problem)
+            return
+        if text is None or not text.strip():
+            self._message = "the comment is as it was"
+            return
+        try:
+            kept = "" if text.strip() == "none" else text_of_comment(text)
+        except UserError as problem:
+            self._message = str(problem)
+            return
+        self._marking.comment(task, kept)
+        self._comments[self._at] = kept
+
+    def _comment_of(self, task: Task) -> str:
+        if self._at in self._comments:
+            return self._comments[self._at]
+        found: Comment | None = next((c for c in task.row.comments if c.exercise == task.exercise.full_name), None)
+        return found.text if found else ""
+
+    def _put_aside(self, task: Task, folder: Path) -> None:
+        content = self._marking.content(task)
+        if content is None:
+            self._message = "there is no file"
+            return
+        file = folder / file_stem(task.student) / PurePosixPath(task.exercise.work_file).name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+        self._message = f"until you quit: {file}"
+        if file.suffix.lower() in _VIEWED:
+            self._terminal.open(file)
+
+    # ---------------------------------------------------------------- what is shown
+
+    @property
+    def _rows(self) -> int:
+        """Rows of the screen for the work."""
+        below = 0 if self._console.width >= _SIDE_BY_SIDE else 12
+        return max(5, self._console.height - _OTHER_ROWS - below)
+
+    @property
+    def _columns(self) -> int:
+        """Columns of the screen for the text of the work."""
+        width = self._console.width
+        return max(20, (width * 3 // 5 if width >= _SIDE_BY_SIDE else width) - _LINE_NUMBERS)
+
+    def _show(self) -> None:
+        task = self._tasks[self._at]
+        self._console.clear()
+        name = f" {task.exercise.full_name} · {one_line(task.student, 60)} · {self._at + 1} of {len(self._tasks)} "
+        self._console.print(Rule(Text(name, "bold"), style="dim"))
+        work, rubric = self._work(task), self._rubric(task)
+        if self._console.width >= _SIDE_BY_SIDE:
+            table = Table.grid(padding=(0, 2))
+            table.add_column(ratio=3, overflow="fold")
+            table.add_column(ratio=2, overflow="fold")
+            table.add_row(work, rubric)
+            self._console.print(table)
+        else:
+            self._console.print(work)
+            self._console.print(rubric)
+        self._console.print()
+        self._console.print(Text(" · ".join(f"{key} {what}" for key, what in KEYS.items()), "dim"))
+        if self._message:
+            self._console.print(Text(clean(self._message), "yellow"))
+
+    def _work(self, task: Task) -> RenderableType:
+        file = task.exercise.work_file
+        content = self._marking.content(task)
+        if content is None:
+            return Text(f"{file} was not handed in", "yellow")
+        suffix = PurePosixPath(file).suffix.lower()
+        if suffix in _VIEWED or b"\0" in content:
+            return Text(f"{file}: {counted(len(content), 'byte')}, no text: `o` shows it", "yellow")
+        lines = clean(content.decode("utf-8", "replace")).split("\n")
+        is_code = suffix == ".py"
+        columns = self._columns
+        if not is_code:  # a paragraph of a report may be one line
+            lines = [piece for line in lines for piece in _folded(line, columns)]
+        self._from_line = max(0, min(self._from_line, len(lines) - 1))
+        shown: list[str] = []
+        rows = 0
+        for line in (line[:_WIDEST] for line in lines[self._from_line :]):
+            rows += max(1, len(Text(line).wrap(self._console, columns, overflow="fold")))
+            if shown and rows > self._rows:
+                break
+            shown.append(line)
+        self._next_page = self._from_line + len(shown)
+        end = self._from_line + len(shown)
+        part = "" if len(shown) == len(lines) else f", lines {self._from_line + 1} to {end} of {len(lines)}"
+        code = Syntax(
+            "\n".join(shown),
+            _LEXERS.get(suffix, "text"),
+            line_numbers=is_code,
+            start_line=self._from_line + 1,
+            word_wrap=True,
+            background_color="default",
+        )
+        return Group(Text(f"{file}{part}", "dim"), code)
+
+    def _rubric(self, task: Task) -> RenderableType:
+        given = self._marking.given(task)
+        items = task.exercise.rubric
+        lines = [
+            Text.assemble(
+                (f"{n + 1} {'[x]' if n in given else '[ ]'} ", "bold green" if n in given else "bold"),
+                f"{item.text} ",
+                (f"({item.points:g})", "dim"),
+            )
+            for n, item in enumerate(items)
+        ]
+        total = points(sum(items[n].points for n in given), task.exercise.points)
+        lines += [Text(), Text(f"{total} points, {self._state(task)}", "bold")]
+        if self._is_outdated(task):
+            lines.append(Text(task.why_again, "yellow"))
+        if comment := self._comment_of(task):
+            lines += [Text(), Text(clean(comment), "italic")]
+        return Group(*lines)
+
+    def _state(self, task: Task) -> str:
+        latest = self._marking.latest(task)
+        if latest is None or latest.points is None:
+            return "not marked yet"
+        return f"marked by {one_line(latest.who, 40)}, {when(latest.made)}" if latest.done else "begun: Enter marks it"
+
+    def _is_outdated(self, task: Task) -> bool:
+        latest = self._marking.latest(task)
+        return bool(task.why_again) and (
+            latest is None or not latest.done or latest.made == (task.mark and task.mark.made)
+        )
+
+
+def _folded(line: str, columns: int) -> list[str]:
+    """A line in pieces of at most so many characters."""
+    return textwrap.wrap(line, columns, drop_whitespace=False, replace_whitespace=False) or [""]
