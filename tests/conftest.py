@@ -8,7 +8,8 @@ from shared import *  # noqa: F403
 
 collect_ignore = ["answers", "courses"]
 
-os.environ.pop("COLUMNS", None)  # the width of somebody's terminal must not fold what tests read
+for _size in ("COLUMNS", "LINES"):  # the size of somebody's terminal must not fold what tests read
+    os.environ.pop(_size, None)
 
 HERE = Path(__file__).resolve().parent
 SLOW = (
