@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 JUDGE_BYTES: Final = 2 << 30
 """Memory that the judge may take beyond what it has when it is ready (bytes)."""
+MAY_IMPORT_BESIDE: Final = not (3, 11) <= sys.version_info < (3, 11, 8)
+"""Whether a thread may import while another parses: in these versions `ast.parse` fails when two threads are in it."""
 STACK_SIGNAL: Final = getattr(signal, "SIGUSR1", None)
 """Makes a worker write to its standard error where it is, also deep in C."""
 
@@ -121,7 +123,10 @@ def _with_judge(hosts: HostPair, options: WorkerOptions, serve: Callable[[Judge]
 
     def ready(judge: Judge) -> int:
         # The reference solution needs them too, some topics later: loaded while the judge waits for student processes.
-        threading.Thread(target=_load, args=(preload.values(),), daemon=True).start()
+        if MAY_IMPORT_BESIDE:
+            threading.Thread(target=_load, args=(preload.values(),), daemon=True).start()
+        else:
+            judge.before_topic = lambda topic: _load([preload.get(topic, ())])
         hosts.finish_preparing()
         return serve(judge)
 

@@ -83,6 +83,7 @@ class Judge:
 
     Attributes:
         known: is called with the result of each exercise as soon as it is known.
+        before_topic: is called with the name of each topic before any of its submitted code runs.
     """
 
     def __init__(
@@ -97,6 +98,7 @@ class Judge:
         self.hosts = hosts
         self.checks = checks
         self.known: Callable[[ExerciseResult], None] = lambda result: None
+        self.before_topic: Callable[[str], None] = lambda topic: None
         self._topics = topics
         self._names_misconceptions = names_misconceptions
         self._assessment = Assessment(course, checks, lambda: hosts.layers)
@@ -162,6 +164,7 @@ class Judge:
         self.checks.began(Place(topic.name))
         if mark := mark_on(Place(topic.name), self.checks.marks):
             return self._all_not_passed(exercises, mark.cause)
+        self.before_topic(topic.name)
         with self.desk(topic.name, modules) as desk:
             if desk.partial is not None:
                 notes += desk.partial.notes(modules[file])
