@@ -13,6 +13,8 @@ Beside eight busy processes on two cores it waits four times as long as it works
 but little of a right answer takes as long as its limit."""
 MORE_WORK: Final = 1.0
 """What has worked this many times its limit since the limit came was kept waiting by its own threads."""
+_AGAIN: Final = 0.25
+"""After this share of the limit more, what waits is looked at again: it may have begun to work, or to sleep."""
 _NEARLY: Final = 0.005
 """Less time than this (s) is not worth another look."""
 
@@ -63,6 +65,7 @@ class Deadline:
         if now >= self.at - _NEARLY:
             paused = self._paused() - self._paused_before
             self.at = self._begin + paused + min(self._seconds + self._waited(), CAP * self._seconds)
+            self.at = min(self.at, now + max(_AGAIN * self._seconds, 2 * _NEARLY))
         return max(self.at - now - _NEARLY, 0.0)
 
     def _waited(self) -> float:

@@ -25,11 +25,23 @@ first = second = third = burn
 
 def test_a_deadline_moves_by_what_was_waited() -> None:
     waited = [0.0]
-    deadline = Deadline(0.05, lambda: Effort(waited=waited[0]))
-    time.sleep(0.06)
-    waited[0] = 10.0
-    assert not deadline.is_over()
-    assert deadline.at == pytest.approx(deadline._begin + CAP * 0.05)
+    deadline = Deadline(10.0, lambda: Effort(waited=waited[0]))
+    deadline._begin = deadline.at = time.monotonic() - 11.0
+    waited[0] = 0.5
+    assert deadline.is_over()
+    waited[0] = 2.0
+    assert 0.5 < deadline.left() <= 1.0
+
+
+def test_what_waits_is_looked_at_again_soon() -> None:
+    """So what has waited for long has no more time than it needs once it works."""
+    worked = [0.0]
+    deadline = Deadline(1.0, lambda: Effort(worked[0], 1000.0))
+    deadline._begin = deadline.at = time.monotonic() - 1.0
+    assert 0 < deadline.left() <= 0.25
+    worked[0] = 2 * MORE_WORK
+    deadline.at = 0.0
+    assert deadline.is_over()
 
 
 def test_but_not_for_what_sleeps() -> None:
