@@ -63,9 +63,9 @@ class Deadline:
         """Seconds until then; what was waited is looked up only when they seem to be over."""
         now = time.monotonic()
         if now >= self.at - _NEARLY:
-            paused = self._paused() - self._paused_before
-            self.at = self._begin + paused + min(self._seconds + self._waited(), CAP * self._seconds)
-            self.at = min(self.at, now + max(_AGAIN * self._seconds, 2 * _NEARLY))
+            begin = self._begin + self._paused() - self._paused_before
+            again = max(begin + self._seconds, now + max(_AGAIN * self._seconds, 2 * _NEARLY))
+            self.at = min(begin + min(self._seconds + self._waited(), CAP * self._seconds), again)
         return max(self.at - now - _NEARLY, 0.0)
 
     def _waited(self) -> float:
