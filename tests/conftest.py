@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import hypothesis
 import pytest
 from shared import *  # noqa: F403
 
@@ -10,6 +11,10 @@ collect_ignore = ["answers", "courses"]
 
 for _size in ("COLUMNS", "LINES"):  # the size of somebody's terminal must not fold what tests read
     os.environ.pop(_size, None)
+
+# No test is timed: on a busy machine the same example takes several times as long.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 HERE = Path(__file__).resolve().parent
 SLOW = (
