@@ -71,7 +71,7 @@ def latest_mark(db: sqlite3.Connection, course: str, name: str, person: str, exe
 _MARK = "exercise, items, points, max, who, made, done, digest, file, work"
 
 
-def _mark(student: str, columns: tuple[Any, ...], stale: bool = False) -> Mark:
+def _mark(student: str, columns: tuple[Any, ...]) -> Mark:
     exercise, items, points, most, who, made, done = columns
     try:
         marked = msgspec.json.decode(items, type=tuple[MarkedItem, ...])
@@ -86,7 +86,6 @@ def _mark(student: str, columns: tuple[Any, ...], stale: bool = False) -> Mark:
         who=who,
         made=made,
         done=bool(done),
-        stale=stale,
     )
 
 
@@ -112,7 +111,7 @@ def by_rubric(
         f"SELECT {_MARK} FROM marks WHERE course = :course AND {THEIRS} ORDER BY id",
         {"course": course, "person": whose.person, "name": whose.name},
     ):
-        mark = _mark(whose.name, tuple(columns), stale=False)
+        mark = _mark(whose.name, tuple(columns))
         if mark.exercise in wanted:
             begun.pop(mark.exercise, None)
             if mark.done:

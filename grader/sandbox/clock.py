@@ -9,8 +9,7 @@ from typing import Final, NamedTuple
 CAP: Final = 40.0
 """By the clock, what waits for a processor may take this many times its limit.
 
-Beside eight busy processes on two cores it waits four times as long as it works; under ``nice 19``, a hundred times,
-but little of a right answer takes as long as its limit."""
+Beside eight busy processes on two cores it has a ninth of the two, so that four times would be too little."""
 MORE_WORK: Final = 1.0
 """What has worked this many times its limit since the limit came was kept waiting by its own threads."""
 _AGAIN: Final = 0.25
@@ -35,8 +34,9 @@ def no_effort() -> Effort:
 class Deadline:
     """When the time is over of something that submitted code does.
 
-    Time that its processes waited for a processor is added, up to `CAP` times the limit by the clock, and until they
-    have worked `MORE_WORK` times the limit after it: more threads than processors buy no more time.
+    Time that its processes waited for a processor is added, as it passes: up to `CAP` times the limit by the clock, and
+    until they have worked `MORE_WORK` times the limit after it. So neither more threads than processors buy more time,
+    nor what they waited before.
 
     Args:
         seconds: the limit.
@@ -54,6 +54,8 @@ class Deadline:
         self._seconds = seconds
         self._effort = effort
         self._worked_before: float | None = None
+        self._counted = self._waited_before = 0.0
+        self._looked = self._begin
         self._paused = paused
         self._paused_before = paused()
         self.at = self._begin + seconds
@@ -65,15 +67,18 @@ class Deadline:
         if now >= self.at - _NEARLY:
             begin = self._begin + self._paused() - self._paused_before
             again = max(begin + self._seconds, now + max(_AGAIN * self._seconds, 2 * _NEARLY))
-            self.at = min(begin + min(self._seconds + self._waited(), CAP * self._seconds), again)
+            self.at = min(begin + min(self._seconds + self._waited(now), CAP * self._seconds), again)
         return max(self.at - now - _NEARLY, 0.0)
 
-    def _waited(self) -> float:
+    def _waited(self, now: float) -> float:
         """What counts of the time that they waited; 0 once they have worked enough."""
         worked, waited = self._effort()
         if self._worked_before is None:
             self._worked_before = worked
-        return 0.0 if worked - self._worked_before >= MORE_WORK * self._seconds else waited
+        # No more than the time that has passed: the first look also sees what they waited before this limit began.
+        self._counted += max(0.0, min(waited - self._waited_before, now - self._looked))
+        self._waited_before, self._looked = waited, now
+        return 0.0 if worked - self._worked_before >= MORE_WORK * self._seconds else self._counted
 
     def is_over(self) -> bool:
         """Whether no time is left."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import pytest
 from shared import REPO, WarmUp
@@ -23,23 +24,35 @@ first = second = third = burn
 """
 
 
+def begun(seconds: float, ago: float, effort: Callable[[], Effort]) -> Deadline:
+    """A limit that began some time ago, and was not looked at since."""
+    deadline = Deadline(seconds, effort)
+    deadline._begin = deadline._looked = time.monotonic() - ago
+    deadline.at = deadline._begin + seconds
+    return deadline
+
+
 def test_a_deadline_moves_by_what_was_waited() -> None:
-    waited = [0.0]
-    deadline = Deadline(10.0, lambda: Effort(waited=waited[0]))
-    deadline._begin = deadline.at = time.monotonic() - 11.0
-    waited[0] = 0.5
-    assert deadline.is_over()
-    waited[0] = 2.0
-    assert 0.5 < deadline.left() <= 1.0
+    assert begun(10.0, 11.0, lambda: Effort(waited=0.5)).is_over()
+    assert 0.5 < begun(10.0, 11.0, lambda: Effort(waited=2.0)).left() <= 1.0
 
 
 def test_what_waits_is_looked_at_again_soon() -> None:
     """So what has waited for long has no more time than it needs once it works."""
     worked = [0.0]
-    deadline = Deadline(1.0, lambda: Effort(worked[0], 1000.0))
-    deadline._begin = deadline.at = time.monotonic() - 1.0
+    deadline = begun(1.0, 1.0, lambda: Effort(worked[0], 1000.0))
     assert 0 < deadline.left() <= 0.25
     worked[0] = 2 * MORE_WORK
+    deadline.at = 0.0
+    assert deadline.is_over()
+
+
+def test_what_was_waited_before_buys_no_more_than_the_limit_again() -> None:
+    """Many threads can wait for hours together, and then sleep."""
+    deadline = begun(10.0, 11.0, lambda: Effort(waited=3600.0))
+    assert not deadline.is_over()
+    deadline._begin -= 10.0
+    deadline._looked = time.monotonic()
     deadline.at = 0.0
     assert deadline.is_over()
 
