@@ -32,6 +32,8 @@ def clean(text: str) -> str:
     Commands of CI systems are made harmless by a space: ``::command::`` at the start of a line, ``##[command]``
     anywhere. Tabs become spaces.
     """
+    if text.isascii() and text.isprintable() and "##" not in text and "::" not in text:
+        return text  # nearly all text, and three times as fast
     text = printable(text.replace("\r\n", "\n").expandtabs(4))
     return _COMMAND_LINE.sub(r"\1: ", _COMMAND.sub(r"## \1[", text))
 

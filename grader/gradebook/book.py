@@ -176,9 +176,12 @@ class Gradebook:
             self._db.execute("UPDATE runs SET finished = ? WHERE id = ?", (_now(), run))
 
     def record_arrival(self, run: int, submission: Submission, digest: str) -> None:
-        """Keeps the submitted files and notes, and the arrival: whose they are and when they came."""
+        """Keeps the submitted files and notes, and the arrival: whose they are and when they came.
+
+        A power failure may take it, as long as nothing that is durable was written after it.
+        """
         files = zlib.compress(msgspec.msgpack.encode(submission.files))
-        with self._writing():
+        with self._writing(durable=False):
             self._db.execute(
                 "INSERT OR IGNORE INTO works (digest, files, notes) VALUES (?, ?, ?)",
                 (digest, files, _json(list(submission.note_lines))),
@@ -218,9 +221,9 @@ class Gradebook:
         """The newest result of exactly these files under this course, seed and selection; None if there is none.
 
         A result with an ``error`` verdict does not count: the grader failed, so it is worth another try.
-        `reuse_in` makes it a result of that run as well.
+        `reuse_in` makes it a result of that run as well, as durably as `record_arrival`.
         """
-        with self._writing():
+        with file_errors(self.path) if reuse_in is None else self._writing(durable=False):
             row = self._db.execute(
                 "SELECT results.id, result FROM results JOIN submissions ON submissions.id = results.submission"
                 " JOIN runs ON runs.id = results.run JOIN courses ON courses.id = runs.course"
@@ -343,8 +346,10 @@ class Gradebook:
         return int(found.fetchone()[0])
 
     @contextlib.contextmanager
-    def _writing(self) -> Iterator[None]:
+    def _writing(self, durable: bool = True) -> Iterator[None]:
+        """A transaction. If `durable`, it is on disk when this ends, and with it those before, else only later."""
         with file_errors(self.path):
+            self._db.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 yield

@@ -14,6 +14,8 @@ from grader.intake.notebook import Cells
 from grader.text import clean, counted
 
 _WIDTH = 160
+_MOST_READ = 4 * _WIDTH
+"""Characters of a line that are read: escape sequences may take some of them."""
 _CONTEXT = 3
 
 
@@ -76,8 +78,9 @@ def excerpt(
 
 def whole(file: str, content: bytes) -> Excerpt:
     """A file with all of its lines, numbered as in the file."""
-    lines = lines_in(content)
-    return _shown(file, lines, list(range(1, len(lines) + 1)), (), Cells(b""))
+    # Made harmless at once: line by line it would take most of the time of a report.
+    lines = clean("\n".join(line[:_MOST_READ] for line in lines_in(content))).split("\n")
+    return Excerpt(clean(file), tuple(Line(number, _narrow(line)) for number, line in enumerate(lines, start=1)))
 
 
 def _cut(numbers: list[int], marked: Collection[int], most: int) -> list[int]:
@@ -100,7 +103,10 @@ def _shown(file: str, lines: list[str], numbers: list[int], marked: Collection[i
         last, cell = number, here
         if cells and not in_cell:
             continue
-        text = clean(lines[number - 1][: 4 * _WIDTH]).replace("\n", "\ufffd")
-        text = text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"
-        shown.append(Line(in_cell, text, number in marked))
+        text = clean(lines[number - 1][:_MOST_READ]).replace("\n", "\ufffd")
+        shown.append(Line(in_cell, _narrow(text), number in marked))
     return Excerpt(clean(file), tuple(shown))
+
+
+def _narrow(text: str) -> str:
+    return text if len(text) <= _WIDTH else text[: _WIDTH - 1] + "…"

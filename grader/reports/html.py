@@ -13,13 +13,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from grader import __version__
 from grader.course import Course
 from grader.errors import UserError
 from grader.files import write_atomically
 from grader.reports.entries import Entry
+from grader.reports.excerpts import Line
 from grader.reports.feedback import SYMBOLS, file_stem
 from grader.reports.html_class import class_page
 from grader.reports.html_feedback import Pages
@@ -105,7 +106,7 @@ def _environment() -> jinja2.Environment:
         symbols=SYMBOLS,
         points=points,
     )
-    environment.filters.update(clean=clean, one_line=one_line, code=_code)
+    environment.filters.update(clean=clean, one_line=one_line, code=_code, numbered=_numbered)
     return environment
 
 
@@ -113,3 +114,8 @@ def _code(text: str) -> Markup:
     """Text in which what stands between backticks is shown as code; all of it is escaped."""
     parts = re.split(r"`([^`\n]+)`", text)
     return Markup("").join(Markup("<code>{}</code>").format(part) if n % 2 else part for n, part in enumerate(parts))
+
+
+def _numbered(lines: Iterable[Line]) -> Markup:
+    """Lines with their numbers. Not in the template, where they would take half the time of a report."""
+    return Markup("".join([f"<span><i>{one.number}</i>{escape(one.text or ' ')}</span>\n" for one in lines]))

@@ -11,6 +11,7 @@ import pytest
 
 from grader.errors import UserError
 from grader.gradebook import Gradebook, selection_key
+from grader.intake.submission import Submission
 from grader.reports.jsonl import write_jsonl
 from grader.results import CheckResult, ExerciseResult, SubmissionResult, VerdictKind, from_json
 
@@ -54,6 +55,20 @@ def test_other_name_work_course_seed_or_selection_is_another_result(
     with Gradebook.open(tmp_path / "g") as book:
         book.record(start(book), result("alice"), "d1", 0.5)
         assert book.lookup(*other) is None
+
+
+def test_a_result_is_on_disk_at_once_and_an_arrival_with_the_next_result(tmp_path: Path) -> None:
+    with Gradebook.open(tmp_path / "g") as book:
+        run = start(book)
+        statements: list[str] = []
+        book._db.set_trace_callback(statements.append)
+        book.record_arrival(run, Submission("alice", {"t.py": b"x"}), "d1")
+        assert [one for one in statements if "PRAGMA" in one] == ["PRAGMA synchronous = NORMAL"]
+        book.record(run, result("alice"), "d1", 0.5)
+        book.lookup("alice", "d1", "hash", 0, KEY, reuse_in=run)
+        book.finish_run(run)
+    order = [one.split()[-1] for one in statements if one.startswith(("PRAGMA", "COMMIT"))]
+    assert order == ["NORMAL", "COMMIT", "FULL", "COMMIT", "NORMAL", "COMMIT", "FULL", "COMMIT"]
 
 
 def test_grader_fault_is_kept_but_not_reused(tmp_path: Path) -> None:
