@@ -15,7 +15,7 @@ import socket
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Final, NoReturn
 
 from grader.border import frames, wire
@@ -41,6 +41,7 @@ def live(
     folder: Path,
     modules: Mapping[str, ModuleType],
     kit: Mapping[str, ModuleType],
+    compiled: Mapping[str, CodeType],
 ) -> NoReturn:
     """The whole life of a student process, from its fork on.
 
@@ -50,6 +51,7 @@ def live(
         folder: the work folder, where the submission's files are.
         modules: the modules whose functions a check may run here, by name.
         kit: those of them that are the course's own.
+        compiled: files of the submission that are compiled already, by name of module; for the course's own only.
     """
     try:
         kernel.die_with_parent()
@@ -59,7 +61,8 @@ def live(
             faulthandler.register(DUMP_SIGNAL, file=descriptors["dumps"], all_threads=False)
         calls = socket.socket(fileno=descriptors["calls"])
         arena = Arena.attach(descriptors["arena"]) if "arena" in descriptors else None
-        import_and_serve(calls, order, setup, folder, modules, kit, arena, descriptors.get("events", -1))
+        events = descriptors.get("events", -1)
+        import_and_serve(calls, order, setup, folder, modules, kit, arena, events, compiled)
     except BaseException:
         os._exit(70)
     os._exit(0)
@@ -74,11 +77,13 @@ def import_and_serve(
     kit: Mapping[str, ModuleType],
     arena: Arena | None,
     events: int,
+    compiled: Mapping[str, CodeType],
 ) -> None:
     """Imports the submission, if the order says so, and answers calls until the judge hangs up.
 
     Args:
         events: a descriptor where what submitted code does is noted; -1 for nowhere.
+        compiled: see `live`.
     """
     for name in _TIMERS:
         if hasattr(signal, name):
@@ -86,7 +91,7 @@ def import_and_serve(
             signal.signal(getattr(signal, name), signal.SIG_IGN)
     imported = Imported()
     if order.imports:
-        service, imported = _import(calls, order, setup, folder, modules, kit, arena, events)
+        service, imported = _import(calls, order, setup, folder, modules, kit, arena, events, compiled)
     else:
         service = Service(ModuleType("outside"), frozenset(), modules=modules)
     flush_output()
@@ -116,6 +121,7 @@ def _import(
     kit: Mapping[str, ModuleType],
     arena: Arena | None,
     events: int,
+    compiled: Mapping[str, CodeType],
 ) -> tuple[Service | None, Imported]:
     """Imports the submission, and says what was left out; no service when that raised, which has been sent then."""
     files = frozenset(str(folder / name) for name in setup.files)
@@ -132,11 +138,11 @@ def _import(
     file = folder / f"{setup.topic}.py"
     try:
         if order.definitions is None:
-            module = import_file(setup.topic, file)
+            module = import_file(setup.topic, file, compiled.get(setup.topic))
         else:
             module, imported = load_definitions(setup.topic, file, order.definitions, reporter.describe)
         if order.bindings is not None:
-            wrong = import_file(WRONG_ANSWERS, folder / f"{WRONG_ANSWERS}.py")
+            wrong = import_file(WRONG_ANSWERS, folder / f"{WRONG_ANSWERS}.py", compiled.get(WRONG_ANSWERS))
             overlay = {name: getattr(wrong, other) for name, other in order.bindings}
             hide_grader(kit)
     except BaseException as error:
@@ -179,12 +185,15 @@ def _uncover_own_files(kit: Mapping[str, ModuleType], files: set[str]) -> None:
             del sys.modules[name]
 
 
-def import_file(name: str, path: Path) -> ModuleType:
-    """Imports a file under a name."""
+def import_file(name: str, path: Path, compiled: CodeType | None = None) -> ModuleType:
+    """Imports a file under a name; `compiled` is its code, where that is known."""
     importlib.invalidate_caches()
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    spec.loader.exec_module(module)
+    if compiled is None:
+        spec.loader.exec_module(module)
+    else:
+        exec(compiled, vars(module))
     return module

@@ -94,7 +94,7 @@ def _live() -> None:
             events = _append_to(begin.events) if begin.events else -1
             modules = {**testkit, **kit}
             try:
-                import_and_serve(calls, begin.start, begin.setup, Path(begin.folder), modules, kit, arena, events)
+                import_and_serve(calls, begin.start, begin.setup, Path(begin.folder), modules, kit, arena, events, {})
             except BaseException:  # what was printed is the submission's: nothing is added to it
                 os._exit(70)
         is_to_go_on = begin.start.bindings is not None  # the course's own answers: one after the other
