@@ -112,6 +112,15 @@ class Answer:
         return replaced(course_at(self.course).solution_file(self.topic).read_text(encoding="utf-8"), *texts).encode()
 
 
+def with_neighbours(answer: Answer) -> list[str]:
+    """Full names of the exercise, of the one before it and of the one after it; none for a whole module."""
+    names = [one.full_name for one in course_at(answer.course).topic(answer.topic).exercises]
+    if not answer.exercise:
+        return []
+    at = names.index(answer.exercise)
+    return names[max(at - 1, 0) : at + 2]
+
+
 def replaced(solution: str, *texts: str) -> str:
     """A solution with what `texts` define in place of its own; what it does as a script stays at the end."""
     definitions, script, rest = solution.partition('\nif __name__ == "__main__":')

@@ -1,5 +1,6 @@
 """Fixtures for all tests; they live in shared.py, whose name no other folder has. And which tests are slow."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -42,3 +43,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("slow")
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of collected tests live as long as the session: the collector need not look at them again and again."""
+    gc.collect()
+    gc.freeze()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from answer_files import Answer, answers, course_at, every
+from answer_files import Answer, answers, every, with_neighbours
 from shared import Warm, WarmUp, exercises_of
 
 from grader.results import ExerciseResult
@@ -27,13 +27,6 @@ TOPIC_SECONDS = 240.0
 
 def worker_for(warm: WarmUp, answer: Answer) -> Warm:
     return warm(answer.course, check_seconds=CHECK_SECONDS, topic_seconds=TOPIC_SECONDS)
-
-
-def with_neighbours(answer: Answer) -> list[str]:
-    """Full names of the exercise, of the one before it and of the one after it."""
-    names = [one.full_name for one in course_at(answer.course).topic(answer.topic).exercises]
-    at = names.index(answer.exercise)
-    return names[max(at - 1, 0) : at + 2]
 
 
 def verdicts_of(exercise: ExerciseResult) -> set[str]:
