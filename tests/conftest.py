@@ -2,6 +2,8 @@
 
 import gc
 import os
+import shutil
+import tempfile
 from pathlib import Path
 
 import hypothesis
@@ -16,6 +18,11 @@ for _size in ("COLUMNS", "LINES"):  # the size of somebody's terminal must not f
 # No test is timed: on a busy machine the same example takes several times as long.
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
+
+CACHE = "" if "PYTEST_XDIST_WORKER" in os.environ else tempfile.mkdtemp(prefix="torchkata-tests-")
+"""What the grader keeps between runs: for all tests of a session, and neither from an earlier one nor from a user's."""
+if CACHE:
+    os.environ["XDG_CACHE_HOME"] = CACHE
 
 HERE = Path(__file__).resolve().parent
 SLOW = (
@@ -43,6 +50,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("slow")
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
+
+
+def pytest_unconfigure() -> None:
+    if CACHE:
+        shutil.rmtree(CACHE, ignore_errors=True)
 
 
 def pytest_collection_finish() -> None:

@@ -13,6 +13,7 @@ from grader.course import Course
 from grader.grading.exit_codes import exit_code, missing_layers
 from grader.grading.for_students import ForStudents, graded_for_students
 from grader.grading.graders import Graded
+from grader.grading.records_folder import with_records
 from grader.grading.settings import GradingSettings, topics_of, worker_options
 from grader.grading.side_by_side import SideBySide
 from grader.grading.worker_process import Worker
@@ -55,7 +56,8 @@ def check_one(
     names = settings.names
     if isinstance(source, FileSource) and not names and source.topic:
         names = (source.topic,)
-    with SideBySide(course, worker_options(course, settings, names), worker) as workers:
+    options = with_records(worker_options(course, settings, names), course)
+    with SideBySide(course, options, worker) as workers:
         if printer is not None:
             submission = source.read()
             graded = graded_for_students(workers.grade(submission))

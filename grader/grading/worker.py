@@ -112,7 +112,8 @@ def _with_judge(hosts: HostPair, options: WorkerOptions, serve: Callable[[Judge]
     preload = {topic: course.preload([topic]) for topic in topics}
     for module in course.preload(topics):
         _require_module(module)
-    hosts.prepare(hidden_paths(course), preload, options.devices, course.kit)
+    hidden = [*hidden_paths(course), *filter(None, [options.records])]
+    hosts.prepare(hidden, preload, options.devices, course.kit)
 
     from grader.judge.judge import with_judge  # takes a while, in which the hosts get ready
 
@@ -137,6 +138,7 @@ def _with_judge(hosts: HostPair, options: WorkerOptions, serve: Callable[[Judge]
         exercises=options.exercises,
         seed=options.seed,
         names_misconceptions=options.misconceptions,
+        records=Path(options.records) if options.records else None,
     )
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Final, TypeVar
 
 from grader import kit
@@ -20,6 +21,7 @@ from grader.judge.cell_places import CellPlaces
 from grader.judge.check import Trace
 from grader.judge.collected import CollectedChecks
 from grader.judge.flags import flags_of_results, together
+from grader.judge.kept_records import KeptRecords
 from grader.judge.manual import manual_of
 from grader.judge.marks import Place, mark_on
 from grader.judge.misconceptions import MisconceptionRecords, Replacements, RunChecks, files_with_misconceptions
@@ -49,6 +51,7 @@ def with_judge(
     exercises: Sequence[str] = (),
     seed: int = 0,
     names_misconceptions: bool = True,
+    records: Path | None = None,
 ) -> T:
     """Collects a course's checks, calls ``use`` with a judge over them, and returns what that returns.
 
@@ -56,6 +59,7 @@ def with_judge(
         exercises: full names to grade; empty means all. What they need is graded too.
         seed: seed of the generated inputs.
         names_misconceptions: whether failures are compared with the course's misconceptions.
+        records: a folder that keeps their records for later.
 
     Raises:
         UserError: when the checks cannot be collected.
@@ -71,7 +75,7 @@ def with_judge(
         files,
         course.checks_dir,
         seed,
-        lambda checks: use(Judge(course, hosts, checks, topics, names_misconceptions)),
+        lambda checks: use(Judge(course, hosts, checks, topics, names_misconceptions, records)),
     )
 
 
@@ -93,6 +97,7 @@ class Judge:
         checks: CollectedChecks,
         topics: Sequence[tuple[Topic, Sequence[Exercise]]],
         names_misconceptions: bool,
+        records: Path | None = None,
     ) -> None:
         self.course = course
         self.hosts = hosts
@@ -102,7 +107,7 @@ class Judge:
         self._topics = topics
         self._names_misconceptions = names_misconceptions
         self._assessment = Assessment(course, checks, lambda: hosts.layers)
-        self.misconceptions = MisconceptionRecords(course, self._misconceptions_runner)
+        self.misconceptions = MisconceptionRecords(course, self._misconceptions_runner, KeptRecords(records))
 
     def grade(self, submission: Submission, only: Sequence[str] = ()) -> SubmissionResult:
         """All verdicts of one submission.
@@ -223,8 +228,7 @@ class Judge:
         found = [cells.result(check) for check in ran]
         name = part = None
         if self._names_misconceptions and any(check.verdict in ("failed", "timeout", "crashed") for check in found):
-            name = self.misconceptions.name_of(exercise, traces)
-            part = None if name else self.misconceptions.part_of(exercise, traces)
+            name, part = self.misconceptions.names(exercise, traces)
         return with_points(exercise, self.checks.of(exercise.full_name), found, name, part)
 
     def run_checks(

@@ -17,6 +17,7 @@ from grader.border.messages import Digest, Exchange, Raised, Reply, Returned, Ru
 from grader.border.service import WRONG_ANSWERS
 from grader.course import Course, Exercise, Misconception, misconceptions_of
 from grader.judge.check import Trace
+from grader.judge.kept_records import KeptRecords, Records
 from grader.judge.pipelining import is_run_of_ranks
 from grader.results import NOT_ASSESSED
 from grader.testkit.compare import Mismatch, assert_close
@@ -39,12 +40,30 @@ OpenTopic = Callable[[str], AbstractContextManager[RunChecks]]
 class MisconceptionRecords:
     """The records of a course's misconceptions, each made when it is first needed, as far as it is needed."""
 
-    def __init__(self, course: Course, open_topic: OpenTopic) -> None:
+    def __init__(self, course: Course, open_topic: OpenTopic, kept: KeptRecords) -> None:
         self._course = course
         self._open_topic = open_topic
-        self._records: dict[tuple[str, str], dict[str, Trace]] = {}
-        # Of single checks, whose order is not that of a student's: what is in one must not hang on who came before.
-        self._alone: dict[tuple[str, str], dict[str, Trace]] = {}
+        self._kept = kept
+        self._records: dict[str, Records] = {}
+
+    def names(self, exercise: Exercise, traces: Mapping[str, Trace]) -> tuple[str | None, str | None]:
+        """The misconception behind what fails, else one that is a part of it; keeps what had to be run for that.
+
+        Args:
+            traces: by name of check, of every check that was run, in order.
+        """
+        records = self._of(exercise.full_name)
+        count = records.count()
+        name = self.name_of(exercise, traces)
+        part = None if name else self.part_of(exercise, traces)
+        if records.count() > count:
+            self._kept.write(exercise.full_name, records)
+        return name, part
+
+    def _of(self, exercise: str) -> Records:
+        if exercise not in self._records:
+            self._records[exercise] = self._kept.read(exercise)
+        return self._records[exercise]
 
     def name_of(self, exercise: Exercise, traces: Mapping[str, Trace]) -> str | None:
         """The first misconception of the exercise with the same record, else None.
@@ -91,13 +110,15 @@ class MisconceptionRecords:
         run_checks: RunChecks,
     ) -> int:
         """How many failing checks have the misconception's record; 0 if a check contradicts it."""
-        known = self._records.setdefault((misconception.exercise, misconception.name), {})
+        records = self._of(misconception.exercise)
+        known = records.in_order.setdefault(misconception.name, {})
         if any(_fails(trace) and not _fails(traces[check]) for check, trace in known.items() if check in traces):
             return 0
         replacements = ((misconception.part, misconception.function),)
         # Most misconceptions end here, without a run of all their checks.
         first = dict(list(failing.items())[:_MOST_COMPARED])
-        alone = self._alone.setdefault((misconception.exercise, misconception.name), {})
+        # Of single checks, whose order is not that of a student's: what is in one must not hang on who came before.
+        alone = records.alone.setdefault(misconception.name, {})
         if missing := first.keys() - alone.keys():
             alone |= dict(run_checks(misconception.exercise, replacements, missing))
         if not any(same_record(alone[check], trace) for check, trace in first.items() if check in alone):
@@ -111,11 +132,11 @@ class MisconceptionRecords:
 
     def keep(self, exercise: Exercise, name: str, traces: Mapping[str, Trace]) -> None:
         """Keeps the records of a misconception that the caller has run already."""
-        self._records[exercise.full_name, name] = dict(traces)
+        self._of(exercise.full_name).in_order[name] = dict(traces)
 
     def _is_same(self, misconception: Misconception, traces: Mapping[str, Trace], run_checks: RunChecks) -> bool:
         """Whether a misconception has the same record in every check; only as many are run as it takes to tell."""
-        known = self._records.setdefault((misconception.exercise, misconception.name), {})
+        known = self._of(misconception.exercise).in_order.setdefault(misconception.name, {})
         if not all(same_record(known[check], trace) for check, trace in traces.items() if check in known):
             return False
         if known.keys() >= traces.keys():

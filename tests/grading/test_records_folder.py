@@ -1,0 +1,75 @@
+"""Where records of misconceptions are kept: in a folder for each state of course and grader, for own work only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+from shared import OWN_COURSE, run_grader
+
+from grader.course import Course
+from grader.grading.protocol import WorkerOptions
+from grader.grading.records_folder import with_records
+from grader.sandbox.limits import Limits
+
+OPTIONS = WorkerOptions(course=str(OWN_COURSE))
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "torchkata" / "records"
+
+
+def test_the_folder_changes_with_the_course_and_what_else_records_depend_on(
+    cache: Path, own_course: Path, edit: Callable[[Path, str, str], None]
+) -> None:
+    folder = with_records(OPTIONS, Course.load(own_course)).records
+    assert Path(folder).parent == cache and Path(folder).is_dir()
+    assert with_records(OPTIONS, Course.load(own_course)).records == folder
+    others = {
+        with_records(
+            msgspec.structs.replace(OPTIONS, limits=Limits(check_seconds=3.0)), Course.load(own_course)
+        ).records,
+        with_records(msgspec.structs.replace(OPTIONS, devices="real"), Course.load(own_course)).records,
+    }
+    edit(own_course / "solutions" / "misconceptions" / "vectors.py", "(a * b)", "(b * a)")
+    others.add(with_records(OPTIONS, Course.load(own_course)).records)
+    assert len(others) == 3 and folder not in others
+
+
+def test_a_secret_seed_leaves_nothing(cache: Path) -> None:
+    options = msgspec.structs.replace(OPTIONS, seed=7)
+    assert with_records(options, Course.load(OWN_COURSE)) == options
+    assert not cache.exists()
+
+
+def test_without_a_place_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "a file"))
+    assert with_records(OPTIONS, Course.load(OWN_COURSE)) == OPTIONS
+
+
+def test_old_folders_are_removed(cache: Path) -> None:
+    course = Course.load(OWN_COURSE)
+    made = [
+        with_records(msgspec.structs.replace(OPTIONS, limits=Limits(check_seconds=float(number))), course).records
+        for number in range(1, 10)
+    ]
+    assert made[-1] in map(str, cache.iterdir()) and len(list(cache.iterdir())) == 6
+
+
+@pytest.mark.slow
+def test_check_keeps_records_and_grade_does_not(cache: Path, tmp_path: Path) -> None:
+    text = (OWN_COURSE / "solutions" / "vectors.py").read_text()
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "vectors.py").write_text(text.replace("(normalize(a) * normalize(b))", "(a * b)"))
+    grade = run_grader("grade", work, "--course", OWN_COURSE, "--out", tmp_path / "out", "--seed", "0")
+    assert grade.returncode == 1 and not cache.exists()
+    first, second = (run_grader("check", "--submission", work, "--course", OWN_COURSE) for _ in range(2))
+    assert "You returned the plain dot product" in " ".join(first.stdout.split())
+    assert second.stdout.splitlines()[:-4] == first.stdout.splitlines()[:-4]
+    assert [file.name for file in cache.rglob("*.records")] == ["vectors.cosine.records"]
