@@ -43,11 +43,19 @@ def _cells(topic: Topic, stub: bytes) -> Iterator[tuple[str, str]]:
         end = node.end_lineno or end
     yield "code", "\n".join(["\n".join(lines[start:end]).strip("\n"), "", _OURS]).strip("\n")
     for statement in (one for one in body if one.lineno > end):
-        yield "code", "\n".join(lines[end : statement.end_lineno]).strip("\n")
-        end = statement.end_lineno or end
+        start, end = end, _end(statement, lines)
+        yield "code", "\n".join(lines[start:end]).strip("\n")
         name = getattr(statement, "name", "")
         if name in names:
             yield "code", f'check("{topic.name}.{name}")'
+
+
+def _end(statement: ast.stmt, lines: list[str]) -> int:
+    """The last line of a statement, with indented comments below it: no cell may begin with one."""
+    end = statement.end_lineno or statement.lineno
+    while end < len(lines) and lines[end].startswith((" ", "\t")) and lines[end].lstrip().startswith("#"):
+        end += 1
+    return end
 
 
 def _cell(number: int, kind: str, text: str) -> dict[str, Any]:

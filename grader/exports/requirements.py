@@ -102,7 +102,9 @@ def _hashes(versions: Mapping[str, str], *options: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for item in _pip_report(_lines(versions, {}), options)["install"]:
         name = canonicalize_name(item["metadata"]["name"])
-        found[name] = item["download_info"]["archive_info"]["hashes"]["sha256"]
+        archive = item["download_info"]["archive_info"]
+        # Before pip 23.1 there is only the older form, "sha256=...".
+        found[name] = archive["hashes"]["sha256"] if "hashes" in archive else archive["hash"].removeprefix("sha256=")
     return found
 
 

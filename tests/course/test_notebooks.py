@@ -41,6 +41,14 @@ def test_the_code_of_a_notebook_is_that_of_the_stub(topic: str) -> None:
     assert "".join(cells[0]["source"]).startswith(f"# {SHIPPED.topic(topic).title}\n")
 
 
+def test_no_cell_begins_with_the_end_of_a_function() -> None:
+    """Older versions of IPython take the first line's indentation from every line of a cell."""
+    for topic in SHIPPED.topics:  # solutions have a comment after the last statement of many functions
+        solution = SHIPPED.solution_file(topic.name).read_bytes()
+        cells = json.loads(notebook_of(topic, solution))["cells"]
+        assert not [cell["source"][0] for cell in cells if cell["source"][0].startswith(" ")]
+
+
 def test_a_folder_has_notebooks_or_files_and_an_update_brings_no_file_beside_a_notebook(tmp_path: Path) -> None:
     written = init(OWN, tmp_path, notebooks=True)
     assert {file.name for file in written} == {"vectors.ipynb", "README.md", ".gitignore", "tasks.json"}

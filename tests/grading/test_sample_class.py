@@ -131,7 +131,8 @@ def test_the_untouched_stubs_are_those_that_are_handed_out() -> None:
 @pytest.mark.parametrize("folder", [Path.home(), Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"), Path("/etc"), REPO])
 def test_nothing_is_written_outside_the_sandbox(results: dict[str, SubmissionResult], folder: Path) -> None:
     strays = ("torchkata-nadia.pt", "result-0.json", "result-1.json")
-    assert "Read-only file system" in check_of(results, "nadia", "checkpoints.save_weights").message
+    said = check_of(results, "nadia", "checkpoints.save_weights").message
+    assert "Read-only file system" in said or "cannot be opened" in said  # before and since torch 2.7
     assert not [name for name in strays if (folder / name).exists()]
 
 

@@ -53,13 +53,24 @@ def test_too_strict(submission: Submission) -> None:
     """Wants what the solution does not give."""
     assert_equal(submission.cosine(torch.ones(1, 2), torch.ones(1, 2)), 1.0)
 '''
+
+
+def parities(hash_seed: str) -> str:
+    """Of the hashes of the small letters."""
+    program = "print(*(hash(letter) % 2 for letter in map(chr, range(97, 123))), sep='')"
+    environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+    return subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True).stdout
+
+
+LETTER = chr(97 + list(zip(parities("2"), parities("1"), strict=True)).index(("0", "1")))
+"""Its hash is even in the first run of the solution, and odd in the second."""
 BY_CHANCE = '''
 @exercise("vectors.cosine")
 def test_by_chance(submission: Submission) -> None:
     """Depends on the order of a set."""
     submission.cosine(torch.ones(1, 2), torch.ones(1, 2))
-    assert hash("b") % 2 == 0
-'''
+    assert hash("LETTER") % 2 == 0
+'''.replace("LETTER", LETTER)
 ENDLESS = '''
 @exercise("vectors.cosine")
 def test_endless(submission: Submission) -> None:

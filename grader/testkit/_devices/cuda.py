@@ -125,6 +125,7 @@ def _cuda(machine: Machine) -> dict[str, Any]:
         "can_device_access_peer": lambda device, peer: True,
         "is_bf16_supported": lambda including_emulation=True: machine.gpus > 0,
         "mem_get_info": lambda device=None: properties(device) and (MEMORY_BYTES, MEMORY_BYTES),
+        "memory_snapshot": _refusing("torch.cuda.memory_snapshot"),
         "memory_summary": lambda device=None, abbreviated=False: "",
         "reset_peak_memory_stats": lambda device=None: None,
         "reset_accumulated_memory_stats": lambda device=None: None,
@@ -207,7 +208,12 @@ def _top(machine: Machine) -> dict[str, Any]:
 
 
 def _accelerator(machine: Machine) -> dict[str, Any]:
+    def device_count() -> int:
+        one = machine.accelerator
+        return 0 if one is None else int(torch.get_device_module(one).device_count())
+
     return {
+        "device_count": device_count,
         "current_stream": lambda device=None: Stream(machine, device),
         "set_stream": lambda chosen: None,
         "current_accelerator": lambda check_available=False: (

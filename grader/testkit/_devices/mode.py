@@ -129,7 +129,7 @@ class DeviceMode(TorchFunctionMode):
             return self._by_name[name]
         if name.startswith("_foreach_"):
             return for_each
-        if func in default_devices._device_constructors():
+        if _makes_on_default_device(func):
             return make
         if name in tables.LIKE:
             return make_like
@@ -182,12 +182,17 @@ def wait(machine: Machine, func: Any, args: tuple[Any, ...], kwargs: dict[str, A
     return label_result(result, home)
 
 
+def _makes_on_default_device(func: Any) -> bool:
+    # torch 2.6 lists `vander`, which takes no device.
+    return func is not torch.vander and func in default_devices._device_constructors()
+
+
 def make(machine: Machine, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A constructor: on the device of its ``device`` argument, else on the default device."""
     kwargs = dict(kwargs)
     wanted = kwargs.pop("device", None)
     pin = kwargs.pop("pin_memory", False)
-    default = func in default_devices._device_constructors()
+    default = _makes_on_default_device(func)
     if wanted is None and default:
         wanted = default_devices.CURRENT_DEVICE
     home = machine.device(wanted)

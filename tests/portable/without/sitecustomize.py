@@ -7,6 +7,7 @@ do without. What nobody else needs is gone for all.
 from __future__ import annotations
 
 import builtins
+import functools
 import io
 import os
 import signal
@@ -81,7 +82,7 @@ def hide_proc() -> None:
                 raise FileNotFoundError(2, "No such file or directory", str(path))
             return real(path, *args, **kwargs)
 
-        return call
+        return functools.partial(call)  # as a class's attribute, a function would become a method
 
     builtins.open = io.open = refusing(builtins.open)
     os.listdir = refusing(os.listdir)
