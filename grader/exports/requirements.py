@@ -103,7 +103,7 @@ def _hashes(versions: Mapping[str, str], *options: str) -> dict[str, str]:
     for item in _pip_report(_lines(versions, {}), options)["install"]:
         name = canonicalize_name(item["metadata"]["name"])
         archive = item["download_info"]["archive_info"]
-        # Before pip 23.1 there is only the older form, "sha256=...".
+        # pip 23.0 and older report the older form alone, "sha256=...".
         found[name] = archive["hashes"]["sha256"] if "hashes" in archive else archive["hash"].removeprefix("sha256=")
     return found
 
