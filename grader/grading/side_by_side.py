@@ -6,6 +6,7 @@ Topics whose exercises need one another stay together, so each worker's verdicts
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
@@ -24,28 +25,31 @@ from grader.judge.marks import Place
 from grader.machine import idle_cores
 from grader.results import ExerciseResult
 
-_SLOWER: Final = 3
-"""An exercise of a topic that loads modules takes about as long as so many others."""
+_START: Final = 14
+"""Exercises that are checked in the time in which a second worker starts: it imports torch as well."""
 
 _IDLE: Final = 1.0
 """Idle cores that a second worker is started for: on a busy machine it would only be slower."""
 
 
 def halves(course: Course, exercises: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    """The exercises in two parts that take about as long and need nothing of each other; in one where that is no gain.
+    """The exercises in two parts that end at about the same time and need nothing of each other.
 
-    A second worker imports torch as well: it gains only where both parts have topics that load modules.
+    In one where a second worker, which begins later, is no gain.
     """
     wanted = course.with_needs(exercises)
-    load: dict[str, int] = {}
-    for name in wanted:
-        topic = name.partition(".")[0]
-        load[topic] = load.get(topic, 0) + (_SLOWER if course.topic(topic).preload else 1)
-    groups = sorted(_joined_by_needs(course, wanted), key=lambda group: -sum(load[topic] for topic in group))
+    load = Counter(name.partition(".")[0] for name in wanted)
+    first = wanted[0].partition(".")[0] if wanted else ""  # whose lines are shown first
+    groups = sorted(
+        _joined_by_needs(course, wanted), key=lambda group: (first not in group, -sum(load[topic] for topic in group))
+    )
     parts: tuple[set[str], set[str]] = (set(), set())
+    ends = [0, _START]
     for group in groups:
-        min(parts, key=lambda part: sum(load[topic] for topic in part)).update(group)
-    if not all(course.preload(part) for part in parts):
+        sooner = ends.index(min(ends))
+        parts[sooner].update(group)
+        ends[sooner] += sum(load[topic] for topic in group)
+    if max(ends) + _START > len(wanted):
         return (wanted,)
     return tuple(tuple(name for name in wanted if name.partition(".")[0] in part) for part in parts)
 

@@ -32,6 +32,7 @@ from grader.judge.scan import scan
 from grader.judge.session import with_collected_checks
 from grader.judge.topic_desk import TopicDesk
 from grader.results import Cause, CheckResult, ExerciseResult, Flag, SubmissionResult
+from grader.student import late_dynamo
 from grader.student.client import Hosts
 
 T = TypeVar("T")
@@ -64,6 +65,7 @@ def with_judge(
     Raises:
         UserError: when the checks cannot be collected.
     """
+    late_dynamo.install()
     wanted = set(course.with_needs(exercises))
     every = ([one for one in (*topic.exercises, *topic.manual) if one.full_name in wanted] for topic in course.topics)
     topics = [(topic, found) for topic, found in zip(course.topics, every, strict=True) if found]

@@ -15,7 +15,7 @@ import torch
 from grader import machine
 from grader.errors import CourseError
 from grader.kit import Kit, load
-from grader.student import orders
+from grader.student import late_dynamo, orders
 
 
 class CannotLoad(Exception):
@@ -42,6 +42,7 @@ def load_modules(
         except ImportError as error:
             raise CannotLoad(f"`preload = [{module!r}]`: {error}") from error
         loaded(f"`preload = [{module!r}]`")
+    late_dynamo.install()
     try:
         kit = load(Kit(name=order.kit[0], folder=Path(order.kit[1])) if order.kit else None)
     except CourseError as error:

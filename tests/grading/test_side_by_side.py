@@ -57,6 +57,7 @@ def test_topics_that_need_one_another_are_in_one_part() -> None:
     parts = halves(COURSE, ())
     assert sorted(name for part in parts for name in part) == sorted(one.full_name for one in COURSE.exercises)
     assert len(parts) == 2 and not topics_of(parts[0]) & topics_of(parts[1])
+    assert COURSE.exercises[0].full_name in parts[0], "its line is shown first"
     for part in parts:
         assert COURSE.with_needs(part) == part
 
@@ -75,7 +76,7 @@ def test_one_worker_on_a_busy_machine(monkeypatch: pytest.MonkeyPatch, idle: flo
 
 
 def submission() -> Submission:
-    """Two topics that load modules, each with a right exercise, a wrong one and a line for the instructor's look."""
+    """Two topics, each with a right exercise, a wrong one and a line for the instructor's look."""
     training = COURSE.solution_file("training").read_text(encoding="utf-8")
     efficiency = COURSE.solution_file("efficiency").read_text(encoding="utf-8")
     files = {
@@ -85,8 +86,14 @@ def submission() -> Submission:
     return Submission("alice", {name: text.encode() for name, text in files.items()})
 
 
-def test_two_workers_give_the_result_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def use_two_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For two topics already, however few exercises they have."""
     monkeypatch.setattr(side_by_side, "idle_cores", lambda: 2.0)
+    monkeypatch.setattr(side_by_side, "_START", 0)
+
+
+def test_two_workers_give_the_result_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_two_workers(monkeypatch)
     names = COURSE.select(["predict_labels", "predict_proba", "clear_grads", "inference"])
     options = WorkerOptions(exercises=COURSE.with_needs(names))
     assert len(halves(COURSE, names)) == 2
@@ -108,7 +115,7 @@ def test_two_workers_give_the_result_of_one(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_worker_that_dies_is_replaced_beside_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(side_by_side, "idle_cores", lambda: 2.0)
+    use_two_workers(monkeypatch)
     names = COURSE.select(["predict_proba", "clear_grads"])
     first = Worker()
     with SideBySide(COURSE, WorkerOptions(exercises=COURSE.with_needs(names)), first) as both:

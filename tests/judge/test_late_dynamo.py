@@ -1,0 +1,120 @@
+"""Training and DDP do not import torch's compiler; whoever asks for more gets the real one, and gets it once.
+
+Each case runs in a process forked from one that has trained with every optimizer, as student processes are.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from shared import REPO
+
+TRAIN = """
+import os, sys, traceback
+import torch, torch.distributed as dist
+from grader.student import late_dynamo
+
+late_dynamo.install()
+late_dynamo.install()
+model = torch.nn.Linear(3, 1)
+x = torch.ones(2, 3)
+kinds = [torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW, torch.optim.Adagrad, torch.optim.RMSprop]
+optimizers = [kind(model.parameters(), lr=0.1) for kind in kinds]
+
+def train(model):
+    for optimizer in optimizers:
+        optimizer.zero_grad()
+        model(x).sum().backward()
+        optimizer.step()
+        optimizer.load_state_dict(optimizer.state_dict())
+    return model(x)
+
+def modules():
+    return {name: module for name, module in sys.modules.items() if name.startswith("torch._dynamo")}
+
+train(model)
+dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+train(torch.nn.parallel.DistributedDataParallel(model))
+dist.destroy_process_group()
+import inspect
+inspect.stack()  # looks at every module's file
+assert len(modules()) == 1, list(modules())
+"""
+WAYS = {
+    "a submodule": """
+        import torch._dynamo.config as config, torch._dynamo.eval_frame as frame
+        assert torch._dynamo.config is config and torch._dynamo.eval_frame is frame
+    """,
+    "a submodule that the package does not import": """
+        import torch._dynamo.debug_utils as late
+        assert torch._dynamo.debug_utils is late and late.__spec__.name == "torch._dynamo.debug_utils"
+    """,
+    "no such submodule": """
+        try:
+            import torch._dynamo.no_such_module
+        except ModuleNotFoundError as error:
+            assert error.name == "torch._dynamo.no_such_module"
+    """,
+    "names": """
+        from torch._dynamo import config, optimize
+        assert torch._dynamo.optimize is optimize
+    """,
+    "a setting": """
+        torch._dynamo.config.suppress_errors = True
+        import torch._dynamo.config as config
+        assert config.suppress_errors is True
+    """,
+    "a function of a submodule that has some answers": """
+        assert callable(torch._dynamo.trace_rules.lookup)
+        import torch._dynamo.trace_rules as rules
+        assert torch._dynamo.trace_rules is rules
+    """,
+    "something compiled": """
+        counts = []
+        def backend(graph, inputs):
+            counts.append(graph)
+            return graph.forward
+        assert torch.equal(torch.compile(lambda x: x * 2 + 1, backend=backend)(x), x * 2 + 1) and len(counts) == 1
+        assert torch.compile(train, backend=backend)(model).shape == (2, 1)
+    """,
+}
+
+
+def run(code: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], cwd=REPO, capture_output=True, text=True, timeout=240, check=False
+    )
+    assert done.returncode == 0 and not done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="forks, to import torch once only")
+def test_the_real_module_takes_the_place_when_it_is_needed() -> None:
+    forks = """
+for name, way in %r.items():
+    if not (child := os.fork()):
+        try:
+            exec(way)
+            train(model)
+            real = sys.modules["torch._dynamo"]
+            assert torch._dynamo is real and real.__file__ and real.optimize, "not the real one"
+            assert len(modules()) > 1 and not [one for one in sys.meta_path if "late" in type(one).__module__]
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    if os.waitpid(child, 0)[1]:
+        print(name)
+""" % {name: textwrap.dedent(way) for name, way in WAYS.items()}
+    run(TRAIN + forks)
+
+
+@pytest.mark.slow
+def test_what_was_imported_before_stays() -> None:
+    run(
+        "import torch._dynamo as real, sys; from grader.student import late_dynamo; late_dynamo.install()"
+        "; assert sys.modules['torch._dynamo'] is real"
+    )
