@@ -1,7 +1,11 @@
-"""How long a submission has had: time that it waited for a processor is not its own, so a busy machine fails nobody."""
+"""How long a submission has had: time that it waited for a processor is not its own, so a busy machine fails nobody.
+
+Nor is time that the grader waited before it could ask or read on, or that the machine itself did not run.
+"""
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from typing import Final, NamedTuple
@@ -14,6 +18,8 @@ MORE_WORK: Final = 1.0
 """What has worked this many times its limit since the limit came was kept waiting by its own threads."""
 _AGAIN: Final = 0.25
 """After this share of the limit more, what waits is looked at again: it may have begun to work, or to sleep."""
+_STOLEN: Final = 8
+"""The word in /proc/stat that says for how long virtual processors waited for real ones."""
 _NEARLY: Final = 0.005
 """Less time than this (s) is not worth another look."""
 
@@ -31,6 +37,18 @@ def no_effort() -> Effort:
     return Effort()
 
 
+def lost_seconds() -> float:
+    """For how long this thread has waited for a processor, and a virtual machine for its host's; 0 where none says."""
+    try:
+        with open("/proc/thread-self/schedstat", "rb", buffering=0) as counted:
+            waited = int(counted.read(100).split()[1]) / 1e9
+        with open("/proc/stat", "rb", buffering=0) as times:
+            stolen = int(times.read(200).split()[_STOLEN]) / os.sysconf("SC_CLK_TCK")
+    except (OSError, IndexError, ValueError):
+        return 0.0
+    return waited + stolen
+
+
 class Deadline:
     """When the time is over of something that submitted code does.
 
@@ -42,6 +60,7 @@ class Deadline:
         seconds: the limit.
         effort: gives what the processes have done since they began.
         paused: gives for how long since any moment nothing was asked of them (s): that is nobody's time.
+        lost: gives what nobody could do anything about (s), since any moment.
     """
 
     def __init__(
@@ -49,6 +68,7 @@ class Deadline:
         seconds: float,
         effort: Callable[[], Effort] = no_effort,
         paused: Callable[[], float] = lambda: 0.0,
+        lost: Callable[[], float] = lost_seconds,
     ) -> None:
         self._begin = time.monotonic()
         self._seconds = seconds
@@ -58,6 +78,8 @@ class Deadline:
         self._looked = self._begin
         self._paused = paused
         self._paused_before = paused()
+        self._lost = lost
+        self._lost_before = lost()
         self.at = self._begin + seconds
         """On the monotonic clock, as far as it is known now."""
 
@@ -76,8 +98,10 @@ class Deadline:
         if self._worked_before is None:
             self._worked_before = worked
         # No more than the time that has passed: the first look also sees what they waited before this limit began.
-        self._counted += max(0.0, min(waited - self._waited_before, now - self._looked))
-        self._waited_before, self._looked = waited, now
+        lost = self._lost()
+        kept = waited - self._waited_before + lost - self._lost_before
+        self._counted += max(0.0, min(kept, now - self._looked))
+        self._waited_before, self._lost_before, self._looked = waited, lost, now
         return 0.0 if worked - self._worked_before >= MORE_WORK * self._seconds else self._counted
 
     def is_over(self) -> bool:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from shared import REPO, WarmUp
 
-from grader.sandbox.clock import CAP, MORE_WORK, Deadline, Effort
+from grader.sandbox.clock import CAP, MORE_WORK, Deadline, Effort, lost_seconds, no_effort
 
 COURSE = REPO / "tests" / "courses" / "reuse"
 BURNS = """
@@ -24,9 +25,11 @@ first = second = third = burn
 """
 
 
-def begun(seconds: float, ago: float, effort: Callable[[], Effort]) -> Deadline:
+def begun(
+    seconds: float, ago: float, effort: Callable[[], Effort], lost: Callable[[], float] = lambda: 0.0
+) -> Deadline:
     """A limit that began some time ago, and was not looked at since."""
-    deadline = Deadline(seconds, effort)
+    deadline = Deadline(seconds, effort, lost=lost)
     deadline._begin = deadline._looked = time.monotonic() - ago
     deadline.at = deadline._begin + seconds
     return deadline
@@ -35,6 +38,26 @@ def begun(seconds: float, ago: float, effort: Callable[[], Effort]) -> Deadline:
 def test_a_deadline_moves_by_what_was_waited() -> None:
     assert begun(10.0, 11.0, lambda: Effort(waited=0.5)).is_over()
     assert 0.5 < begun(10.0, 11.0, lambda: Effort(waited=2.0)).left() <= 1.0
+
+
+def test_a_deadline_moves_by_what_the_grader_and_the_machine_lost() -> None:
+    """Before the grader could ask, or while the machine's own host ran something else: then its processes sleep."""
+    lost = [100.0]
+    deadline = begun(10.0, 11.0, no_effort, lambda: lost[0])
+    lost[0] += 2.0
+    assert 0.5 < deadline.left() <= 1.0
+    assert begun(10.0, 11.0, no_effort, lambda: 100.0).is_over(), "what was lost before the limit buys nothing"
+
+
+@pytest.mark.skipif(not Path("/proc/thread-self/schedstat").exists(), reason="the system does not say what was lost")
+@pytest.mark.usefixtures("busy")
+def test_what_is_lost_is_what_this_thread_waits_for() -> None:
+    """Beside eight busy processes, most of the time; none of it is read off anything that a submission can write."""
+    before, begin, worked = lost_seconds(), time.monotonic(), time.thread_time()
+    while time.thread_time() < worked + 0.1:
+        pass
+    by_the_clock = time.monotonic() - begin
+    assert lost_seconds() - before >= 0.5 * (by_the_clock - 0.1)
 
 
 def test_what_waits_is_looked_at_again_soon() -> None:
@@ -94,7 +117,7 @@ def test_allowed_time_counts_from_now() -> None:
 def test_a_right_answer_passes_beside_eight_busy_processes(warm: WarmUp) -> None:
     """By the clock its calls take several times as long as they may."""
     result = warm(COURSE, check_seconds=0.6, topic_seconds=3.6).grade(state=BURNS)
-    assert result.score == result.max
+    assert [check.cause for exercise in result.exercises for check in exercise.checks] == [None] * 4
 
 
 def test_an_endless_one_does_not(warm: WarmUp) -> None:
