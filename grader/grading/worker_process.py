@@ -34,6 +34,7 @@ from grader.grading.supervisor import Supervisor
 from grader.intake.submission import Submission
 from grader.judge.marks import Mark, Place
 from grader.results import ExerciseResult, SubmissionResult
+from grader.student import huge_pages
 
 _STDERR_LINES = 150
 """Lines of its stderr that are kept: as many as a deep stack has."""
@@ -85,7 +86,7 @@ class Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**os.environ, "PYTHONHASHSEED": str(hash_seed)},
+            env={**huge_pages.from_the_start(os.environ), "PYTHONHASHSEED": str(hash_seed)},
             start_new_session=True,  # Ctrl-C reaches the main process only; that one ends the workers.
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # the same on Windows
         )

@@ -318,6 +318,7 @@ class Judge:
 
     @contextlib.contextmanager
     def _misconceptions_runner(self, topic: str) -> Iterator[RunChecks]:
+        self.hosts.of(topic).settle()  # each of them has a process of its own
         with self.misconceptions_desk(topic) as desk:
             desk.wants_trace_only = True
 

@@ -130,7 +130,7 @@ class HostClient:
         return self._ask(orders.WhyEnded(topic)) == orders.Why(True)
 
     def settle(self) -> None:
-        """Takes 0.3 s to make later forks cheaper: worth it before the second submission, not before the only one."""
+        """Takes up to 0.3 s, once, to make later forks cheaper: worth it before many, not for one right submission."""
         self._ask(orders.Settle())
 
     def _ask(self, order: orders.Order, descriptors: Sequence[int] = ()) -> orders.Answer:

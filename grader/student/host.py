@@ -26,7 +26,7 @@ from grader.sandbox.sandbox import Sandbox
 from grader.student import huge_pages, orders
 from grader.student.leader import lead
 from grader.student.preparation import CannotLoad, load_modules
-from grader.student.process import DUMP_SIGNAL
+from grader.student.process import DUMP_SIGNAL, note_modules
 
 WATCH_SECONDS: Final = 0.05
 """How often the memory of student processes is measured (s)."""
@@ -44,6 +44,7 @@ class Host:
         self._testkit: Mapping[str, ModuleType] = {}
         self._kit: dict[str, ModuleType] = {}
         self._baseline = 0
+        self._is_settled = False
         self._extra = 0
 
     def run(self) -> None:
@@ -81,7 +82,7 @@ class Host:
                         assert DUMP_SIGNAL is not None
                         os.kill(process, DUMP_SIGNAL)
             case orders.Settle():
-                huge_pages.collapse()
+                self._settle()
             case orders.WhyEnded(topic):
                 was_over = topic in self._over_memory
                 self._over_memory.discard(topic)
@@ -103,12 +104,18 @@ class Host:
         self._limits = order.limits
         self._extra = CUDA_BYTES if real else 0
         self._sandbox = Sandbox(limits=order.limits, hidden=[Path(path) for path in order.hidden], gpus=real)
+        note_modules()
         gc.collect()
         gc.freeze()
         if order.preload:
-            huge_pages.collapse()  # such topics start many processes, and the judge is busy elsewhere
+            self._settle()  # such topics start many processes, and the judge is busy elsewhere
         self._baseline = process_tree.memory_of([os.getpid()], 0)
         return orders.Layers(self._sandbox.layers)
+
+    def _settle(self) -> None:
+        if not self._is_settled:
+            self._is_settled = True
+            huge_pages.collapse()
 
     def _spawn(self, topic: int, descriptor: int) -> orders.Spawned | orders.Failed:
         assert self._sandbox is not None

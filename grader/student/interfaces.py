@@ -79,7 +79,7 @@ class Host(Protocol):
         """This one, for every topic."""
 
     def settle(self) -> None:
-        """Takes a moment to make later starts cheaper: worth it before the second submission."""
+        """Takes a moment, once, to make later starts cheaper: worth it before many."""
 
     def open_topic(
         self, topic: str, files: Mapping[str, bytes], bindings: Sequence[tuple[str, str]] | None

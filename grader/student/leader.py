@@ -1,7 +1,8 @@
 """The first process in a submission's sandbox: forks student processes, reaps them, and tidies their work folder.
 
 It never runs submitted code and never imports the submission, so what it says can be believed. It holds no check and
-no expected answer. In a PID namespace it is the first process: when it ends, all that was started below it ends.
+no expected answer. The course's own wrong answers it does import, once a process has shown that they can be: there are
+many, each in a process of its own. In a PID namespace it is the first process: when it ends, all below it ends.
 """
 
 from __future__ import annotations
@@ -12,14 +13,15 @@ import select
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Mapping
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import ModuleType
 
 from grader.border import frames, wire
 from grader.border.messages import Ended, Forked, FromLeader, Keep, Order, SetUp, Start, Stop, Tidied, Tidy
 from grader.border.service import WRONG_ANSWERS
-from grader.student.process import live
+from grader.student.process import import_file, live
 from grader.student.work_folder import WorkFolder, remove_all
 
 MAX_DESCRIPTORS = 8
@@ -54,7 +56,8 @@ class Leader:
         self._kit = kit
         self._folder = WorkFolder(Path.cwd())
         self._numbers: dict[int, int] = {}
-        self._compiled: dict[str, CodeType] = {}
+        self._own: dict[str, ModuleType] = {}
+        self._own_starts = 0
         self._woken, self._wake = os.pipe()
         os.set_blocking(self._wake, False)
         os.set_blocking(self._woken, False)
@@ -97,24 +100,31 @@ class Leader:
             self._end_all()
             self._empty_shared_memory()
             self._folder.renew(self._setup.files)
-        compiled = {} if order.bindings is None else self._compile_once()
+        if order.bindings is not None:
+            self._import_own()
         process = os.fork()
         if not process:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            live(order, descriptors, self._setup, self._folder.path, self._modules, self._kit, compiled)
+            live(order, descriptors, self._setup, self._folder.path, self._modules, self._kit, self._own)
         for descriptor in descriptors.values():
             os.close(descriptor)
         self._numbers[process] = order.number
         self._send(Forked(order.number, process))
 
-    def _compile_once(self) -> Mapping[str, CodeType]:
-        """The course's own files, by name of module: every process would take 10 ms for its wrong answers."""
-        for name in {self._setup.topic, WRONG_ANSWERS} - self._compiled.keys():
-            with contextlib.suppress(KeyError, SyntaxError, ValueError):  # the process says so when it imports the file
-                path = str(self._folder.path / f"{name}.py")
-                self._compiled[name] = compile(self._setup.files[f"{name}.py"], path, "exec", dont_inherit=True)
-        return self._compiled
+    def _import_own(self) -> None:
+        """Imports the solutions and wrong answers before the second process, which need not do it again then.
+
+        Not where that starts a thread: a process that is forked would not have it.
+        """
+        self._own_starts += 1
+        if self._own_starts == 2:
+            sys.path.insert(0, str(self._folder.path))
+            with contextlib.suppress(Exception):
+                names = (self._setup.topic, WRONG_ANSWERS)
+                own = {name: import_file(name, self._folder.path / f"{name}.py") for name in names}
+                self._own = own if threading.active_count() == 1 else {}
+            sys.path.remove(str(self._folder.path))
 
     def _end_all(self) -> None:
         """Ends every process of the sandbox but this one."""

@@ -9,13 +9,14 @@ from __future__ import annotations
 import faulthandler
 import importlib
 import importlib.util
+import itertools
 import os
 import signal
 import socket
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import ModuleType
 from typing import Final, NoReturn
 
 from grader.border import frames, wire
@@ -31,6 +32,8 @@ from grader.testkit.marking import misconception
 
 DUMP_SIGNAL: Final = getattr(signal, "SIGUSR1", None)
 """Makes a forked student process write where it is, to a descriptor of its own."""
+_noted: tuple[int, list[str]] = (0, [])
+"""How many modules were loaded, and which of them are the grader's."""
 _TIMERS: Final = ("SIGALRM", "SIGVTALRM", "SIGPROF")
 
 
@@ -41,7 +44,7 @@ def live(
     folder: Path,
     modules: Mapping[str, ModuleType],
     kit: Mapping[str, ModuleType],
-    compiled: Mapping[str, CodeType],
+    own: Mapping[str, ModuleType],
 ) -> NoReturn:
     """The whole life of a student process, from its fork on.
 
@@ -51,7 +54,7 @@ def live(
         folder: the work folder, where the submission's files are.
         modules: the modules whose functions a check may run here, by name.
         kit: those of them that are the course's own.
-        compiled: files of the submission that are compiled already, by name of module; for the course's own only.
+        own: files of the submission that are imported already, by name of module; for the course's own only.
     """
     try:
         kernel.die_with_parent()
@@ -62,7 +65,7 @@ def live(
         calls = socket.socket(fileno=descriptors["calls"])
         arena = Arena.attach(descriptors["arena"]) if "arena" in descriptors else None
         events = descriptors.get("events", -1)
-        import_and_serve(calls, order, setup, folder, modules, kit, arena, events, compiled)
+        import_and_serve(calls, order, setup, folder, modules, kit, arena, events, own)
     except BaseException:
         os._exit(70)
     os._exit(0)
@@ -77,13 +80,13 @@ def import_and_serve(
     kit: Mapping[str, ModuleType],
     arena: Arena | None,
     events: int,
-    compiled: Mapping[str, CodeType],
+    own: Mapping[str, ModuleType],
 ) -> None:
     """Imports the submission, if the order says so, and answers calls until the judge hangs up.
 
     Args:
         events: a descriptor where what submitted code does is noted; -1 for nowhere.
-        compiled: see `live`.
+        own: see `live`.
     """
     for name in _TIMERS:
         if hasattr(signal, name):
@@ -91,7 +94,7 @@ def import_and_serve(
             signal.signal(getattr(signal, name), signal.SIG_IGN)
     imported = Imported()
     if order.imports:
-        service, imported = _import(calls, order, setup, folder, modules, kit, arena, events, compiled)
+        service, imported = _import(calls, order, setup, folder, modules, kit, arena, events, own)
     else:
         service = Service(ModuleType("outside"), frozenset(), modules=modules)
     flush_output()
@@ -121,11 +124,12 @@ def _import(
     kit: Mapping[str, ModuleType],
     arena: Arena | None,
     events: int,
-    compiled: Mapping[str, CodeType],
+    own: Mapping[str, ModuleType],
 ) -> tuple[Service | None, Imported]:
     """Imports the submission, and says what was left out; no service when that raised, which has been sent then."""
     files = frozenset(str(folder / name) for name in setup.files)
-    finish_watching = audit.watch(events, files) if events >= 0 else None
+    # Not the course's own: what is watched is looked at whole, and a fork then copies it.
+    finish_watching = audit.watch(events, files) if events >= 0 and order.bindings is None else None
     reporter = Service(ModuleType(setup.topic), files, modules=modules)
     overlay: dict[str, object] = {}
     # Here only: what never imports the submission must not find its files either, in a late import of its own.
@@ -138,11 +142,11 @@ def _import(
     file = folder / f"{setup.topic}.py"
     try:
         if order.definitions is None:
-            module = import_file(setup.topic, file, compiled.get(setup.topic))
+            module = own.get(setup.topic) or import_file(setup.topic, file)
         else:
             module, imported = load_definitions(setup.topic, file, order.definitions, reporter.describe)
         if order.bindings is not None:
-            wrong = import_file(WRONG_ANSWERS, folder / f"{WRONG_ANSWERS}.py", compiled.get(WRONG_ANSWERS))
+            wrong = own.get(WRONG_ANSWERS) or import_file(WRONG_ANSWERS, folder / f"{WRONG_ANSWERS}.py")
             overlay = {name: getattr(wrong, other) for name, other in order.bindings}
             hide_grader(kit)
     except BaseException as error:
@@ -157,17 +161,32 @@ def _import(
     return Service(module, files, overlay, modules, arena), imported
 
 
+def note_modules() -> None:
+    """Remembers which modules are loaded, so that processes forked from now on need not look through them all.
+
+    To look at a name writes to its memory, which the fork then copies: 4 MB for two thousand names.
+    """
+    global _noted
+    _noted = len(sys.modules), [name for name in sys.modules if _is_graders(name)]
+
+
+def _is_graders(name: str) -> bool:
+    return name == "grader" or name.startswith("grader.")
+
+
+def _graders_modules() -> list[str]:
+    count, names = _noted
+    newer = itertools.islice(reversed(sys.modules), max(len(sys.modules) - count, 0))
+    return [name for name in (*names, *filter(_is_graders, list(newer))) if name in sys.modules]
+
+
 def hide_grader(kit: Mapping[str, ModuleType]) -> None:
     """Takes the grader and the course's kit out of ``sys.modules``: what is patched there has no effect on them.
 
     Where a module defines classes, one with these alone takes its place: pickling an object looks its class up there.
     So does one for ``grader.testkit`` with the mark of wrong answers, which does nothing.
     """
-    hidden = {
-        name: sys.modules.pop(name)
-        for name in list(sys.modules)
-        if name in kit or name == "grader" or name.startswith("grader.")
-    }
+    hidden = {name: sys.modules.pop(name) for name in {*_graders_modules(), *kit} if name in sys.modules}
     for name in {*kit, "grader", "grader.testkit", "grader.testkit.models", "grader.testkit.recipes"} & hidden.keys():
         own = {key: value for key, value in vars(hidden[name]).items() if getattr(value, "__module__", "") == name}
         sys.modules[name] = ModuleType(name)
@@ -180,20 +199,17 @@ def hide_grader(kit: Mapping[str, ModuleType]) -> None:
 def _uncover_own_files(kit: Mapping[str, ModuleType], files: set[str]) -> None:
     """Where a student's own file has the kit's name, their ``import`` finds their file."""
     taken = {name.partition(".")[0] for name in kit} & {name.split("/")[0].removesuffix(".py") for name in files}
-    for name in list(sys.modules):
+    for name in list(sys.modules) if taken else ():
         if name.partition(".")[0] in taken:
             del sys.modules[name]
 
 
-def import_file(name: str, path: Path, compiled: CodeType | None = None) -> ModuleType:
-    """Imports a file under a name; `compiled` is its code, where that is known."""
+def import_file(name: str, path: Path) -> ModuleType:
+    """Imports a file under a name."""
     importlib.invalidate_caches()
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    if compiled is None:
-        spec.loader.exec_module(module)
-    else:
-        exec(compiled, vars(module))
+    spec.loader.exec_module(module)
     return module

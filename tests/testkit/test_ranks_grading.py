@@ -24,7 +24,7 @@ def refusal(tmp_path: Path, edit: Callable[[Path, str, str], None]) -> Callable[
 
     def check(preload: str) -> str:
         course = shutil.copytree(TEAM, tmp_path / "course", ignore=shutil.ignore_patterns("__pycache__"))
-        edit(course / "course.toml", '["torch._dynamo"]', preload)
+        edit(course / "course.toml", '["torch.distributed.run"]', preload)
         run = run_grader("check", "--json", "--course", course, "--submission", course / "solutions")
         assert run.returncode != 0
         return run.stderr + run.stdout
@@ -46,7 +46,7 @@ def test_it_is_named_before_other_topics_are_graded(
         for file in (TEAM / part).glob("*.py"):
             shutil.copy(file, own_course / part)
     topic = (TEAM / "course.toml").read_text()
-    topic = topic[topic.index("[[topics]]") :].replace("torch._dynamo", "no_such_module")
+    topic = topic[topic.index("[[topics]]") :].replace("torch.distributed.run", "no_such_module")
     (own_course / "course.toml").write_text((own_course / "course.toml").read_text() + "\n" + topic)
     done = run_grader("check", "--course", own_course, "--submission", own_course / "solutions")
     assert "No module named 'no_such_module'" in " ".join(done.stdout.split()).replace("│ ", "")
@@ -60,6 +60,6 @@ def test_what_cannot_be_a_module_name_is_refused_with_its_line(refusal: Callable
 
 def test_preload_of_a_course() -> None:
     course = Course.load(TEAM)
-    assert course.preload(["team"]) == ["torch._dynamo"]
+    assert course.preload(["team"]) == ["torch.distributed.run"]
     assert course.preload([]) == []
-    assert list(course.topic("team").preload) == ["torch._dynamo"]
+    assert list(course.topic("team").preload) == ["torch.distributed.run"]
