@@ -105,8 +105,8 @@ class Host:
         self._extra = CUDA_BYTES if real else 0
         self._sandbox = Sandbox(limits=order.limits, hidden=[Path(path) for path in order.hidden], gpus=real)
         note_modules()
-        gc.collect()
-        gc.freeze()
+        gc.freeze()  # without a collection before, which would free next to nothing
+        gc.enable()  # also for the student processes
         if order.preload:
             self._settle()  # such topics start many processes, and the judge is busy elsewhere
         self._baseline = process_tree.memory_of([os.getpid()], 0)
@@ -176,7 +176,7 @@ def start_host() -> tuple[socket.socket, int]:
         ours.close()
         _close_inherited(theirs.fileno())
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        gc.enable()  # also for the student processes
+        gc.disable()  # while the host gets ready
         Host(theirs).run()
     finally:
         os._exit(0)

@@ -73,7 +73,6 @@ def _live() -> None:
         testkit, kit = load_modules(order)
     except CannotLoad as error:
         answer = Refused(str(error))
-    gc.collect()
     gc.freeze()
     gc.enable()
     dumps = [-1]
