@@ -147,9 +147,9 @@ WORK: dict[str, Callable[[], Files]] = {
     "data file": _among_cells("import csv\nrows = list(csv.reader(open('data.csv')))"),
     "input": _among_cells("size = int(input('how many rows? '))"),
     "raising cell": _among_cells("print(normalize(torch.ones(2, 2)) @ torch.ones(7, 7))"),
-    "training": _among_cells("import time\nfor epoch in range(10_000):\n    time.sleep(0.1)"),
+    "training": _among_cells("for epoch in range(10):\n    print(epoch, normalize(torch.ones(2, 2)).sum())"),
     "script raises": _below('print(normalize("four"))'),
-    "script never ends": _below("import time\nwhile True:\n    time.sleep(0.1)"),
+    "script exits": _below("raise SystemExit(cosine(*torch.eye(2)[:, None]))"),
     "missing package": lambda: {
         "vectors.py": f"{_IMPORTS}\nimport no_such_einops as e\n\n\n{NORMALIZE}\n\n\n"
         "def cosine(a, b):\n    return e.reduce(normalize(a) * normalize(b), 'n d -> n', 'sum')\n".encode()

@@ -6,14 +6,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
 from grader.judge import hooks
 
 if TYPE_CHECKING:
+    from grader.course import Course
     from grader.judge.hooks import DeskFor
+
+_COURSE: Final = pytest.StashKey["Course"]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -36,7 +39,6 @@ def _in_process_desks(config: pytest.Config) -> DeskFor:
     Raises:
         pytest.UsageError: real devices are wanted and there are none.
     """
-    from grader.course import Course
     from grader.errors import UserError
     from grader.judge.in_process import LocalDesks
     from grader.machine import resolve_devices
@@ -46,11 +48,18 @@ def _in_process_desks(config: pytest.Config) -> DeskFor:
         devices.choose(resolve_devices(config.getoption("--devices")))
     except UserError as error:
         raise pytest.UsageError(str(error)) from None
-    folder, course = config.getoption("--submission"), config.getoption("--course")
-    desks = LocalDesks(
-        Path(folder or "."), Course.load(Path(course) if course else None), config.getoption("--grader-seed")
-    )
-    return desks.desk_for
+    folder = config.getoption("--submission")
+    return LocalDesks(Path(folder or "."), _course(config), config.getoption("--grader-seed")).desk_for
+
+
+def _course(config: pytest.Config) -> Course:
+    """The course that the options name, read once: pytest makes a module of every file beside the one that it runs."""
+    from grader.course import Course
+
+    if _COURSE not in config.stash:
+        named = config.getoption("--course")
+        config.stash[_COURSE] = Course.load(Path(named) if named else None)
+    return config.stash[_COURSE]
 
 
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> None:
@@ -59,12 +68,11 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
     shipped = Path(__file__).resolve().parent.parent / "checks"
     if named is None and module_path.parent != shipped:
         return
-    from grader.course import Course
     from grader.errors import UserError
     from grader.kit import load, require_imported_names
 
     try:
-        course = Course.load(Path(named) if named else None)
+        course = _course(parent.config)
         if module_path.resolve().parent == course.checks_dir:
             load(course.kit)
             require_imported_names(module_path, course.kit)

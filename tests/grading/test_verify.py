@@ -1,4 +1,7 @@
-"""`grader verify`: every kind of defect gives one line with its file; a sound course gives none."""
+"""`grader verify`: every kind of defect gives one line with its file; a sound course gives none.
+
+The defects are in two courses, each with many: a line too many or too few fails a test.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from shared import DEVICES_AND_RANKS, KIT_COURSE, MARKED_COURSE, OWN_COURSE, REPO
@@ -19,6 +21,8 @@ STUB, SOLUTION = "exercises/vectors.py", "solutions/vectors.py"
 WRONG, CHECKS = "solutions/misconceptions/vectors.py", "checks/test_vectors.py"
 Edit = tuple[str, str, str]
 """A file, a piece of it, and what takes its place."""
+Defect = tuple[list[Edit], str, str]
+"""What makes it, the file that its line must name, and words of that line."""
 
 NEVER_WRONG = """
 @misconception("cosine", tell="Nothing is wrong with it.")
@@ -81,7 +85,7 @@ def test_endless(submission: Submission) -> None:
 '''
 ENDLESS_IN_C = '''
 @exercise("vectors.cosine")
-def test_endless(submission: Submission) -> None:
+def test_endless_in_c(submission: Submission) -> None:
     """Does not end, and cannot be interrupted."""
     submission.cosine(torch.ones(1, 2), torch.ones(1, 2))
     __import__("re").match("(a+)+$", "a" * 60 + "b")
@@ -93,7 +97,7 @@ def append(file: str, text: str) -> Edit:
     return (file, "", text)
 
 
-DEFECTS: dict[str, tuple[list[Edit], str, str]] = {
+TEXTS_AND_ANSWERS: dict[str, Defect] = {
     "a stub that was edited by hand": (
         [(STUB, "Nothing needs a loop.", "Nothing needs a loop!")],
         STUB,
@@ -122,6 +126,25 @@ DEFECTS: dict[str, tuple[list[Edit], str, str]] = {
         "course.toml",
         "`vectors.cosine` has no hints",
     ),
+    "a wrong answer that no check catches": (
+        [append(WRONG, NEVER_WRONG)],
+        WRONG,
+        "misconception `right_after_all` of `vectors.cosine` is not caught by any check",
+    ),
+    "a wrong answer that looks like another": (
+        [append(WRONG, TWIN)],
+        WRONG,
+        "misconception `dot_product_again` of `vectors.cosine` cannot be told apart from `plain_dot_product`",
+    ),
+    "a wrong answer that never answers": (
+        [append(WRONG, MUTE)],
+        WRONG,
+        "misconception `gives_up` of `vectors.cosine` is caught but not named",
+    ),
+}
+"""Defects of what students read, and of wrong answers: all in one course, as none of them hides or makes another."""
+
+CHECKS_AND_FILES: dict[str, Defect] = {
     "a check that the solution fails": (
         [append(CHECKS, TOO_STRICT)],
         SOLUTION,
@@ -148,21 +171,6 @@ DEFECTS: dict[str, tuple[list[Edit], str, str]] = {
         "check endless: the check itself is wrong (test_vectors.py:",
     ),
     "a check with a bug": ([append(CHECKS, BUGGY)], CHECKS, "check with_a_bug: the check itself is wrong"),
-    "a wrong answer that no check catches": (
-        [append(WRONG, NEVER_WRONG)],
-        WRONG,
-        "misconception `right_after_all` of `vectors.cosine` is not caught by any check",
-    ),
-    "a wrong answer that looks like another": (
-        [append(WRONG, TWIN)],
-        WRONG,
-        "misconception `dot_product_again` of `vectors.cosine` cannot be told apart from `plain_dot_product`",
-    ),
-    "a wrong answer that never answers": (
-        [append(WRONG, MUTE)],
-        WRONG,
-        "misconception `gives_up` of `vectors.cosine` is caught but not named",
-    ),
     "a solution without its marks": (
         [(SOLUTION, "    # end\n\n\ndef cosine", "\n\ndef cosine")],
         SOLUTION,
@@ -174,27 +182,24 @@ DEFECTS: dict[str, tuple[list[Edit], str, str]] = {
         "cannot be imported: ModuleNotFoundError: No module named 'no_such_module'",
     ),
 }
+"""Defects of checks, and files that cannot be used: all in one course too."""
 
-VERIFY_ALL = """
+VERIFY = """
 import json, sys
 from pathlib import Path
 from grader.course import Course
-from grader.errors import CourseError
 from grader.grading.verify import verify_course
-found = {}
-for name in sys.argv[1:]:
-    root = Path(name).resolve()
-    sys.modules.pop("test_vectors", None)
-    defects = []
-    verify_course(Course.load(root), defects.append, judge_seconds=2.0)
-    found[root.name] = [[str(defect.file.relative_to(root)), defect.line, defect.message] for defect in defects]
-print(json.dumps(found))
+root = Path(sys.argv[1]).resolve()
+defects = []
+verify_course(Course.load(root), defects.append, judge_seconds=2.0)
+print(json.dumps([[str(defect.file.relative_to(root)), defect.message] for defect in defects]))
 """
 
 
-def broken(root: Path, edits: list[Edit]) -> Path:
+def broken(root: Path, defects: dict[str, Defect]) -> Path:
+    """The example course with all these defects."""
     shutil.copytree(OWN_COURSE, root, ignore=shutil.ignore_patterns("__pycache__"))
-    for file, old, new in edits:
+    for file, old, new in (edit for edits, _, _ in defects.values() for edit in edits):
         text = (root / file).read_text()
         assert old in text, f"{old!r} is not in {file}"
         (root / file).write_text(text.replace(old, new) if old else text + new)
@@ -215,42 +220,40 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture(scope="module")
-def defects(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[list[Any]]]:
-    """What is found in each broken course, and in a sound one."""
-    folder = tmp_path_factory.mktemp("courses")
-    courses = {name: broken(folder / name.replace(" ", "-"), edits) for name, (edits, _, _) in DEFECTS.items()}
-    courses["sound"] = broken(folder / "sound", [])
-    done = run("-c", VERIFY_ALL, *map(str, courses.values()))
+def in_checks_and_files(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, str]]:
+    """File and message of each defect that is found in a course with all `CHECKS_AND_FILES`."""
+    course = broken(tmp_path_factory.mktemp("courses") / "course", CHECKS_AND_FILES)
+    done = run("-c", VERIFY, str(course))
     assert done.returncode == 0, done.stderr
-    found: dict[str, list[list[Any]]] = json.loads(done.stdout)
-    return found
+    return [(file, message) for file, message in json.loads(done.stdout)]
 
 
-def test_a_sound_course_has_no_defect(defects: dict[str, list[list[Any]]]) -> None:
-    assert defects["sound"] == []
+@pytest.mark.parametrize("name", CHECKS_AND_FILES)
+def test_each_defect_of_checks_and_files_gives_one_line(in_checks_and_files: list[tuple[str, str]], name: str) -> None:
+    _, file, words = CHECKS_AND_FILES[name]
+    assert [found for found, message in in_checks_and_files if words in message] == [file], in_checks_and_files
 
 
-@pytest.mark.parametrize("name", DEFECTS)
-def test_each_defect_gives_one_line_with_its_file(defects: dict[str, list[list[Any]]], name: str) -> None:
-    _, file, words = DEFECTS[name]
-    found = defects[name.replace(" ", "-")]
-    assert [defect[0] for defect in found] == [file], found
-    assert words in found[0][2]
+def test_nothing_else_is_found(in_checks_and_files: list[tuple[str, str]]) -> None:
+    assert len(in_checks_and_files) == len(CHECKS_AND_FILES), in_checks_and_files
 
 
 def test_the_command_prints_each_defect_and_exits_1(tmp_path: Path) -> None:
-    edits, file, words = DEFECTS["a wrong answer that no check catches"]
-    course = broken(tmp_path / "course", edits)
+    course = broken(tmp_path / "course", TEXTS_AND_ANSWERS)
     done = run("-m", "grader", "verify", "--course", str(course))
-    line = (course / file).read_text().splitlines().index("def right_after_all(a: Tensor, b: Tensor) -> Tensor:") + 1
     assert done.returncode == 1, done.stderr
-    assert done.stdout.splitlines() == [f"{course / file}:{line}: {words}", "1 defect"]
+    *printed, last = done.stdout.splitlines()
+    assert last == f"{len(TEXTS_AND_ANSWERS)} defects" and len(printed) == len(TEXTS_AND_ANSWERS), printed
+    for name, (_, file, words) in TEXTS_AND_ANSWERS.items():
+        (line,) = (line for line in printed if words in line)
+        assert line.startswith(f"{course / file}:"), name
+    line = (course / WRONG).read_text().splitlines().index("def right_after_all(a: Tensor, b: Tensor) -> Tensor:") + 1
+    assert f"{course / WRONG}:{line}: {TEXTS_AND_ANSWERS['a wrong answer that no check catches'][2]}" in printed
 
 
-@pytest.mark.parametrize(
-    "course", [OWN_COURSE, DEVICES_AND_RANKS, KIT_COURSE, MARKED_COURSE], ids=lambda course: course.name
-)
+@pytest.mark.parametrize("course", [DEVICES_AND_RANKS, KIT_COURSE, MARKED_COURSE], ids=lambda course: course.name)
 def test_the_command_exits_0_for_a_sound_course(course: Path) -> None:
+    """That nothing is wrong in the example course shows above: nothing is found but what is broken there on purpose."""
     done = run("-m", "grader", "verify", "--course", str(course))
     assert done.returncode == 0, done.stdout
     assert done.stdout.splitlines() == ["the course is sound"]

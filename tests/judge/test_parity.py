@@ -18,10 +18,13 @@ from grader.intake.find import open_submission
 pytestmark = pytest.mark.slow
 
 TOPICS = ("tensor_ops", "autograd", "parameters")
-HARMLESS = ("chloe", "elif")
+HARMLESS = {"chloe": ("autograd",), "elif": ("tensor_ops", "autograd")}
+"""Of the sample class: one who is right, and one with misconceptions; and the topics that are graded of each."""
 TURNS = 2
 """Wrong answers of each exercise that are tried."""
 TOPIC_OF_MISCONCEPTIONS = "parameters"
+SPREAD = "misconceptions_1"
+"""Of it, about as many checks fail as pass."""
 Verdicts = dict[str, str]
 
 
@@ -45,7 +48,7 @@ def submissions(folder: Path) -> Iterator[Path]:
 
 def topics_of(folder: Path) -> list[str]:
     """The topics whose checks a submission is graded with."""
-    return [TOPIC_OF_MISCONCEPTIONS] if folder.name.startswith("misconceptions") else list(TOPICS)
+    return [*HARMLESS.get(folder.name, (TOPIC_OF_MISCONCEPTIONS,))]
 
 
 def verdicts_in(report: Path) -> Verdicts:
@@ -65,30 +68,32 @@ def verdicts_in(report: Path) -> Verdicts:
 @pytest.fixture(scope="module")
 def sandboxed(warm: WarmUp, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Verdicts]:
     """Verdicts of each submission from a worker, with all its isolation."""
-    worker = warm(only=TOPICS)
+    worker, course = warm(only=TOPICS), Course.load()
     found = {}
     for folder in submissions(tmp_path_factory.mktemp("sandboxed")):
-        result = worker.of(open_submission(folder, TOPICS).read())
+        topics = topics_of(folder)
+        result = worker.of(open_submission(folder, TOPICS).read(), *course.select(topics))
         found[folder.name] = {
             f"{exercise.name.partition('.')[0]}: {check.name}": check.verdict
             for exercise in result.exercises
             for check in exercise.checks
-            if exercise.name.partition(".")[0] in topics_of(folder)
+            if exercise.name.partition(".")[0] in topics
         }
+        assert {name.partition(":")[0] for name in found[folder.name]} == {*topics}
     return found
 
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Verdicts]:
-    """Verdicts of each submission from a plain pytest; of one also from two processes."""
+    """Verdicts of each submission from a plain pytest; of `SPREAD` also from two processes."""
     root = tmp_path_factory.mktemp("plain")
     course, sessions = Course.load(), []
     for folder in submissions(root):
         checks = [str(course.check_file(topic)) for topic in topics_of(folder)]
         arguments = ["-q", *checks, "--submission", str(folder)]
         sessions.append((folder.name, root, [*arguments, f"--junitxml={root / folder.name}.xml"]))
-        if folder.name == "elif":
-            sessions.append(("elif spread", root, [*arguments, "-n2", f"--junitxml={root / 'elif spread'}.xml"]))
+        if folder.name == SPREAD:
+            sessions.append(("spread", root, [*arguments, "-n2", f"--junitxml={root / 'spread'}.xml"]))
     plain_pytest(sessions)
     return {name: verdicts_in(root / f"{name}.xml") for name, _, _ in sessions}
 
@@ -107,7 +112,8 @@ def test_verdicts_agree_in_the_sandbox_and_under_plain_pytest(
 
 
 def test_verdicts_agree_when_pytest_spreads_the_checks(plain: dict[str, Verdicts]) -> None:
-    assert plain["elif spread"] == plain["elif"]
+    assert plain["spread"] == plain[SPREAD]
+    assert {"passed", "failed"} <= set(plain[SPREAD].values())
 
 
 def test_right_and_wrong_answers_were_both_among_them(sandboxed: dict[str, Verdicts]) -> None:

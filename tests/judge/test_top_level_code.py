@@ -47,7 +47,7 @@ SCRATCH = {
     "a call that raises": "print(cosine(1, 2))",
     "an exit": "import sys\nsys.exit(0)",
     "too much memory": "rows = [torch.ones(1 << 28) for _ in range(30)]",
-    "training": "while True:\n    normalize(torch.ones(2, 2))",
+    "training": "import time\nwhile True:\n    time.sleep(0.1)",
     "half a package": "import torch.no_such_part\nfrom torch import Tensor, no_such_name",
 }
 
