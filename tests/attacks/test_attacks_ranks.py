@@ -1,6 +1,7 @@
 """Submissions that answer for ranks without ranks that communicate, or that turn on the other ranks and the launcher.
 
-Each replaces some exercises of the solution: these earn nothing, and the others all that they are worth.
+Each replaces some exercises of the solution: these earn nothing, and the others all that they are worth. One worker
+grades all of them; after the last, a right submission still earns everything.
 """
 
 from __future__ import annotations
@@ -10,32 +11,29 @@ from answer_files import replaced
 from shared import Warm, WarmUp
 
 from grader.course import Course
+from grader.intake.submission import Submission
 from grader.results import SubmissionResult, to_json
 
 pytestmark = pytest.mark.slow
 
-RANKS = ("average_gradients", "global_accuracy")
-MAIN, MAIN_POINTS = "main", 3
+COURSE = Course.load(None)
 HONEST = "read_env"
-SOLUTION = Course.load(None).solution_file("ddp").read_text()
+RANKS = (HONEST, "average_gradients", "global_accuracy")
+MAIN = "main"
+SOLUTION = COURSE.solution_file("ddp").read_text()
 
 
 @pytest.fixture
-def ranks(warm: WarmUp) -> Warm:
-    return warm(None, only=tuple(f"ddp.{name}" for name in (HONEST, *RANKS)))
+def worker(warm: WarmUp) -> Warm:
+    return warm(None, only=tuple(f"ddp.{name}" for name in (*RANKS, MAIN)))
 
 
-@pytest.fixture
-def script(warm: WarmUp) -> Warm:
-    return warm(None, only=(f"ddp.{HONEST}", f"ddp.{MAIN}"))
-
-
-def graded(worker: Warm, text: str) -> SubmissionResult:
-    """The result of the solution with what ``text`` defines; a right one afterwards is worth what it is worth."""
-    result = worker.grade(ddp=replaced(SOLUTION, text))
+def graded(worker: Warm, text: str, exercises: tuple[str, ...]) -> SubmissionResult:
+    """The result of the solution with what ``text`` defines."""
+    names = [f"ddp.{name}" for name in exercises]
+    result = worker.of(Submission("somebody", {"ddp.py": replaced(SOLUTION, text).encode()}), *names)
     assert {check.verdict for exercise in result.exercises for check in exercise.checks} & {"error", "skipped"} == set()
-    honest = worker.grade(ddp=SOLUTION)
-    assert honest.score == honest.max == result.max, to_json(honest)
+    assert result.max == sum(COURSE.exercise(name).points for name in COURSE.with_needs(names))
     return result
 
 
@@ -101,8 +99,8 @@ def global_accuracy(model, loader):
 
 
 @pytest.mark.parametrize("attack", NO_RANKS)
-def test_without_ranks_that_communicate_nothing_is_earned(ranks: Warm, attack: str) -> None:
-    assert earned(graded(ranks, NO_RANKS[attack])) == {HONEST}
+def test_without_ranks_that_communicate_nothing_is_earned(worker: Warm, attack: str) -> None:
+    assert earned(graded(worker, NO_RANKS[attack], RANKS)) == {HONEST}
 
 
 KNOWN_SEEDS = {
@@ -140,8 +138,8 @@ def average_gradients(model):
 
 
 @pytest.mark.parametrize("attack", KNOWN_SEEDS)
-def test_what_other_ranks_hold_cannot_be_made_without_them(ranks: Warm, attack: str) -> None:
-    assert earned(graded(ranks, KNOWN_SEEDS[attack])) == {HONEST, "global_accuracy"}
+def test_what_other_ranks_hold_cannot_be_made_without_them(worker: Warm, attack: str) -> None:
+    assert earned(graded(worker, KNOWN_SEEDS[attack], RANKS)) == {HONEST, "global_accuracy"}
 
 
 HARM = {
@@ -231,8 +229,8 @@ def average_gradients(model):
 
 
 @pytest.mark.parametrize("attack", HARM)
-def test_a_rank_that_turns_on_the_others_costs_its_exercise(ranks: Warm, attack: str) -> None:
-    result = graded(ranks, HARM[attack])
+def test_a_rank_that_turns_on_the_others_costs_its_exercise(worker: Warm, attack: str) -> None:
+    result = graded(worker, HARM[attack], RANKS)
     assert earned(result) == {HONEST, "global_accuracy"}, messages(result)
     assert "\x1b" not in messages(result)
     assert max(map(len, messages(result).splitlines())) < 1000
@@ -334,6 +332,11 @@ def main():
 
 
 @pytest.mark.parametrize("attack", SCRIPTS)
-def test_a_script_that_does_not_train_earns_nothing(script: Warm, attack: str) -> None:
-    result = graded(script, SCRIPTS[attack])
-    assert result.max - result.score == MAIN_POINTS and MAIN not in earned(result), messages(result)
+def test_a_script_that_does_not_train_earns_nothing(worker: Warm, attack: str) -> None:
+    result = graded(worker, SCRIPTS[attack], (HONEST, MAIN))
+    assert earned(result) == {one.name.partition(".")[2] for one in result.exercises} - {MAIN}, messages(result)
+
+
+def test_a_right_submission_after_all_of_them_earns_everything(worker: Warm) -> None:
+    result = worker.grade(ddp=SOLUTION)
+    assert result.score == result.max, to_json(result)

@@ -9,7 +9,6 @@ from arena import Arena, submission
 @pytest.mark.parametrize(
     ("attack", "verdict"),
     [
-        ("loop_in_call", "timeout"),
         ("loop_in_message", "timeout"),
         ("loop_in_dunders", "failed"),
         ("loop_in_del", "failed"),
@@ -35,7 +34,7 @@ def test_at_import_it_is_left_out_and_the_definitions_are_graded(arena: Arena) -
     assert any("did not end in time" in note for note in result.notes), result.notes
 
 
-def test_the_message_names_the_line_of_the_loop(arena: Arena) -> None:
+def test_it_costs_that_exercise_and_the_message_names_the_line_of_the_loop(arena: Arena) -> None:
     result = arena.survive("loop_in_call", gram="timeout")
     line = next(
         n

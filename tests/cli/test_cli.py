@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -107,12 +108,34 @@ def test_what_grades_a_class_in_its_main_process_imports_no_torch() -> None:
     assert ended.stdout == "set()\n"
 
 
-@pytest.mark.parametrize(
-    "name", ["check", "grade", "list", "next", "hint", "solution", "reset", "init", "release", "verify", "doctor"]
-)
-def test_every_command_has_help_with_an_example(name: str) -> None:
-    ended = grader(name, "--help")
-    assert ended.returncode == 0 and f"grader {name}" in ended.stdout.partition("Example")[2]
+ONE_BY_ONE = """
+import json, sys
+from grader.cli.app import main
+
+for arguments in json.loads(sys.argv[1]):
+    try:
+        main(arguments)
+    except SystemExit as ended:
+        print(f"\\nended with {ended.code}")
+        print("\\nended", file=sys.stderr)
+"""
+
+
+def one_by_one(commands: list[list[str]]) -> list[tuple[int, str, str]]:
+    """Runs commands that end early, in one process: the exit code of each, and what it printed where."""
+    ended = subprocess.run(
+        [sys.executable, "-c", ONE_BY_ONE, json.dumps(commands)], cwd=REPO, capture_output=True, text=True, check=True
+    )
+    *printed, _ = re.split(r"\nended with (\d+)\n", ended.stdout)
+    *errors, _ = ended.stderr.split("\nended\n")
+    return [(int(code), out, error) for out, code, error in zip(printed[::2], printed[1::2], errors, strict=True)]
+
+
+def test_every_command_has_help_with_an_example() -> None:
+    names = ["check", "grade", "list", "next", "hint", "solution", "reset", "init", "release", "verify", "doctor"]
+    shown = one_by_one([[name, "--help"] for name in names])
+    for name, (code, printed, _) in zip(names, shown, strict=True):
+        assert code == 0 and f"grader {name}" in printed.partition("Example")[2], name
 
 
 def test_without_a_command_there_is_help() -> None:
@@ -121,9 +144,8 @@ def test_without_a_command_there_is_help() -> None:
     assert grader("--version").stdout.startswith("torchkata ")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
+def test_usage_errors_are_one_line_with_a_fix_and_exit_4() -> None:
+    wrong = [
         (["chekc"], "chekc"),
         (["check", "--no-such-option"], "--no-such-option"),
         (["check", "--memory", "lots"], "2GiB"),
@@ -136,13 +158,14 @@ def test_without_a_command_there_is_help() -> None:
         (["grade", "--course", str(OWN), "no/such/folder"], "is not there"),
         (["hint", "vectors", "--course", str(OWN)], "is a topic"),
         (["hint", "cosine", "--level", "9", "--course", str(OWN)], "no level 9"),
-    ],
-)
-def test_usage_errors_are_one_line_with_a_fix_and_exit_4(arguments: list[str], words: str) -> None:
-    ended = grader(*arguments)
-    assert ended.returncode == 4
-    assert ended.stdout == "" and "Traceback" not in ended.stderr
-    assert ended.stderr.startswith("error: ") and words in ended.stderr
+    ]
+    shown = one_by_one([arguments for arguments, _ in wrong])
+    for (arguments, words), (code, printed, error) in zip(wrong, shown, strict=True):
+        assert code == 4, arguments
+        assert printed == "" and "Traceback" not in error
+        assert error.startswith("error: ") and words in error
+    ended = grader(*wrong[0][0])
+    assert ended.returncode == 4 and ended.stderr.rstrip() == shown[0][2].rstrip()
 
 
 def test_list_and_hint() -> None:
@@ -162,9 +185,11 @@ def test_init_then_check_finds_nothing_written(tmp_path: Path) -> None:
     assert ended.returncode == 1 and "not written yet" in ended.stdout and "0/3 points" in ended.stdout
 
 
-def test_check_of_a_solution_earns_everything_also_as_json(tmp_path: Path) -> None:
+def test_check_of_a_solution_takes_what_it_needs_and_is_shadowed_by_none_of_its_modules(tmp_path: Path) -> None:
     work = handed_in(tmp_path, me=SOLUTION) / "me"
-    ended = grader("check", "--course", OWN, "--submission", work, "--json")
+    for name in ("torch", "rich", "msgspec", "sqlite3", "pytest"):
+        (work / f"{name}.py").write_text("raise SystemExit('shadowed')\n")
+    ended = grader("check", "cosine", "--course", OWN, "--json", cwd=work)
     assert ended.returncode == 0, ended.stderr
     result = from_json(ended.stdout)
     assert (result.submission, result.score, result.max) == ("me", 3.0, 3.0)
@@ -172,27 +197,17 @@ def test_check_of_a_solution_earns_everything_also_as_json(tmp_path: Path) -> No
     assert set(json.loads(ended.stdout)) == fields
 
 
-def test_check_of_one_exercise_takes_what_it_needs(tmp_path: Path) -> None:
+def test_check_of_one_exercise_takes_no_other(tmp_path: Path) -> None:
     work = handed_in(tmp_path, me=SOLUTION) / "me"
     chosen = grader("check", "normalize", "--course", OWN, "--submission", work)
     assert "cosine" not in chosen.stdout.partition("next:")[0] and "1/1 points" in chosen.stdout
-    needy = grader("check", "cosine", "--course", OWN, "--submission", work)
-    assert "3/3 points" in needy.stdout
-
-
-def test_modules_of_a_submission_shadow_nothing_of_the_grader(tmp_path: Path) -> None:
-    work = handed_in(tmp_path, me=SOLUTION) / "me"
-    for name in ("torch", "rich", "msgspec", "sqlite3", "pytest"):
-        (work / f"{name}.py").write_text("raise SystemExit('shadowed')\n")
-    ended = grader("check", "--course", OWN, cwd=work)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
 def test_class_is_graded_recorded_resumed_and_the_same_again(tmp_path: Path) -> None:
     classroom = handed_in(tmp_path / "class", alice=SOLUTION, bob=STUB, carol="x = (\n")
     out = tmp_path / "out"
-    arguments = ("grade", classroom, "--course", OWN, "--out", out, "--jobs", "2")
-    first = grader(*arguments)
+    arguments = ("grade", classroom, "--course", OWN, "--out", out, "--jobs", "1")
+    first = grader(*arguments[:-1], "2")
     assert first.returncode == 1 and "mean 33.3%" in first.stdout
     note = "note: carol: vectors.py cannot be imported: SyntaxError: '(' was never closed (vectors.py, line 1)\n"
     assert first.stderr == note

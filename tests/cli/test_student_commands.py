@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -33,12 +34,19 @@ def cosine(a, b):
 """
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def handed_out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that `init` made, with the course in it."""
-    done = run_grader("init", tmp_path / "kata", "--course", OWN_COURSE)
+    folder = tmp_path_factory.mktemp("init") / "kata"
+    done = run_grader("init", folder, "--course", OWN_COURSE)
     assert done.returncode == 0, done.stderr
-    return tmp_path / "kata"
+    return folder
+
+
+@pytest.fixture
+def folder(handed_out: Path, tmp_path: Path) -> Path:
+    """A copy of it for one test."""
+    return Path(shutil.copytree(handed_out, tmp_path / "kata"))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the shell of other systems")

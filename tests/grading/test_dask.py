@@ -22,21 +22,19 @@ from grader.grading.protocol import WorkerOptions
 from grader.machine import versions
 from grader.sandbox.process_tree import descendants
 
-SIZE = 30
+SIZE = 20
 # A submission cannot harm the Dask worker, so the worker harms itself: what a machine that goes away looks like.
 PRELOAD = """
 import os, signal
 from grader.grading import local_workers
 from grader.grading.local_workers import LocalWorkers
 
-graded = []
 grade = vars(local_workers).setdefault("undoomed", LocalWorkers.grade)  # Dask runs this file twice.
 
 def doomed(workers, source):
     if source.name == "endless":
         return doomed(workers, source)
-    graded.append(source.name)
-    if source.name == "killer" or len(graded) == int(os.environ.get("DIES_AT", 0)):
+    if source.name == "killer" or os.path.exists(os.environ.get("DIES_ONCE_THERE_IS", "nothing")):
         os.kill(os.getpid(), signal.SIGKILL)
     return grade(workers, source)
 
@@ -107,7 +105,7 @@ def submissions(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def local(submissions: Path, tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """What `--jobs` makes of the class."""
     out = tmp_path_factory.mktemp("local")
-    code, stderr = grade(submissions, out, "--jobs", "2")
+    code, stderr = grade(submissions, out, "--jobs", "1")
     assert code == 1, stderr
     return (out / "results.jsonl").read_bytes()
 
@@ -138,20 +136,31 @@ def recorded(out: Path) -> list[str]:
 
 
 @pytest.mark.slow
-def test_worker_killed_on_the_way_loses_nothing_and_grades_nothing_twice(
+def test_interrupted_run_and_worker_killed_on_the_way_lose_nothing_and_grade_nothing_twice(
     cluster: DaskCluster, submissions: Path, local: bytes, tmp_path: Path
 ) -> None:
-    lives, dies = cluster.worker(), cluster.worker("--no-nanny", DIES_AT="4")
-    code, stderr = grade(submissions, tmp_path / "out", "--dask", cluster.address)
+    out, death = tmp_path / "out", tmp_path / "death"
+    lives, dies = cluster.worker(), cluster.worker("--no-nanny", DIES_ONCE_THERE_IS=str(death))
+    stop = "import os, signal, grader.gradebook.book as b; r = b.Gradebook.record; n = []\n"
+    stop += "def f(*a): r(*a); n.append(1); len(n) == 5 and os.kill(os.getpid(), signal.SIGINT)\nb.Gradebook.record = f"
+    code, stderr = grade(submissions, out, "--dask", cluster.address, before=stop)
+    assert code == 2 and "run the same command to continue" in stderr and "Traceback" not in stderr, stderr
+    kept = recorded(out)
+    assert 5 <= len(kept) < SIZE
+    assert not any("grading.worker" in command(one) for worker in (lives, dies) for one in descendants(worker.pid))
+
+    # The same command goes on with what is left; the worker dies at the first submission that it is given.
+    death.touch()
+    code, stderr = grade(submissions, out, "--dask", cluster.address)
     assert code == 1, stderr
     assert dies.wait(10) == -signal.SIGKILL and lives.poll() is None
-    assert recorded(tmp_path / "out") == [f"s{number:02}" for number in range(SIZE)]
-    assert (tmp_path / "out" / "results.jsonl").read_bytes() == local
+    assert recorded(out) == [f"s{number:02}" for number in range(SIZE)]
+    assert (out / "results.jsonl").read_bytes() == local
 
     # The run has taken its warm workers with it; the cluster is there for the next one, which has nothing to do.
     assert not any("grading.worker" in command(process) for process in descendants(lives.pid))
-    code, stderr = grade(submissions, tmp_path / "out", "--dask", cluster.address)
-    assert code == 1 and len(recorded(tmp_path / "out")) == SIZE
+    code, stderr = grade(submissions, out, "--dask", cluster.address)
+    assert code == 1 and len(recorded(out)) == SIZE
 
 
 def command(process: int) -> str:
@@ -181,24 +190,6 @@ def test_submission_that_kills_every_worker_gets_its_row_and_the_rest_is_graded(
         checks = [check for exercise in row["exercises"] for check in exercise["checks"]]
         assert {check["verdict"] for check in checks} == {"error"} and words in checks[0]["message"]
     assert lines == local.splitlines()[:10]
-
-
-@pytest.mark.slow
-def test_interrupted_run_keeps_what_is_done_and_the_same_command_goes_on(
-    cluster: DaskCluster, submissions: Path, local: bytes, tmp_path: Path
-) -> None:
-    workers = [cluster.worker(), cluster.worker("--no-nanny")]
-    stop = "import os, signal, grader.gradebook.book as b; r = b.Gradebook.record; n = []\n"
-    stop += "def f(*a): r(*a); n.append(1); len(n) == 5 and os.kill(os.getpid(), signal.SIGINT)\nb.Gradebook.record = f"
-    code, stderr = grade(submissions, tmp_path / "out", "--dask", cluster.address, before=stop)
-    assert code == 2 and "run the same command to continue" in stderr and "Traceback" not in stderr, stderr
-    assert 5 <= len(recorded(tmp_path / "out")) < SIZE
-    assert not any("grading.worker" in command(one) for worker in workers for one in descendants(worker.pid))
-
-    code, stderr = grade(submissions, tmp_path / "out", "--dask", cluster.address)
-    assert code == 1, stderr
-    assert recorded(tmp_path / "out") == [f"s{number:02}" for number in range(SIZE)]
-    assert (tmp_path / "out" / "results.jsonl").read_bytes() == local
 
 
 @pytest.mark.slow

@@ -36,7 +36,6 @@ def check(name: str, *lines: str, exercise: str = "cosine") -> str:
 
 
 ASKS = "answer = submission.cosine(torch.ones(1, 2), torch.ones(1, 2))"
-LOOP = (ASKS, "while True:", "    try: sum(range(100))", "    except Exception: pass")
 SWALLOWS = (ASKS, "while True:", "    try: time.sleep(0.1)", "    except BaseException: pass")
 DIES = "os.kill(os.getpid(), signal.SIGKILL)"
 CRASHES = "import ctypes; ctypes.string_at(0)"
@@ -92,18 +91,15 @@ def place(result: CheckResult) -> tuple[str, int]:
     return result.cause.check_line.file, result.cause.check_line.line
 
 
-@pytest.mark.parametrize("lines", [(ASKS, DIES), (ASKS, CRASHES), (ASKS, "os._exit(5)")])
 def test_a_check_at_which_the_judge_dies_is_an_error_and_the_rest_is_graded(
-    own_course: Path, opened: list[Class], lines: tuple[str, ...]
+    own_course: Path, opened: list[Class]
 ) -> None:
-    opened.append(one := Class(own_course, check("dies", *lines)))
+    opened.append(one := Class(own_course, check("crashes", ASKS, CRASHES)))
     graded = one.grade()
-    assert verdicts(graded) == {"dies": "error"}
+    assert verdicts(graded) == {"crashes": "error"}
     assert graded.result.score == graded.result.max == 3.0
-    found = check_of(graded.result, "dies")
-    assert place(found)[0] == "test_vectors.py"
-    if lines[1] == CRASHES:  # a signal that Python can still report
-        assert place(found)[1] == one.line(CRASHES)
+    found = check_of(graded.result, "crashes")
+    assert place(found) == ("test_vectors.py", one.line(CRASHES))  # Python can still report this signal
     assert "Traceback" not in found.message and "File" not in found.message
     assert exit_code([graded.result], None) == FAULT and "worker process died" in graded.fault
 
@@ -122,67 +118,57 @@ def test_a_submission_at_which_two_judges_die_gets_nothing_for_that_and_the_rest
     assert verdicts(one.grade()) == {} and one.grade().result.score == 3.0
 
 
-def test_checks_at_which_the_judge_dies_for_everybody_cost_nobody_points(own_course: Path, opened: list[Class]) -> None:
-    opened.append(one := Class(own_course, check("one", ASKS, DIES), check("two", ASKS, DIES)))
+def test_checks_at_which_the_judge_ends_for_everybody_cost_nobody_points(own_course: Path, opened: list[Class]) -> None:
+    """It dies of itself at one, and does not end at the other, which cannot be interrupted: its worker is ended."""
+    opened.append(one := Class(own_course, check("exits", ASKS, "os._exit(5)"), check("swallows", *SWALLOWS)))
     for _ in range(2):
         graded = one.grade()
-        assert verdicts(graded) == {"one": "error", "two": "error"}
+        assert verdicts(graded) == {"exits": "error", "swallows": "error"}
         assert graded.result.score == graded.result.max == 3.0
+        assert_at_loop(one, check_of(graded.result, "swallows"), SWALLOWS)
 
 
-@pytest.mark.parametrize(
-    ("lines", "at"),
-    [
-        ((ASKS, "while True:", "    pass"), ("    pass", "while True:")),
-        (
-            (ASKS, "while True:", "    try: sum(range(100))", "    except Exception: pass"),
-            ("    try: sum", "while True"),
-        ),
-        ((ASKS, "time.sleep(10_000)"), ("time.sleep(10_000)",)),
-    ],
-)
-def test_a_check_that_does_not_end_in_the_judge_is_an_error_at_its_line(
-    own_course: Path, opened: list[Class], lines: tuple[str, ...], at: tuple[str, ...]
-) -> None:
-    opened.append(one := Class(own_course, check("endless", *lines)))
+def test_what_cannot_be_interrupted_ends_with_the_worker(own_course: Path, opened: list[Class]) -> None:
+    opened.append(one := Class(own_course, check("endless", ASKS, IN_C)))
+    graded = one.grade()
+    assert verdicts(graded) == {"endless": "error"} and graded.result.score == graded.result.max == 3.0
+    assert_at_loop(one, check_of(graded.result, "endless"), (ASKS, IN_C))
+
+
+def assert_at_loop(one: Class, result: CheckResult, lines: tuple[str, ...]) -> None:
+    """The check was at its second line, where its loop begins, or in the loop."""
+    file, line = place(result)
+    first = one.line(lines[1])
+    assert file == "test_vectors.py" and first <= line < first + len(lines)
+
+
+def test_a_check_that_does_not_end_in_the_judge_is_an_error_at_its_line(own_course: Path, opened: list[Class]) -> None:
+    bodies = {
+        "catches": (ASKS, "while True:", "    try: sum(range(100))", "    except Exception: pass"),
+        "sleeps": (ASKS, "time.sleep(10_000)"),
+    }
+    opened.append(one := Class(own_course, *(check(name, *lines) for name, lines in bodies.items())))
     graded = one.grade()
     process = one.worker.process.pid
-    assert verdicts(graded) == {"endless": "error"} and graded.result.score == graded.result.max == 3.0
-    file, line = place(check_of(graded.result, "endless"))
-    assert file == "test_vectors.py" and line in {one.line(piece) + shift for piece in at for shift in (0, 1)}
+    assert verdicts(graded) == dict.fromkeys(bodies, "error") and graded.result.score == graded.result.max == 3.0
+    for name, lines in bodies.items():
+        assert_at_loop(one, check_of(graded.result, name), lines)
     assert one.grade().result == graded.result and one.worker.process.pid == process
 
 
-@pytest.mark.parametrize("lines", [(ASKS, IN_C), SWALLOWS])
-def test_what_cannot_be_interrupted_ends_with_the_worker(
-    own_course: Path, opened: list[Class], lines: tuple[str, ...]
-) -> None:
-    opened.append(one := Class(own_course, check("endless", *lines)))
-    graded = one.grade()
-    assert verdicts(graded) == {"endless": "error"} and graded.result.score == graded.result.max == 3.0
-    file, line = place(check_of(graded.result, "endless"))
-    first = one.line(lines[1])
-    assert file == "test_vectors.py" and first <= line <= first + 2
-
-
-def test_what_a_submission_answers_can_keep_a_check_busy_and_that_is_said(
-    own_course: Path, opened: list[Class]
-) -> None:
+def test_a_busy_or_hungry_check_ends_and_the_worker_lives(own_course: Path, opened: list[Class]) -> None:
+    """Where it is what a submission answers that keeps a check busy, that is said."""
     loop = check("busy", ASKS, "while answer == 7.0:", "    pass")
-    opened.append(one := Class(own_course, loop))
-    graded = one.grade(ODD)
-    found = check_of(graded.result, "busy")
-    assert found.verdict == "error" and found.cause is not None and "reference solution" in found.cause.note
-    assert verdicts(one.grade()) == {}
-
-
-def test_a_check_that_eats_the_judges_memory_ends_and_the_worker_lives(own_course: Path, opened: list[Class]) -> None:
     eats = check("hungry", ASKS, "while True:", "    KEPT.append(bytearray(64 << 20))")
     frees = check("lives", "del KEPT[:]", ASKS, "assert True")
-    opened.append(one := Class(own_course, eats, frees))
+    opened.append(one := Class(own_course, loop, eats, frees))
     graded = one.grade()
+    process = one.worker.process.pid
     assert verdicts(graded) == {"hungry": "error"} and graded.result.score == 3.0
     assert "MemoryError" in check_of(graded.result, "hungry").message
+    found = check_of(one.grade(ODD).result, "busy")
+    assert found.verdict == "error" and found.cause is not None and "reference solution" in found.cause.note
+    assert one.worker.process.pid == process
 
 
 HOARDS = """

@@ -10,11 +10,10 @@ import pytest
 
 from grader.course import Course
 from grader.grading import side_by_side
-from grader.grading.local_workers import LocalWorkers
 from grader.grading.protocol import WorkerOptions
 from grader.grading.side_by_side import SideBySide, halves
 from grader.grading.worker_process import Worker
-from grader.intake.submission import LoadedSource, Submission
+from grader.intake.submission import Submission
 from grader.judge.marks import Place
 from grader.results import ExerciseResult
 
@@ -67,14 +66,6 @@ def test_one_worker_where_a_second_would_only_import_torch_too(names: list[str])
     assert len(halves(COURSE, COURSE.select(names))) == 1
 
 
-@pytest.mark.parametrize(("idle", "count"), [(0.9, 1), (1.5, 2)])
-def test_one_worker_on_a_busy_machine(monkeypatch: pytest.MonkeyPatch, idle: float, count: int) -> None:
-    monkeypatch.setattr(side_by_side, "idle_cores", lambda: idle)
-    before = running()
-    with SideBySide(COURSE, WorkerOptions(), Worker()):
-        assert len(running() - before) == count
-
-
 def submission() -> Submission:
     """Two topics, each with a right exercise, a wrong one and a line for the instructor's look."""
     training = COURSE.solution_file("training").read_text(encoding="utf-8")
@@ -86,40 +77,31 @@ def submission() -> Submission:
     return Submission("alice", {name: text.encode() for name, text in files.items()})
 
 
-def use_two_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For two topics already, however few exercises they have."""
-    monkeypatch.setattr(side_by_side, "idle_cores", lambda: 2.0)
-    monkeypatch.setattr(side_by_side, "_START", 0)
-
-
-def test_two_workers_give_the_result_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    use_two_workers(monkeypatch)
+def test_two_workers_give_the_result_of_the_one_on_a_busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where one of them dies, and is replaced beside the other."""
+    monkeypatch.setattr(side_by_side, "idle_cores", lambda: 1.5)
+    monkeypatch.setattr(side_by_side, "_START", 0)  # for two topics already, however few exercises they have
     names = COURSE.select(["predict_labels", "predict_proba", "clear_grads", "inference"])
     options = WorkerOptions(exercises=COURSE.with_needs(names))
     assert len(halves(COURSE, names)) == 2
-    seen, before = Seen(), running()
-    with SideBySide(COURSE, options, Worker()) as both:
-        two = both.grade(submission(), seen)
+    seen, before, first = Seen(), running(), Worker()
+    with SideBySide(COURSE, options, first) as both:
         workers = running() - before
         assert len(workers) == 2
+        first.process.kill()
+        two = both.grade(submission(), seen)
+        assert two.fault.count("worker process died") == 1
+        workers |= running() - before
+        assert len(workers) == 3
     psutil.wait_procs(workers, timeout=60)
     assert not any(worker.is_running() for worker in workers)
-    with LocalWorkers(COURSE, options) as one_worker:
-        one = one_worker.grade(LoadedSource(submission()))
+    monkeypatch.setattr(side_by_side, "idle_cores", lambda: 0.9)
+    with SideBySide(COURSE, options, Worker()) as alone:
+        assert len(running() - before) == 1
+        one = alone.grade(submission())
     assert {check.verdict for exercise in two.result.exercises for check in exercise.checks} == {"passed", "failed"}
     assert {flag.file for flag in two.result.flags} == {"training.py", "efficiency.py"}
     assert set(two.result.flags) == set(one.result.flags)
     assert msgspec.structs.replace(two.result, flags=one.result.flags) == one.result
     assert seen.names == [exercise.name for exercise in one.result.exercises]
-    assert two.digest == one.digest and two.fault == one.fault == ""
-
-
-def test_a_worker_that_dies_is_replaced_beside_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    use_two_workers(monkeypatch)
-    names = COURSE.select(["predict_proba", "clear_grads"])
-    first = Worker()
-    with SideBySide(COURSE, WorkerOptions(exercises=COURSE.with_needs(names)), first) as both:
-        first.process.kill()
-        result = both.grade(submission()).result
-    verdicts = {one.name: one.checks[0].verdict for one in result.exercises if one.name in names}
-    assert verdicts == {"training.predict_proba": "passed", "efficiency.clear_grads": "passed"}
+    assert two.digest == one.digest and one.fault == ""

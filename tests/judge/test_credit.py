@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import datetime
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from classrooms import entry
 from msgspec.structs import replace
-from shared import WarmUp, exercise_of, run_grader
+from shared import OWN_COURSE, WarmUp, exercise_of, run_grader
 
 from grader.course import Course, CourseError
 from grader.course.handout import init
@@ -34,15 +35,31 @@ SIGN_ONLY = "\n\ndef cosine(a, b):\n    return (a * b).sum(1).sign()\n"
 EXTRA = "\n\ndef extra(x):\n    return x + 1\n"
 
 
-@pytest.fixture
-def course(own_course: Path, edit: Edit) -> Path:
-    """Own course with parts of points: of cosine's checks one has three parts of four, the other is hidden."""
-    edit(own_course / "course.toml", "[course]\n", '[course]\ncredit = "per-check"\n')
-    checks = own_course / "checks" / "test_vectors.py"
-    edit(checks, '@exercise("vectors.cosine")', '@exercise("vectors.cosine", points=3)')
-    edit(checks, "hidden=True", 'hidden="all"')
+@pytest.fixture(scope="module")
+def shared_course(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Own course with parts of points: of cosine's checks one has three parts of four, the other is hidden.
+
+    No test changes it, so that one worker grades for all.
+    """
+    folder = tmp_path_factory.mktemp("shared") / "course"
+    shutil.copytree(OWN_COURSE, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    checks = folder / "checks" / "test_vectors.py"
+    for file, old, new in (
+        (folder / "course.toml", "[course]\n", '[course]\ncredit = "per-check"\n'),
+        (checks, '@exercise("vectors.cosine")', '@exercise("vectors.cosine", points=3)'),
+        (checks, "hidden=True", 'hidden="all"'),
+    ):
+        text = file.read_text()
+        assert old in text
+        file.write_text(text.replace(old, new))
     checks.write_text(checks.read_text() + BONUS)
-    return own_course
+    return folder
+
+
+@pytest.fixture
+def course(shared_course: Path, tmp_path: Path) -> Path:
+    """A copy of it that a test may change."""
+    return Path(shutil.copytree(shared_course, tmp_path / "course", ignore=shutil.ignore_patterns("__pycache__")))
 
 
 @pytest.fixture
@@ -90,8 +107,8 @@ def test_an_exercise_none_of_whose_checks_has_points_is_refused(course: Path, ed
 
 
 @pytest.mark.slow
-def test_each_check_earns_its_part_and_a_bonus_comes_on_top(warm: WarmUp, course: Path, solution: str) -> None:
-    worker = warm(course)
+def test_each_check_earns_its_part_and_a_bonus_comes_on_top(warm: WarmUp, shared_course: Path, solution: str) -> None:
+    worker = warm(shared_course)
     right = worker.grade(vectors=solution)
     assert (right.score, right.max, exit_code([right], None)) == (3, 3, 0)
     assert [check.verdict for check in right.exercises[0].checks][-1] == "failed"  # the bonus alone
@@ -131,15 +148,15 @@ def test_an_exercise_may_have_another_credit_than_the_course(
 
 
 @pytest.fixture
-def half(warm: WarmUp, course: Path, solution: str) -> SubmissionResult:
+def half(warm: WarmUp, shared_course: Path, solution: str) -> SubmissionResult:
     """Of cosine only the hidden check passes."""
-    return warm(course).grade(vectors=solution + SIGN_ONLY)
+    return warm(shared_course).grade(vectors=solution + SIGN_ONLY)
 
 
 @pytest.fixture
-def other_half(warm: WarmUp, course: Path, solution: str) -> SubmissionResult:
+def other_half(warm: WarmUp, shared_course: Path, solution: str) -> SubmissionResult:
     """Of cosine only the hidden check fails."""
-    return warm(course).grade(vectors=solution + "\n\ndef cosine(a, b):\n    raise ValueError(f'secret {a}')\n")
+    return warm(shared_course).grade(vectors=solution + "\n\ndef cosine(a, b):\n    raise ValueError(f'secret {a}')\n")
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -10,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from shared import OWN_COURSE, REPO, run_grader
+from shared import OWN_COURSE, REPO, WarmUp, run_grader
 
 from grader.course import Course
 from grader.course.notebooks import notebook_of
+from grader.intake.find import open_submission
+from grader.results import to_json
 
 psutil = pytest.importorskip("psutil")
 nbformat = pytest.importorskip("nbformat")
@@ -74,12 +77,13 @@ class Kernel:
         return re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(output.traceback))
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a notebook for each topic, and the course in it."""
-    done = run_grader("init", tmp_path / "kata", "--notebooks", "--course", OWN_COURSE)
+    folder = tmp_path_factory.mktemp("init") / "kata"
+    done = run_grader("init", folder, "--notebooks", "--course", OWN_COURSE)
     assert done.returncode == 0, done.stderr
-    return tmp_path / "kata"
+    return folder
 
 
 @pytest.fixture
@@ -115,6 +119,13 @@ def test_cells_are_graded_as_they_are_defined_last(kernel: Kernel) -> None:
     assert "3/3 points, 100.0%" in every and every.count("✓ <code>") == 2
     assert kernel.run("'torch' in __import__('sys').modules")  # the kernel's own import, by the student
 
+    shown = kernel.run("%time\ndef normalize(x):\n    raise ValueError('no')\nIn[-1][:5]")[-1]
+    number = shown.execution_count
+    card = kernel.html("result = check('normalize')")
+    assert f"In [{number}], line 3, in normalize: raise ValueError" in card and "vectors.py:" not in card
+    place = kernel.value("print(result.exercises[0].checks[0].cause.frames[0].place)")
+    assert place == f"In [{number}], line 3\n", "a failure names the cell as the notebook does"
+
     assert "Each row" in kernel.html("hint('vectors.normalize')")
     assert "vector_norm" in kernel.html("hint('normalize')")
     assert kernel.error("check('normalise')").startswith("error: ")
@@ -122,42 +133,32 @@ def test_cells_are_graded_as_they_are_defined_last(kernel: Kernel) -> None:
     assert "levels go from 1 to 2" in kernel.error("hint('normalize', 3)")
 
 
-def test_a_failure_names_the_cell_as_the_notebook_does(kernel: Kernel) -> None:
-    kernel.run("from grader import check\nimport torch")
-    kernel.run("1 + 1")
-    (shown,) = kernel.run("%time\ndef normalize(x):\n    raise ValueError('no')\nIn[-1][:5]")[-1:]
-    assert shown.execution_count == 3
-    card = kernel.html("result = check('normalize')")
-    assert "In [3], line 3, in normalize: raise ValueError" in card and "vectors.py:" not in card
-    assert kernel.value("print(result.exercises[0].checks[0].cause.frames[0].place)") == "In [3], line 3\n"
-
-
-def test_the_worker_is_replaced_and_ends_with_the_kernel(kernel: Kernel, folder: Path) -> None:
-    process = int(kernel.value("import os; print(os.getpid())"))
-    kernel.run("from grader import check\nimport torch")
+def test_the_worker_is_replaced_after_an_interrupt_and_a_kill_and_ends_with_the_kernel(kernel: Kernel) -> None:
+    kernel.run("from grader import check\nimport os, signal, threading, torch")
+    process = int(kernel.value("print(os.getpid())"))
     kernel.run(WRONG)
     assert "✗ <code>" in kernel.html("check('normalize')")
+    (first,) = workers_of(process)
+
+    kernel.run("def normalize(x):\n    while True:\n        pass")
+    # A check of an endless loop takes ten seconds at least: this comes in the middle of it.
+    interrupt = "threading.Timer(2, os.kill, (os.getpid(), signal.SIGINT)).start()"
+    assert kernel.error(f"{interrupt}; check('normalize')") == "stopped: 0 exercises checked"
+    kernel.run(WRONG)
+    assert "✗ <code>vectors.normalize</code>" in kernel.html("check('normalize')")
+
     (worker,) = workers_of(process)
     worker.kill()
     assert "✗ <code>" in kernel.html("check('normalize')")
-    (worker,) = workers_of(process)
-    tree = [worker, *worker.children(recursive=True)]
+    (last,) = workers_of(process)
+    assert len({first.pid, worker.pid, last.pid}) == 3
+    tree = [last, *last.children(recursive=True)]
     psutil.Process(process).kill()
     gone, alive = psutil.wait_procs(tree, timeout=SECONDS)
     assert len(gone) == len(tree) and not alive
 
 
-def test_an_interrupted_check_says_so_and_the_next_one_works(kernel: Kernel) -> None:
-    kernel.run("from grader import check\nimport os, signal, threading, torch")
-    kernel.run("def normalize(x):\n    while True:\n        pass")
-    # A check of an endless loop takes ten seconds at least: this comes in the middle of it.
-    interrupt = "threading.Timer(3, os.kill, (os.getpid(), signal.SIGINT)).start()"
-    assert kernel.error(f"{interrupt}; check('normalize')") == "stopped: 0 exercises checked"
-    kernel.run(WRONG)
-    assert "✗ <code>vectors.normalize</code>" in kernel.html("check('normalize')")
-
-
-def test_a_ready_notebook_is_graded_like_the_file(folder: Path, tmp_path: Path) -> None:
+def test_a_ready_notebook_is_graded_like_the_file(folder: Path, tmp_path: Path, warm: WarmUp) -> None:
     notebook = nbformat.read(folder / "vectors.ipynb", as_version=4)
     nbformat.validate(notebook)
     solved = _solved(notebook)
@@ -171,8 +172,8 @@ def test_a_ready_notebook_is_graded_like_the_file(folder: Path, tmp_path: Path) 
     (tmp_path / "as_notebook").mkdir()
     nbformat.write(solved, tmp_path / "as_notebook" / "vectors.ipynb")
     for name in ("as_file", "as_notebook"):
-        done = run_grader("check", tmp_path / name, "--course", OWN_COURSE, "--json")
-        assert json.loads(done.stdout)["exercises"] == exercises, name
+        handed_in = open_submission(tmp_path / name, ["vectors"]).read()
+        assert json.loads(to_json(warm(OWN_COURSE).of(handed_in)))["exercises"] == exercises, name
     assert [(one["score"], one["max"]) for one in exercises] == [(1, 1), (2, 2)]
 
 
@@ -191,8 +192,9 @@ def test_a_script_for_torchrun_is_checked_from_a_notebook_and_when_it_is_handed_
                 assert not [one for one in kernel.run(source) if one.output_type == "error"], source
         assert source.endswith("    main()")
         assert "✓ <code>ddp.main</code>" in kernel.html('check("ddp.main")')
-    done = run_grader("check", "ddp.main", "--submission", folder, "--json")
-    assert done.returncode == 0 and json.loads(done.stdout)["notes"] == [], done.stdout
+    handed_in = open_submission(folder, ["ddp"]).read()
+    assert handed_in.note_lines == ()
+    assert statements(handed_in.files["ddp.py"]) == statements(course.solution_file("ddp").read_bytes())
 
 
 def test_without_a_notebook_it_says_so() -> None:
@@ -203,10 +205,13 @@ def test_without_a_notebook_it_says_so() -> None:
         check("tensor_ops.gram")
 
 
+def statements(code: bytes) -> list[str]:
+    """The statements of a module, in order; without the text at its head, and without what becomes of `check` cells."""
+    return [ast.unparse(one) for one in ast.parse(code).body if not isinstance(one, (ast.Expr, ast.Pass))]
+
+
 def _solved(notebook: Any) -> Any:
     """The notebook with the solution's definitions in their cells."""
-    import ast
-
     tree = ast.parse(SOLUTION)
     texts = {
         node.name: ast.get_source_segment(SOLUTION, node) for node in tree.body if isinstance(node, ast.FunctionDef)

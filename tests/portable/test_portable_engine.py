@@ -6,70 +6,69 @@ The workers here start with `without/` on their path, which takes from Python wh
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
-from shared import DEVICES_AND_RANKS, REPO, Warm, WarmUp, exercise_of
+from shared import DEVICES_AND_RANKS, OWN_COURSE, REPO, Warm, WarmUp, exercise_of
 
 from grader.course import Course, misconceptions_of
-from grader.intake.find import open_submission
 from grader.intake.submission import Submission
 from grader.results import SubmissionResult
 from grader.sandbox.limits import Limits
 
 WITHOUT = Path(__file__).parent / "without"
-ATTACKS = REPO / "tests" / "attacks" / "submissions"
 REUSE = REPO / "tests" / "courses" / "reuse"
-SETTINGS = {"check_seconds": 3.0, "topic_seconds": 150.0, "memory_bytes": 512 << 20}
-TOPIC = ("tensor_ops",)
-EXERCISES = ("tensor_ops.make_tensor", "tensor_ops.gram")
-"""An honest exercise and the hostile one of `ATTACKS`."""
-GARBAGE = """
-import os, socket, torch
+LIMITS = {"check_seconds": 2.0, "topic_seconds": 150.0, "memory_bytes": 512 << 20}
 
-def make_tensor(values):
-    return torch.tensor(values, dtype=torch.float32)
 
-def gram(x):
-    for number in range(3, 100):
-        try:
-            socket.socket(fileno=os.dup(number)).sendall(bytes([255]) * 1000)
-        except OSError:
-            pass
-    return x
-"""
-"""A submission that sends what is no answer."""
-RANKS = ("team",)
+STATE = ("state.first", "state.second", "state.third")
 
 
 def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join((str(WITHOUT), str(REPO)))}
 
 
-Start = Callable[..., Warm]
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One course with a topic of values, one of ranks, and one whose checks ask what a process remembers.
+
+    So one worker of each engine serves all tests here: each starts several Pythons that import torch. For the same
+    reason there are two ranks instead of three, and nothing is loaded beforehand.
+    """
+    root = tmp_path_factory.mktemp("course")
+    for part in (OWN_COURSE, REUSE, DEVICES_AND_RANKS):
+        shutil.copytree(part, root, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__", "*gpus*"))
+    tables = ['[course]\nname = "all"\ntitle = "All"\n']
+    for part, topic in ((OWN_COURSE, "vectors"), (REUSE, "state"), (DEVICES_AND_RANKS, "team")):
+        (text,) = (one for one in (part / "course.toml").read_text().split("[[topics]]") if f'name = "{topic}"' in one)
+        tables.append(
+            "[[topics]]" + text.replace('preload = ["torch._dynamo"]', "").replace('needs = ["normalize"]', "")
+        )
+    (root / "course.toml").write_text("\n".join(tables))
+    checks = root / "checks" / "test_team.py"
+    text = checks.read_text()
+    for old, new in ((", torch.tensor([0.0, 0.0, 3.0])", ""), ("size=3", "size=2"), ("[2.0, 2.0, 2.0]", "[3.0, 3.0]")):
+        assert old in text
+        text = text.replace(old, new)
+    checks.write_text(text)
+    return root
 
 
 @pytest.fixture(scope="module")
-def portable() -> Iterator[Start]:
-    """Starts a worker on a system that cannot fork; a new one only for exercises that none has yet."""
-    started: dict[tuple[Path | None, tuple[str, ...]], Warm] = {}
-
-    def start(course: Path | None = None, only: tuple[str, ...] = (), **limits: float) -> Warm:
-        if (course, only) not in started:
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setenv("PYTHONPATH", environment()["PYTHONPATH"])
-                patch.setenv("A_SECRET", "of whoever grades")
-                started[course, only] = Warm(course, Limits(**limits), only)
-        return started[course, only]
-
-    yield start
-    for one in started.values():
-        one.worker.end()
+def portable(course: Path) -> Iterator[Warm]:
+    """A worker on a system that cannot fork."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", environment()["PYTHONPATH"])
+        patch.setenv("A_SECRET", "of whoever grades")
+        worker = Warm(course, Limits(**LIMITS))
+    yield worker
+    worker.worker.end()
 
 
 def without_engine(result: SubmissionResult) -> SubmissionResult:
@@ -78,119 +77,121 @@ def without_engine(result: SubmissionResult) -> SubmissionResult:
 
 
 def verdicts(result: SubmissionResult) -> dict[str, list[str]]:
-    return {exercise.name: [check.verdict for check in exercise.checks] for exercise in result.exercises}
-
-
-def of_topic(text: str) -> Submission:
-    return Submission("somebody", {"tensor_ops.py": text.encode()})
-
-
-def wrong_answer() -> str:
-    """The solution of the topic with a misconception in the place of `gram`."""
-    course = Course.load()
-    solved = course.solution_file("tensor_ops").read_text()
-    answers = course.misconceptions_file("tensor_ops").read_text().replace("from __future__ import annotations\n", "")
-    wrong = next(one for one in misconceptions_of(course, "tensor_ops") if one.exercise == "tensor_ops.gram")
-    return f"{solved}\n{answers}\ngram = {wrong.function}\n"
+    return {
+        exercise.name.partition(".")[2]: [check.verdict for check in exercise.checks] for exercise in result.exercises
+    }
 
 
 # ---------------------------------------------------------------- the same as with the other engine
 
 
-@pytest.mark.parametrize("kind", ["solution", "stub", "misconception", "garbage", "changes an argument"])
-def test_the_result_is_the_same(kind: str, portable: Start, warm: WarmUp) -> None:
-    solved = Course.load().solution_file("tensor_ops").read_text()
-    text = {
-        "solution": lambda: solved,
-        "stub": (REPO / "exercises" / "tensor_ops.py").read_text,
-        "misconception": wrong_answer,
-        "garbage": lambda: GARBAGE,
-        "changes an argument": lambda: solved + "\n\ndef gram(x):\n    y = x @ x.T\n    x.zero_()\n    return y\n",
-    }[kind]()
-    here = portable(only=EXERCISES, **SETTINGS).of(of_topic(text))
-    there = warm(only=EXERCISES, **SETTINGS).of(of_topic(text))
+def both(topic: str, text: str, course: Path, portable: Warm, warm: WarmUp) -> SubmissionResult:
+    """The result of a submission to one topic, which is the same with both engines."""
+    submission = Submission("somebody", {f"{topic}.py": text.encode()})
+    exercises = Course.load(course).select([topic])
+    here = portable.of(submission, *exercises)
+    there = warm(course, **LIMITS).of(submission, *exercises)
     assert here.sandbox == () and there.sandbox != ()
     assert without_engine(here) == without_engine(there)
-    assert (here.score == here.max) is (kind == "solution")
-    assert (exercise_of(here, "gram").misconception is not None) is (kind in ("misconception", "changes an argument"))
+    return here
 
 
-@pytest.mark.parametrize("name", ["os_exit_in_call", "prints_much", "recursion", "segfault"])
-def test_so_is_that_of_a_hostile_submission(name: str, portable: Start, warm: WarmUp) -> None:
-    submission = open_submission(ATTACKS / name, TOPIC).read()
-    here = portable(only=EXERCISES, **SETTINGS).of(submission)
-    there = warm(only=EXERCISES, **SETTINGS).of(submission)
-    assert verdicts(here) == verdicts(there)
-    assert [one.message for e in here.exercises for one in e.checks] == [
-        one.message for e in there.exercises for one in e.checks
-    ]
+WRONG = """
+normalize = {misconception}
+
+def cosine(a, b):
+    y = torch.nn.functional.cosine_similarity(a, b)
+    a.zero_()
+    return y
+"""
+"""A misconception, and an answer that changes an argument."""
 
 
-@pytest.mark.parametrize(("name", "verdict"), [("endless_print", "timeout"), ("touches_pages", "crashed")])
-def test_what_eats_the_machine_is_ended(name: str, verdict: str, portable: Start) -> None:
-    result = portable(only=EXERCISES, **SETTINGS).of(open_submission(ATTACKS / name, TOPIC).read())
-    found = verdicts(result)
-    assert verdict in found["tensor_ops.gram"]
-    assert set(found["tensor_ops.gram"]) <= {"passed", "timeout", "crashed"}
-    assert set(found["tensor_ops.make_tensor"]) == {"passed"}
+@pytest.mark.parametrize("kind", ["solution", "stub", "wrong"])
+def test_the_result_is_the_same(kind: str, course: Path, portable: Warm, warm: WarmUp) -> None:
+    loaded = Course.load(course)
+    text = loaded.solution_file("vectors").read_text()
+    if kind == "stub":
+        text = (course / "exercises" / "vectors.py").read_text()
+    if kind == "wrong":
+        answer = next(one for one in misconceptions_of(loaded, "vectors") if one.exercise == "vectors.normalize")
+        text += loaded.misconceptions_file("vectors").read_text() + WRONG.format(misconception=answer.function)
+    result = both("vectors", text, course, portable, warm)
+    assert [exercise.score > 0 for exercise in result.exercises] == [kind == "solution"] * 2
+    assert (exercise_of(result, "normalize").misconception is not None) is (kind == "wrong")
 
 
-def test_an_endless_loop_is_found(portable: Start) -> None:
-    submission = open_submission(ATTACKS / "loop_in_call", TOPIC).read()
-    lines = submission.files["tensor_ops.py"].decode().split("\n")
-    (line,) = [number for number, text in enumerate(lines, 1) if text.strip().startswith("while")]
-    check = exercise_of(portable(only=EXERCISES, **SETTINGS).of(submission), "gram").checks[0]
-    assert check.verdict == "timeout"
-    assert any(f"line {number} of tensor_ops.py, in gram" in check.message for number in (line, line + 1))
-
-
-def test_ranks_too(portable: Start, warm: WarmUp) -> None:
-    course = Course.load(DEVICES_AND_RANKS)
-    solved = course.solution_file("team").read_text()
-    wrong = course.misconceptions_file("team").read_text().replace("from __future__ import annotations\n", "")
-    answers = misconceptions_of(course, "team")
-    for text in (solved, f"{solved}\n{wrong}\n{answers[0].exercise.partition('.')[2]} = {answers[0].function}\n"):
-        submission = Submission("somebody", {"team.py": text.encode()})
-        here = portable(DEVICES_AND_RANKS, RANKS).of(submission)
-        assert without_engine(here) == without_engine(warm(DEVICES_AND_RANKS, only=RANKS).of(submission))
+def test_ranks_too(course: Path, portable: Warm, warm: WarmUp) -> None:
+    loaded = Course.load(course)
+    solved = loaded.solution_file("team").read_text()
+    wrong = loaded.misconceptions_file("team").read_text()
+    answer = misconceptions_of(loaded, "team")[0]
+    result = both("team", solved, course, portable, warm)
+    assert result.score == result.max
+    result = both("team", f"{solved}\n{wrong}\nmean_of_all = {answer.function}\n", course, portable, warm)
+    assert result.score == 0 and result.exercises[0].misconception == answer.name
 
 
 # ---------------------------------------------------------------- one process, and fresh ones
 
 
 def state(first: str = "return True", second: str = "return True", third: str = "return True") -> str:
-    """A submission to the course `REUSE` whose functions note that they were called."""
-    text = "import os, sys, threading, time\ncalls = []\n"
+    """A submission to the topic `state` whose functions note that they were called."""
+    text = "import ctypes, os, socket, sys, threading, torch\ncalls = []\n"
     for name, body in (("first", first), ("second", second), ("third", third)):
-        text += f"\n\ndef {name}():\n    calls.append({name!r})\n    {body}\n"
+        lines = "\n    ".join([f"calls.append({name!r})", *body.split("\n")])
+        text += f"\n\ndef {name}():\n    {lines}\n"
     return text
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "expected"),
-    [
-        ("return True", "return calls == ['first', 'first', 'second']", "passed"),
-        ("return False", "return calls == ['second']", "failed"),
-        ("os._exit(3)", "return calls == ['second']", "crashed"),
-        (
-            "threading.Timer(99, print).start(); return True",
-            "return calls == ['second']",
-            "passed",
-        ),
-        ("open('left', 'w').close(); return True", "return not os.path.exists('left')", "passed"),
-        (
-            "return 'A_SECRET' not in os.environ and sys.stdin.read() == ''",
-            "return os.listdir() == ['state.py']",
-            "passed",
-        ),
-    ],
-    ids=["right", "wrong", "crash", "thread", "file", "environment"],
-)
-def test_a_process_is_used_again_while_its_answers_are_right(
-    first: str, second: str, expected: str, portable: Start
-) -> None:
-    found = verdicts(portable(REUSE, check_seconds=3.0).grade(state=state(first, second)))
-    assert [set(one) for one in found.values()] == [{expected}, {"passed"}, {"passed"}]
+def of_state(worker: Warm, text: str) -> SubmissionResult:
+    return worker.of(Submission("somebody", {"state.py": text.encode()}), *STATE)
+
+
+def test_a_process_is_used_again_while_its_answers_are_right(portable: Warm) -> None:
+    """It has no variable and no input of whoever grades, and files that a call left are removed."""
+    clean = "open('left', 'w').close()\nreturn 'A_SECRET' not in os.environ and sys.stdin.read() == ''"
+    same = "return calls == ['first', 'first', 'second'] and os.listdir() == ['state.py']"
+    found = verdicts(of_state(portable, state(clean, same)))
+    assert found == {"first": ["passed"] * 2, "second": ["passed"], "third": ["passed"]}
+
+
+GARBAGE = """for number in range(3, 100):
+    try:
+        socket.socket(fileno=os.dup(number)).sendall(bytes([255]) * 1000)
+    except OSError:
+        pass
+return 7"""
+"""Sends what is no answer."""
+
+
+def test_what_goes_wrong_has_a_fresh_process_after_it(course: Path, portable: Warm, warm: WarmUp) -> None:
+    """A thread that is left, an exception, a crash, a signal, and an answer that is none."""
+    thread = "threading.Timer(99, print).start()\nreturn True"
+    fresh = "os._exit(3 if calls == ['third'] else 4)"
+    result = both("state", state(thread, "return second()", fresh), course, portable, warm)
+    assert verdicts(result) == {"first": ["passed"] * 2, "second": ["failed"], "third": ["crashed"]}
+    assert "RecursionError" in exercise_of(result, "second").checks[0].message
+    assert "exit code 3" in exercise_of(result, "third").checks[0].message
+
+    crash = "ctypes.string_at(0)"
+    result = both("state", state(crash, "return calls == ['second']", GARBAGE), course, portable, warm)
+    assert verdicts(result) == {"first": ["crashed"] * 2, "second": ["passed"], "third": ["crashed"]}
+
+
+def test_what_eats_the_machine_is_ended(portable: Warm) -> None:
+    prints = "print('x' * 1_000_000)\nreturn True"
+    loop = "while True:\n    print('all tests passed ' * 1000)"
+    memory = "kept = []\nwhile True:\n    kept.append(torch.ones(16 << 20))"
+    text = state(prints, loop, memory)
+    result = of_state(portable, text)
+    found = verdicts(result)
+    assert found["first"] == ["passed"] * 2 and found["second"] == ["timeout"] and found["third"] == ["crashed"]
+    lines = text.split("\n")
+    line = 1 + next(number for number, text in enumerate(lines) if text.strip().startswith("while"))
+    message = exercise_of(result, "second").checks[0].message
+    assert any(f"line {number} of state.py, in second" in message for number in (line, line + 1))
+    assert "memory" in exercise_of(result, "third").checks[0].message
 
 
 # ---------------------------------------------------------------- commands
@@ -230,7 +231,8 @@ def test_a_class_needs_a_word_where_there_is_no_sandbox(tmp_path: Path) -> None:
     assert graded.returncode == 0, graded
     assert (graded.stdout + graded.stderr).count("sandbox") == 1
     assert (tmp_path / "out" / "results.jsonl").is_file()
-    assert run("grade", "class/ann", "--only", "tensor_ops.gram", "--out", "own", cwd=tmp_path).returncode == 0
+    alone = run("grade", "class/ann", *command[2:], cwd=tmp_path)
+    assert alone.returncode == 0 and "unchanged" in alone.stdout, alone
 
 
 def test_names_are_really_gone(tmp_path: Path) -> None:
