@@ -104,6 +104,17 @@ def _threads(pid: int) -> Iterator[tuple[str, float, float]]:
         return
 
 
+def kill_all(pids: Iterable[int]) -> None:
+    """SIGKILL these, and wait until they have ended; what else starts meanwhile stays."""
+    alive = list(pids)
+    for _ in range(_PASSES):
+        for pid in alive:
+            kill(pid)
+        if not (alive := [pid for pid in alive if is_alive(pid)]):
+            return
+        time.sleep(_PAUSE_SECONDS)
+
+
 def kill_tree_below(pid: int) -> bool:
     """SIGKILL everything below `pid` but not `pid`; True when none is left alive (zombies are not alive)."""
     for _ in range(_PASSES):

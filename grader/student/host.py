@@ -30,6 +30,8 @@ from grader.student.process import DUMP_SIGNAL, note_modules
 
 WATCH_SECONDS: Final = 0.05
 """How often the memory of student processes is measured (s)."""
+MOST_ROUNDS: Final = 20
+"""How often what takes too much memory is ended and measured again, before all that there is ends."""
 
 
 class Host:
@@ -145,9 +147,14 @@ class Host:
     def _watch(self) -> None:
         most = self._limits.memory_bytes + self._extra
         for topic, process in self._topics.items():
-            below = process_tree.descendants(process)
-            if process_tree.memory_of([process, *below], self._baseline) > most:
+            for _ in range(MOST_ROUNDS):
+                below = process_tree.descendants(process)
+                if process_tree.memory_of([process, *below], self._baseline) <= most:
+                    break
                 self._over_memory.add(topic)
+                # Only those that were measured: the judge may have had a fresh one started in the meantime.
+                process_tree.kill_all(below)
+            else:
                 process_tree.kill_tree_below(process)
                 if process_tree.memory_of([process], self._baseline) > most:
                     os.kill(process, signal.SIGKILL)

@@ -743,3 +743,18 @@ def test_the_host_sees_measures_and_ends_what_runs_below_a_child(box: Sandbox) -
     os.waitpid(pid, 0)
     assert read_to_end(reader) == b""
     assert process_tree.descendants(pid) == []
+
+
+def test_what_starts_while_others_are_ended_stays() -> None:
+    """A process of the next exercise must not pay for the memory of the one before."""
+    command = [sys.executable, "-c", "import time; print(flush=True); time.sleep(60)"]
+    first, second = (subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2))
+    try:
+        for process in (first, second):
+            assert process.stdout is not None and process.stdout.readline()
+        process_tree.kill_all([first.pid])
+        assert not process_tree.is_alive(first.pid) and process_tree.is_alive(second.pid)
+    finally:
+        for process in (first, second):
+            process.kill()
+            process.communicate()
