@@ -86,7 +86,11 @@ class Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**huge_pages.from_the_start(os.environ), "PYTHONHASHSEED": str(hash_seed)},
+            env={
+                **huge_pages.from_the_start(os.environ),
+                "OPENBLAS_NUM_THREADS": "1",  # NumPy's: its threads would turn for a while beside torch's import
+                "PYTHONHASHSEED": str(hash_seed),
+            },
             start_new_session=True,  # Ctrl-C reaches the main process only; that one ends the workers.
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # the same on Windows
         )

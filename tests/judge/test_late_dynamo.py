@@ -57,20 +57,13 @@ WAYS = {
             import torch._dynamo.no_such_module
         except ModuleNotFoundError as error:
             assert error.name == "torch._dynamo.no_such_module"
-    """,
-    "names": """
         from torch._dynamo import config, optimize
-        assert torch._dynamo.optimize is optimize
+        assert torch._dynamo.optimize is optimize and callable(torch._dynamo.trace_rules.lookup)
     """,
     "a setting": """
         torch._dynamo.config.suppress_errors = True
         import torch._dynamo.config as config
         assert config.suppress_errors is True
-    """,
-    "a function of a submodule that has some answers": """
-        assert callable(torch._dynamo.trace_rules.lookup)
-        import torch._dynamo.trace_rules as rules
-        assert torch._dynamo.trace_rules is rules
     """,
     "something compiled": """
         counts = []
