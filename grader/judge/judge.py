@@ -311,6 +311,7 @@ class Judge:
         Raises:
             CourseError: if they cannot be imported.
         """
+        self.hosts.of(topic).settle()  # each of them has a process of its own
         with self.desk(topic, files_with_misconceptions(self.course, topic), is_own=True) as desk:
             if reason := desk.why_not_imported():
                 raise CourseError(self.course.misconceptions_file(topic), None, reason)
@@ -318,7 +319,6 @@ class Judge:
 
     @contextlib.contextmanager
     def _misconceptions_runner(self, topic: str) -> Iterator[RunChecks]:
-        self.hosts.of(topic).settle()  # each of them has a process of its own
         with self.misconceptions_desk(topic) as desk:
             desk.wants_trace_only = True
 
