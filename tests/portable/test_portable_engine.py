@@ -39,7 +39,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One course with a topic of values, one of ranks, and one whose checks ask what a process remembers.
 
     So one worker of each engine serves all tests here: each starts several Pythons that import torch. For the same
-    reason there are two ranks instead of three, and nothing is loaded beforehand.
+    reason there are two ranks instead of three.
     """
     root = tmp_path_factory.mktemp("course")
     for part in (OWN_COURSE, REUSE, DEVICES_AND_RANKS):
@@ -47,9 +47,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tables = ['[course]\nname = "all"\ntitle = "All"\n']
     for part, topic in ((OWN_COURSE, "vectors"), (REUSE, "state"), (DEVICES_AND_RANKS, "team")):
         (text,) = (one for one in (part / "course.toml").read_text().split("[[topics]]") if f'name = "{topic}"' in one)
-        tables.append(
-            "[[topics]]" + text.replace('preload = ["torch._dynamo"]', "").replace('needs = ["normalize"]', "")
-        )
+        tables.append("[[topics]]" + text.replace('needs = ["normalize"]', ""))
     (root / "course.toml").write_text("\n".join(tables))
     checks = root / "checks" / "test_team.py"
     text = checks.read_text()
