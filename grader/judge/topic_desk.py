@@ -184,7 +184,7 @@ class TopicDesk:
         """Gives the running check its full time, as far as the exercise still has it."""
         assert self._process is not None
         seconds = self._host.limits.check_seconds * (1.0 if self._is_final else FIRST_TRY)
-        seconds = max(min(seconds, self._exercise.left()), 0.01)
+        seconds = max(min(seconds, self._exercise.own_left(seconds)), 0.01)
         self._process.deadline = self._leader.deadline(seconds)
 
     def send_ahead(self, requests: list[bytes]) -> bool:

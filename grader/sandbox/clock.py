@@ -92,6 +92,17 @@ class Deadline:
             self.at = min(begin + min(self._seconds + self._waited(now), CAP * self._seconds), again)
         return max(self.at - now - _NEARLY, 0.0)
 
+    def own_left(self, enough: float) -> float:
+        """Seconds of its own until then: what was waited up to now is counted, or else at least `enough` are left.
+
+        A part of what is left is given out by this, as `left` says less the longer a busy machine lets others run.
+        """
+        now = time.monotonic()
+        if self.at - now < enough:
+            begin = self._begin + self._paused() - self._paused_before
+            self.at = max(self.at, begin + min(self._seconds + self._waited(now), CAP * self._seconds))
+        return max(self.at - now, 0.0)
+
     def _waited(self, now: float) -> float:
         """What counts of the time that they waited; 0 once they have worked enough."""
         worked, waited = self._effort()

@@ -104,6 +104,14 @@ def test_nor_by_threads_of_its_own() -> None:
     assert deadline.is_over()
 
 
+def test_a_part_of_what_is_left_is_of_its_own_time() -> None:
+    """An exercise gives its checks what it has left: what the first one waited must not be taken from the second."""
+    assert begun(10.0, 9.0, lambda: Effort(waited=8.0)).own_left(5.0) == pytest.approx(9.0, abs=0.1)
+    assert begun(10.0, 3.0, lambda: Effort(waited=2.0)).own_left(5.0) == pytest.approx(7.0, abs=0.1), "not looked up"
+    assert begun(10.0, 9.0, no_effort, lambda: 0.0).own_left(5.0) == pytest.approx(1.0, abs=0.1)
+    assert begun(10.0, 11.0, no_effort, lambda: 0.0).own_left(5.0) == 0.0
+
+
 def test_allowed_time_counts_from_now() -> None:
     deadline = Deadline(0.01)
     deadline.allow(5.0)
@@ -115,8 +123,8 @@ def test_allowed_time_counts_from_now() -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("busy")
 def test_a_right_answer_passes_beside_eight_busy_processes(warm: WarmUp) -> None:
-    """By the clock its calls take several times as long as they may."""
-    result = warm(COURSE, check_seconds=0.6, topic_seconds=3.6).grade(state=BURNS)
+    """By the clock its calls take several times as long as they may, each and the two of an exercise together."""
+    result = warm(COURSE, check_seconds=0.6, topic_seconds=1.8).grade(state=BURNS)
     assert [check.cause for exercise in result.exercises for check in exercise.checks] == [None] * 4
 
 

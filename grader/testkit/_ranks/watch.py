@@ -68,7 +68,7 @@ class Watch:
         while not self._has_failure() and not all(member.done for member in self._members):
             self._listen()
             now = time.monotonic()
-            if self._deadline.left() <= reserve:
+            if self._deadline.own_left(reserve) <= reserve:
                 break
             if quiet.since(now) > AT_REST_SECONDS:  # the held one is at the gate then, or waits for the others
                 if all(state.what != "runs" for state in locate(others)):
