@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 import inspect
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 import hypothesis
@@ -32,10 +33,15 @@ def is_property(test: Callable[..., Any]) -> bool:
     return hasattr(test, "hypothesis")
 
 
-def draw(test: Any, seed: int, name: str) -> list[dict[str, Any]] | None:
-    """The check's examples, the same for the same seed and name; None if it draws while it runs (``st.data()``)."""
+def draw(test: Any, seed: int, name: str, at_most: int | None = None) -> list[dict[str, Any]] | None:
+    """The check's examples, the same for the same seed and name; None if it draws while it runs (``st.data()``).
+
+    Args:
+        at_most: how many are generated beside those that the check spells out; None: as its settings say.
+    """
     examples: list[dict[str, Any]] = []
-    _run(test, seed, name, lambda kwargs: examples.append(kwargs), [Phase.explicit, Phase.generate])
+    phases = [Phase.explicit, Phase.generate]
+    _run(test, seed, name, lambda kwargs: examples.append(kwargs), phases, {"max_examples": at_most} if at_most else {})
     if any(isinstance(value, DataObject) for kwargs in examples for value in kwargs.values()):
         return None
     return examples
@@ -73,8 +79,15 @@ def shrink(test: Any, seed: int, name: str, attempt: Attempt) -> None:
         _run(test, seed, name, guarded, [Phase.explicit, Phase.generate, Phase.shrink])
 
 
-def _run(test: Any, seed: int, name: str, inner: Callable[[dict[str, Any]], None], phases: list[Phase]) -> None:
-    """Runs Hypothesis over the check's strategies with another body."""
+def _run(
+    test: Any,
+    seed: int,
+    name: str,
+    inner: Callable[[dict[str, Any]], None],
+    phases: list[Phase],
+    further: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
+    """Runs Hypothesis over the check's strategies with another body, and with further settings."""
     not_drawn = list(inspect.signature(test).parameters)  # the submission, pytest's parameters and fixtures
 
     def replacement(**kwargs: Any) -> None:
@@ -97,6 +110,7 @@ def _run(test: Any, seed: int, name: str, inner: Callable[[dict[str, Any]], None
                 phases=phases,
                 suppress_health_check=list(HealthCheck),
                 verbosity=hypothesis.Verbosity.quiet,
+                **further,
             ),
         ):
             # The seed stays on the test. That is harmless: only this function runs the test, and always sets the seed.

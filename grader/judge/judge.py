@@ -172,7 +172,7 @@ class Judge:
         if mark := mark_on(Place(topic.name), self.checks.marks):
             return self._all_not_passed(exercises, mark.cause)
         self.before_topic(topic.name)
-        with self.desk(topic.name, modules) as desk:
+        with self.desk(topic.name, modules) as desk, self.misconceptions.topic(topic.name):
             if desk.partial is not None:
                 notes += desk.partial.notes(modules[file])
             results = self._grade_exercises(topic, exercises, desk, met, modules)
@@ -277,7 +277,7 @@ class Judge:
         traces: dict[str, Trace] = {}
         same_for_all: Cause | None = None
         for check in self.checks.of(exercise):
-            if reason := self._assessment.reason(check):
+            if reason := self._assessment.reason(check, is_run=same_for_all is None):
                 results.append(explain.result(check.name, causes.not_assessed(reason)))
                 continue
             if same_for_all is None and desk.is_out_of_time:
@@ -343,7 +343,7 @@ class Judge:
         """The result of an exercise none of whose checks could run; those that are not assessed here stay so."""
         results = []
         for check in self.checks.of(exercise.full_name):
-            reason = self._assessment.reason(check)
+            reason = self._assessment.reason(check, is_run=False)
             results.append(explain.result(check.name, causes.not_assessed(reason) if reason else cause))
         return with_points(exercise, self.checks.of(exercise.full_name), results)
 

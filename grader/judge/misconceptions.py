@@ -33,6 +33,8 @@ RunChecks = Callable[[str, Replacements, Collection[str]], Iterator[tuple[str, T
 gives the name and the trace of each. With names, only those."""
 _MOST_COMPARED: Final = 2
 """Failing checks of which one must have a misconception's record before its other checks are run."""
+_SOON: Final = 3
+"""Where these are among so many first checks, they are run after those before them, as the student's were."""
 OpenTopic = Callable[[str], AbstractContextManager[RunChecks]]
 """Makes a topic's misconceptions ready to be run."""
 
@@ -45,6 +47,7 @@ class MisconceptionRecords:
         self._open_topic = open_topic
         self._kept = kept
         self._records: dict[str, Records] = {}
+        self._ready: dict[str, RunChecks] = {}
 
     def names(self, exercise: Exercise, traces: Mapping[str, Trace]) -> tuple[str | None, str | None]:
         """The misconception behind what fails, else one that is a part of it; keeps what had to be run for that.
@@ -74,7 +77,7 @@ class MisconceptionRecords:
         failing = [trace for trace in traces.values() if _fails(trace)]
         if not any(map(_shows_an_answer, failing)):
             return None
-        with self._topic(exercise.topic) as run_checks:
+        with self.topic(exercise.topic) as run_checks:
             for misconception in misconceptions_of(self._course, exercise.topic):
                 if misconception.exercise == exercise.full_name and self._is_same(misconception, traces, run_checks):
                     return misconception.name
@@ -87,15 +90,11 @@ class MisconceptionRecords:
         Wrong values alone are compared: an exception of the same kind may have any cause. Checks with ranks are not: to
         run them for every misconception takes longer than a student should wait.
         """
-        failing = {
-            name: trace
-            for name, trace in traces.items()
-            if _fails(trace) and _gives_values(trace) and not _has_ranks(trace)
-        }
+        failing = _values(traces)
         best, most = None, 0
         if not failing:
             return None
-        with self._topic(exercise.topic) as run_checks:
+        with self.topic(exercise.topic) as run_checks:
             for misconception in misconceptions_of(self._course, exercise.topic):
                 if misconception.exercise == exercise.full_name:
                     count = self._count_explained(misconception, traces, failing, run_checks)
@@ -117,11 +116,19 @@ class MisconceptionRecords:
         replacements = ((misconception.part, misconception.function),)
         # Most misconceptions end here, without a run of all their checks.
         first = dict(list(failing.items())[:_MOST_COMPARED])
-        # Of single checks, whose order is not that of a student's: what is in one must not hang on who came before.
-        alone = records.alone.setdefault(misconception.name, {})
-        if missing := first.keys() - alone.keys():
-            alone |= dict(run_checks(misconception.exercise, replacements, missing))
-        if not any(same_record(alone[check], trace) for check, trace in first.items() if check in alone):
+        if soon := _soon(traces, failing):
+            ran = known
+            if not known.keys() >= soon:
+                for check, trace in run_checks(misconception.exercise, replacements, ()):
+                    known[check] = trace
+                    if known.keys() >= soon:
+                        break
+        else:
+            # Of single checks, whose order is not that of a student's: what is in one must not hang on who came before.
+            ran = records.alone.setdefault(misconception.name, {})
+            if missing := first.keys() - ran.keys():
+                ran |= dict(run_checks(misconception.exercise, replacements, missing))
+        if not any(same_record(ran[check], trace) for check, trace in first.items() if check in ran):
             return 0
         if not known.keys() >= traces.keys():
             for check, trace in run_checks(misconception.exercise, replacements, ()):
@@ -135,7 +142,10 @@ class MisconceptionRecords:
         self._of(exercise.full_name).in_order[name] = dict(traces)
 
     def _is_same(self, misconception: Misconception, traces: Mapping[str, Trace], run_checks: RunChecks) -> bool:
-        """Whether a misconception has the same record in every check; only as many are run as it takes to tell."""
+        """Whether a misconception has the same record in every check; only as many are run as it takes to tell.
+
+        And those that `part_of` compares: it would take another process for them.
+        """
         known = self._of(misconception.exercise).in_order.setdefault(misconception.name, {})
         if not all(same_record(known[check], trace) for check, trace in traces.items() if check in known):
             return False
@@ -143,15 +153,24 @@ class MisconceptionRecords:
             return True
         # From the first check on, in one process, as the student's were: an answer may depend on earlier calls.
         running = run_checks(misconception.exercise, ((misconception.part, misconception.function),), ())
+        soon = _soon(traces, _values(traces))
+        differs = False
         for check, trace in running:
             known[check] = trace
-            if check in traces and not same_record(trace, traces[check]):
+            differs = differs or (check in traces and not same_record(trace, traces[check]))
+            if differs and known.keys() >= soon:
                 return False
-        return known.keys() >= traces.keys()
+        return not differs and known.keys() >= traces.keys()
 
     @contextmanager
-    def _topic(self, topic: str) -> Iterator[RunChecks]:
-        """Gives a function that runs checks; the misconceptions are made ready when the first is run."""
+    def topic(self, name: str) -> Iterator[RunChecks]:
+        """Gives a function that runs checks. The misconceptions of the topic are made ready when the first is run.
+
+        They stay so until the end: within it, that takes no time for a second exercise.
+        """
+        if name in self._ready:
+            yield self._ready[name]
+            return
         with ExitStack() as stack:
             opened: RunChecks | None = None
 
@@ -159,10 +178,14 @@ class MisconceptionRecords:
                 exercise: str, replacements: Replacements, names: Collection[str]
             ) -> Iterator[tuple[str, Trace]]:
                 nonlocal opened
-                opened = opened or stack.enter_context(self._open_topic(topic))
+                opened = opened or stack.enter_context(self._open_topic(name))
                 return opened(exercise, replacements, names)
 
-            yield run_checks
+            self._ready[name] = run_checks
+            try:
+                yield run_checks
+            finally:
+                del self._ready[name]
 
 
 def files_with_misconceptions(course: Course, topic: str) -> dict[str, bytes]:
@@ -201,6 +224,19 @@ def _gives_values(trace: Trace) -> bool:
 
 def _has_ranks(trace: Trace) -> bool:
     return any(map(is_run_of_ranks, (exchange for example in trace.examples for exchange in example)))
+
+
+def _values(traces: Mapping[str, Trace]) -> dict[str, Trace]:
+    """The checks that fail by a wrong value, and without ranks."""
+    found = ((name, trace) for name, trace in traces.items() if _fails(trace))
+    return {name: trace for name, trace in found if _gives_values(trace) and not _has_ranks(trace)}
+
+
+def _soon(traces: Mapping[str, Trace], failing: Mapping[str, Trace]) -> set[str]:
+    """The checks up to the last of the first failing ones, if these are among the very first; else none."""
+    first = list(failing)[:_MOST_COMPARED]
+    early = list(traces)[:_SOON]
+    return set(early[: early.index(first[-1]) + 1]) if first and first[-1] in early else set()
 
 
 def _shows_an_answer(trace: Trace) -> bool:

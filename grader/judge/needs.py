@@ -54,15 +54,19 @@ class Assessment:
         self._layers = layers
         self._reasons: dict[str, str] = {}
 
-    def reason(self, check: Check) -> str:
+    def reason(self, check: Check, *, is_run: bool = True) -> str:
         """Why a check is not assessed here; empty if it is.
 
         It needs what this machine lacks, or it skips itself before it has asked the submission anything, or its
         exercise needs one that is not assessed.
+
+        Args:
+            is_run: whether the check will be run if it is assessed: all its examples are needed then.
         """
         found = self._reasons.get(check.item.nodeid)
         if found is None:
-            found = unmet(check.item, self._layers()) or self._own_skip(check) or self._lacking_need(check.exercise)
+            asked = check if is_run else check.with_first_example()
+            found = unmet(check.item, self._layers()) or self._own_skip(asked) or self._lacking_need(check.exercise)
             self._reasons[check.item.nodeid] = found
         return found
 

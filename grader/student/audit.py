@@ -9,8 +9,9 @@ In the process, before it imports the submission::
 On the judge's side, at any time: ``audit.read(data)`` with what has come through the descriptor.
 
 The hook cannot be removed, and writes each event before what it is about happens. What it holds leads to nothing of
-the grader: this module imports nothing of it at its top. A submission can still write to the descriptor itself, so the
-judge takes what it reads for data, bounded: whoever forges a line reports only himself.
+the grader: this module imports nothing of it at its top but `namespaces`, which imports nothing of it. A submission can
+still write to the descriptor itself, so the judge takes what it reads for data, bounded: whoever forges a line reports
+only himself.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ import os
 import sys
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, Final
+
+from grader.student import namespaces
 
 if TYPE_CHECKING:
     from grader.results import Flag
@@ -60,27 +63,6 @@ _FORGED: Final = "wrote into the grader's notes about it"
 _CTYPES: Final = "called C functions by ctypes"
 _UNNEEDED: Final = ("grader", "ctypes", "_ctypes", "faulthandler", "solutions", "checks")
 _PLACES: Final = ("/proc/", "/dev/shm")
-_NAMESPACES: Final = (
-    "torch",
-    "torch.Tensor",
-    "torch._C.TensorBase",
-    "torch.nn.Module",
-    "torch.nn.Parameter",
-    "torch.nn.functional",
-    "torch.autograd",
-    "torch.autograd.Function",
-    "torch.optim.Optimizer",
-    "torch.cuda",
-    "torch.distributed",
-    "torch.testing",
-    "torch.utils.data.DataLoader",
-    "builtins",
-    "math",
-    "time",
-    "random",
-    "os",
-)
-"""What is compared before and after the import; what is not loaded yet is left out."""
 
 
 def watch(descriptor: int, files: Collection[str]) -> Callable[[], None]:
@@ -156,42 +138,21 @@ def watch(descriptor: int, files: Collection[str]) -> Callable[[], None]:
         finally:
             busy.clear()
 
-    before = _namespaces()
+    before = namespaces.now()
     sys.addaudithook(hook)
 
     def finish() -> None:
-        after = _namespaces()
+        # While all is still noted: what stands for a module now may run code of the submission when it is looked at.
+        replaced = [f"replaced {namespace.name}.{name}" for namespace in before for name in namespace.replaced()]
         busy.append(True)
         try:
-            for name, old in before.items():
-                new = after.get(name, {})
-                for key, value in old.items():
-                    if new.get(key) is not value and not _is_module(value):
-                        report("replaced", f"replaced {name}.{key}", "", 0)
+            for what in replaced:
+                report("replaced", what, "", 0)
         finally:
             busy.clear()
             before.clear()
 
     return finish
-
-
-def _is_module(value: object) -> bool:
-    return type(value) is type(os)
-
-
-def _namespaces() -> dict[str, dict[str, object]]:
-    """What each of `_NAMESPACES` holds now, by its name, of those that are loaded."""
-    found: dict[str, dict[str, object]] = {}
-    for name in _NAMESPACES:
-        value: Any = sys.modules.get(name)
-        if value is None:
-            module, _, attribute = name.rpartition(".")
-            value = vars(sys.modules[module]).get(attribute) if module in sys.modules else None
-        if value is not None:
-            # What a class inherits counts: a method of its own would take its place.
-            bases = reversed(value.__mro__) if isinstance(value, type) else (value,)
-            found[name] = {key: held for base in bases for key, held in vars(base).items()}
-    return found
 
 
 def read(data: bytes) -> list[Flag]:

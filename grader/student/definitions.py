@@ -7,7 +7,6 @@ function that uses one raises a NameError and never gets something else. Runs su
 from __future__ import annotations
 
 import builtins
-import importlib
 import importlib.util
 import sys
 from collections.abc import Callable, Sequence
@@ -17,6 +16,7 @@ from typing import Final
 
 from grader.border.messages import Definitions, FailedStatement, Imported, Raised
 from grader.student.statements import Kinds, Statement, needed, statements_of
+from grader.student.work_folder import forget_listing
 
 MOST_FAILED: Final = 20
 """Failed statements, and places where something was left out, that are sent."""
@@ -41,7 +41,7 @@ def load_definitions(
         NothingLoaded: none of the exercises is in it.
         SyntaxError: it cannot be parsed.
     """
-    importlib.invalidate_caches()
+    forget_listing(path.parent)
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

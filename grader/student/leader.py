@@ -21,7 +21,7 @@ from types import ModuleType
 from grader.border import frames, wire
 from grader.border.messages import Ended, Forked, FromLeader, Keep, Order, SetUp, Start, Stop, Tidied, Tidy
 from grader.border.service import WRONG_ANSWERS
-from grader.student.process import import_file, live
+from grader.student.process import hide_grader, import_file, live
 from grader.student.work_folder import WorkFolder, remove_all
 
 MAX_DESCRIPTORS = 8
@@ -58,6 +58,7 @@ class Leader:
         self._numbers: dict[int, int] = {}
         self._own: dict[str, ModuleType] = {}
         self._own_starts = 0
+        self._hidden: dict[str, ModuleType] = {}
         self._woken, self._wake = os.pipe()
         os.set_blocking(self._wake, False)
         os.set_blocking(self._woken, False)
@@ -102,11 +103,13 @@ class Leader:
             self._folder.renew(self._setup.files)
         if order.bindings is not None:
             self._import_own()
+        if order.imports and not self._hidden and (order.bindings is None or self._own):
+            self._hidden = hide_grader(self._kit)  # here for all: each process would have to copy what that writes to
         process = os.fork()
         if not process:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            live(order, descriptors, self._setup, self._folder.path, self._modules, self._kit, self._own)
+            live(order, descriptors, self._setup, self._folder.path, self._modules, self._kit, self._own, self._hidden)
         for descriptor in descriptors.values():
             os.close(descriptor)
         self._numbers[process] = order.number

@@ -7,7 +7,6 @@ can take part in an exercise, be one of several ranks, or stand beside the submi
 from __future__ import annotations
 
 import faulthandler
-import importlib
 import importlib.util
 import itertools
 import os
@@ -28,6 +27,7 @@ from grader.border.service import WRONG_ANSWERS, Service
 from grader.sandbox import kernel
 from grader.student import audit
 from grader.student.definitions import load_definitions
+from grader.student.work_folder import forget_listing
 from grader.testkit.marking import misconception
 
 DUMP_SIGNAL: Final = getattr(signal, "SIGUSR1", None)
@@ -45,6 +45,7 @@ def live(
     modules: Mapping[str, ModuleType],
     kit: Mapping[str, ModuleType],
     own: Mapping[str, ModuleType],
+    hidden: Mapping[str, ModuleType],
 ) -> NoReturn:
     """The whole life of a student process, from its fork on.
 
@@ -55,8 +56,11 @@ def live(
         modules: the modules whose functions a check may run here, by name.
         kit: those of them that are the course's own.
         own: files of the submission that are imported already, by name of module; for the course's own only.
+        hidden: what `hide_grader` has taken out of ``sys.modules`` before the fork; nothing, if it has not.
     """
     try:
+        if not order.imports:
+            sys.modules.update(hidden)
         kernel.die_with_parent()
         kernel.close_all_but({0, 1, 2, *descriptors.values()})
         use_output(descriptors["prints"], descriptors["errors"])
@@ -65,7 +69,7 @@ def live(
         calls = socket.socket(fileno=descriptors["calls"])
         arena = Arena.attach(descriptors["arena"]) if "arena" in descriptors else None
         events = descriptors.get("events", -1)
-        import_and_serve(calls, order, setup, folder, modules, kit, arena, events, own)
+        import_and_serve(calls, order, setup, folder, modules, kit, arena, events, own, is_hidden=bool(hidden))
     except BaseException:
         os._exit(70)
     os._exit(0)
@@ -81,12 +85,15 @@ def import_and_serve(
     arena: Arena | None,
     events: int,
     own: Mapping[str, ModuleType],
+    *,
+    is_hidden: bool = False,
 ) -> None:
     """Imports the submission, if the order says so, and answers calls until the judge hangs up.
 
     Args:
         events: a descriptor where what submitted code does is noted; -1 for nowhere.
         own: see `live`.
+        is_hidden: whether `hide_grader` has run.
     """
     for name in _TIMERS:
         if hasattr(signal, name):
@@ -94,7 +101,7 @@ def import_and_serve(
             signal.signal(getattr(signal, name), signal.SIG_IGN)
     imported = Imported()
     if order.imports:
-        service, imported = _import(calls, order, setup, folder, modules, kit, arena, events, own)
+        service, imported = _import(calls, order, setup, folder, modules, kit, arena, events, own, is_hidden)
     else:
         service = Service(ModuleType("outside"), frozenset(), modules=modules)
     flush_output()
@@ -125,6 +132,7 @@ def _import(
     arena: Arena | None,
     events: int,
     own: Mapping[str, ModuleType],
+    is_hidden: bool,
 ) -> tuple[Service | None, Imported]:
     """Imports the submission, and says what was left out; no service when that raised, which has been sent then."""
     files = frozenset(str(folder / name) for name in setup.files)
@@ -135,7 +143,7 @@ def _import(
     # Here only: what never imports the submission must not find its files either, in a late import of its own.
     sys.path.insert(0, str(folder))
     sys.argv = [f"{setup.topic}.py"]
-    if order.bindings is None:
+    if order.bindings is None and not is_hidden:
         hide_grader(kit)
     _uncover_own_files(kit, set(setup.files))
     imported = Imported()
@@ -148,7 +156,8 @@ def _import(
         if order.bindings is not None:
             wrong = own.get(WRONG_ANSWERS) or import_file(WRONG_ANSWERS, folder / f"{WRONG_ANSWERS}.py")
             overlay = {name: getattr(wrong, other) for name, other in order.bindings}
-            hide_grader(kit)
+            if not is_hidden:
+                hide_grader(kit)
     except BaseException as error:
         flush_output()
         frames.send(calls, wire.pack(reporter.describe(error)))
@@ -180,11 +189,11 @@ def _graders_modules() -> list[str]:
     return [name for name in (*names, *filter(_is_graders, list(newer))) if name in sys.modules]
 
 
-def hide_grader(kit: Mapping[str, ModuleType]) -> None:
+def hide_grader(kit: Mapping[str, ModuleType]) -> dict[str, ModuleType]:
     """Takes the grader and the course's kit out of ``sys.modules``: what is patched there has no effect on them.
 
     Where a module defines classes, one with these alone takes its place: pickling an object looks its class up there.
-    So does one for ``grader.testkit`` with the mark of wrong answers, which does nothing.
+    So does one for ``grader.testkit`` with the mark of wrong answers, which does nothing. Gives what it has taken out.
     """
     hidden = {name: sys.modules.pop(name) for name in {*_graders_modules(), *kit} if name in sys.modules}
     for name in {*kit, "grader", "grader.testkit", "grader.testkit.models", "grader.testkit.recipes"} & hidden.keys():
@@ -194,6 +203,7 @@ def hide_grader(kit: Mapping[str, ModuleType]) -> None:
         vars(sys.modules[name]).update({key: value for key, value in own.items() if isinstance(value, type)})
     if "grader.testkit" in hidden:
         vars(sys.modules["grader.testkit"])["misconception"] = misconception
+    return hidden
 
 
 def _uncover_own_files(kit: Mapping[str, ModuleType], files: set[str]) -> None:
@@ -206,7 +216,7 @@ def _uncover_own_files(kit: Mapping[str, ModuleType], files: set[str]) -> None:
 
 def import_file(name: str, path: Path) -> ModuleType:
     """Imports a file under a name."""
-    importlib.invalidate_caches()
+    forget_listing(path.parent)
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

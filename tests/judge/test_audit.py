@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from grader.results import Flag
-from grader.student import audit
+from grader.student import audit, namespaces
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="each case needs a process of its own")
 FILE = "/submission/tensor_ops.py"
@@ -91,10 +91,45 @@ def test_what_no_exercise_needs_is_noted(source: str, expected: str) -> None:
         ("import builtins\nbuiltins.abs = print", "replaced builtins.abs"),
         ("import time\ntime.perf_counter = print", "replaced time.perf_counter"),
         ("import torch\ndel torch.equal", "replaced torch.equal"),
+        ("import torch\ntorch.Tensor.sum = print", "replaced torch.Tensor.sum"),
+        ("import torch\nclass T(torch.Tensor): pass\ntorch.Tensor = T", "replaced torch.Tensor"),
     ],
 )
-def test_what_an_import_replaces_is_noted(source: str, expected: str) -> None:
+@pytest.mark.parametrize("how", ["remembered", "not remembered", "without versions"])
+def test_what_an_import_replaces_is_noted(
+    source: str, expected: str, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(namespaces, "_remembered", [])
+    if how == "without versions":
+        monkeypatch.setattr(namespaces, "_are_counted", lambda: False)
+    elif how == "remembered":
+        namespaces.remember()
     assert Flag("replaced", expected) in watched(source)
+
+
+def test_what_stands_for_a_module_is_noted_and_does_nothing_unnoted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(namespaces, "_remembered", [])
+    namespaces.remember()
+    source = """
+import sys, torch
+class Module:
+    @property
+    def __dict__(self):
+        sys._getframe()
+        return {}
+sys.modules["time"] = Module()
+"""
+    flags = watched(source)
+    assert Flag("replaced", "replaced time.sleep") in flags
+    assert [flag for flag in flags if flag.text == "looked at the frames of its callers"]
+
+
+def test_what_was_replaced_before_is_not_the_submissions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(namespaces, "_remembered", [])
+    namespaces.remember()
+    monkeypatch.setattr(torch, "equal", torch.allclose)
+    assert watched("import torch\n") == []
+    assert Flag("replaced", "replaced torch.equal") in watched("import torch\ntorch.equal = print")
 
 
 HONEST = """
@@ -195,8 +230,9 @@ def test_forged_lines_are_bounded_and_printable() -> None:
 
 
 def test_it_leads_nowhere() -> None:
-    """What the hook holds are names and texts, and nothing of the grader."""
-    source = Path(audit.__file__).read_text()
-    top = [line for line in source.splitlines() if line.startswith(("import ", "from "))]
-    assert not any("grader" in line or "torch" in line for line in top), top
+    """What the hook holds are names and texts, and nothing of the grader but a module that holds nothing of it."""
+    for module, further in ((audit, ["from grader.student import namespaces"]), (namespaces, [])):
+        source = Path(module.__file__).read_text()
+        top = [line for line in source.splitlines() if line.startswith(("import ", "from "))]
+        assert [line for line in top if "grader" in line or "torch" in line] == further, top
     assert torch is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from grader.border.messages import SourceLine
 from grader.judge import examples
+from grader.judge.check import Check
 from grader.judge.endless_loops import endless_loop
 from grader.testkit import exercise
 
@@ -33,6 +34,31 @@ def test_examples_depend_on_seed_and_name_alone() -> None:
     assert first == examples.draw(check_of_numbers, 0, "numbers")
     assert first != examples.draw(check_of_numbers, 1, "numbers")
     assert first != examples.draw(check_of_numbers, 0, "others")
+
+
+def test_the_first_example_alone_leaves_the_others_to_be_drawn() -> None:
+    (first,) = examples.draw(check_of_numbers, 0, "numbers", at_most=1) or []
+    drawn = examples.draw(check_of_numbers, 0, "numbers")
+    assert drawn is not None and first == drawn[0] and len(drawn) == 300
+    assert examples.draw(check_that_draws, 0, "draws", at_most=1) is None
+
+
+def test_a_check_that_cannot_be_drawn_stays_whole() -> None:
+    @given(number=st.integers().map(lambda _: pytest.skip("there is no GPU here")))
+    def check_that_skips(submission: Any, number: int) -> None:
+        """Skips."""
+
+    item: Any = SimpleNamespace(name="test_it", obj=check_that_skips, function=check_that_skips)
+    check = Check(item, "some.exercise", 0)
+    try:
+        assert check.with_first_example() is check
+    except pytest.skip.Exception:
+        pytest.fail("it skips whoever asks")
+    item.obj = item.function = check_of_numbers
+    check = Check(item, "some.exercise", 0)
+    alone = check.with_first_example()
+    assert alone is not check and len(alone.examples() or []) == 1 and len(check.examples() or []) == 300
+    assert check.with_first_example() is check
 
 
 def test_examples_do_not_depend_on_the_modules_that_are_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ import pytest
 from sessions import plain_pytest
 from shared import REPO, Warm, WarmUp, check_of, exercise_of
 
+from grader.intake.submission import Submission
 from grader.results import SubmissionResult
 from grader.testkit import needs
 
@@ -27,7 +28,7 @@ Other.__name__ = Other.__qualname__ = "NotSimulated"
 
 @pytest.fixture
 def lab(warm: WarmUp) -> Warm:
-    return warm(COURSE)
+    return warm(COURSE, check_seconds=2.0, topic_seconds=8.0)
 
 
 def verdicts(result: SubmissionResult) -> dict[str, set[str]]:
@@ -61,16 +62,13 @@ def test_what_depends_on_something_not_assessed_is_not_assessed_either(lab: Warm
         {"other.py": b""},
         {"lab.py": b"def"},
         {"lab.py": b"import os; os._exit(0)"},
-        {"lab.py": b"while True: pass"},
+        {"lab.py": b"while True: __import__('time').sleep(1)"},
         {"lab.py": b"import pytest; pytest.skip('no', allow_module_level=True)"},
         {"lab.py": b""},
     ],
     ids=["no file", "no Python", "exits", "endless", "skips", "empty"],
 )
-def test_the_maximum_is_the_same_whatever_is_handed_in(warm: WarmUp, files: dict[str, bytes]) -> None:
-    from grader.intake.submission import Submission
-
-    lab = warm(COURSE, check_seconds=2.0, topic_seconds=4.0)
+def test_the_maximum_is_the_same_whatever_is_handed_in(lab: Warm, files: dict[str, bytes]) -> None:
     result = lab.of(Submission("other", files))
     assert {name for name, kinds in verdicts(result).items() if "skipped" in kinds} == NOT_ASSESSED
     faulty = exercise_of(result, "late").max  # its check can only be seen to be faulty by running it

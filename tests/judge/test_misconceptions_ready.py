@@ -1,0 +1,47 @@
+"""A topic's misconceptions are made ready when the first is run, once for all exercises of a submission's topic."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+
+from shared import OWN_COURSE
+
+from grader.border.messages import Exchange
+from grader.course import Course
+from grader.judge.check import Trace
+from grader.judge.kept_records import KeptRecords
+from grader.judge.misconceptions import MisconceptionRecords, Replacements, RunChecks
+
+OTHER = Trace("failed", ((Exchange(b"request", b"reply"),),))
+"""What no misconception does."""
+
+
+def test_two_failing_exercises_of_a_topic_need_it_once() -> None:
+    course, open_now, opened = Course.load(OWN_COURSE), [], []
+
+    @contextmanager
+    def open_topic(name: str) -> Iterator[RunChecks]:
+        def run_checks(
+            exercise: str, replacements: Replacements, names: Collection[str]
+        ) -> Iterator[tuple[str, Trace]]:
+            assert open_now == [name]
+            yield "a", Trace("failed", ((),))
+
+        open_now.append(name)
+        opened.append(name)
+        yield run_checks
+        open_now.remove(name)
+
+    records = MisconceptionRecords(course, open_topic, KeptRecords(None))
+    first, second = course.exercises
+    with records.topic("vectors"):
+        assert not opened
+        for exercise in (first, second):
+            assert records.names(exercise, {"a": OTHER}) == (None, None)
+        assert opened == ["vectors"] == open_now
+    assert not open_now
+    records = MisconceptionRecords(course, open_topic, KeptRecords(None))
+    for exercise in (first, second):  # nobody keeps it ready
+        records.names(exercise, {"a": OTHER})
+    assert len(opened) > 2 and not open_now
