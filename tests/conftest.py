@@ -1,5 +1,6 @@
 """Fixtures for all tests; they live in shared.py, whose name no other folder has. And which tests are slow."""
 
+import compileall
 import gc
 import os
 import shutil
@@ -21,10 +22,15 @@ hypothesis.settings.load_profile("untimed")
 
 CACHE = "" if "PYTEST_XDIST_WORKER" in os.environ else tempfile.mkdtemp(prefix="torchkata-tests-")
 """What the grader keeps between runs: for all tests of a session, and neither from an earlier one nor from a user's."""
+HERE = Path(__file__).resolve().parent
+
 if CACHE:
     os.environ["XDG_CACHE_HOME"] = CACHE
+    # Once, as pip does where it installs: where PYTHONDONTWRITEBYTECODE is set, each of the hundreds of commands and
+    # workers that the tests start would compile the package again.
+    compileall.compile_dir(HERE.parent / "grader", quiet=1)
 
-HERE = Path(__file__).resolve().parent
+gc.disable()  # until everything is collected, which stays
 SLOW = (
     "attacks",
     "checks/test_devices_grading.py",
@@ -33,7 +39,10 @@ SLOW = (
     "exports/test_ci.py",
     "exports/test_package_gradescope.py",
     "grading/test_dask.py",
+    "grading/test_side_by_side.py",
     "grading/test_verify.py",
+    "judge/test_judge.py",
+    "judge/test_kit_grading.py",
     "judge/test_plugin.py",
     "portable/test_portable_engine.py",
     "testkit/test_torchrun.py",
@@ -45,8 +54,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files with slow tests start first: begun last, one of them would leave the other cores idle at the end."""
     gone = [name for name in SLOW if not (HERE / name).exists()]
     assert not gone, f"SLOW names what does not exist: {gone}"
+    places = [HERE / name for name in SLOW]
+    all_slow = {path for path in {item.path for item in items} if any(map(path.is_relative_to, places))}
     for item in items:
-        if any(item.path.is_relative_to(HERE / name) for name in SLOW):
+        if item.path in all_slow:
             item.add_marker("slow")
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
@@ -59,5 +70,5 @@ def pytest_unconfigure() -> None:
 
 def pytest_collection_finish() -> None:
     """Thousands of collected tests live as long as the session: the collector need not look at them again and again."""
-    gc.collect()
     gc.freeze()
+    gc.enable()
