@@ -18,6 +18,7 @@ Adding a file adds a test case: nothing lists the files.
 from __future__ import annotations
 
 import functools
+import itertools
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -112,13 +113,18 @@ class Answer:
         return replaced(course_at(self.course).solution_file(self.topic).read_text(encoding="utf-8"), *texts).encode()
 
 
-def with_neighbours(answer: Answer) -> list[str]:
-    """Full names of the exercise, of the one before it and of the one after it; none for a whole module."""
-    names = [one.full_name for one in course_at(answer.course).topic(answer.topic).exercises]
+def with_neighbour(answer: Answer) -> list[str]:
+    """Full names of the exercise and of the nearest that needs no other, after it if possible; none for a module.
+
+    What comes after meets what an answer leaves behind: names in the module and, if it is right, its process.
+    """
     if not answer.exercise:
         return []
+    exercises = course_at(answer.course).topic(answer.topic).exercises
+    names = [one.full_name for one in exercises]
     at = names.index(answer.exercise)
-    return names[max(at - 1, 0) : at + 2]
+    near = (one.full_name for one in (*exercises[at + 1 :], *reversed(exercises[:at])) if not one.needs)
+    return [answer.exercise, *itertools.islice(near, 1)]
 
 
 def replaced(solution: str, *texts: str) -> str:

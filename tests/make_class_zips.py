@@ -15,7 +15,7 @@ import re
 import sys
 import tarfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -202,10 +202,10 @@ def canvas_prefix(student: Student) -> str:
     return "".join(letter for letter in student.name.lower() if letter.isalnum()) or "student"
 
 
-def canvas_zip(target: Path) -> Path:
-    """Writes Canvas's download of all submissions."""
+def canvas_zip(target: Path, students: Iterable[Student] | None = None) -> Path:
+    """Writes Canvas's download of all submissions, or of those of these students."""
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for student in the_class():
+        for student in the_class() if students is None else students:
             for number, (name, content) in enumerate(student.files.items()):
                 attachment = "" if name == "text.html" else f"{90_000 + 10 * student.id + number}_"
                 late = "_LATE" if student.late else ""

@@ -5,6 +5,8 @@ Run as a script: takes ``[[name, folder, [argument, ...]], ...]`` as JSON, print
 
 from __future__ import annotations
 
+import gc
+import importlib.metadata
 import json
 import os
 import subprocess
@@ -54,11 +56,15 @@ def main() -> None:
     """Runs the sessions that standard input names, one after the other."""
     import hypothesis  # noqa: F401
     import torch
-    import xdist  # noqa: F401
 
+    import grader.judge.in_process
     import grader.testkit.probes  # noqa: F401
 
+    for plugin in importlib.metadata.entry_points(group="pytest11"):
+        plugin.load()  # else each session compiles all that they import
     torch.set_num_threads(1)
+    gc.collect()
+    gc.freeze()  # for the collections at the end of each session
     sessions = json.load(sys.stdin)
     print(json.dumps({name: _one(folder, arguments) for name, folder, arguments in sessions}))
 

@@ -36,14 +36,19 @@ LONGEST_MESSAGE = 8_000
 
 
 class Arena:
-    """A worker, and what it was like before any attack."""
+    """A worker, and what it was like before any attack.
+
+    Attributes:
+        honest: a right submission.
+        expected: its result, as JSON, which stays the same after every attack.
+    """
 
     def __init__(self, options: WorkerOptions, honest: Submission) -> None:
         self.worker = Worker()
         self.worker.configure(options)
-        self._honest = honest
+        self.honest = honest
         for _ in range(3):  # The first runs draw examples and record plans.
-            self._expected = to_json(self.grade(honest))
+            self.expected = to_json(self.grade(honest))
         self._pid = self.worker.process.pid
         self.host = process_tree.descendants(self._pid)
         self._descriptors = self._open_descriptors()
@@ -68,7 +73,7 @@ class Arena:
         assert left_files() == []
         with socket.socket() as way:
             assert way.connect_ex(("127.0.0.1", PORT)), "a port is left"
-        assert to_json(self.grade(self._honest)) == self._expected
+        assert to_json(self.grade(self.honest)) == self.expected
         return result
 
     def survive(

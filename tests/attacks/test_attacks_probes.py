@@ -6,11 +6,17 @@ probes by way of the interpreter's own memory may make an observation lie: that 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
-from shared import WarmUp, exercise_of
+from shared import PATIENCE, exercise_of
 
 from grader.course import Course
+from grader.grading.protocol import WorkerOptions
+from grader.grading.worker_process import Worker
+from grader.intake.submission import Submission
 from grader.results import SubmissionResult
+from grader.sandbox.limits import Limits
 
 pytestmark = pytest.mark.slow
 
@@ -78,20 +84,34 @@ HEADS = {"by_name": PATCHED_BY_NAME, "in_every_module": PATCHED_IN_EVERY_MODULE,
 
 
 EXERCISES = tuple(WRONG)
+COURSE = Course.load(None)
+SOLUTIONS = {topic: COURSE.solution_file(topic).read_text() for topic in {name.partition(".")[0] for name in WRONG}}
 
 
-def graded(warm: WarmUp, name: str, text: str) -> SubmissionResult:
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    """It names no misconceptions: to find what such answers resemble takes longer than to grade them."""
+    worker = Worker()
+    exercises = COURSE.with_needs(EXERCISES)
+    worker.configure(WorkerOptions(exercises=exercises, limits=Limits(check_seconds=20.0), misconceptions=False))
+    yield worker
+    worker.end()
+
+
+def graded(worker: Worker, name: str, text: str) -> SubmissionResult:
+    """The result of one exercise, of the solution with what ``text`` defines."""
     topic = name.partition(".")[0]
-    solution = Course.load(None).solution_file(topic).read_text()
-    result = warm(None, only=EXERCISES, check_seconds=20.0).grade(**{topic: f"{solution}\n{text}"})
+    submission = Submission("somebody", {f"{topic}.py": f"{SOLUTIONS[topic]}\n{text}".encode()})
+    result = worker.grade(submission, PATIENCE, exercises=[name])
+    assert isinstance(result, SubmissionResult), result
     assert {check.verdict for exercise in result.exercises for check in exercise.checks} & {"error", "skipped"} == set()
     return result
 
 
 @pytest.mark.parametrize("name", WRONG)
 @pytest.mark.parametrize("head", HEADS)
-def test_a_wrong_answer_with_lying_probes_earns_nothing(warm: WarmUp, name: str, head: str) -> None:
-    result = graded(warm, name, HEADS[head] + WRONG[name])
+def test_a_wrong_answer_with_lying_probes_earns_nothing(worker: Worker, name: str, head: str) -> None:
+    result = graded(worker, name, HEADS[head] + WRONG[name])
     assert exercise_of(result, name.partition(".")[2]).score == 0
     assert result.flags, "nobody is told"
 
@@ -160,9 +180,9 @@ def pairwise_sq_dists(a, b):
 
 
 @pytest.mark.parametrize("where", HIDDEN)
-def test_a_loop_is_seen_wherever_it_is_hidden(warm: WarmUp, where: str) -> None:
+def test_a_loop_is_seen_wherever_it_is_hidden(worker: Worker, where: str) -> None:
     name = "tensor_ops.pairwise_sq_dists"
-    assert exercise_of(graded(warm, name, HIDDEN[where]), "pairwise_sq_dists").score == 0
+    assert exercise_of(graded(worker, name, HIDDEN[where]), "pairwise_sq_dists").score == 0
 
 
 FROM_MEMORY = """
@@ -188,6 +208,6 @@ change("kit.tensor_ops", "ready_made", lambda function, x, dim: (function(x, dim
 
 
 @pytest.mark.parametrize("name", LIES_FROM_MEMORY)
-def test_who_finds_the_probes_in_memory_is_flagged(warm: WarmUp, name: str) -> None:
-    result = graded(warm, name, FROM_MEMORY + LIES_FROM_MEMORY[name] + WRONG[name])
+def test_who_finds_the_probes_in_memory_is_flagged(worker: Worker, name: str) -> None:
+    result = graded(worker, name, FROM_MEMORY + LIES_FROM_MEMORY[name] + WRONG[name])
     assert any("objects" in str(flag) for flag in result.flags), result.flags

@@ -6,11 +6,15 @@ grades all of them; after the last, a right submission still earns everything.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from answer_files import replaced
-from shared import Warm, WarmUp
+from shared import PATIENCE
 
 from grader.course import Course
+from grader.grading.protocol import WorkerOptions
+from grader.grading.worker_process import Worker
 from grader.intake.submission import Submission
 from grader.results import SubmissionResult, to_json
 
@@ -23,15 +27,22 @@ MAIN = "main"
 SOLUTION = COURSE.solution_file("ddp").read_text()
 
 
-@pytest.fixture
-def worker(warm: WarmUp) -> Warm:
-    return warm(None, only=tuple(f"ddp.{name}" for name in (*RANKS, MAIN)))
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    """It names no misconceptions, which would take as long as all the attacks."""
+    worker = Worker()
+    exercises = tuple(COURSE.select([f"ddp.{name}" for name in (*RANKS, MAIN)]))
+    worker.configure(WorkerOptions(exercises=exercises, misconceptions=False))
+    yield worker
+    worker.end()
 
 
-def graded(worker: Warm, text: str, exercises: tuple[str, ...]) -> SubmissionResult:
+def graded(worker: Worker, text: str, exercises: tuple[str, ...]) -> SubmissionResult:
     """The result of the solution with what ``text`` defines."""
     names = [f"ddp.{name}" for name in exercises]
-    result = worker.of(Submission("somebody", {"ddp.py": replaced(SOLUTION, text).encode()}), *names)
+    submission = Submission("somebody", {"ddp.py": replaced(SOLUTION, text).encode()})
+    result = worker.grade(submission, PATIENCE, exercises=names)
+    assert isinstance(result, SubmissionResult), result
     assert {check.verdict for exercise in result.exercises for check in exercise.checks} & {"error", "skipped"} == set()
     assert result.max == sum(COURSE.exercise(name).points for name in COURSE.with_needs(names))
     return result
@@ -99,7 +110,7 @@ def global_accuracy(model, loader):
 
 
 @pytest.mark.parametrize("attack", NO_RANKS)
-def test_without_ranks_that_communicate_nothing_is_earned(worker: Warm, attack: str) -> None:
+def test_without_ranks_that_communicate_nothing_is_earned(worker: Worker, attack: str) -> None:
     assert earned(graded(worker, NO_RANKS[attack], RANKS)) == {HONEST}
 
 
@@ -138,7 +149,7 @@ def average_gradients(model):
 
 
 @pytest.mark.parametrize("attack", KNOWN_SEEDS)
-def test_what_other_ranks_hold_cannot_be_made_without_them(worker: Warm, attack: str) -> None:
+def test_what_other_ranks_hold_cannot_be_made_without_them(worker: Worker, attack: str) -> None:
     assert earned(graded(worker, KNOWN_SEEDS[attack], RANKS)) == {HONEST, "global_accuracy"}
 
 
@@ -209,10 +220,11 @@ def average_gradients(model):
     os._exit(0)
 """,
     "a_made_up_stack": """
-import threading
+import threading, time
 
 def lie():
     while True:
+        time.sleep(0.01)
         for descriptor in range(1, 256):
             try:
                 os.write(descriptor, b'  File "ddp.py", line 12 in \\x1b[2J' + b"9" * 3000 + b"\\n  in serve\\n")
@@ -223,13 +235,13 @@ def average_gradients(model):
     if dist.get_rank():
         threading.Thread(target=lie, daemon=True).start()
     while True:
-        pass
+        time.sleep(0.01)
 """,
 }
 
 
 @pytest.mark.parametrize("attack", HARM)
-def test_a_rank_that_turns_on_the_others_costs_its_exercise(worker: Warm, attack: str) -> None:
+def test_a_rank_that_turns_on_the_others_costs_its_exercise(worker: Worker, attack: str) -> None:
     result = graded(worker, HARM[attack], RANKS)
     assert earned(result) == {HONEST, "global_accuracy"}, messages(result)
     assert "\x1b" not in messages(result)
@@ -332,11 +344,11 @@ def main():
 
 
 @pytest.mark.parametrize("attack", SCRIPTS)
-def test_a_script_that_does_not_train_earns_nothing(worker: Warm, attack: str) -> None:
+def test_a_script_that_does_not_train_earns_nothing(worker: Worker, attack: str) -> None:
     result = graded(worker, SCRIPTS[attack], (HONEST, MAIN))
     assert earned(result) == {one.name.partition(".")[2] for one in result.exercises} - {MAIN}, messages(result)
 
 
-def test_a_right_submission_after_all_of_them_earns_everything(worker: Warm) -> None:
-    result = worker.grade(ddp=SOLUTION)
+def test_a_right_submission_after_all_of_them_earns_everything(worker: Worker) -> None:
+    result = graded(worker, "", (*RANKS, MAIN))
     assert result.score == result.max, to_json(result)

@@ -5,8 +5,6 @@ Each replaces ``gram`` of an honest submission: what it earns by a right result 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from arena import EXERCISES, LIMITS, MARK, PORT, PROJECT, Arena
 
@@ -150,12 +148,6 @@ def gram(x):
 """Each replaces some exercises: by other values and kinds of result at once, or after some calls."""
 
 
-@pytest.fixture(scope="module")
-def of_a_quiet_class(arenas: list[Arena]) -> Iterator[bytes]:
-    """What the solution gets when nobody has been before it."""
-    yield to_json(graded_in_order([with_gram("")])[0])
-
-
 def graded_in_order(submissions: list[Submission]) -> list[SubmissionResult]:
     """The results of submissions that a new worker gets one after the other."""
     names = tuple(f"tensor_ops.{name}" for name in EXERCISES)
@@ -170,8 +162,9 @@ def graded_in_order(submissions: list[Submission]) -> list[SubmissionResult]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("attack", FIRST)
-def test_the_first_of_a_class_decides_nothing_for_the_others(of_a_quiet_class: bytes, attack: str) -> None:
-    hostile, second, third = graded_in_order([with_gram(FIRST[attack]), with_gram(""), with_gram("")])
+def test_the_first_of_a_class_decides_nothing_for_the_others(arena: Arena, attack: str) -> None:
+    """They get what the solution got where nobody had been before it."""
+    hostile, second, third = graded_in_order([with_gram(FIRST[attack]), arena.honest, arena.honest])
     replaced = {name for name in EXERCISES if f"def {name}(" in FIRST[attack]}
     assert {one.name.partition(".")[2] for one in hostile.exercises if not one.score} == replaced
-    assert to_json(second) == to_json(third) == of_a_quiet_class
+    assert to_json(second) == to_json(third) == arena.expected

@@ -137,8 +137,10 @@ def ask(checks: CollectedChecks, folder: Path) -> None:
             assert checks.run(check, desk)[0].verdict == "passed", check.name
 
 
-def graded(warm: WarmUp, submission: Submission, seed: int) -> SubmissionResult:
-    return warm(None, only=tuple(f"{TOPIC}.{name}" for name in EXERCISES), seed=seed).of(submission)
+def graded(warm: WarmUp, submission: Submission, seed: int, exercises: tuple[str, ...] = EXERCISES) -> SubmissionResult:
+    """Its result under a seed, by the one worker for that seed."""
+    worker = warm(None, only=tuple(f"{TOPIC}.{name}" for name in EXERCISES), seed=seed)
+    return worker.of(submission, *(f"{TOPIC}.{name}" for name in exercises))
 
 
 @pytest.mark.parametrize("lookup", LOOKUPS)
@@ -182,19 +184,19 @@ def learner(known: dict[str, float], learns: int) -> Submission:
 
 
 def test_a_table_from_the_prints_of_earlier_runs_earns_nothing_under_a_secret_seed(warm: WarmUp) -> None:
-    only = (f"{TOPIC}.accuracy",)
+    only = ("accuracy",)
     known: dict[str, float] = {}
     for learns in (15, 5, 1):
         before = -1
         while len(known) > before:
             before = len(known)
-            for check in warm(None, only=only).of(learner(known, learns)).exercises[0].checks:
+            for check in graded(warm, learner(known, learns), 0, only).exercises[0].checks:
                 for line in check.message.splitlines():
                     match line.split():
                         case ["learned", key, right]:
                             known[key] = float(right)
     player = learner(known, 0)
-    public = warm(None, only=only).of(player)
+    public = graded(warm, player, 0, only)
     assert public.score == public.max > 0, (len(known), to_json(public))
-    result = warm(None, only=only, seed=SECRET).of(player)
+    result = graded(warm, player, SECRET, only)
     assert result.max > 0 and result.score == 0

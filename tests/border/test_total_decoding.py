@@ -1,6 +1,6 @@
 """Whatever bytes a student process sends, they are a value or refused: no decoder raises anything else.
 
-24,000 messages here, 300,000 in the slow test.
+24,000 messages here, 100,000 in the slow test.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ def test_24_000_damaged_messages() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2, 8))
-def test_300_000_damaged_messages(seed: int) -> None:
+@pytest.mark.parametrize("seed", range(2, 4))
+def test_100_000_damaged_messages(seed: int) -> None:
     assert survive(damaged(real_messages(), 50_000, seed))[0] == 50_000
 
 

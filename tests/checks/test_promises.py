@@ -15,6 +15,7 @@ by topic, as JSON, the promises whose check does not fail it.
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 from contextlib import AbstractContextManager
@@ -170,6 +171,7 @@ def verdicts_that_keep_nothing(judge: Judge, desk: TopicDesk, topic: str, promis
 
 def main(topics: list[str]) -> None:
     """Prints the promises of these topics that are not kept."""
+    gc.disable()  # while modules are imported, which stay
     import grader.testkit.probes
     import grader.testkit.recipes  # noqa: F401 - before the fork
     from grader.grading.worker import hidden_paths
@@ -185,6 +187,8 @@ def main(topics: list[str]) -> None:
 
     def find(judge: Judge) -> dict[str, list[str]]:
         host.finish_preparing()
+        gc.freeze()
+        gc.enable()
         return {topic: not_kept(judge, topic) for topic in topics}
 
     try:

@@ -1,6 +1,6 @@
 """Every right answer in ``answers/right`` earns full points, however it is written.
 
-With an exercise the one before it in the topic and the one after it are graded. A whole module is graded under two
+With an exercise a neighbour in the topic is graded, the one after it if possible. A whole module is graded under two
 seeds; so is an exercise that computes what is compared within rounding, under the second seed alone. Elsewhere a seed
 only changes which numbers are carried along.
 Where the contract of an exercise is silent, no check may decide. A new file there is a new case here.
@@ -9,7 +9,7 @@ Where the contract of an exercise is silent, no check may decide. A new file the
 from __future__ import annotations
 
 import pytest
-from answer_files import Answer, every, with_neighbours
+from answer_files import Answer, every, with_neighbour
 from shared import WarmUp, exercises_of
 
 from grader.course import Course
@@ -40,7 +40,7 @@ def cases() -> list[tuple[Answer, int]]:
 @pytest.mark.slow
 @pytest.mark.parametrize(("answer", "seed"), cases(), ids=str)
 def test_right_answer_earns_full_points(warm: WarmUp, answer: Answer, seed: int) -> None:
-    only = [answer.exercise] if seed and answer.exercise else with_neighbours(answer)
+    only = [answer.exercise] if seed and answer.exercise else with_neighbour(answer)
     result = warm(answer.course, seed=seed, check_seconds=CHECK_SECONDS).of(answer.submission(), *only)
     assert not (answer.is_honest and result.flags), result.flags
     graded = exercises_of(result, answer.topic)

@@ -1,7 +1,7 @@
 """Every wrong answer in ``answers/wrong`` gets no points, the verdict that its first lines name, and nothing else.
 
 They raise, never end, lie, write where they must not, or are just wrong. A new file there is a new case here.
-Graded with it are the exercise before it in the topic, the one after it, and those that any of them needs.
+Graded with it is a neighbour in the topic, for which it must change nothing.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from answer_files import Answer, answers, every, with_neighbours
+from answer_files import Answer, answers, every, with_neighbour
 from shared import Warm, WarmUp, exercises_of
 
+from grader.intake.submission import Submission
 from grader.results import ExerciseResult
 from grader.sandbox import kernel
 
@@ -39,7 +40,7 @@ def messages_of(exercise: ExerciseResult) -> str:
 
 @pytest.mark.parametrize("answer", every("wrong"), ids=str)
 def test_wrong_answer_gets_the_verdict_that_it_names(warm: WarmUp, answer: Answer) -> None:
-    result = worker_for(warm, answer).of(answer.submission(), *with_neighbours(answer))
+    result = worker_for(warm, answer).of(answer.submission(), *with_neighbour(answer))
     assert bool(result.flags) is not answer.is_honest, result.flags
     graded = {one.name: one for one in exercises_of(result, answer.topic)}
     exercise = graded.pop(answer.exercise)
@@ -60,8 +61,8 @@ def test_writing_outside_the_folder_is_refused(warm: WarmUp, tmp_path: Path, pla
     folder = {"a folder of the host": tmp_path, "the home folder": Path.home()}.get(place, Path(place))
     text = answer.text.replace('FOLDER = "/"', f"FOLDER = {str(folder)!r}")
     assert text != answer.text
-    result = worker_for(warm, answer).grade(checkpoints=answer.module(text).decode())
-    (exercise,) = (one for one in result.exercises if one.name == answer.exercise)
+    submission = Submission("somebody", {"checkpoints.py": answer.module(text)})
+    (exercise,) = worker_for(warm, answer).of(submission, answer.exercise).exercises
     assert exercise.score == 0 and verdicts_of(exercise) == {"failed"}
     assert "in save_weights: torch.save" in messages_of(exercise)
     assert "torchkata-stray-weights.pt" in messages_of(exercise)

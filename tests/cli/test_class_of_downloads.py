@@ -11,8 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from classrooms import check, exercise, result
 from make_class_zips import OWN, SOLUTION, zipped
 from shared import REPO
+
+from grader.course import Course
+from grader.gradebook import Gradebook
 
 HEAD = (
     'Identifiant,"Nom complet","Adresse de courriel",Statut,Note,"Note maximale","La note peut être modifiée",'
@@ -100,7 +104,7 @@ def test_a_french_moodle_class_gets_the_marks_that_were_worked_out_by_hand(tmp_p
 
     # A single late hand-in into the same folder does not hide the others.
     one = download(tmp_path, STUDENTS[:1])
-    ended = grader("grade", one, *options, "--roster", tmp_path / "worksheet.csv")
+    ended = grader("grade", one, *options)
     assert "(with 6 students of earlier runs)" in ended.stdout
     assert len((out / "results.jsonl").read_text().splitlines()) == 7
     results = results_in(out)
@@ -114,13 +118,13 @@ def test_a_french_moodle_class_gets_the_marks_that_were_worked_out_by_hand(tmp_p
     needed = next(one for one in results["Gus Wrong"]["exercises"] if one["checks"][0]["verdict"] == "blocked")
     ended = grader("override", "Gus Wrong", "normalize", "1", "--why", "a slip", "--out", out)
     assert f"{needed['name']} had to wait for it: run the same `grader grade` again" in ended.stdout, ended.stdout
-    grader("grade", moodle, *options, "--roster", tmp_path / "worksheet.csv", "--jobs", "1")
+    grader("grade", moodle, *options, "--jobs", "1")
     assert "Gus Wrong: vectors.normalize: 1/1" in grader("status", "--out", out).stdout
     results = results_in(out)
     assert not any(c["verdict"] == "blocked" for e in results["Gus Wrong"]["exercises"] for c in e["checks"])
-    assert "unchanged" in grader("grade", moodle, *options, "--roster", tmp_path / "worksheet.csv").stdout
+    assert grader("grade", moodle, *options).stdout.count("unchanged") == 7
     grader("override", "Gus Wrong", "normalize", "auto", "--why", "no slip", "--out", out)
-    grader("grade", moodle, *options, "--roster", tmp_path / "worksheet.csv", "--jobs", "1")
+    grader("grade", moodle, *options, "--jobs", "1")
     results = results_in(out)
     assert any(c["verdict"] == "blocked" for e in results["Gus Wrong"]["exercises"] for c in e["checks"])
 
@@ -128,10 +132,12 @@ def test_a_french_moodle_class_gets_the_marks_that_were_worked_out_by_hand(tmp_p
 @pytest.mark.slow
 def test_a_damaged_gradebook_says_what_became_of_what_people_gave(tmp_path: Path) -> None:
     out = tmp_path / "out"
+    with Gradebook.open(out / "gradebook.sqlite") as graded:
+        run = graded.start_run(Course.load(OWN).name, "hash", 0, "{}", {})
+        graded.record(run, result("ann", exercise("vectors.normalize", check())), "digest", 0.5)
     (tmp_path / "ann").mkdir()
     shutil.copy(OWN / "solutions" / "vectors.py", tmp_path / "ann")
     options = ("--course", OWN, "--out", out)
-    grader("grade", tmp_path / "ann", *options)
     grader("override", "ann", "normalize", "0", "--why", "copied", "--out", out)
     book = out / "gradebook.sqlite"
     book.write_bytes(b"\xa5" * 4096 + book.read_bytes()[4096:])

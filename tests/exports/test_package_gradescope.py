@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -72,23 +72,33 @@ def test_solution_earns_everything(archive: Path, tmp_path: Path) -> None:
     assert os.listdir(tmp_path / "autograder" / "results") == ["results.json"]
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_work_is_late_by_the_time_that_gradescope_says(tmp_path: Path, packed: bool) -> None:
-    own = tmp_path / "course"
-    shutil.copytree(OWN, own, ignore=shutil.ignore_patterns("__pycache__"))
-    manifest = (own / "course.toml").read_text()
-    (own / "course.toml").write_text(manifest.replace("[course]\n", "[course]\nlate_penalty_per_day = 0.5\n"))
-    gradescope(Course.load(own), own=True, to=tmp_path / "a.zip")
+DATES = {"created_at": "2026-10-01T18:30:45.123456-07:00", "assignment": {"due_date": "2026-10-01T12:00:00-07:00"}}
+
+
+@pytest.fixture
+def with_penalty(own_course: Path, edit: Callable[[Path, str, str], None]) -> Course:
+    """The example course, in which a day costs a half."""
+    edit(own_course / "course.toml", "[course]\n", "[course]\nlate_penalty_per_day = 0.5\n")
+    return Course.load(own_course)
+
+
+def test_work_is_late_by_the_time_that_gradescope_says(with_penalty: Course, tmp_path: Path) -> None:
+    gradescope(with_penalty, own=True, to=tmp_path / "a.zip")
     root = laid_out(tmp_path / "a.zip", tmp_path / "autograder")
-    if packed:
-        (root / "submission" / "My Work.zip").write_bytes(zipped({"vectors.py": SOLUTION.encode()}))
-    else:
-        (root / "submission" / "vectors.py").write_text(SOLUTION)
-    dates = {"created_at": "2026-10-01T18:30:45.123456-07:00", "assignment": {"due_date": "2026-10-01T12:00:00-07:00"}}
-    (root / "submission_metadata.json").write_text(json.dumps(dates))
+    (root / "submission" / "My Work.zip").write_bytes(zipped({"vectors.py": SOLUTION.encode()}))
+    (root / "submission_metadata.json").write_text(json.dumps(DATES))
     read = run(root)
     assert read["score"] == 1.5, read["output"]
     assert "1 day late by its Gradescope time: 50 % off: 1.5/3 points count" in read["output"]
+
+
+def test_only_some_exercises_are_graded_and_a_file_can_be_late_as_well(with_penalty: Course, tmp_path: Path) -> None:
+    gradescope(with_penalty, "normalize", own=True, to=tmp_path / "a.zip")
+    root = laid_out(tmp_path / "a.zip", tmp_path / "autograder", vectors=SOLUTION)
+    (root / "submission_metadata.json").write_text(json.dumps(DATES))
+    read = run(root)
+    assert read["score"] == 0.5 and [test["name"] for test in read["tests"]] == ["vectors.normalize"]
+    assert "1 day late by its Gradescope time: 50 % off: 0.5/1 points count" in read["output"]
 
 
 @pytest.mark.parametrize("text", ["", "no json", "[]", '{"created_at": "soon"}', '{"created_at": null}'])
@@ -152,12 +162,6 @@ def test_packages_are_pinned_with_hashes(tmp_path: Path, monkeypatch: pytest.Mon
         setup = packed.read("setup.sh").decode()
     assert all("--hash=sha256:" in line for text in files for line in text.splitlines())
     assert setup.count("--no-deps --require-hashes") == 2
-
-
-def test_only_some_exercises_are_graded(tmp_path: Path) -> None:
-    gradescope(Course.load(OWN), "normalize", own=True, to=tmp_path / "a.zip")
-    read = run(laid_out(tmp_path / "a.zip", tmp_path / "autograder", vectors=SOLUTION))
-    assert read["score"] == 1.0 and [test["name"] for test in read["tests"]] == ["vectors.normalize"]
 
 
 def test_an_unknown_topic_is_refused_while_packing(tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def small_class(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("command", "kills", "exit_code"), [(real, 4, 1), (quick, 16, 0)])
+@pytest.mark.parametrize(("command", "kills", "exit_code"), [(real, 2, 1), (quick, 16, 0)])
 def test_killed_at_random_moments_and_run_again(
     small_class: Path, tmp_path: Path, command: Callable[[Path, Path], list[str]], kills: int, exit_code: int
 ) -> None:

@@ -22,7 +22,7 @@ from grader.grading.protocol import WorkerOptions
 from grader.machine import versions
 from grader.sandbox.process_tree import descendants
 
-SIZE = 20
+SIZE = 12
 # A submission cannot harm the Dask worker, so the worker harms itself: what a machine that goes away looks like.
 PRELOAD = """
 import os, signal
@@ -176,11 +176,11 @@ def test_submission_that_kills_every_worker_gets_its_row_and_the_rest_is_graded(
 ) -> None:
     work = tmp_path / "work"
     work.mkdir()
-    for file in submissions.glob("s0*.py"):
+    for file in sorted(submissions.iterdir())[:4]:
         (work / file.name).write_text(file.read_text())
     for name in ("killer", "endless"):
         (work / f"{name}.py").write_text("x = 1\n")
-    cluster.worker(), cluster.worker()
+    cluster.worker()
     code, stderr = grade(work, tmp_path / "out", "--dask", cluster.address)
     assert code == 3, stderr
     lines = (tmp_path / "out" / "results.jsonl").read_bytes().splitlines()
@@ -189,7 +189,7 @@ def test_submission_that_kills_every_worker_gets_its_row_and_the_rest_is_graded(
         assert row["submission"] == name and row["max"] == 0
         checks = [check for exercise in row["exercises"] for check in exercise["checks"]]
         assert {check["verdict"] for check in checks} == {"error"} and words in checks[0]["message"]
-    assert lines == local.splitlines()[:10]
+    assert lines == local.splitlines()[:4]
 
 
 @pytest.mark.slow

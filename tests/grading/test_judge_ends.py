@@ -1,7 +1,12 @@
-"""A judge that dies, loops, blocks or eats memory costs the check at hand, never the submission or the class."""
+"""A judge that dies, loops, blocks or eats memory costs the check at hand, never the submission or the class.
+
+One course has all such checks. Some misbehave for everybody; the others where a submission tells them to, by what it
+answers to a call that no other check makes: so the submission is right, and loses no points of its own.
+"""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,37 +25,72 @@ from grader.results import CheckResult
 pytestmark = pytest.mark.slow
 
 SOLUTION = (OWN_COURSE / "solutions" / "vectors.py").read_text()
-ODD = SOLUTION + "\n\ndef cosine(a, b):\n    return 7.0\n"
 SECONDS = 2.0
 HEAD = """
-import os, re, signal, time
-KEPT = []
+import itertools, os, signal, time
+from pathlib import Path
+from hypothesis import settings
+EATEN, HOARD = [], []
+"""
+ASKS = "    told = list(submission.cosine(torch.ones(0, 2), torch.ones(0, 2)))\n"
+DIES = "os.kill(os.getpid(), signal.SIGKILL)"
+FOR_EVERYBODY = {
+    "exits": ("os._exit(5)",),
+    "swallows": ("while True:", "    try: time.sleep(0.1)", "    except BaseException: pass"),
+    "hungry": ("while True:", "    EATEN.append(bytes(64 << 20))"),
+    "lives": ("del EATEN[:]",),
+    "sleeps": ('if Path(__file__).with_name("asleep").exists():', "    time.sleep(10_000)"),
+}
+WHEN_TOLD = {
+    "crashes": ("import ctypes; ctypes.string_at(0)",),
+    "endless": ("sum(itertools.repeat(0))",),
+    "busy": ("while True:", "    try: sum(range(100))", "    except Exception: pass"),
+    "kills": (DIES,),
+    "kills_again": (DIES,),
+}
+OF_NORMALIZE = ("kills", "kills_again")
+HOARDS = f"""
+
+@exercise("vectors.cosine")
+@settings(max_examples=1)
+@given(data=st.data())  # its calls are not known beforehand, so that it runs for every submission
+def test_hoards(submission: Submission, data: st.DataObject) -> None:
+    \"\"\"Keeps 160 MB of every run.\"\"\"
+{ASKS}
+    if "hoards" in told:
+        HOARD.append(bytes(range(256)) * (160 << 12))
 """
 
 
-def check(name: str, *lines: str, exercise: str = "cosine") -> str:
-    """A check whose body has these lines; its first line is the docstring."""
-    body = "\n".join(f"    {line}" for line in lines)
+def check(name: str) -> str:
+    """The check of that name."""
+    if name in FOR_EVERYBODY:
+        body = "".join(f"    {line}\n" for line in FOR_EVERYBODY[name])
+    else:
+        body = f'    if "{name}" in told:\n' + "".join(f"        {line}\n" for line in WHEN_TOLD[name])
+    exercise = "normalize" if name in OF_NORMALIZE else "cosine"
     head = f'@exercise("vectors.{exercise}")\ndef test_{name}(submission: Submission) -> None:'
-    return f'\n\n{head}\n    """{name}."""\n{body}\n'
+    return f'\n\n{head}\n    """{name}."""\n{ASKS}{body}'
 
 
-ASKS = "answer = submission.cosine(torch.ones(1, 2), torch.ones(1, 2))"
-SWALLOWS = (ASKS, "while True:", "    try: time.sleep(0.1)", "    except BaseException: pass")
-DIES = "os.kill(os.getpid(), signal.SIGKILL)"
-CRASHES = "import ctypes; ctypes.string_at(0)"
-IN_C = 're.match("(a+)+$", "a" * 60 + "b")'
+def telling(*names: str) -> str:
+    """A right submission that tells these checks to misbehave."""
+    answers = f"return {list(names)} if len(a) == 0 else own_cosine(a, b)"
+    return f"{SOLUTION}\n\nown_cosine = cosine\n\n\ndef cosine(a, b):\n    {answers}\n"
 
 
 class Class:
-    """Grades submissions to a course with these checks in addition."""
+    """Grades submissions to the course, one after the other."""
 
-    def __init__(self, folder: Path, *checks: str) -> None:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
         file = folder / "checks" / "test_vectors.py"
-        file.write_text(file.read_text() + HEAD + "".join(checks))
+        file.write_text(file.read_text() + HEAD + "".join(map(check, [*FOR_EVERYBODY, *WHEN_TOLD])) + HOARDS)
         self.text = file.read_text()
-        self.options = WorkerOptions(course=str(folder), judge_seconds=SECONDS)
-        self.workers = LocalWorkers(Course.load(folder), self.options)
+        options = WorkerOptions(course=str(folder), judge_seconds=SECONDS)
+        self.workers = LocalWorkers(Course.load(folder), options)
+        self.first = self.grade()
+        """Of the solution: meanwhile the checks are found that end a worker for everybody."""
 
     def grade(self, text: str = SOLUTION) -> Graded:
         return self.workers.grade(LoadedSource(Submission("somebody", {"vectors.py": text.encode()})))
@@ -61,27 +101,30 @@ class Class:
         (worker,) = self.workers._workers
         return worker
 
-    def line(self, piece: str) -> int:
-        """The line of the check file that holds a piece of text."""
-        return self.text[: self.text.index(piece)].count("\n") + 1
+    def line(self, name: str, piece: str) -> int:
+        """The line of the check file where that check has a piece of text."""
+        return self.text[: self.text.index(piece, self.text.index(f"def test_{name}("))].count("\n") + 1
 
 
-@pytest.fixture
-def opened(own_course: Path) -> Iterator[list[Class]]:
-    made: list[Class] = []
-    yield made
-    for one in made:
-        one.workers.stop()
-        one.workers.close()
+@pytest.fixture(scope="module")
+def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Class]:
+    folder = tmp_path_factory.mktemp("judge_ends") / "course"
+    one = Class(Path(shutil.copytree(OWN_COURSE, folder, ignore=shutil.ignore_patterns("__pycache__"))))
+    yield one
+    one.workers.stop()
+    one.workers.close()
+
+
+FAULTY = dict.fromkeys(FOR_EVERYBODY, "error") | {"lives": "passed", "sleeps": "passed"}
 
 
 def verdicts(graded: Graded) -> dict[str, str]:
-    """The verdicts other than `passed`, by check."""
+    """The verdicts of what misbehaves for everybody, and those of other checks that are not `passed`."""
     return {
         one.name: one.verdict
         for exercise in graded.result.exercises
         for one in exercise.checks
-        if one.verdict != "passed"
+        if one.name in FOR_EVERYBODY or one.verdict != "passed"
     }
 
 
@@ -91,102 +134,82 @@ def place(result: CheckResult) -> tuple[str, int]:
     return result.cause.check_line.file, result.cause.check_line.line
 
 
-def test_a_check_at_which_the_judge_dies_is_an_error_and_the_rest_is_graded(
-    own_course: Path, opened: list[Class]
-) -> None:
-    opened.append(one := Class(own_course, check("crashes", ASKS, CRASHES)))
-    graded = one.grade()
-    assert verdicts(graded) == {"crashes": "error"}
+def assert_at_loop(one: Class, graded: Graded, name: str) -> None:
+    """The check was at its second line, where its loop begins, or in the loop."""
+    file, line = place(check_of(graded.result, name))
+    lines = (FOR_EVERYBODY | WHEN_TOLD)[name]
+    first = one.line(name, lines[0])
+    assert file == "test_vectors.py" and first <= line < first + len(lines)
+
+
+def test_checks_at_which_the_judge_ends_for_everybody_cost_nobody_points(one: Class) -> None:
+    """It dies of itself at one, and does not end at another, which cannot be interrupted: its worker is ended.
+
+    One that eats memory gets no more, and the worker lives.
+    """
+    process = one.worker.process.pid
+    again = one.grade()
+    for graded in (one.first, again):
+        assert verdicts(graded) == FAULTY
+        assert graded.result.score == graded.result.max == 3.0
+        assert_at_loop(one, graded, "swallows")
+        assert "MemoryError" in check_of(graded.result, "hungry").message
+    assert one.worker.process.pid == process
+
+
+def test_a_check_at_which_the_judge_dies_is_an_error_and_the_rest_is_graded(one: Class) -> None:
+    graded = one.grade(telling("crashes"))
+    assert verdicts(graded) == FAULTY | {"crashes": "error"}
     assert graded.result.score == graded.result.max == 3.0
     found = check_of(graded.result, "crashes")
-    assert place(found) == ("test_vectors.py", one.line(CRASHES))  # Python can still report this signal
+    # Python can still report this signal.
+    assert place(found) == ("test_vectors.py", one.line("crashes", "import ctypes"))
     assert "Traceback" not in found.message and "File" not in found.message
     assert exit_code([graded.result], None) == FAULT and "worker process died" in graded.fault
 
 
-def test_a_submission_at_which_two_judges_die_gets_nothing_for_that_and_the_rest(
-    own_course: Path, opened: list[Class]
-) -> None:
-    killers = [check(name, ASKS, f"if answer == 7.0: {DIES}", exercise="normalize") for name in ("one", "two")]
-    opened.append(one := Class(own_course, *killers))
-    graded = one.grade(ODD)
+def test_a_submission_at_which_two_judges_die_gets_nothing_for_that_and_the_rest(one: Class) -> None:
+    graded = one.grade(telling("kills", "kills_again"))
     assert graded.result.max == 3.0
     exercise = next(one for one in graded.result.exercises if one.name == "vectors.normalize")
     assert exercise.score == 0 and {check.cause.kind for check in exercise.checks if check.cause} == {"judge_ended"}
     assert {check.verdict for check in exercise.checks} == {"crashed"}
     assert "error" not in graded.result.verdicts
-    assert verdicts(one.grade()) == {} and one.grade().result.score == 3.0
+    after = one.grade()
+    assert verdicts(after) == FAULTY and after.result.score == 3.0
 
 
-def test_checks_at_which_the_judge_ends_for_everybody_cost_nobody_points(own_course: Path, opened: list[Class]) -> None:
-    """It dies of itself at one, and does not end at the other, which cannot be interrupted: its worker is ended."""
-    opened.append(one := Class(own_course, check("exits", ASKS, "os._exit(5)"), check("swallows", *SWALLOWS)))
-    for _ in range(2):
-        graded = one.grade()
-        assert verdicts(graded) == {"exits": "error", "swallows": "error"}
-        assert graded.result.score == graded.result.max == 3.0
-        assert_at_loop(one, check_of(graded.result, "swallows"), SWALLOWS)
-
-
-def test_what_cannot_be_interrupted_ends_with_the_worker(own_course: Path, opened: list[Class]) -> None:
-    opened.append(one := Class(own_course, check("endless", ASKS, IN_C)))
-    graded = one.grade()
-    assert verdicts(graded) == {"endless": "error"} and graded.result.score == graded.result.max == 3.0
-    assert_at_loop(one, check_of(graded.result, "endless"), (ASKS, IN_C))
-
-
-def assert_at_loop(one: Class, result: CheckResult, lines: tuple[str, ...]) -> None:
-    """The check was at its second line, where its loop begins, or in the loop."""
-    file, line = place(result)
-    first = one.line(lines[1])
-    assert file == "test_vectors.py" and first <= line < first + len(lines)
-
-
-def test_a_check_that_does_not_end_in_the_judge_is_an_error_at_its_line(own_course: Path, opened: list[Class]) -> None:
-    bodies = {
-        "catches": (ASKS, "while True:", "    try: sum(range(100))", "    except Exception: pass"),
-        "sleeps": (ASKS, "time.sleep(10_000)"),
-    }
-    opened.append(one := Class(own_course, *(check(name, *lines) for name, lines in bodies.items())))
-    graded = one.grade()
+def test_what_cannot_be_interrupted_ends_with_the_worker(one: Class) -> None:
     process = one.worker.process.pid
-    assert verdicts(graded) == dict.fromkeys(bodies, "error") and graded.result.score == graded.result.max == 3.0
-    for name, lines in bodies.items():
-        assert_at_loop(one, check_of(graded.result, name), lines)
-    assert one.grade().result == graded.result and one.worker.process.pid == process
+    graded = one.grade(telling("endless"))
+    assert verdicts(graded) == FAULTY | {"endless": "error"} and graded.result.score == graded.result.max == 3.0
+    assert_at_loop(one, graded, "endless")
+    assert one.worker.process.pid != process
 
 
-def test_a_busy_or_hungry_check_ends_and_the_worker_lives(own_course: Path, opened: list[Class]) -> None:
-    """Where it is what a submission answers that keeps a check busy, that is said."""
-    loop = check("busy", ASKS, "while answer == 7.0:", "    pass")
-    eats = check("hungry", ASKS, "while True:", "    KEPT.append(bytearray(64 << 20))")
-    frees = check("lives", "del KEPT[:]", ASKS, "assert True")
-    opened.append(one := Class(own_course, loop, eats, frees))
-    graded = one.grade()
+def test_where_what_a_submission_answers_keeps_a_check_busy_that_is_said(one: Class) -> None:
     process = one.worker.process.pid
-    assert verdicts(graded) == {"hungry": "error"} and graded.result.score == 3.0
-    assert "MemoryError" in check_of(graded.result, "hungry").message
-    found = check_of(one.grade(ODD).result, "busy")
-    assert found.verdict == "error" and found.cause is not None and "reference solution" in found.cause.note
+    graded = one.grade(telling("busy"))
+    assert verdicts(graded) == FAULTY | {"busy": "error"} and graded.result.score == graded.result.max == 3.0
+    assert_at_loop(one, graded, "busy")
+    found = check_of(graded.result, "busy")
+    assert found.cause is not None and "reference solution" in found.cause.note
     assert one.worker.process.pid == process
 
 
-HOARDS = """
-
-@exercise("vectors.cosine")
-@settings(max_examples=1)
-@given(data=st.data())  # its calls are not known beforehand, so that it runs for every submission
-def test_hoards(submission: Submission, data: st.DataObject) -> None:
-    \"\"\"Keeps 160 MB of every run.\"\"\"
-    KEPT.append(bytes(range(256)) * (160 << 12))
-    submission.cosine(torch.ones(1, 2), torch.ones(1, 2))
-"""
-
-
-def test_a_worker_that_has_grown_is_replaced_before_the_next_submission(own_course: Path, opened: list[Class]) -> None:
-    opened.append(one := Class(own_course, "from hypothesis import settings\n", HOARDS))
+def test_a_worker_that_has_grown_is_replaced_before_the_next_submission(one: Class) -> None:
     seen = []
     for _ in range(4):
-        assert one.grade().result.score == 3.0
+        assert one.grade(telling("hoards")).result.score == 3.0
         seen += [worker.process.pid for worker in one.workers._workers if worker.process.pid not in seen]
     assert len(seen) == 2 and not Path(f"/proc/{seen[0]}").exists()
+
+
+def test_a_check_that_sleeps_for_everybody_is_an_error_at_its_line(one: Class) -> None:
+    """The last test of the course: what sleeps on the solution too is not run again by that worker."""
+    (one.folder / "checks" / "asleep").touch()
+    process = one.worker.process.pid
+    graded = one.grade()
+    assert verdicts(graded) == FAULTY | {"sleeps": "error"} and graded.result.score == graded.result.max == 3.0
+    assert_at_loop(one, graded, "sleeps")
+    assert one.grade().result == graded.result and one.worker.process.pid == process

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from shared import OWN_COURSE, PATIENCE
@@ -21,9 +21,16 @@ SOLUTION = (OWN_COURSE / "solutions" / "vectors.py").read_bytes()
 RIGHT = Submission("right", {"vectors.py": SOLUTION})
 
 
-@pytest.fixture
-def grader() -> Iterator[WarmGrader]:
-    grader = WarmGrader(Course.load(OWN_COURSE), GradingSettings(course=OWN_COURSE))
+@pytest.fixture(scope="module")
+def grader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmGrader]:
+    """Of a course with a check of which nothing is shown. It stays warm from test to test."""
+    course = tmp_path_factory.mktemp("warm") / "course"
+    shutil.copytree(OWN_COURSE, course, ignore=shutil.ignore_patterns("__pycache__"))
+    checks = course / "checks" / "test_vectors.py"
+    text = checks.read_text()
+    assert "hidden=True" in text
+    checks.write_text(text.replace("hidden=True", 'hidden="all"'))
+    grader = WarmGrader(Course.load(course), GradingSettings(course=course))
     yield grader
     grader.close()
 
@@ -84,17 +91,10 @@ class Seen:
         self.exercises.append(exercise)
 
 
-def test_a_student_sees_nothing_of_a_hidden_check(own_course: Path) -> None:
-    checks = own_course / "checks" / "test_vectors.py"
-    text = checks.read_text()
-    assert "hidden=True" in text
-    checks.write_text(text.replace("hidden=True", 'hidden="all"'))
-    grader, seen = WarmGrader(Course.load(own_course), GradingSettings(course=own_course)), Seen()
-    try:
-        wrong = Submission("wrong", {"vectors.py": SOLUTION + b"\n\ndef cosine(a, b):\n    return a\n"})
-        graded = grader.submit(wrong, (), seen).result(PATIENCE)
-    finally:
-        grader.close()
+def test_a_student_sees_nothing_of_a_hidden_check(grader: WarmGrader) -> None:
+    seen = Seen()
+    wrong = Submission("wrong", {"vectors.py": SOLUTION + b"\n\ndef cosine(a, b):\n    return a\n"})
+    graded = grader.submit(wrong, (), seen).result(PATIENCE)
     assert tuple(seen.exercises) == graded.result.exercises
     shown = [check.name for exercise in graded.result.exercises for check in exercise.checks]
     assert any(name.startswith("hidden_check") for name in shown)

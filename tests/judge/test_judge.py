@@ -107,7 +107,7 @@ def test_an_endless_loop_costs_its_exercise_alone_and_its_line_is_named(odd: War
 
 
 def test_after_a_timeout_the_exercise_is_over(odd: Warm) -> None:
-    result = odd.grade(odd=with_own(double="while True: pass"))
+    result = odd.grade(odd=with_own(double="while True: __import__('time').sleep(1)"))
     assert verdicts(result, "double") == ["timeout", "timeout"]
     assert verdicts(result, "secret") == ["passed"]
 

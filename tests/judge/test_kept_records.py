@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from shared import PATIENCE
+from shared import OWN_COURSE, PATIENCE, WarmUp
 
 from grader.border.messages import Digest, Exchange
 from grader.grading.protocol import WorkerOptions
@@ -64,29 +64,37 @@ def test_nothing_is_kept_where_that_is_not_wanted_or_cannot_be(tmp_path: Path) -
     assert not list(tmp_path.iterdir())
 
 
-def graded(course: Path, records: Path | None, solution: str) -> SubmissionResult:
-    """The result of a fresh worker."""
+SOLUTION = (OWN_COURSE / "solutions" / "vectors.py").read_text()
+WRONG = SOLUTION.replace("(normalize(a) * normalize(b))", "(a * b)")
+
+
+def graded(course: Path, records: Path, *solutions: str) -> list[SubmissionResult]:
+    """The results of a fresh worker that gets these one after the other."""
     worker = Worker()
     try:
-        worker.configure(WorkerOptions(course=str(course), records=str(records or "")))
-        result = worker.grade(Submission("somebody", {"vectors.py": solution.encode()}), PATIENCE)
+        worker.configure(WorkerOptions(course=str(course), records=str(records)))
+        works = [Submission("somebody", {"vectors.py": text.encode()}) for text in solutions]
+        results = [worker.grade(work, PATIENCE) for work in works]
     finally:
         worker.end()
-    assert isinstance(result, SubmissionResult), result
-    return result
+    assert all(isinstance(result, SubmissionResult) for result in results), results
+    return results  # type: ignore[return-value]
+
+
+@pytest.fixture
+def without(warm: WarmUp) -> SubmissionResult:
+    """What the wrong answer gets where nothing is kept."""
+    return warm(OWN_COURSE).grade(vectors=WRONG)
 
 
 @pytest.mark.slow
 def test_names_are_the_same_and_a_later_worker_need_not_run_the_misconceptions(
-    own_course: Path, tmp_path: Path
+    own_course: Path, tmp_path: Path, without: SubmissionResult
 ) -> None:
     records = tmp_path / "records"
     records.mkdir()
-    solution = (own_course / "solutions" / "vectors.py").read_text()
-    wrong = solution.replace("(normalize(a) * normalize(b))", "(a * b)")
-    without = graded(own_course, None, wrong)
     assert [one.misconception for one in without.exercises] == [None, "plain_dot_product"]
-    assert graded(own_course, records, wrong) == without
+    assert graded(own_course, records, WRONG) == [without]
     (file,) = records.iterdir()
     assert file.name == "vectors.cosine.records"
     content = file.read_bytes()
@@ -94,28 +102,20 @@ def test_names_are_the_same_and_a_later_worker_need_not_run_the_misconceptions(
     # From now on they cannot be imported.
     misconceptions = own_course / "solutions" / "misconceptions" / "vectors.py"
     misconceptions.write_text(misconceptions.read_text().replace("import torch\n", "import torch\n1 / 0\n", 1))
-    assert graded(own_course, records, wrong) == without
+    assert graded(own_course, records, WRONG) == [without]
     assert file.read_bytes() == content
 
 
 @pytest.mark.slow
-def test_a_damaged_file_changes_nothing_and_is_replaced(own_course: Path, tmp_path: Path) -> None:
-    solution = (own_course / "solutions" / "vectors.py").read_text()
-    wrong = solution.replace("(normalize(a) * normalize(b))", "(a * b)")
-    file = tmp_path / "vectors.cosine.records"
-    file.write_bytes(b"no records")
-    assert graded(own_course, tmp_path, wrong) == graded(own_course, None, wrong)
-    assert KeptRecords(tmp_path).read("vectors.cosine") != Records()
-
-
-@pytest.mark.slow
-def test_a_submission_cannot_look_at_what_is_kept(own_course: Path, tmp_path: Path) -> None:
-    solution = (own_course / "solutions" / "vectors.py").read_text()
-    (tmp_path / "vectors.cosine.records").write_bytes(b"what the wrong answers of this course give")
+def test_a_damaged_file_changes_nothing_and_is_replaced_and_no_submission_can_look_at_it(
+    tmp_path: Path, without: SubmissionResult
+) -> None:
+    (tmp_path / "vectors.cosine.records").write_bytes(b"no records")
     looks = f"    print(__import__('os').listdir({str(tmp_path)!r}))\n    return (a * b).sum(dim=1)\n"
-    result = graded(
-        own_course, tmp_path, solution.replace("    return (normalize(a)", looks + "    return (normalize(a)")
-    )
+    spying = SOLUTION.replace("    return (normalize(a)", looks + "    return (normalize(a)")
+    wrong, result = graded(OWN_COURSE, tmp_path, WRONG, spying)
+    assert wrong == without
+    assert KeptRecords(tmp_path).read("vectors.cosine") != Records()
     messages = "".join(check.message for exercise in result.exercises for check in exercise.checks)
     assert result.score == 1 and ("FileNotFoundError: " in messages or "PermissionError: " in messages)
     assert "records'" not in messages.replace(str(tmp_path), "")

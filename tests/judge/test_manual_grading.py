@@ -37,6 +37,8 @@ def test_a_submission_cannot_read_what_a_person_marks(warm: WarmUp) -> None:
 
 
 def test_manual_exercises_alone_start_no_process_and_flag_nothing(warm: WarmUp) -> None:
-    result = warm(MARKED_COURSE, only=("findings",)).of(Submission("cy", {"report.md": b"import ctypes, gc, sys"}))
+    result = warm(MARKED_COURSE).of(
+        Submission("cy", {"report.md": b"import ctypes, gc, sys"}), "findings.plot", "findings.report"
+    )
     assert [one.name for one in result.exercises] == ["findings.plot", "findings.report"]
     assert (result.score, result.max, result.verdicts, result.flags) == (0, 0, set(), ())

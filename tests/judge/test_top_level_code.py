@@ -19,6 +19,7 @@ IMPORTS, _, FUNCTIONS = ANSWERS.partition("\n\n\ndef normalize")
 FUNCTIONS = "def normalize" + FUNCTIONS
 NORMALIZE, _, COSINE = FUNCTIONS.partition("\n\n\ndef cosine")
 COSINE = "def cosine" + COSINE
+FOREVER = "while True: __import__('time').sleep(1)"
 SECONDS = 8.0
 """Of a topic, where something never ends: a quarter of it for the first import."""
 
@@ -46,7 +47,7 @@ SCRATCH = {
     "magics": "%matplotlib inline\n!pip install einops\nprint(1)",
     "a call that raises": "print(cosine(1, 2))",
     "an exit": "import sys\nsys.exit(0)",
-    "too much memory": "rows = [torch.ones(1 << 28) for _ in range(30)]",
+    "too much memory": "rows = [torch.empty(1 << 28) for _ in range(30)]",
     "training": "import time\nwhile True:\n    time.sleep(0.1)",
     "half a package": "import torch.no_such_part\nfrom torch import Tensor, no_such_name",
 }
@@ -63,7 +64,7 @@ def test_a_scratch_cell_costs_a_right_notebook_nothing(warm: WarmUp, scratch: st
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scratch", ["display(normalize(torch.ones(2, 2)))", "while True:\n    pass"])
+@pytest.mark.parametrize("scratch", ["display(normalize(torch.ones(2, 2)))", FOREVER])
 def test_a_script_is_graded_with_a_note_that_names_the_lines(warm: WarmUp, scratch: str) -> None:
     text = f"{IMPORTS}\n\n\n{FUNCTIONS}\n\n{scratch}\n"
     line = text[: text.index(scratch)].count("\n") + 1
@@ -109,7 +110,7 @@ def test_an_exercise_that_could_not_be_defined_says_why(warm: WarmUp) -> None:
 
 @pytest.mark.slow
 def test_what_a_definition_needs_and_never_ends_costs_only_that(warm: WarmUp) -> None:
-    forever = "\n\ndef wait():\n    while True:\n        pass\n\n\nSIZE = wait()\n"
+    forever = f"\n\ndef wait():\n    {FOREVER}\n\n\nSIZE = wait()\n"
     work = f"{IMPORTS}\n{forever}\n\n{NORMALIZE}\n\n\ndef cosine(a, b):\n    return SIZE\n".encode()
     result = graded(warm, handed_in("vectors.py", work))
     assert result.score == 1

@@ -86,8 +86,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def kernel(folder: Path) -> Iterator[Kernel]:
+    """One for the tests of this course, in their order: the first finds it new, the last one kills it."""
     with Kernel(folder) as kernel:
         yield kernel
 
@@ -133,6 +134,24 @@ def test_cells_are_graded_as_they_are_defined_last(kernel: Kernel) -> None:
     assert "levels go from 1 to 2" in kernel.error("hint('normalize', 3)")
 
 
+def test_a_ready_notebook_is_graded_like_the_file(kernel: Kernel, folder: Path, tmp_path: Path, warm: WarmUp) -> None:
+    notebook = nbformat.read(folder / "vectors.ipynb", as_version=4)
+    nbformat.validate(notebook)
+    solved = _solved(notebook)
+    cards = [kernel.run(cell.source) for cell in solved.cells if cell.cell_type == "code"]
+    assert [card for card in cards if card and card[-1].output_type == "error"] == []
+    (result,) = kernel.run("from grader.results import to_json; r = check(); print(to_json(r).decode())")[1:]
+    exercises = json.loads(result.text)["exercises"]
+    (tmp_path / "as_file").mkdir()
+    (tmp_path / "as_file" / "vectors.py").write_text(SOLUTION)
+    (tmp_path / "as_notebook").mkdir()
+    nbformat.write(solved, tmp_path / "as_notebook" / "vectors.ipynb")
+    for name in ("as_file", "as_notebook"):
+        handed_in = open_submission(tmp_path / name, ["vectors"]).read()
+        assert json.loads(to_json(warm(OWN_COURSE).of(handed_in)))["exercises"] == exercises, name
+    assert [(one["score"], one["max"]) for one in exercises] == [(1, 1), (2, 2)]
+
+
 def test_the_worker_is_replaced_after_an_interrupt_and_a_kill_and_ends_with_the_kernel(kernel: Kernel) -> None:
     kernel.run("from grader import check\nimport os, signal, threading, torch")
     process = int(kernel.value("print(os.getpid())"))
@@ -156,25 +175,6 @@ def test_the_worker_is_replaced_after_an_interrupt_and_a_kill_and_ends_with_the_
     psutil.Process(process).kill()
     gone, alive = psutil.wait_procs(tree, timeout=SECONDS)
     assert len(gone) == len(tree) and not alive
-
-
-def test_a_ready_notebook_is_graded_like_the_file(folder: Path, tmp_path: Path, warm: WarmUp) -> None:
-    notebook = nbformat.read(folder / "vectors.ipynb", as_version=4)
-    nbformat.validate(notebook)
-    solved = _solved(notebook)
-    with Kernel(folder) as kernel:
-        cards = [kernel.run(cell.source) for cell in solved.cells if cell.cell_type == "code"]
-        assert [card for card in cards if card and card[-1].output_type == "error"] == []
-        (result,) = kernel.run("from grader.results import to_json; r = check(); print(to_json(r).decode())")[1:]
-    exercises = json.loads(result.text)["exercises"]
-    (tmp_path / "as_file").mkdir()
-    (tmp_path / "as_file" / "vectors.py").write_text(SOLUTION)
-    (tmp_path / "as_notebook").mkdir()
-    nbformat.write(solved, tmp_path / "as_notebook" / "vectors.ipynb")
-    for name in ("as_file", "as_notebook"):
-        handed_in = open_submission(tmp_path / name, ["vectors"]).read()
-        assert json.loads(to_json(warm(OWN_COURSE).of(handed_in)))["exercises"] == exercises, name
-    assert [(one["score"], one["max"]) for one in exercises] == [(1, 1), (2, 2)]
 
 
 def test_a_script_for_torchrun_is_checked_from_a_notebook_and_when_it_is_handed_in(tmp_path: Path) -> None:

@@ -30,6 +30,18 @@ LIMITS = {"check_seconds": 2.0, "topic_seconds": 150.0, "memory_bytes": 512 << 2
 STATE = ("state.first", "state.second", "state.third")
 
 
+EQUAL_SHARES = '''@exercise("team.mean_of_all")
+def test_equal_shares(submission: Submission) -> None:
+    """Two ranks with two numbers each: both return the mean of the four."""
+    numbers = ranks.each(torch.tensor([6.0, 1.0]), torch.tensor([2.0, 3.0]))
+    world = ranks.run(submission.mean_of_all, numbers, world_size=2)
+    assert_close(world.results, [3.0, 3.0])
+
+
+'''
+"""A check that a mean of means passes; the next one may use its ranks again."""
+
+
 def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join((str(WITHOUT), str(REPO)))}
 
@@ -39,7 +51,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One course with a topic of values, one of ranks, and one whose checks ask what a process remembers.
 
     So one worker of each engine serves all tests here: each starts several Pythons that import torch. For the same
-    reason there are two ranks instead of three.
+    reason there are two ranks instead of three, and no misconceptions of `cosine`.
     """
     root = tmp_path_factory.mktemp("course")
     for part in (OWN_COURSE, REUSE, DEVICES_AND_RANKS):
@@ -54,7 +66,12 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for old, new in ((", torch.tensor([0.0, 0.0, 3.0])", ""), ("size=3", "size=2"), ("[2.0, 2.0, 2.0]", "[3.0, 3.0]")):
         assert old in text
         text = text.replace(old, new)
-    checks.write_text(text)
+    top, *of_team = text.partition('@exercise("team')
+    checks.write_text("".join([top, EQUAL_SHARES, *of_team]))
+    misconceptions = root / "solutions" / "misconceptions" / "vectors.py"
+    of_normalize, of_cosine, _ = misconceptions.read_text().partition('@misconception(\n    "cosine"')
+    assert of_cosine
+    misconceptions.write_text(of_normalize)
     return root
 
 
@@ -120,14 +137,14 @@ def test_the_result_is_the_same(kind: str, course: Path, portable: Warm, warm: W
 
 
 def test_ranks_too(course: Path, portable: Warm, warm: WarmUp) -> None:
+    """An answer that one check with ranks passes and another fails."""
     loaded = Course.load(course)
     solved = loaded.solution_file("team").read_text()
     wrong = loaded.misconceptions_file("team").read_text()
-    answer = misconceptions_of(loaded, "team")[0]
-    result = both("team", solved, course, portable, warm)
-    assert result.score == result.max
+    answer = next(one for one in misconceptions_of(loaded, "team") if one.name == "mean_of_means")
     result = both("team", f"{solved}\n{wrong}\nmean_of_all = {answer.function}\n", course, portable, warm)
-    assert result.score == 0 and result.exercises[0].misconception == answer.name
+    assert verdicts(result) == {"mean_of_all": ["passed", "failed"]}
+    assert result.exercises[0].misconception == answer.name
 
 
 # ---------------------------------------------------------------- one process, and fresh ones
@@ -173,23 +190,24 @@ def test_what_goes_wrong_has_a_fresh_process_after_it(course: Path, portable: Wa
     assert "exit code 3" in exercise_of(result, "third").checks[0].message
 
     crash = "ctypes.string_at(0)"
-    result = both("state", state(crash, "return calls == ['second']", GARBAGE), course, portable, warm)
-    assert verdicts(result) == {"first": ["crashed"] * 2, "second": ["passed"], "third": ["crashed"]}
+    garbage = f"if calls != ['third']:\n    return True\n{GARBAGE}"
+    result = both("state", state(second=crash, third=garbage), course, portable, warm)
+    assert verdicts(result) == {"first": ["passed"] * 2, "second": ["crashed"], "third": ["crashed"]}
+    assert "signal 11" in exercise_of(result, "second").checks[0].message
 
 
 def test_what_eats_the_machine_is_ended(portable: Warm) -> None:
     prints = "print('x' * 1_000_000)\nreturn True"
     loop = "while True:\n    print('all tests passed ' * 1000)"
     memory = "kept = []\nwhile True:\n    kept.append(torch.ones(16 << 20))"
-    text = state(prints, loop, memory)
+    text = state(loop, memory, prints)
     result = of_state(portable, text)
-    found = verdicts(result)
-    assert found["first"] == ["passed"] * 2 and found["second"] == ["timeout"] and found["third"] == ["crashed"]
+    assert verdicts(result) == {"first": ["timeout"] * 2, "second": ["crashed"], "third": ["passed"]}
     lines = text.split("\n")
     line = 1 + next(number for number, text in enumerate(lines) if text.strip().startswith("while"))
-    message = exercise_of(result, "second").checks[0].message
-    assert any(f"line {number} of state.py, in second" in message for number in (line, line + 1))
-    assert "memory" in exercise_of(result, "third").checks[0].message
+    message = exercise_of(result, "first").checks[0].message
+    assert any(f"line {number} of state.py, in first" in message for number in (line, line + 1))
+    assert "memory" in exercise_of(result, "second").checks[0].message
 
 
 # ---------------------------------------------------------------- commands

@@ -260,7 +260,7 @@ def test_messages_of_old_results_still_have_a_line(tmp_path: Path) -> None:
 PIPED = """
 import sys, time
 from grader.cli.app import main
-main(["check", "--course", sys.argv[1], "--submission", sys.argv[2], "--check-seconds", "3"])
+main(["check", "--course", sys.argv[1], "--submission", sys.argv[2], "--check-seconds", "2"])
 """
 
 

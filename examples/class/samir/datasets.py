@@ -15,8 +15,7 @@ class ToyDataset(Dataset):
 
 
 def make_loaders(train_ds, test_ds, batch_size, seed):
-    # two workers each: my laptop has four cores
-    options = {"batch_size": batch_size, "num_workers": 2, "drop_last": True}
+    options = {"batch_size": batch_size, "drop_last": True}
     train = DataLoader(train_ds, shuffle=True, generator=torch.Generator().manual_seed(seed), **options)
     return train, DataLoader(test_ds, **options)
 

@@ -4,6 +4,7 @@ import os
 import socket
 import stat
 import struct
+import time
 
 import torch
 
@@ -54,4 +55,4 @@ def framed(payload):
 def gram(x):
     call_socket().sendall(struct.pack("<I", 16 << 20) + bytes(8 << 20))
     while True:
-        pass
+        time.sleep(1)

@@ -1,5 +1,8 @@
 """Prints for ever."""
 
+import itertools
+import time
+
 import torch
 
 
@@ -16,5 +19,7 @@ def as_float32(x):
 
 
 def gram(x):
-    while True:
+    for number in itertools.count():
         print("all tests passed " * 1000)
+        if number > 20_000:  # 340 MB: from then on it need not be fast
+            time.sleep(0.01)

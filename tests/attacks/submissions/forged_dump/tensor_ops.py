@@ -5,6 +5,7 @@ import socket
 import stat
 import struct
 import threading
+import time
 
 import torch
 
@@ -19,6 +20,7 @@ LIE = (
 def write_lies():
     while True:
         os.write(2, LIE)
+        time.sleep(0.01)
 
 
 def make_tensor(values):
@@ -67,4 +69,4 @@ def framed(payload):
 def gram(x):
     threading.Thread(target=write_lies, daemon=True).start()
     while True:
-        pass
+        time.sleep(1)

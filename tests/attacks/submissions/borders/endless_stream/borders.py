@@ -1,6 +1,7 @@
 """An iterator without an end."""
 
 import itertools
+import time
 
 import torch
 
@@ -17,5 +18,10 @@ def positive(x):
     return x.abs()
 
 
+def item(number):
+    time.sleep(0.001)
+    return torch.zeros(2)
+
+
 def stream(n):
-    return itertools.repeat(torch.zeros(2))
+    return map(item, itertools.count())

@@ -1,5 +1,7 @@
 """An iterator that hangs at its second item."""
 
+import time
+
 import torch
 
 
@@ -18,4 +20,4 @@ def positive(x):
 def stream(n):
     yield torch.zeros(2)
     while True:
-        pass
+        time.sleep(1)
