@@ -17,8 +17,10 @@ Adding a file adds a test case: nothing lists the files.
 
 from __future__ import annotations
 
+import ast
 import functools
 import itertools
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -95,6 +97,30 @@ class Answer:
             found.append((name, value.strip()))
         return found
 
+    def goes_with(self, other: Answer) -> bool:
+        """Whether the two may be in one module."""
+        if (self.course, self.topic) != (other.course, other.topic) or self.exercise == other.exercise:
+            return False
+        if not (self.exercise and other.exercise and self.is_honest and other.is_honest):
+            return False
+        needs = course_at(self.course).with_needs
+        one_needs_the_other = self.exercise in needs([other.exercise]) or other.exercise in needs([self.exercise])
+        return not (one_needs_the_other or self.names & other.names or self.header("others") or other.header("others"))
+
+    @property
+    def names(self) -> set[str]:
+        """What it binds in its module."""
+        bound: set[str] = set()
+        for one in ast.parse(self.text).body:
+            match one:
+                case ast.FunctionDef() | ast.ClassDef():
+                    bound.add(one.name)
+                case ast.Import() | ast.ImportFrom():
+                    bound |= {alias.asname or alias.name.partition(".")[0] for alias in one.names}
+                case _:
+                    bound |= {node.id for node in ast.walk(one) if isinstance(node, ast.Name)}
+        return bound
+
     def submission(self, *others: Answer) -> Submission:
         """A submission of this topic's module: the solution with this exercise replaced, and those of `others`.
 
@@ -113,18 +139,41 @@ class Answer:
         return replaced(course_at(self.course).solution_file(self.topic).read_text(encoding="utf-8"), *texts).encode()
 
 
-def with_neighbour(answer: Answer) -> list[str]:
-    """Full names of the exercise and of the nearest that needs no other, after it if possible; none for a module.
+def with_neighbour(*module: Answer) -> list[str]:
+    """Full names of their exercises and of the nearest that needs no other, after them if possible; none for a module.
 
     What comes after meets what an answer leaves behind: names in the module and, if it is right, its process.
     """
-    if not answer.exercise:
+    if not module[0].exercise:
         return []
-    exercises = course_at(answer.course).topic(answer.topic).exercises
+    exercises = course_at(module[0].course).topic(module[0].topic).exercises
     names = [one.full_name for one in exercises]
-    at = names.index(answer.exercise)
+    answered = [one.exercise for one in module]
+    at = names.index(answered[-1])
     near = (one.full_name for one in (*exercises[at + 1 :], *reversed(exercises[:at])) if not one.needs)
-    return [answer.exercise, *itertools.islice(near, 1)]
+    return [*answered, *itertools.islice((name for name in near if name not in answered), 1)]
+
+
+def together(found: Iterable[Answer]) -> list[tuple[Answer, ...]]:
+    """These answers in as few modules as possible: each meets what others leave behind, and costs less than alone.
+
+    In a module are honest answers to different exercises, of which none needs another and none binds another's names.
+    """
+    modules: list[list[Answer]] = []
+    for answer in found:
+        place = next((module for module in modules if all(map(answer.goes_with, module))), None)
+        if place is None:
+            modules.append([answer])
+        else:
+            place.append(answer)
+    return [tuple(module) for module in modules]
+
+
+def name_of(case: object) -> str:
+    """The id of a case: of a module, its first answer and how many more; of anything else, its text."""
+    if not isinstance(case, tuple):
+        return str(case)
+    return f"{case[0]}+{len(case) - 1}" if len(case) > 1 else str(case[0])
 
 
 def replaced(solution: str, *texts: str) -> str:

@@ -27,6 +27,7 @@ import pytest
 
 from grader.course import Course
 from grader.grading.protocol import WorkerOptions
+from grader.grading.records_folder import with_records
 from grader.grading.worker_process import Worker
 from grader.intake.submission import Submission
 from grader.machine import Devices
@@ -48,7 +49,8 @@ MOST_WORKERS = 4
 class Warm:
     """A worker process, warm once it has graded: what ``grader grade`` uses, with its judge, host and sandbox.
 
-    `only` are topics or exercises, as on the command line; empty means all.
+    `only` are topics or exercises, as on the command line; empty means all. With `keeps_records`, what the course's
+    misconceptions do is kept for whoever grades with the same settings later, as `grader check` does.
     """
 
     def __init__(
@@ -58,17 +60,18 @@ class Warm:
         only: tuple[str, ...] = (),
         seed: int = 0,
         devices: Devices = "simulated",
+        keeps_records: bool = False,
     ) -> None:
-        self.worker = Worker()
-        self.worker.configure(
-            WorkerOptions(
-                course=str(course) if course else None,
-                exercises=tuple(Course.load(course).select(only)) if only else (),
-                seed=seed,
-                devices=devices,
-                limits=limits,
-            )
+        loaded = Course.load(course)
+        options = WorkerOptions(
+            course=str(course) if course else None,
+            exercises=tuple(loaded.select(only)) if only else (),
+            seed=seed,
+            devices=devices,
+            limits=limits,
         )
+        self.worker = Worker()
+        self.worker.configure(with_records(options, loaded) if keeps_records else options)
 
     def grade(self, **modules: str) -> SubmissionResult:
         """The result of a submission with these modules: ``vectors="def normalize(x): ..."``."""
@@ -91,6 +94,7 @@ class WarmUp(Protocol):
         only: tuple[str, ...] = (),
         seed: int = 0,
         devices: Devices = "simulated",
+        keeps_records: bool = False,
         **limits: float,
     ) -> Warm: ...
 
@@ -106,9 +110,10 @@ def warm() -> Iterator[WarmUp]:
         only: tuple[str, ...] = (),
         seed: int = 0,
         devices: Devices = "simulated",
+        keeps_records: bool = False,
         **limits: float,
     ) -> Warm:
-        settings = (course, Limits(**limits), only, seed, devices)
+        settings = (course, Limits(**limits), only, seed, devices, keeps_records)
         if settings not in workers:
             if len(workers) == MOST_WORKERS:
                 oldest = next(iter(workers))

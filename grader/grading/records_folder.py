@@ -1,7 +1,6 @@
 """Where the records of a course's misconceptions are kept between runs: a folder in the user's cache.
 
-Only for one's own work, graded with the seed that everybody knows: a class has a secret one, and must not leave its
-inputs on the disk.
+Only with the seed that everybody knows: a class has a secret one, and must not leave its inputs on the disk.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _MOST_FOLDERS: Final = 6
 
 
 def with_records(options: WorkerOptions, course: Course) -> WorkerOptions:
-    """The options with a folder for the records, which is made; as they are where that cannot be."""
+    """The options with a folder for the records, which is made; as they are where that cannot or must not be."""
     if options.seed:
         return options
     with contextlib.suppress(OSError, RuntimeError, UserError):

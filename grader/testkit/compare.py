@@ -155,7 +155,7 @@ def _difference(actual: object, expected: object, tolerance: _Tolerance, where: 
         if actual == expected or (math.isnan(actual) and math.isnan(expected)):
             return ""
         close = math.isfinite(expected) and abs(actual - expected) <= atol + rtol * abs(expected)
-        return "" if close else f"{place}{show(actual)} where {show(expected)} was expected"
+        return "" if close else f"{place}{_apart(actual, expected)}"
     if isinstance(expected, (list, tuple)):
         assert isinstance(actual, (list, tuple))
         if len(actual) != len(expected):
@@ -199,13 +199,23 @@ def _tensor_difference(actual: Tensor, expected: Tensor, tolerance: _Tolerance) 
     if not count:
         return ""
     if one.dim() == 0:
-        return "another value"
+        here, there = one.item(), other.item()
+        return _apart(here, there) if show(here) == show(there) else "another value"
     position = tuple(int(index) for index in wrong.nonzero()[0])
     differ = "differs" if count == 1 else "differ"
     return (
         f"{count} of {counted(wrong.numel(), 'value')} {differ}, the first at {list(position)}: "
-        f"{show(one[position].item())} where {show(other[position].item())} was expected"
+        f"{_apart(one[position].item(), other[position].item())}"
     )
+
+
+def _apart(actual: object, expected: object) -> str:
+    """The two in words: numbers that `show` writes alike, with as many digits as they need to differ."""
+    one, other = show(actual), show(expected)
+    if one == other and isinstance(actual, float) and isinstance(expected, float):
+        digits = next((digits for digits in range(7, 18) if f"{actual:.{digits}g}" != f"{expected:.{digits}g}"), 17)
+        one, other = f"{actual:.{digits}g}", f"{expected:.{digits}g}"
+    return f"{one} where {other} was expected"
 
 
 def _keys(items: dict[Any, Any]) -> str:

@@ -1,7 +1,7 @@
 """Every wrong answer in ``answers/wrong`` gets no points, the verdict that its first lines name, and nothing else.
 
 They raise, never end, lie, write where they must not, or are just wrong. A new file there is a new case here.
-Graded with it is a neighbour in the topic, for which it must change nothing.
+Answers to different exercises of a topic are graded together, with a neighbour for which they must change nothing.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from answer_files import Answer, answers, every, with_neighbour
+from answer_files import Answer, answers, every, name_of, together, with_neighbour
 from shared import Warm, WarmUp, exercises_of
 
 from grader.intake.submission import Submission
@@ -20,14 +20,16 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not kernel.SUPPORTED, reason="the sandbox needs Linux on x86_64 or aarch64"),
 ]
-CHECK_SECONDS = 4.0
-"""Of processor time: more than anything takes that ends, and not long for what does not."""
-TOPIC_SECONDS = 240.0
-"""Each exercise has its share: enough for several checks of what never ends."""
+LIMITS = {"check_seconds": 4.0, "topic_seconds": 240.0, "memory_bytes": 512 << 20}
+"""A check has more processor time than anything takes that ends, and not long for what does not; an exercise has its
+share of its topic's, which is enough for several checks of what never ends.
+
+Those of the sample class (`test_sample_class.py`): what the misconceptions do is run once for both.
+"""
 
 
 def worker_for(warm: WarmUp, answer: Answer) -> Warm:
-    return warm(answer.course, check_seconds=CHECK_SECONDS, topic_seconds=TOPIC_SECONDS)
+    return warm(answer.course, keeps_records=answer.course is None, **LIMITS)
 
 
 def verdicts_of(exercise: ExerciseResult) -> set[str]:
@@ -38,21 +40,24 @@ def messages_of(exercise: ExerciseResult) -> str:
     return "\n".join(check.message for check in exercise.checks if check.verdict != "passed")
 
 
-@pytest.mark.parametrize("answer", every("wrong"), ids=str)
-def test_wrong_answer_gets_the_verdict_that_it_names(warm: WarmUp, answer: Answer) -> None:
-    result = worker_for(warm, answer).of(answer.submission(), *with_neighbour(answer))
-    assert bool(result.flags) is not answer.is_honest, result.flags
-    graded = {one.name: one for one in exercises_of(result, answer.topic)}
-    exercise = graded.pop(answer.exercise)
-    (expected,) = answer.header("verdict")
-    assert verdicts_of(exercise) in [set(one.split(", ")) for one in expected.split(" | ")], messages_of(exercise)
-    for words in answer.header("message"):
-        assert any(one in messages_of(exercise) for one in words.split(" | ")), messages_of(exercise)
-    assert exercise.score == 0
-    assert [exercise.misconception] == (answer.header("misconception") or [None])
-    allowed = {"passed", "skipped", *answer.header("others")}
-    others = {name: messages_of(one) for name, one in graded.items() if not verdicts_of(one) <= allowed}
-    assert not others, others
+@pytest.mark.parametrize("module", together(every("wrong")), ids=name_of)
+def test_wrong_answers_get_the_verdicts_that_they_name(warm: WarmUp, module: tuple[Answer, ...]) -> None:
+    first, *others = module
+    result = worker_for(warm, first).of(first.submission(*others), *with_neighbour(*module))
+    assert bool(result.flags) is not first.is_honest, result.flags
+    graded = {one.name: one for one in exercises_of(result, first.topic)}
+    for answer in module:
+        exercise = graded.pop(answer.exercise)
+        (expected,) = answer.header("verdict")
+        words = f"{answer}: {messages_of(exercise)}"
+        assert verdicts_of(exercise) in [set(one.split(", ")) for one in expected.split(" | ")], words
+        for message in answer.header("message"):
+            assert any(one in messages_of(exercise) for one in message.split(" | ")), words
+        assert exercise.score == 0, answer
+        assert [exercise.misconception] == (answer.header("misconception") or [None]), answer
+    allowed = {"passed", "skipped", *first.header("others")}
+    rest = {name: messages_of(one) for name, one in graded.items() if not verdicts_of(one) <= allowed}
+    assert not rest, rest
 
 
 @pytest.mark.parametrize("place", ["a folder of the host", "/usr/lib", "the home folder", "/dev/shm/.."])

@@ -1,4 +1,4 @@
-"""Where records of misconceptions are kept: in a folder for each state of course and grader, for own work only."""
+"""Where records of misconceptions are kept: in a folder for each state of course and grader, with no secret seed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,13 @@ import pytest
 from shared import OWN_COURSE, run_grader
 
 from grader.course import Course
+from grader.grading.local_workers import LocalWorkers
+from grader.grading.many_submissions import ClassGrading
 from grader.grading.protocol import WorkerOptions
 from grader.grading.records_folder import with_records
+from grader.grading.settings import ClassSettings, GradingSettings
 from grader.sandbox.limits import Limits
+from grader.student import engine
 
 OPTIONS = WorkerOptions(course=str(OWN_COURSE))
 
@@ -61,15 +65,53 @@ def test_old_folders_are_removed(cache: Path) -> None:
     assert made[-1] in map(str, cache.iterdir()) and len(list(cache.iterdir())) == 6
 
 
-@pytest.mark.slow
-def test_check_keeps_records_and_grade_does_not(cache: Path, tmp_path: Path) -> None:
+def wrong(folder: Path) -> Path:
+    """A submission with a misconception, in a new folder."""
     text = (OWN_COURSE / "solutions" / "vectors.py").read_text()
-    work = tmp_path / "work"
-    work.mkdir()
-    (work / "vectors.py").write_text(text.replace("(normalize(a) * normalize(b))", "(a * b)"))
-    grade = run_grader("grade", work, "--course", OWN_COURSE, "--out", tmp_path / "out", "--seed", "0")
+    folder.mkdir()
+    (folder / "vectors.py").write_text(text.replace("(normalize(a) * normalize(b))", "(a * b)"))
+    return folder
+
+
+@pytest.mark.slow
+def test_check_keeps_records_and_a_class_with_a_secret_seed_does_not(cache: Path, tmp_path: Path) -> None:
+    work = wrong(tmp_path / "work")
+    grade = run_grader("grade", work, "--course", OWN_COURSE, "--out", tmp_path / "out", "--seed", "7")
     assert grade.returncode == 1 and not cache.exists()
     first, second = (run_grader("check", "--submission", work, "--course", OWN_COURSE) for _ in range(2))
     assert "You returned the plain dot product" in " ".join(first.stdout.split())
     assert second.stdout.splitlines()[:-4] == first.stdout.splitlines()[:-4]
     assert [file.name for file in cache.rglob("*.records")] == ["vectors.cosine.records"]
+
+
+@pytest.mark.slow
+def test_a_class_with_the_known_seed_keeps_records_and_has_the_same_results_with_them(
+    cache: Path, tmp_path: Path
+) -> None:
+    """So that a second look at a sample class is quicker."""
+    work = wrong(tmp_path / "work")
+    results = []
+    for out in "first", "second":
+        done = run_grader("grade", work, "--course", OWN_COURSE, "--out", tmp_path / out, "--seed", "0")
+        assert done.returncode == 1, done.stderr
+        (kept,) = cache.rglob("*.records")
+        results.append((tmp_path / out / "results.jsonl").read_bytes())
+    assert kept.name == "vectors.cosine.records" and results[0] == results[1]
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_class_keeps_no_records_where_there_is_no_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A submission could write there, and so choose what others are told."""
+    settings = GradingSettings(course=OWN_COURSE, seed=0)
+    grading = ClassGrading(ClassSettings(paths=(), out=Path("out"), jobs=1), settings)
+    assert grading._with_records().records
+    monkeypatch.setenv(engine.VARIABLE, "portable")
+    assert not grading._with_records().records
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_gradebook_with_a_seed_of_its_own_keeps_none() -> None:
+    options = with_records(OPTIONS, Course.load(OWN_COURSE))
+    with LocalWorkers(Course.load(OWN_COURSE), options) as workers:
+        workers.use_seed(7)
+        assert workers._options.seed == 7 and not workers._options.records

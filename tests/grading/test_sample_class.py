@@ -33,10 +33,10 @@ RIGHT = {"ada", "bruno", "chloe"}
 def graded(out: Path, *paths: Path) -> bytes:
     """``results.jsonl`` of one run of ``grader grade``.
 
-    By one worker: each makes the examples and the records of misconceptions for itself. That the workers that grade a
-    class may be others, and more, `test_dask.py` shows.
+    By one worker: each makes the examples for itself. That the workers that grade a class may be others, and more,
+    `test_dask.py` shows. What the misconceptions do is kept: `test_wrong_answers.py` has run most of them.
     """
-    options = ["--check-seconds", "4", "--memory", "512MiB", "--seed", "0"]
+    options = ["--check-seconds", "4", "--topic-seconds", "240", "--memory", "512MiB", "--seed", "0"]
     command = [
         sys.executable,
         "-m",

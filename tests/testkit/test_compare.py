@@ -88,6 +88,9 @@ DIFFERENT = [
     (T([[1, 2], [3, 5]]), T([[1, 2], [3, 4]]), "1 of 4 values differs, the first at [1, 1]: 5 where 4 was expected"),
     (T([math.nan]), T([0.0]), "1 of 1 value differs, the first at [0]: nan where 0.0 was expected"),
     (T(1.0), T(2.0), "another value"),
+    (T([1.0]).double(), T([1.0]).double() + 3e-7, "1 where 1.0000003 was expected"),
+    (T(1.0).double(), T(1.0).double() + 3e-7, "1 where 1.0000003 was expected"),
+    (1.0, 1.0 + 3e-7, "1 where 1.0000003 was expected"),
     (T([True]), T([False]), "True where False was expected"),
     (T([1 + 1j]), T([1 - 1j]), "1 of 1 value differs"),
 ]
