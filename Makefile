@@ -10,11 +10,13 @@ STAMP := .venv/.installed
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-# torch first and pinned: left to itself, pip takes a build with gigabytes of CUDA packages.
+# torch first and pinned: left to itself, pip takes a build with gigabytes of CUDA packages. Compiled afterwards, on all
+# cores: pip takes one. Some packages hold files that no Python can compile.
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch==2.13.0
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt torch==2.13.0
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m compileall -qq -j 0 .venv/lib || true
 	touch $@
 
 venv: $(STAMP) ## .venv with the pinned versions of everything

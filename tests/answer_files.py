@@ -44,6 +44,12 @@ FLAGGED = frozenset(
     )
 )
 """Answers that do on purpose what is flagged: they tamper, or ask for what is not simulated. No other has a flag."""
+LIMITS = {"check_seconds": 4.0, "topic_seconds": 240.0, "memory_bytes": 512 << 20}
+"""A check has more processor time than anything takes that ends, and not long for what does not; an exercise has its
+share of its topic's, which is enough for several checks of what never ends.
+
+The same for wrong answers and the sample class: what a misconception does is run once for both, and kept.
+"""
 HEADERS = ("verdict", "message", "misconception", "others")
 
 

@@ -50,6 +50,10 @@ SLOW = (
 """Folders and files whose tests are all slow: they start workers, commands or ranks. Others say so test by test."""
 
 
+FIRST = HERE / "checks" / "test_wrong_answers.py"
+"""It takes longest, and keeps what misconceptions do for the sample class, which comes when it is done."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files with slow tests start first: begun last, one of them would leave the other cores idle at the end."""
     gone = [name for name in SLOW if not (HERE / name).exists()]
@@ -60,7 +64,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path in all_slow:
             item.add_marker("slow")
     slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: item.path not in slow)
+    items.sort(key=lambda item: (item.path not in slow, item.path != FIRST))
 
 
 def pytest_unconfigure() -> None:

@@ -107,7 +107,9 @@ def broken() -> dict[str, list[str]]:
     done = subprocess.run(
         [sys.executable, __file__],
         cwd=REPO,
-        env=huge_pages.from_the_start({"PYTHONPATH": f"{REPO}:{REPO / 'tests'}", "PATH": "/usr/bin:/bin"}),
+        env=huge_pages.from_the_start(
+            {"PYTHONPATH": f"{REPO}:{REPO / 'tests'}", "PATH": "/usr/bin:/bin", "OPENBLAS_NUM_THREADS": "1"}
+        ),
         capture_output=True,
         text=True,
         timeout=1800,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from answer_files import Answer, answers, every, name_of, together, with_neighbour
+from answer_files import LIMITS, Answer, answers, every, name_of, together, with_neighbour
 from shared import Warm, WarmUp, exercises_of
 
 from grader.intake.submission import Submission
@@ -20,12 +20,6 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not kernel.SUPPORTED, reason="the sandbox needs Linux on x86_64 or aarch64"),
 ]
-LIMITS = {"check_seconds": 4.0, "topic_seconds": 240.0, "memory_bytes": 512 << 20}
-"""A check has more processor time than anything takes that ends, and not long for what does not; an exercise has its
-share of its topic's, which is enough for several checks of what never ends.
-
-Those of the sample class (`test_sample_class.py`): what the misconceptions do is run once for both.
-"""
 
 
 def worker_for(warm: WarmUp, answer: Answer) -> Warm:
