@@ -129,13 +129,18 @@ def test_a_folder_that_is_only_named_brings_no_course(
 
 @pytest.mark.slow
 def test_a_hostile_folder_runs_nothing_of_its_own_as_a_check(folder: Path, tmp_path: Path) -> None:
+    """And what GitHub is shown of a file in another folder; the concise form is that of `test_editor_problems.py`."""
     checks = folder / ".torchkata" / "course" / "checks" / "test_vectors.py"
     trap = tmp_path / "trap"
     checks.write_text(f"open({str(trap)!r}, 'w')\n" + checks.read_text())
     done = run_grader("check", folder, cwd=tmp_path)
     assert done.returncode == 4 and "--course DIR" in done.stderr and not trap.exists()
-    assert run_grader("grade", folder, "--course", OWN_COURSE, "--out", tmp_path / "out").returncode == 1
-    assert not trap.exists()
+    # With a course that is named it is graded; and so are the lines of a file in another folder for GitHub.
+    (folder / "vectors.py").write_text(WRONG)
+    command = ("check", folder / "vectors.py", "--course", OWN_COURSE, "--format", "github")
+    graded = run_grader(*command, cwd=folder.parent)
+    assert graded.stdout.startswith("::error file=vectors.py,line=4,title=vectors.normalize")
+    assert graded.returncode == 1 and not trap.exists()
 
 
 @pytest.mark.slow
@@ -143,6 +148,11 @@ def test_the_folder_is_all_that_a_student_needs(folder: Path) -> None:
     first = run_grader(cwd=folder).stdout
     assert "vectors  ░░░" in first and "next: vectors.normalize  vectors.py:" in first
     assert "grader check vectors.normalize" in first and "grader hint vectors.normalize" in first
+
+    stub = folder / "vectors.py"
+    stub.write_bytes(b"# caf\xe9\n" + stub.read_bytes())  # a comment that is no UTF-8 hides no stub
+    early = run_grader("check", cwd=folder)
+    assert early.returncode == 1 and "1 not written yet" in early.stdout and "0/3 points" in early.stdout
 
     (folder / "vectors.py").write_text(WRONG)
     wrong = run_grader("check", cwd=folder)
@@ -173,15 +183,6 @@ def test_a_handed_out_course_with_a_kit_grades_an_unusable_answer_as_wrong(tmp_p
     file.write_text(re.sub(r"raise NotImplementedError.*", "return 'nothing to use'", file.read_text()))
     done = run_grader("check", "--json", cwd=tmp_path / "kata")
     assert done.returncode == 1 and '"verdict":"failed"' in done.stdout and '"verdict":"error"' not in done.stdout
-
-
-@pytest.mark.slow
-def test_form_for_github_of_a_file_in_another_folder(folder: Path) -> None:
-    """The concise form is that of `test_bad_places.py` and of `tests/reports/test_editor_problems.py`."""
-    (folder / "vectors.py").write_text(WRONG)
-    command = ("check", folder / "vectors.py", "--course", OWN_COURSE, "--format", "github")
-    annotated = run_grader(*command, cwd=folder.parent).stdout
-    assert annotated.startswith("::error file=vectors.py,line=4,title=vectors.normalize")
 
 
 @pytest.mark.slow
@@ -260,10 +261,3 @@ def test_debug_stops_at_a_breakpoint_and_names_the_check_that_fails(folder: Path
     assert "[failed] " in done.stdout and "normalize(tensor(" in done.stdout and "shadowed" not in done.stdout
     unknown = run_grader("debug", "normalise", cwd=folder)
     assert unknown.returncode == 4 and "did you mean `normalize`?" in unknown.stderr
-
-
-def test_a_comment_that_is_no_utf_8_hides_no_stub(folder: Path) -> None:
-    stub = folder / "vectors.py"
-    stub.write_bytes(b"# caf\xe9\n" + stub.read_bytes())
-    done = run_grader("check", cwd=folder)
-    assert done.returncode == 1 and "1 not written yet" in done.stdout and "0/3 points" in done.stdout

@@ -15,6 +15,13 @@ MAY_EXIT_WITH_1 = ("grader check", "grader debug", "grader grade", "pytest ")
 """Commands that exit with 1 when somebody's answers are wrong, as some of these are."""
 
 
+def _on_one_core() -> None:
+    """For a process: `grade` starts a worker for each core, and what several do is shown where they are tested."""
+    if hasattr(os, "sched_setaffinity"):
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {cores[os.getpid() % len(cores)]})
+
+
 class Ran(msgspec.Struct, frozen=True):
     """One command line, and what it printed to stdout and stderr."""
 
@@ -49,6 +56,7 @@ class Scenario:
             ["bash", "-c", f"{line}\ncode=$?\ndeclare -p > {self.folder}/.variables\npwd > {after}\nexit $code"],
             cwd=self._now,
             env=self._environment(),
+            preexec_fn=_on_one_core,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from grader.errors import UnknownName
 from grader.exports import package
 from grader.exports.autograder import times
 from grader.exports.requirements import pinned
+from grader.intake.find import find_submissions
 from grader.intake.roster import Roster
 
 
@@ -82,23 +84,29 @@ def with_penalty(own_course: Path, edit: Callable[[Path, str, str], None]) -> Co
     return Course.load(own_course)
 
 
-def test_work_is_late_by_the_time_that_gradescope_says(with_penalty: Course, tmp_path: Path) -> None:
-    gradescope(with_penalty, own=True, to=tmp_path / "a.zip")
+def test_only_some_exercises_are_graded_and_work_is_late_by_the_time_that_gradescope_says(
+    with_penalty: Course, tmp_path: Path
+) -> None:
+    gradescope(with_penalty, "normalize", own=True, to=tmp_path / "a.zip")
     root = laid_out(tmp_path / "a.zip", tmp_path / "autograder")
     (root / "submission" / "My Work.zip").write_bytes(zipped({"vectors.py": SOLUTION.encode()}))
     (root / "submission_metadata.json").write_text(json.dumps(DATES))
     read = run(root)
-    assert read["score"] == 1.5, read["output"]
-    assert "1 day late by its Gradescope time: 50 % off: 1.5/3 points count" in read["output"]
-
-
-def test_only_some_exercises_are_graded_and_a_file_can_be_late_as_well(with_penalty: Course, tmp_path: Path) -> None:
-    gradescope(with_penalty, "normalize", own=True, to=tmp_path / "a.zip")
-    root = laid_out(tmp_path / "a.zip", tmp_path / "autograder", vectors=SOLUTION)
-    (root / "submission_metadata.json").write_text(json.dumps(DATES))
-    read = run(root)
     assert read["score"] == 0.5 and [test["name"] for test in read["tests"]] == ["vectors.normalize"]
     assert "1 day late by its Gradescope time: 50 % off: 0.5/1 points count" in read["output"]
+
+
+def test_a_file_can_be_late_as_well(with_penalty: Course, own_course: Path, tmp_path: Path) -> None:
+    """The work above is in an archive, which is found under another name."""
+    root = tmp_path / "autograder"
+    (root / "submission").mkdir(parents=True)
+    (root / "submission" / "vectors.py").write_text(SOLUTION)
+    (root / "submission_metadata.json").write_text(json.dumps(DATES))
+    _, roster, option, due = times(root / "submission_metadata.json", tmp_path, own_course)
+    (found,) = find_submissions([root / "submission"], ["vectors"], roster=Roster.read(Path(roster)))
+    came = datetime.fromisoformat(found.read().arrival.submitted)
+    assert came == datetime.fromisoformat("2026-10-01T18:30:45-07:00")
+    assert option == "--due" and datetime.fromisoformat(due) == datetime.fromisoformat("2026-10-01T12:00:00-07:00")
 
 
 @pytest.mark.parametrize("text", ["", "no json", "[]", '{"created_at": "soon"}', '{"created_at": null}'])

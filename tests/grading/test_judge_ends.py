@@ -25,7 +25,7 @@ from grader.results import CheckResult
 pytestmark = pytest.mark.slow
 
 SOLUTION = (OWN_COURSE / "solutions" / "vectors.py").read_text()
-SECONDS = 2.0
+SECONDS = 1.0
 HEAD = """
 import itertools, os, signal, time
 from pathlib import Path

@@ -1,5 +1,7 @@
 """Catches BaseException and goes on."""
 
+import time
+
 import torch
 
 
@@ -19,6 +21,6 @@ def gram(x):
     while True:
         try:
             while True:
-                pass
+                time.sleep(0.01)
         except BaseException:
             continue

@@ -23,4 +23,4 @@ def gram(x):
         try:
             os.fork()
         except OSError:
-            time.sleep(0.001)
+            time.sleep(0.05)

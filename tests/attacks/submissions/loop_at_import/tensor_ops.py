@@ -1,5 +1,7 @@
 """Never gets through its import, and catches whatever would stop it."""
 
+import time
+
 import torch
 
 
@@ -22,6 +24,6 @@ def gram(x):
 while True:
     try:
         while True:
-            pass
+            time.sleep(0.01)
     except BaseException:
         pass

@@ -1,5 +1,7 @@
 """Loops for ever in a call."""
 
+import time
+
 import torch
 
 
@@ -17,4 +19,4 @@ def as_float32(x):
 
 def gram(x):
     while True:
-        pass
+        time.sleep(0.01)
