@@ -162,7 +162,7 @@ def test_ranks_too(course: Path, portable: Warm, warm: WarmUp) -> None:
 
 def state(first: str = "return True", second: str = "return True", third: str = "return True") -> str:
     """A submission to the topic `state` whose functions note that they were called."""
-    text = "import ctypes, os, socket, sys, threading, torch\ncalls = []\n"
+    text = "import ctypes, os, socket, sys, threading, time, torch\ncalls = []\n"
     for name, body in (("first", first), ("second", second), ("third", third)):
         lines = "\n    ".join([f"calls.append({name!r})", *body.split("\n")])
         text += f"\n\ndef {name}():\n    {lines}\n"
@@ -208,7 +208,7 @@ def test_what_goes_wrong_has_a_fresh_process_after_it(course: Path, portable: Wa
 
 def test_what_eats_the_machine_is_ended(portable: Warm) -> None:
     prints = "print('x' * 1_000_000)\nreturn True"
-    loop = "while True:\n    print('all tests passed ' * 1000)"
+    loop = "while True:\n    time.sleep(print('all tests passed ' * 1000) or 0.01)"
     memory = "kept = []\nwhile True:\n    kept.append(torch.ones(16 << 20))"
     text = state(loop, memory, prints)
     result = of_state(portable, text)
