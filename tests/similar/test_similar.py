@@ -245,7 +245,7 @@ def test_command_prints_pairs_once_and_writes_the_page(tmp_path: Path) -> None:
     assert "copydetect" in (tmp_path / "similar.html").read_text()
     with pytest.raises(UserError) as blocked:
         command.similar(tmp_path, None, OWN_COURSE, 0.6, tmp_path / "gradebook.sqlite")
-    assert "--to" in blocked.value.fix
+    assert "--to" in str(blocked.value.fix)
 
 
 def test_command_prints_a_bounded_table() -> None:
