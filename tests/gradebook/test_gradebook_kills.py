@@ -108,7 +108,7 @@ def small_class(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("command", "kills", "exit_code"), [(real, 2, 1), (quick, 16, 0)])
+@pytest.mark.parametrize(("command", "kills", "exit_code"), [(real, 1, 1), (quick, 16, 0)])
 def test_killed_at_random_moments_and_run_again(
     small_class: Path, tmp_path: Path, command: Callable[[Path, Path], list[str]], kills: int, exit_code: int
 ) -> None:
@@ -123,10 +123,10 @@ def test_killed_at_random_moments_and_run_again(
     out = tmp_path / "killed"
     before: dict[tuple[str, str], str] = {}
     killed = on_the_way = 0
-    for attempt in range(3 * kills):
+    for attempt in range(4 + 2 * kills):
         began = time.monotonic()
         with running(command(small_class, out)) as process:
-            if attempt % 2:
+            if attempt % 2 == 0:
                 wait_for_another_result(process, out, before)
                 moment = moments.uniform(0.0, 0.05)
             else:
@@ -145,9 +145,9 @@ def test_killed_at_random_moments_and_run_again(
         if len(now) == SMALL:  # All is graded: begin anew, so that every kill meets work.
             assert now == calm
             out, before = out.with_name(f"{out.name}_"), {}
-        if killed == kills:
+        if killed >= kills and on_the_way:
             break
-    assert killed == kills and on_the_way > 0
+    assert killed >= kills and on_the_way > 0
 
     with running(command(small_class, out)) as process:
         assert process.wait(120) == exit_code, process.communicate()

@@ -34,7 +34,7 @@ grade = vars(local_workers).setdefault("undoomed", LocalWorkers.grade)  # Dask r
 def doomed(workers, source):
     if source.name == "endless":
         return doomed(workers, source)
-    if source.name == "killer" or os.path.exists(os.environ.get("DIES_ONCE_THERE_IS", "nothing")):
+    if source.name == "killer" or "DIES" in os.environ:
         os.kill(os.getpid(), signal.SIGKILL)
     return grade(workers, source)
 
@@ -110,12 +110,17 @@ def local(submissions: Path, tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return (out / "results.jsonl").read_bytes()
 
 
-@pytest.fixture
-def cluster(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[DaskCluster]:
-    folder = tmp_path / "dask"
-    folder.mkdir()
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskCluster]:
+    """Where a submission is tried again once if its worker dies."""
     with contextlib.ExitStack() as started:
-        yield DaskCluster(folder, started, getattr(request, "param", 1))
+        yield DaskCluster(tmp_path_factory.mktemp("dask"), started, failures=1)
+
+
+@pytest.fixture(scope="module")
+def lives(cluster: DaskCluster) -> subprocess.Popen[str]:
+    """A worker of the cluster."""
+    return cluster.worker()
 
 
 def grade(paths: Path, out: Path, *options: str, before: str = "") -> tuple[int, str]:
@@ -137,20 +142,19 @@ def recorded(out: Path) -> list[str]:
 
 @pytest.mark.slow
 def test_interrupted_run_and_worker_killed_on_the_way_lose_nothing_and_grade_nothing_twice(
-    cluster: DaskCluster, submissions: Path, local: bytes, tmp_path: Path
+    cluster: DaskCluster, lives: subprocess.Popen[str], submissions: Path, local: bytes, tmp_path: Path
 ) -> None:
-    out, death = tmp_path / "out", tmp_path / "death"
-    lives, dies = cluster.worker(), cluster.worker("--no-nanny", DIES_ONCE_THERE_IS=str(death))
+    out = tmp_path / "out"
     stop = "import os, signal, grader.gradebook.book as b; r = b.Gradebook.record; n = []\n"
     stop += "def f(*a): r(*a); n.append(1); len(n) == 5 and os.kill(os.getpid(), signal.SIGINT)\nb.Gradebook.record = f"
     code, stderr = grade(submissions, out, "--dask", cluster.address, before=stop)
     assert code == 2 and "run the same command to continue" in stderr and "Traceback" not in stderr, stderr
     kept = recorded(out)
     assert 5 <= len(kept) < SIZE
-    assert not any("grading.worker" in command(one) for worker in (lives, dies) for one in descendants(worker.pid))
+    assert not any("grading.worker" in command(process) for process in descendants(lives.pid))
 
-    # The same command goes on with what is left; the worker dies at the first submission that it is given.
-    death.touch()
+    # The same command goes on with what is left; another worker dies at the first submission that it is given.
+    dies = cluster.worker("--no-nanny", DIES="yes")
     code, stderr = grade(submissions, out, "--dask", cluster.address)
     assert code == 1, stderr
     assert dies.wait(10) == -signal.SIGKILL and lives.poll() is None
@@ -170,9 +174,8 @@ def command(process: int) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cluster", [0], indirect=True)
 def test_submission_that_kills_every_worker_gets_its_row_and_the_rest_is_graded(
-    cluster: DaskCluster, submissions: Path, local: bytes, tmp_path: Path
+    submissions: Path, local: bytes, tmp_path: Path
 ) -> None:
     work = tmp_path / "work"
     work.mkdir()
@@ -180,8 +183,12 @@ def test_submission_that_kills_every_worker_gets_its_row_and_the_rest_is_graded(
         (work / file.name).write_text(file.read_text())
     for name in ("killer", "endless"):
         (work / f"{name}.py").write_text("x = 1\n")
-    cluster.worker()
-    code, stderr = grade(work, tmp_path / "out", "--dask", cluster.address)
+    folder = tmp_path / "dask"
+    folder.mkdir()
+    with contextlib.ExitStack() as started:
+        cluster = DaskCluster(folder, started, failures=0)
+        cluster.worker()
+        code, stderr = grade(work, tmp_path / "out", "--dask", cluster.address)
     assert code == 3, stderr
     lines = (tmp_path / "out" / "results.jsonl").read_bytes().splitlines()
     for name, words in (("endless", "RecursionError"), ("killer", "every Dask worker that graded it died")):
@@ -193,10 +200,10 @@ def test_submission_that_kills_every_worker_gets_its_row_and_the_rest_is_graded(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("lives")
 def test_worker_with_another_grader_is_refused_in_one_line(
     cluster: DaskCluster, submissions: Path, tmp_path: Path
 ) -> None:
-    cluster.worker("--no-nanny")
     other = "import grader.grading.dask_cluster as c; v = c.versions(); c.versions = lambda: {**v, 'torchkata': '9.9'}"
     code, stderr = grade(submissions, tmp_path / "out", "--dask", cluster.address, before=other)
     assert code == 4 and "cannot grade this: it has torchkata" in stderr and "this machine 9.9" in stderr

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from shared import run_grader
 
-pytestmark = pytest.mark.slow
+from grader.course import Course
+from grader.errors import CourseError
+from grader.grading.mutation import equivalents_of
 
 LENGTH = "return x / torch.where(length == 0, 1.0, length)"
 WEAK = '''"""Checks."""
@@ -39,6 +41,7 @@ def write_down(course: Path, *changes: str) -> None:
     (course / "solutions" / "equivalent_mutants.toml").write_text("\n".join(entries))
 
 
+@pytest.mark.slow
 def test_survivors_are_listed_until_a_check_fails_them_or_they_are_written_down(own_course: Path) -> None:
     def verify(*names: str) -> tuple[int, list[str]]:
         done = run_grader("verify", "--mutants", "--course", own_course, *names)
@@ -63,6 +66,8 @@ def test_survivors_are_listed_until_a_check_fails_them_or_they_are_written_down(
     assert all(": no check fails " in survivor for survivor in survivors)
     assert not any(survivor.endswith(f" {same}") for survivor in survivors)
 
+
+def test_what_is_written_down_must_be_readable(own_course: Path) -> None:
     (own_course / "solutions" / "equivalent_mutants.toml").write_text("[[mutant]]\ndefinition = 3\n")
-    done = run_grader("verify", "--mutants", "--course", own_course)
-    assert done.returncode == 4 and "equivalent_mutants.toml" in done.stderr
+    with pytest.raises(CourseError, match=r"equivalent_mutants\.toml"):
+        equivalents_of(Course.load(own_course))

@@ -1,7 +1,7 @@
 """Takes from Python what Windows does not offer, wherever this folder is on PYTHONPATH.
 
 The modules of Python itself and of installed packages keep what they need on Linux; the grader, checks and submissions
-do without. What nobody else needs is gone for all.
+do without. What nobody else needs is gone for all. With the variable ONE_CORE, the machine has one core.
 """
 
 from __future__ import annotations
@@ -94,3 +94,5 @@ for module in (os, signal, socket):
             delattr(module, name)
 change_imports()
 hide_proc()
+if "ONE_CORE" in os.environ:
+    os.cpu_count = lambda: 1
