@@ -23,7 +23,7 @@ _CONTROL = re.compile(
     "\ud800-\udfff\ufffe\uffff]"  # surrogates cannot be encoded, and XML does not allow U+FFFE
 )
 _COMMAND = re.compile(r"##(\w*)\[")
-_COMMAND_LINE = re.compile(r"^(\s*):(?=:)", re.MULTILINE)
+_COMMAND_LINE = re.compile(r"^([^\S\n]*):(?=:)", re.MULTILINE)
 
 
 def clean(text: str) -> str:

@@ -109,6 +109,12 @@ def test_clean_keeps_ordinary_text() -> None:
     clean("\ud800").encode()
 
 
+def test_many_empty_lines_are_read_once() -> None:
+    """Not again from each of them on: half a minute for what one student may hand in."""
+    lines = " \n" * 50_000
+    assert clean(f"{lines} ::set-output::") == f"{lines} : :set-output::"
+
+
 def test_percent_never_looks_like_more_than_it_is() -> None:
     assert percent(999.9, 1000.0) == 99.9
     assert percent(0.29, 1.0) == 29.0
