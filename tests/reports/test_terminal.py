@@ -112,7 +112,7 @@ def test_clean_keeps_ordinary_text() -> None:
 def test_many_empty_lines_are_read_once() -> None:
     """Not again from each of them on: half a minute for what one student may hand in."""
     lines = " \n" * 50_000
-    assert clean(f"{lines} ::set-output::") == f"{lines} : :set-output::"
+    assert clean(f"{lines}end\n ::set-output::") == f"{lines}end\n : :set-output::"
 
 
 def test_percent_never_looks_like_more_than_it_is() -> None:
