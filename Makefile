@@ -32,7 +32,7 @@ lint: venv ## style, types, and who may import whom
 	$(BIN)/lint-imports --no-cache
 
 test: lint ## style, types and all tests
-	$(BIN)/python -m pytest -q -n 3 tests
+	$(BIN)/python -m pytest -q -n 4 tests
 
 quick: lint ## style, types and the tests that are not slow: for every change, before `make test`
 	$(BIN)/python -m pytest -q -n $(JOBS) -m "not slow" tests
