@@ -51,7 +51,7 @@ SLOW = (
 
 
 FIRST = HERE / "checks" / "test_wrong_answers.py"
-"""It takes longest, and keeps what misconceptions do for the sample class, which comes when it is done."""
+"""It takes longest, and keeps what misconceptions do for the sample class: without, that takes longer."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -92,7 +92,7 @@ WAYS = {
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="forks, to import torch once only")
 def test_the_real_module_takes_the_place_when_it_is_needed() -> None:
-    """What was imported before stays."""
+    """And what was imported before stays."""
     forks = """
 for name, way in %r.items():
     if not (child := os.fork()):
