@@ -1,6 +1,6 @@
 """The folder on disk of one sandbox: a mount point for a root, and the work folder.
 
-Must never remove a folder that another sandbox, of any process, still uses.
+Must never remove a folder that another sandbox, of any process, still uses, nor one that is no sandbox's.
 """
 
 from __future__ import annotations
@@ -10,13 +10,15 @@ import os
 import shutil
 import stat
 import tempfile
-import time
 from pathlib import Path
+from typing import Final
 
 from grader import locks
 
-_PREFIX = "torchkata-"
-_YOUNG_SECONDS = 60.0
+_PREFIX: Final = "torchkata-sandbox-"
+_LOCK: Final = "in-use"
+"""The file in a folder that is locked as long as somebody uses the folder; without it, nobody removes the folder."""
+_OFFERED: Final = locks.OFFERED and hasattr(os, "O_NOFOLLOW")
 
 
 class Workspace:
@@ -26,9 +28,8 @@ class Workspace:
     """
 
     def __init__(self) -> None:
-        self.base = Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
         self._maker = os.getpid()
-        self._lock = _locked(self.base)
+        self.base, self._lock = _make()
         self.base.chmod(0o711)
         self.work = self.base / "work"
         self.root = self.base / "root"
@@ -53,30 +54,40 @@ class Workspace:
             self._lock = None
 
 
-def _locked(folder: Path) -> int | None:
-    """A descriptor that holds the folder's lock; None where another process holds it, or folders have no locks."""
-    if not locks.OFFERED or not hasattr(os, "O_DIRECTORY"):
-        return None
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    if locks.lock(fd, wait=False):
-        return fd
-    os.close(fd)
-    return None
+def _make() -> tuple[Path, int | None]:
+    """A new folder and the descriptor that holds its lock; None where there are no locks."""
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
+        if not _OFFERED:
+            return folder, None
+        fd = _open_lock(folder, os.O_CREAT)
+        if not locks.lock(fd):  # a file system without locks
+            (folder / _LOCK).unlink()
+            os.close(fd)
+            return folder, None
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(fd), (folder / _LOCK).lstat()):
+                return folder, fd
+        os.close(fd)  # before it was locked, somebody else did so, and removed it
+
+
+def _open_lock(folder: Path, flags: int = 0) -> int:
+    return os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | flags, 0o600)
 
 
 def _remove_leftovers(new: Path) -> None:
     """Remove what sandboxes of killed hosts of this user left behind."""
-    if not hasattr(os, "O_DIRECTORY"):
+    if not _OFFERED:
         return
     for folder in new.parent.glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):
             seen = folder.lstat()
-            young = time.time() - seen.st_mtime < _YOUNG_SECONDS  # its maker may not have locked it yet
-            if folder == new or young or seen.st_uid != os.geteuid() or not stat.S_ISDIR(seen.st_mode):
+            if folder == new or seen.st_uid != os.geteuid() or not stat.S_ISDIR(seen.st_mode):
                 continue
-            if (lock := _locked(folder)) is not None:
+            fd = _open_lock(folder)
+            if locks.lock(fd, wait=False):
                 _remove(folder)
-                os.close(lock)
+            os.close(fd)
 
 
 def _remove(folder: Path) -> None:
