@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Final, NoReturn
 
 from grader import machine
 from grader.sandbox import confinement, kernel, landlock, leftovers, namespaces, seccomp, view
@@ -26,7 +27,8 @@ CHILD_RAISED = 87
 """Exit status of a child whose function raised."""
 
 _NAMESPACES = ("pid-namespace", "net-namespace", "ipc-namespace", "mount-namespace")
-_FIRST_UID, _UIDS = 60000, 5000
+_SPARE_IDS: Final = (range(0x7000_0000, 0x7FFF_FFFF), range(60_000, 65_000))
+"""User ids that no system gives to anybody; the second where there are only 65,536, as in some containers."""
 _ADVICE = {
     "uid": "start as full root, with a Python that every user may read",
     "user-namespace": "allow it (Ubuntu: sysctl kernel.apparmor_restrict_unprivileged_userns=0, "
@@ -83,6 +85,7 @@ class Sandbox:
         self._links = view.links()
         self._pid_namespace = namespaces.own_pid_namespace() if kernel.SUPPORTED else -1
         self._fresh_proc = True
+        self._spare_id = _spare_id()
         self.reasons: dict[str, str | None] = {n: "left out" if n in without else None for n in full_set()}
         """Layer -> None when active, else why not."""
         self._settle()
@@ -180,12 +183,11 @@ class Sandbox:
             raise LayerFailed("uid", f"Python cannot be read by another user ({closed} is closed)")
         with confinement.layer("landlock"):
             abi = landlock.version() if "landlock" in layers else 0
-        unused_id = _FIRST_UID + os.getpid() % _UIDS
         families = seccomp.socket_families(own_network="net-namespace" in layers, own_files=own_root)
         layout = namespaces.RootLayout(
             root=str(self._space.root),
             work=str(self.work),
-            owner=(unused_id, unused_id) if "uid" in layers else (os.geteuid(), os.getegid()),
+            owner=(self._spare_id, self._spare_id) if "uid" in layers else (os.geteuid(), os.getegid()),
             file_bytes=self.limits.file_bytes,
             shown=self._shown,
             links=self._links,
@@ -232,6 +234,24 @@ def full_set() -> tuple[str, ...]:
         return ()
     user = "uid" if os.geteuid() == 0 else "user-namespace"
     return (user, *_NAMESPACES, "landlock", "seccomp", "rlimits", "clean-env")
+
+
+def _spare_id() -> int:
+    """An id for submissions that no other host uses: the kernel counts processes by user id, whoever started them."""
+    wide, narrow = _SPARE_IDS
+    if all(_is_mapped(f"/proc/self/{kind}_map", wide) for kind in ("uid", "gid")):
+        return random.SystemRandom().choice(wide)
+    return narrow[os.getpid() % len(narrow)]
+
+
+def _is_mapped(file: str, ids: range) -> bool:
+    """Whether a user namespace, by such a file, has all of these ids."""
+    try:
+        lines = Path(file).read_text(encoding="ascii").splitlines()
+    except (OSError, ValueError):
+        return False
+    spans = [(int(first), int(count)) for first, _, count in map(str.split, lines)]
+    return any(first <= ids.start and ids.stop <= first + count for first, count in spans)
 
 
 def _explain(failed: LayerFailed) -> str:

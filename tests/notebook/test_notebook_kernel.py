@@ -27,6 +27,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]  # of the
 SECONDS = 240
 """How long a cell may take: a limit for what never ends."""
 SOLUTION = (OWN_COURSE / "solutions" / "vectors.py").read_text()
+NOT_PASSED = "print([one for each in result.exercises for one in each.checks if one.verdict != 'passed'])"
 RIGHT = "def normalize(x):\n    return x / x.norm(dim=-1, keepdim=True).clamp_min(SMALLEST)"
 WRONG = "def normalize(x):\n    return x"
 
@@ -191,7 +192,8 @@ def test_a_script_for_torchrun_is_checked_from_a_notebook_and_when_it_is_handed_
             if not source.startswith("check("):
                 assert not [one for one in kernel.run(source) if one.output_type == "error"], source
         assert source.endswith("    main()")
-        assert "✓ <code>ddp.main</code>" in kernel.html('check("ddp.main")')
+        card = kernel.html('result = check("ddp.main")')
+        assert "✓ <code>ddp.main</code>" in card, kernel.value(NOT_PASSED)
     handed_in = open_submission(folder, ["ddp"]).read()
     assert handed_in.note_lines == ()
     assert statements(handed_in.files["ddp.py"]) == statements(course.solution_file("ddp").read_bytes())

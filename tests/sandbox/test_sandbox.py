@@ -26,6 +26,7 @@ import msgspec
 import pytest
 
 from grader.sandbox import kernel, process_tree
+from grader.sandbox import sandbox as sandbox_module
 from grader.sandbox.limits import Limits
 from grader.sandbox.sandbox import CHILD_RAISED, NOT_SANDBOXED, Sandbox, probe_layers
 
@@ -624,6 +625,51 @@ def test_rlimits_processes_are_counted_for_the_submission_alone(tmp_path: Path) 
             return "no bound"
 
         assert [inside(sandbox, child) for _ in range(2)] == [7, 7]
+
+
+@contextlib.contextmanager
+def held(sandbox: Sandbox, processes: int) -> Iterator[None]:
+    """So many processes, forked in a child of the sandbox, that do nothing until the end of the block."""
+    reader, writer = os.pipe()
+
+    def child() -> None:
+        for _ in range(processes - 1):
+            if os.fork() == 0:
+                signal.pause()
+        os.write(writer, b"x")
+        signal.pause()
+
+    pid = sandbox.fork(child, [writer])
+    os.close(writer)
+    assert os.read(reader, 1) == b"x"
+    os.close(reader)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
+def test_rlimits_processes_of_one_host_take_none_from_another() -> None:
+    """Two graders on one machine: what a submission to one of them forks must not fail an answer to the other."""
+    only = ("uid", "mount-namespace") if os.geteuid() == 0 else ("user-namespace",)
+    options: Any = {"only": (*only, "pid-namespace", "rlimits"), "limits": Limits(processes=8)}
+    with opened(**options) as one, opened(**options) as other, held(one, 7), held(other, 7):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("maps", "found"),
+    [
+        ("0 0 4294967295", 0),
+        ("0 100000 65536", 1),
+        ("0 1000 1\n1 100000 65536", 1),
+        ("0 0 1000\n1000 1000 4294966295", 0),
+    ],
+)
+def test_spare_ids_are_ids_of_this_user_namespace(maps: str, found: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "read_text", lambda path, encoding: maps)
+    assert sandbox_module._spare_id() in sandbox_module._SPARE_IDS[found]
 
 
 def test_rlimits_memory_file_size_and_descriptors_are_bounded() -> None:
