@@ -25,4 +25,8 @@ def why_not_forked() -> str:
     for name in ("fcntl", "resource"):
         if importlib.util.find_spec(name) is None:
             return f"this system has no module {name}"
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except OSError as error:  # a kernel older than Python's
+        return f"this system refuses os.pidfd_open ({error.strerror})"
     return "" if process_tree.HAS_PROC else "this system has no /proc"

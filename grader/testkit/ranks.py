@@ -306,6 +306,7 @@ def torchrun(
 
     channel = channel_of(function)
     _answers.require_network(channel)
+    _answers.require_semaphores(channel)
     _answers.give_time(channel, seconds + 5.0)
     call = Call(f"torchrun --nproc-per-node={workers} {script}", (), {})
     in_place_of = str(channel.request("call", (_launch.in_place_of_script, function), {}, call))

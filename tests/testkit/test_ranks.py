@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -23,6 +24,7 @@ from grader.judge.in_process import LocalTransport, load_module
 from grader.sandbox import process_tree
 from grader.testkit import probes, ranks, recipes
 from grader.testkit._ranks import rank as rank_process
+from grader.testkit._ranks import world
 from grader.testkit._ranks.activity import AFTERMATH_SECONDS, LONGEST_AFTERMATH, Aftermath
 from grader.testkit._ranks.members import Member, own_lines
 from grader.testkit.in_student_process import MODULES
@@ -395,6 +397,18 @@ def test_a_port_that_two_ranks_open_is_an_error(written: Written) -> None:
     )
     with pytest.raises(OSError, match=r"in use \(on rank [01]\)"):
         ranks.run(submission.f, ranks.RANK)
+
+
+def test_a_free_port_is_another_each_time_and_none_that_the_system_picks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a network of the submission's own, gloo may listen on any that the system has picked."""
+    ports = {world.free_port() for _ in range(6)}
+    assert len(ports) == 6 and max(ports) < rank_process.EPHEMERAL_PORTS
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        monkeypatch.setattr(world, "_PORTS", range(port, port + 1))
+        with pytest.raises(RuntimeError, match=f"no port from {port} to {port} is free"):
+            world.free_port()
 
 
 def test_a_fixed_port_works_again_and_again(written: Written) -> None:

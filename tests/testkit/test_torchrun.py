@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from shared import Warm, WarmUp
+from shared import REPO, Warm, WarmUp
+
+from grader.sandbox import kernel
+from grader.sandbox.sandbox import probe_layers
 
 MANIFEST = """\
 [course]
@@ -93,3 +99,37 @@ def test_a_script_ends_as_it_would_from_the_command_line(graded: Warm, name: str
     body, verdict, words = SCRIPTS[name]
     (check,) = graded.grade(script=HEAD + body).exercises[0].checks
     assert check.verdict == verdict and words in check.message, check.message
+
+
+WITHOUT_MOUNTS = """
+import os, struct, sys
+from grader.sandbox import kernel, seccomp
+
+number = {"x86_64": 165, "aarch64": 40}[kernel.MACHINE]
+program = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x50001), (0x06, 0, 0, 0x7FFF0000)]
+kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+seccomp.install(b"".join(struct.pack("=HBBI", *one) for one in program))
+os.execv(sys.executable, [sys.executable, "-m", "grader", *sys.argv[1:]])
+"""
+"""The command where `mount` is refused, as AppArmor does in containers."""
+
+
+@pytest.mark.skipif(not kernel.SUPPORTED, reason="the sandbox needs Linux on x86_64 or aarch64")
+def test_a_script_is_not_assessed_where_no_lock_can_be_made() -> None:
+    """Without a mount namespace, Landlock keeps the launcher from /dev/shm: no answer could pass."""
+    for layer in ("landlock", "net-namespace"):
+        if reason := probe_layers().get(layer, "not for this user"):
+            pytest.skip(f"{layer}: {reason}")
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_MOUNTS, "check", "solutions", "ddp.main", "--format", "json"],
+        cwd=REPO,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done
+    (result,) = map(json.loads, done.stdout.splitlines())
+    assert "mount-namespace" not in result["sandbox"] and "landlock" in result["sandbox"]
+    found = {check["name"]: check["verdict"] for one in result["exercises"] for check in one["checks"]}
+    assert found.pop("under_torchrun") == "skipped" and set(found.values()) == {"passed"}

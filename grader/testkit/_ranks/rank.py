@@ -48,7 +48,7 @@ class Here(msgspec.Struct):
     wrapped: list[Any]
 
 
-_EPHEMERAL_PORTS: Final = 32768
+EPHEMERAL_PORTS: Final = 32768
 """From here on the system picks ports by itself: gloo listens on some for good."""
 _MOST_FILES: Final = 100
 """Open files of a process that is used again; a sandbox allows 256."""
@@ -190,7 +190,7 @@ def leave_group(port: int) -> bool:
 
 def _listens(port: int) -> bool:
     """Whether this process listens on a port that a later run may want, as where the submission names one."""
-    return any(one not in (port, *range(_EPHEMERAL_PORTS, 1 << 16)) for one in _listening_ports())
+    return any(one not in (port, *range(EPHEMERAL_PORTS, 1 << 16)) for one in _listening_ports())
 
 
 def _listening_ports() -> Iterator[int]:

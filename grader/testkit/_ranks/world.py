@@ -9,6 +9,7 @@ import contextlib
 import functools
 import itertools
 import os
+import random
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -44,6 +45,8 @@ MAX_REPLY_BYTES: Final = 64 << 20
 MAX_PRINTS: Final = 16 << 10
 """Characters of what each rank printed that are kept."""
 _FORGET: Final = wire.pack(FORGET)
+_PORTS: Final = range(24_576, rank.EPHEMERAL_PORTS)
+_turns: Final = itertools.count(random.SystemRandom().randrange(len(_PORTS)))  # other judges begin elsewhere
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -279,10 +282,16 @@ def request_of(channel: Channel, function: Callable[..., Any], *args: object) ->
 
 
 def free_port() -> int:
-    """A port that nobody uses now."""
-    with socket.socket() as any_socket:
-        any_socket.bind(("127.0.0.1", 0))
-        return int(any_socket.getsockname()[1])
+    """A port that nobody uses now, and that no earlier run of this process was given as long as there are others.
+
+    None that the system picks by itself: the submission's network may be another, in which gloo listens on such ports.
+    """
+    for turn in itertools.islice(_turns, len(_PORTS)):
+        port = _PORTS[turn % len(_PORTS)]
+        with contextlib.suppress(OSError), socket.socket() as any_socket:
+            any_socket.bind(("127.0.0.1", port))
+            return port
+    raise RuntimeError(f"no port from {_PORTS[0]} to {_PORTS[-1]} is free")
 
 
 def shown(printed: Sequence[tuple[str, str]]) -> str:
