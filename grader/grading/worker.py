@@ -165,9 +165,17 @@ def _load(preload: Iterable[Sequence[str]]) -> None:
 
 
 def hidden_paths(course: Any) -> list[str]:
-    """The folders that no submission may see: the course's and the grader's own."""
+    """The folders that no submission may see: the course's and the grader's own, also where it is installed twice."""
     package = Path(__file__).resolve().parent.parent
-    return [str(path) for path in (package, course.root, course.checks_dir, course.solutions_dir)]
+    return [str(path) for path in (*_installed(package), course.root, course.checks_dir, course.solutions_dir)]
+
+
+def _installed(package: Path) -> list[Path]:
+    """The grader's package, and what else of it is in folders of packages that submissions may see: it has answers."""
+    prefixes = {Path(one) for one in (sys.prefix, sys.base_prefix, "/usr", "/usr/local")}
+    folders = {*map(Path, sys.path), *(found for one in prefixes for found in one.glob("lib*/python*/*-packages"))}
+    beside = {(folder / package.name).resolve() for folder in folders}
+    return [package, *sorted(one for one in beside - {package} if (one / "grading" / "worker.py").is_file())]
 
 
 def _give_up(requests: IO[bytes], answers: IO[bytes], reason: str) -> int:
