@@ -203,6 +203,15 @@ def test_rows_dotted_with_rows(submission: Submission, x: Tensor) -> None:
     assert_as_exact(submission.gram(x), x @ x.T, atol=PRECISION[x.dtype] / 10)
 
 
+# Whole numbers hide a detour through float32, and other float64 numbers may not be drawn.
+@exercise("tensor_ops.gram")
+@settings(max_examples=2)
+@given(x=tensors(((2, 4), (2, 4)), dtype=torch.float64, kind="normal"))
+def test_float64_keeps_its_digits(submission: Submission, x: Tensor) -> None:
+    """A float64 matrix gives dot products with all the digits that float64 has."""
+    assert_as_exact(submission.gram(x), x @ x.T, atol=1e-9)
+
+
 @exercise("tensor_ops.gram")
 @pytest.mark.parametrize(("n", "d"), [(1, 5), (5, 1)])
 def test_one_row_or_one_column(submission: Submission, n: int, d: int) -> None:
@@ -254,9 +263,9 @@ def squared_distances(a: Tensor, b: Tensor) -> Tensor:
     return (a[:, None] - b[None]).pow(2).sum(dim=-1)
 
 
-def two_tables(structure: tuple[int, torch.dtype]) -> st.SearchStrategy[tuple[Tensor, Tensor]]:
+def two_tables(structure: tuple[int, torch.dtype], kind: str | None = None) -> st.SearchStrategy[tuple[Tensor, Tensor]]:
     width, dtype = structure
-    return st.tuples(tensors(((1, 5), width), dtype), tensors(((1, 5), width), dtype))
+    return st.tuples(tensors(((1, 5), width), dtype, kind), tensors(((1, 5), width), dtype, kind))
 
 
 @exercise("tensor_ops.pairwise_sq_dists")
@@ -275,6 +284,15 @@ def test_every_row_against_every_row(submission: Submission, tables: tuple[Tenso
 
 
 @exercise("tensor_ops.pairwise_sq_dists")
+@settings(max_examples=2)
+@given(tables=two_tables((3, torch.float64), kind="normal"))
+def test_float64_tables_keep_their_digits(submission: Submission, tables: tuple[Tensor, Tensor]) -> None:
+    """Two float64 tables give squared distances with all the digits that float64 has."""
+    a, b = tables
+    assert_as_exact(submission.pairwise_sq_dists(a, b), squared_distances(a, b), atol=PRECISION[a.dtype])
+
+
+@exercise("tensor_ops.pairwise_sq_dists")
 @settings(max_examples=3)
 @given(x=tensors((20, 3), kind="normal", contiguous=True))
 def test_never_negative(submission: Submission, x: Tensor) -> None:
@@ -287,10 +305,11 @@ def test_never_negative(submission: Submission, x: Tensor) -> None:
 
 # The same measurement on a loop, in an order that is drawn, tells whether it measures at all.
 @exercise("tensor_ops.pairwise_sq_dists")
-@settings(max_examples=4)
-@given(more=st.integers(200, 240), of_a=st.booleans(), loop_first=st.booleans(), seed=SEEDS)
+@pytest.mark.parametrize("of_a", [True, False], ids=["a", "b"])
+@settings(max_examples=2)
+@given(more=st.integers(200, 240), loop_first=st.booleans(), seed=SEEDS)
 def test_as_many_steps_for_many_rows(
-    submission: Submission, more: int, of_a: bool, loop_first: bool, seed: int
+    submission: Submission, of_a: bool, more: int, loop_first: bool, seed: int
 ) -> None:
     """The number of torch calls is the same for few rows as for many, of a as of b, and there is no loop over rows."""
     few = [recipes.normal((2, 3), seed), recipes.normal((2, 3), seed + 1)]
@@ -333,8 +352,9 @@ def test_high_and_low_rows_together(submission: Submission, dim: int, probabilit
 
 # The same look at torch's softmax, in an order that is drawn, tells whether it sees anything at all.
 @exercise("tensor_ops.softmax")
-@settings(max_examples=3)
-@given(dim=st.integers(0, 1), torch_first=st.booleans(), seed=SEEDS)
+@pytest.mark.parametrize("dim", [0, 1])
+@settings(max_examples=2)
+@given(torch_first=st.booleans(), seed=SEEDS)
 def test_written_by_hand(submission: Submission, dim: int, torch_first: bool, seed: int) -> None:
     """The result is computed without torch's own softmax."""
     x = 3 * recipes.normal((2, 3), seed)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from grader.cli.options import CourseOption, DevicesOption
+from grader.cli.options import CourseOption, DevicesOption, SeedOption
 from grader.text import counted
 
 
@@ -15,7 +15,7 @@ def add_to(app: typer.Typer) -> None:
     app.command(epilog="\b\nExamples:\n  grader release\n  grader release --check --course my-course")(release)
     app.command(
         epilog="\b\nExamples:\n  grader verify\n  grader verify tensor_ops.gram\n  grader verify --course my-course\n"
-        "  grader verify --mutants tensor_ops"
+        "  grader verify --mutants tensor_ops\n  grader verify --seed 7"
     )(verify)
 
 
@@ -44,6 +44,7 @@ def verify(
     mutants: Annotated[
         bool, typer.Option("--mutants", help="Change the solutions in many small ways; list what no check fails.")
     ] = False,
+    seed: SeedOption = 0,
 ) -> int:
     """Prove a course: solutions earn everything, stubs nothing, every misconception is caught and named."""
     from grader.course import Course
@@ -52,7 +53,7 @@ def verify(
     from grader.machine import resolve_devices
 
     if mutants:
-        return _grade_mutants(course, names or [], devices)
+        return _grade_mutants(course, names or [], devices, seed)
     found = 0
 
     def report(defect: Defect) -> None:
@@ -66,12 +67,13 @@ def verify(
         progress=lambda text: typer.echo(text, err=True),
         devices=resolve_devices(devices),
         only=names or (),
+        seed=seed,
     )
     typer.echo(counted(found, "defect") if found else "the course is sound")
     return 1 if found else 0
 
 
-def _grade_mutants(course: CourseOption, names: list[str], devices: DevicesOption) -> int:
+def _grade_mutants(course: CourseOption, names: list[str], devices: DevicesOption, seed: int) -> int:
     from grader.course import Course
     from grader.grading.mutation import Survivor, grade_mutants
     from grader.machine import resolve_devices
@@ -85,6 +87,7 @@ def _grade_mutants(course: CourseOption, names: list[str], devices: DevicesOptio
         progress=lambda text: typer.echo(text, err=True),
         devices=resolve_devices(devices),
         only=names,
+        seed=seed,
     )
     for one in score.outdated:
         typer.echo(f"written down, but not a survivor: {one.definition}: {one.change}")

@@ -82,6 +82,7 @@ def grade_mutants(
     progress: Callable[[str], None] = lambda text: None,
     devices: Devices = "simulated",
     only: Sequence[str] = (),
+    seed: int = 0,
 ) -> Score:
     """Grades every mutant of the solutions until a check does not pass.
 
@@ -90,6 +91,7 @@ def grade_mutants(
         progress: called with a line about what is being graded.
         devices: what checks that want GPUs get.
         only: names of topics and exercises; empty means the whole course.
+        seed: of the generated inputs.
 
     Raises:
         CourseError: what is written down about mutants cannot be read.
@@ -120,7 +122,7 @@ def grade_mutants(
     try:
         host.prepare(hidden_paths(course), course.preload(topic.name for topic in topics), devices, course.kit)
         devices_kit.choose(devices)
-        return with_judge(course, host, grade, exercises=chosen, names_misconceptions=False)
+        return with_judge(course, host, grade, exercises=chosen, seed=seed, names_misconceptions=False)
     finally:
         host.close()
 

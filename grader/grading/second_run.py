@@ -30,11 +30,14 @@ class SecondRun:
         exercises: full names of what is graded.
     """
 
-    def __init__(self, course: Course, exercises: Sequence[str], devices: Devices, judge_seconds: float) -> None:
+    def __init__(
+        self, course: Course, exercises: Sequence[str], devices: Devices, seed: int, judge_seconds: float
+    ) -> None:
         is_shipped = course.checks_dir == Course.load().checks_dir
         options = WorkerOptions(
             course=None if is_shipped else str(course.root),
             exercises=tuple(exercises),
+            seed=seed,
             devices=devices,
             judge_seconds=judge_seconds,
             misconceptions=False,

@@ -27,6 +27,7 @@ def verify_course(
     progress: Callable[[str], None] = lambda text: None,
     devices: Devices = "simulated",
     only: Sequence[str] = (),
+    seed: int = 0,
     judge_seconds: float = JUDGE_SECONDS,
 ) -> None:
     """Looks for every defect of a course, topic by topic.
@@ -36,6 +37,7 @@ def verify_course(
         progress: called with a line about what is being verified.
         devices: what checks that want GPUs get.
         only: names of topics and exercises; empty means the whole course.
+        seed: of the generated inputs; a class is graded with one of its own.
         judge_seconds: see `TimeLimit`.
 
     Raises:
@@ -43,7 +45,7 @@ def verify_course(
     """
     gc.disable()  # the collector takes a quarter of the time of the imports below, and frees nothing
     try:
-        _verify(course, report, progress, devices, only, judge_seconds)
+        _verify(course, report, progress, devices, only, seed, judge_seconds)
     finally:
         gc.enable()
 
@@ -54,6 +56,7 @@ def _verify(
     progress: Callable[[str], None],
     devices: Devices,
     only: Sequence[str],
+    seed: int,
     judge_seconds: float,
 ) -> None:
     import grader.testkit.probes
@@ -95,8 +98,8 @@ def _verify(
         host.prepare(hidden_paths(course), course.preload(topic.name for topic in topics), devices, course.kit)
         devices_kit.choose(devices)
         # After the host was forked: this starts threads.
-        with SecondRun(course, chosen, devices, judge_seconds) as second_run:
-            with_judge(course, host, lambda judge: verify(judge, second_run), exercises=chosen)
+        with SecondRun(course, chosen, devices, seed, judge_seconds) as second_run:
+            with_judge(course, host, lambda judge: verify(judge, second_run), exercises=chosen, seed=seed)
     finally:
         host.close()
 

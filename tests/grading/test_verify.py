@@ -281,11 +281,32 @@ def test_a_kit_that_imports_answers_is_refused_line_by_line(tmp_path: Path) -> N
         assert defect.message.startswith("the kit imports `solutions.layers`: "), defect
 
 
-def test_only_what_is_named_is_looked_at(tmp_path: Path) -> None:
-    """What is wrong elsewhere in the course is not found."""
+HANGS_ON_THE_SEED = """
+from hypothesis import given, settings
+
+from grader.testkit import seeds
+
+
+@exercise("gpus.mean_on")
+@settings(max_examples=1)
+@given(seed=seeds())
+def test_hangs_on_the_seed(submission: Submission, seed: int) -> None:
+    \"\"\"The mean is found, where 0 is drawn: what Hypothesis tries first.\"\"\"
+    submission.there(devices.start, gpus=2)
+    assert_close(submission.mean_on(BATCHES, torch.device("cpu")), MEAN + seed)
+"""
+
+
+def test_only_what_is_named_is_looked_at_and_with_the_seed_that_is_named(tmp_path: Path) -> None:
+    """What is wrong elsewhere in the course is not found, nor what is wrong with other inputs only."""
     course = Path(shutil.copytree(DEVICES_AND_RANKS, tmp_path / "course", ignore=shutil.ignore_patterns("__pycache__")))
     with (course / "exercises" / "team.py").open("a") as file:
         file.write("# not what `grader release` makes\n")
-    done = run("-m", "grader", "verify", "mean_on", "--course", str(course))
+    with (course / "checks" / "test_gpus.py").open("a") as file:
+        file.write(HANGS_ON_THE_SEED)
+    command = ("-m", "grader", "verify", "mean_on", "--course", str(course))
+    done = run(*command)
     assert {line.partition(":")[0] for line in done.stderr.splitlines()} == {"gpus"}
     assert (done.returncode, done.stdout) == (0, "the course is sound\n")
+    done = run(*command, "--seed", "7")
+    assert done.returncode == 1 and "hangs_on_the_seed" in done.stdout, done
