@@ -169,11 +169,15 @@ def is_shuffled(order: list[int]) -> bool:
 
 
 @exercise("datasets.make_loaders")
-@given(whole=st.integers(1, 8), batch_size=st.integers(1, 5), rest=st.integers(0, 4), seed=SEEDS)
-@FEW
-def test_train_batches_are_full(submission: Submission, whole: int, batch_size: int, rest: int, seed: int) -> None:
+@pytest.mark.parametrize("short", [True, False], ids=["a_short_rest", "no_rest"])
+@given(whole=st.integers(1, 8), more=st.integers(0, 3), rest=st.integers(0, 3), seed=SEEDS)
+@settings(max_examples=2)
+def test_train_batches_are_full(
+    submission: Submission, short: bool, whole: int, more: int, rest: int, seed: int
+) -> None:
     """The train loader gives full batches of different rows, each with its own label, and no short last batch."""
-    n = whole * batch_size + rest % batch_size
+    batch_size = 1 + short + more
+    n = whole * batch_size + short * (1 + rest % (batch_size - short))
     train, _ = loaders(submission, n, batch_size, seed)
     (found,) = submission.there(probes.epochs, train)
     rows = order_of(found)
