@@ -17,6 +17,7 @@ from grader.course import Course
 from grader.course.notebooks import notebook_of
 from grader.intake.find import open_submission
 from grader.results import to_json
+from grader.testkit._ranks.world import free_port
 
 psutil = pytest.importorskip("psutil")
 nbformat = pytest.importorskip("nbformat")
@@ -33,9 +34,10 @@ WRONG = "def normalize(x):\n    return x"
 
 
 class Kernel:
-    """A kernel in a folder; each cell is run as a user would run it."""
+    """A kernel in a folder; each cell is run as a user would run it, with variables of the environment of its own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, **variables: str) -> None:
+        self._variables = variables
         self._notebook = nbformat.v4.new_notebook()
         self.client = nbclient.NotebookClient(
             self._notebook, timeout=SECONDS, kernel_name="python3", allow_errors=True, resources={}
@@ -45,7 +47,8 @@ class Kernel:
     def __enter__(self) -> Kernel:
         self.client.create_kernel_manager()
         self.client.start_new_kernel(
-            cwd=str(self._folder), env={**os.environ, "PYTHONPATH": str(REPO), "IPYTHONDIR": str(self._folder)}
+            cwd=str(self._folder),
+            env={**os.environ, "PYTHONPATH": str(REPO), "IPYTHONDIR": str(self._folder), **self._variables},
         )
         self.client.start_new_kernel_client()
         return self
@@ -187,7 +190,8 @@ def test_a_script_for_torchrun_is_checked_from_a_notebook_and_when_it_is_handed_
     )
     nbformat.write(notebook, folder / "ddp.ipynb")
     cells = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
-    with Kernel(folder) as kernel:
+    # Its last cell runs the script here, where other tests may have the port that the solution chooses.
+    with Kernel(folder, MASTER_PORT=str(free_port())) as kernel:
         for source in cells:
             if not source.startswith("check("):
                 assert not [one for one in kernel.run(source) if one.output_type == "error"], source
