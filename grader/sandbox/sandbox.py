@@ -237,7 +237,10 @@ def full_set() -> tuple[str, ...]:
 
 
 def _spare_id() -> int:
-    """An id for submissions that no other host uses: the kernel counts processes by user id, whoever started them."""
+    """An id for the submissions of one host: the kernel counts processes by user id, whoever started them.
+
+    Where there are few ids, two hosts share one if their process numbers differ by a multiple of how many there are.
+    """
     wide, narrow = _SPARE_IDS
     if all(_is_mapped(f"/proc/self/{kind}_map", wide) for kind in ("uid", "gid")):
         return random.SystemRandom().choice(wide)
