@@ -73,16 +73,6 @@ class WatchedArguments:
         self.look_at(passed)
         return self._change
 
-    def are_kept(self, passed: Sequence[Sent]) -> bool:
-        """Whether tensors of requests that were sent ahead still hold the bytes that were sent."""
-        return all(sent.is_kept(self._arena, self._start) for sent in passed)
-
-
-def passed_by(requests: Sequence[bytes]) -> list[Sent]:
-    """The tensors that the requests of a check pass to submitted code, placed from 0 on."""
-    slots = Slots()
-    return [sent for request in requests for sent in tensors_of(wire.unpack(request, Request), slots)]
-
 
 def _change(sent: Sent, arena: Arena) -> str:
     """What changed, in words; empty where the values are still equal: 0.0 and -0.0, one NaN and another."""

@@ -6,6 +6,7 @@ Nothing here runs submitted code, and of a reply only its plain data is used.
 from __future__ import annotations
 
 import hashlib
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
@@ -56,7 +57,6 @@ class Channel:
         arguments: the tensors that were passed to submitted code, if the transport shares memory with it.
         simulates: whether the check has used simulated devices.
         before_call: is called before each call that messages may show.
-        asked_outside: whether a request went to the process beside the submission; then none can be sent ahead.
     """
 
     def __init__(self, transport: Transport, kit: str = "", arena: Arena | None = None) -> None:
@@ -64,12 +64,12 @@ class Channel:
         self.kit = kit
         self.arguments = None if arena is None else WatchedArguments(arena)
         self.simulates = False
-        self.asked_outside = False
         self.before_call: Callable[[], object] | None = None
         self.record: list[Exchange] = []
         self.last: Call | None = None
         self._received = 0
         self._budget = Budget(CHECK_BUDGET)
+        self._asked_again: deque[tuple[bytes, bytes]] = deque()
 
     def restart(self) -> None:
         """Starts a new record, with handles numbered from 0 again."""
@@ -78,9 +78,10 @@ class Channel:
             self.arguments.restart(reply)
         self.record = []
         self.last = None
-        self.simulates = self.asked_outside = False
+        self.simulates = False
         self._received = 0
         self._budget = Budget(CHECK_BUDGET)
+        self._asked_again.clear()
 
     def request(
         self,
@@ -111,16 +112,12 @@ class Channel:
             self.last = shown
             if self.before_call is not None:
                 self.before_call()
-        passed = self.arguments.pass_on(call, shown) if self.arguments is not None and not outside else ()
-        self.asked_outside = self.asked_outside or outside
-        reply = self.transport.call_outside(request) if outside else self.transport.call(request)
-        kept = reply if len(reply) <= MAX_KEPT_BYTES else Digest(hashlib.sha256(reply).digest())
-        self.record.append(Exchange(request, kept))
-        if self.arguments is not None:
-            self.arguments.look_at(passed)
-        self._received += len(reply)
-        if self._received > MAX_RECEIVED_BYTES:
-            raise BadReply(f"sent more than {MAX_RECEIVED_BYTES >> 20} MiB in one check")
+        if self._asked_again:
+            asked, reply = self._asked_again.popleft()
+            if asked != request:  # a check that draws by chance; no failure counts in such a run
+                raise AssertionError("the check asks something else for the same replies")
+        else:
+            reply = self._exchange(request, call, shown, outside)
         try:
             answer = self._answer(wire.unpack(reply, Reply))
         except WireError as error:
@@ -132,6 +129,29 @@ class Channel:
                 shown.result, shown.answered = answer.value, True
             return answer.value
         raise answer
+
+    def _exchange(self, payload: bytes, request: Request, shown: Call | None, outside: bool) -> bytes:
+        """Sends a request; its reply."""
+        passed = self.arguments.pass_on(request, shown) if self.arguments is not None and not outside else ()
+        reply = self.transport.call_outside(payload) if outside else self.transport.call(payload)
+        kept = reply if len(reply) <= MAX_KEPT_BYTES else Digest(hashlib.sha256(reply).digest())
+        self.record.append(Exchange(payload, kept, outside))
+        if self.arguments is not None:
+            self.arguments.look_at(passed)
+        self._received += len(reply)
+        if self._received > MAX_RECEIVED_BYTES:
+            raise BadReply(f"sent more than {MAX_RECEIVED_BYTES >> 20} MiB in one check")
+        return reply
+
+    def ask_again(self, payload: bytes, request: Request, outside: bool) -> bytes:
+        """Sends a request that an earlier run has sent; its reply, which the same request of the check then gets."""
+        reply = self._exchange(payload, request, None, outside)
+        self._asked_again.append((payload, reply))
+        return reply
+
+    def forget_asked_again(self) -> None:
+        """No request of the check will ask for these replies."""
+        self._asked_again.clear()
 
     def _answer(self, reply: Reply) -> _Value | BaseException:
         """The value of a reply, or the exception that it comes to."""
@@ -189,11 +209,6 @@ class Channel:
         if changed is not None:
             self.last = changed.call or self.last
             raise ArgumentChanged(changed.words)
-
-
-def answered(reply: bytes | Digest) -> bool:
-    """Whether a reply holds a result, not an exception. So does one that is too long to be kept."""
-    return isinstance(reply, Digest) or reply.startswith(_OK)
 
 
 def packed_values(channel: Channel, *values: object) -> list[Tree]:

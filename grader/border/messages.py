@@ -99,6 +99,7 @@ class Exchange(msgspec.Struct, frozen=True):
 
     request: bytes
     reply: bytes | Digest
+    outside: bool = False
 
 
 # ---------------------------------------------------------------- control of a topic's leader

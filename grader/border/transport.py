@@ -9,10 +9,6 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 
-class PlanLeft(BaseException):
-    """A check made another call than its plan has next; it must be run again without a plan."""
-
-
 class Activity(NamedTuple):
     """What a process has done: whether all its threads sleep, their processor time, and how long they waited for a
     processor (seconds)."""
@@ -69,12 +65,6 @@ class Transport(Protocol):
 
     def call(self, request: bytes) -> bytes:
         """Raises `SubmissionTimeout` or `SubmissionCrashed` when no reply can come."""
-
-    def take_ahead(self) -> list[bytes]:
-        """The replies to all requests that were sent ahead, or none when not all come; `call` gives them again."""
-
-    def drop_ahead(self) -> None:
-        """Counts the replies that were sent ahead as taken."""
 
     def call_outside(self, request: bytes) -> bytes:
         """Like `call`, in a process of the same sandbox and work folder that never imports the submission."""

@@ -1,9 +1,10 @@
-"""One collected check, and what earlier submissions showed about its requests. Runs nothing itself."""
+"""One collected check. Runs nothing itself."""
 
 from __future__ import annotations
 
 import contextlib
 import copy
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 
 from grader.border.messages import Exchange
 from grader.judge import examples as generated
-from grader.judge.pipelining import RequestPlan
+from grader.judge.right_runs import RightRuns
 
 Example = dict[str, Any]
 
@@ -40,7 +41,6 @@ class Check:
         may_change: whether a submission may change the tensors that the check passes to it.
         body: the check's own function, without Hypothesis's wrapper.
         fails_on_reference: whether the reference solution fails it; None until that is asked for.
-        plan: which of its requests may be sent ahead of the replies.
     """
 
     def __init__(
@@ -67,8 +67,8 @@ class Check:
         function: Any = item.obj
         # Read now: while examples are made, Hypothesis runs another function in its place.
         self.body: Callable[..., Any] = function.hypothesis.inner_test if generated.is_property(function) else function
-        self.plan = RequestPlan()
         self.fails_on_reference: bool | None = None
+        self.right_runs: defaultdict[int, RightRuns] = defaultdict(RightRuns)
         self._examples: list[Example] | None = None
         self._drawn = False
 

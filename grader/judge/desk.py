@@ -16,12 +16,10 @@ class Desk(Protocol):
     Attributes:
         shrinks_failures: whether a smaller failing example is looked for, which only a reader of messages needs.
         wants_trace_only: whether a run yields only its trace and no cause.
-        learns_plans: whether requests can be sent before earlier replies came; if so, checks learn which.
     """
 
     shrinks_failures: bool
     wants_trace_only: bool
-    learns_plans: bool
 
     @property
     def is_final(self) -> bool:
@@ -36,9 +34,6 @@ class Desk(Protocol):
 
     def renew_time(self) -> None:
         """Gives the running check its full time again."""
-
-    def send_ahead(self, requests: list[bytes]) -> bool:
-        """Sends requests before the replies to earlier ones came, once the exercise has answered; whether it did."""
 
     def end_process(self) -> None:
         """Ends the process; the next `channel` starts a new one."""

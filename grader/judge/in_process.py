@@ -71,13 +71,6 @@ class LocalTransport:
         """There is no other process: the same one answers."""
         return self._service.answer(request)
 
-    def take_ahead(self) -> list[bytes]:
-        """Nothing is sent ahead in-process."""
-        return []
-
-    def drop_ahead(self) -> None:
-        """Nothing is sent ahead in-process."""
-
     def processes(self, count: int, imports: bool = True) -> list[Process]:
         if self._make_service is None or not hasattr(os, "fork"):
             pytest.skip("needs further processes of the submission, which cannot be forked here")
@@ -119,7 +112,6 @@ class LocalDesk:
 
     shrinks_failures = True
     wants_trace_only = False
-    learns_plans = False  # a call in this process needs no message
     is_final = True
 
     def __init__(self, folder: Path, topic: str, kit: Kit | None = None) -> None:
@@ -152,9 +144,6 @@ class LocalDesk:
 
     def _load(self, path: Path, files: frozenset[str]) -> ModuleType:
         return load_module(self._topic, path)
-
-    def send_ahead(self, requests: list[bytes]) -> bool:
-        return False
 
     def end_process(self) -> None:
         if self._transport is not None:

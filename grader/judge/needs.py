@@ -95,19 +95,12 @@ class _Nobody:
     def call_outside(self, request: bytes) -> bytes:
         return self.call(request)
 
-    def take_ahead(self) -> list[bytes]:
-        return []
-
-    def drop_ahead(self) -> None:
-        pass
-
 
 class _NobodysDesk:
     """A `Desk` at which nobody answers: a check gets as far as its first request."""
 
     shrinks_failures = False
     wants_trace_only = False
-    learns_plans = False
     is_final = True
 
     def channel(self) -> Channel:
@@ -115,9 +108,6 @@ class _NobodysDesk:
 
     def renew_time(self) -> None:
         pass
-
-    def send_ahead(self, requests: list[bytes]) -> bool:
-        return False
 
     def end_process(self) -> None:
         pass

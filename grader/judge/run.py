@@ -18,12 +18,12 @@ from grader.border.channel import Channel
 from grader.border.failures import MissingName, NotSimulatedHere, SubmissionCrashed, SubmissionRaised, SubmissionTimeout
 from grader.border.messages import Exchange
 from grader.border.proxies import SubmissionProxy
-from grader.border.transport import PlanLeft
 from grader.judge import cause as causes
 from grader.judge import examples as generated
 from grader.judge import explain
 from grader.judge.check import Check, CheckFault, Example, Trace
 from grader.judge.desk import Desk
+from grader.judge.right_runs import RightRuns
 from grader.results import CheckResult
 
 Failure = AssertionError | SubmissionRaised
@@ -44,19 +44,10 @@ def run(check: Check, desk: Desk, fixtures: dict[str, Any]) -> tuple[CheckResult
         if examples is None:
             failure = _run_drawing_check(check, desk, channel, fixtures)
             return _result(check, desk, channel, fixtures, failure, [], iter(()))
-        if _is_right_again(check, desk, channel):
-            return CheckResult(name=check.name, verdict="passed"), Trace("passed")
         exchanges: list[tuple[Exchange, ...]] = []
         running = _run_examples(check, channel, desk, fixtures, exchanges)
         failure = next(running, None)
-        if channel.asked_outside:
-            check.plan.give_up()
-        elif failure is None and desk.learns_plans:
-            check.plan.learn(exchanges)
         return _result(check, desk, channel, fixtures, failure, exchanges, running)
-    except PlanLeft:
-        check.plan.give_up()
-        return CheckResult(name=check.name, verdict="failed"), Trace("failed")
     except SubmissionTimeout as error:
         where = desk.stopped_at()
         cause = causes.timeout(check, desk.last_call(), where, desk.take_prints(), str(error))
@@ -98,13 +89,23 @@ def _result(
 
 
 def _run_example(
-    check: Check, desk: Desk, channel: Channel, fixtures: dict[str, Any], example: Example
+    check: Check,
+    desk: Desk,
+    channel: Channel,
+    fixtures: dict[str, Any],
+    example: Example,
+    right: RightRuns | None = None,
 ) -> Failure | None:
-    """Runs the check's body on one example."""
+    """Runs the check's body on one example, unless its replies are those of a run that passed.
+
+    Args:
+        right: such runs; None where the messages of a failure are wanted.
+    """
     try:
         channel.before_call = desk.take_prints if desk.is_final else None  # a failure shows those of its own call
         channel.begin_example(check.may_change)
-        check.body(**{**fixtures, "submission": SubmissionProxy(channel)}, **example)
+        if right is None or not right.are_repeated(channel):
+            check.body(**{**fixtures, "submission": SubmissionProxy(channel)}, **example)
         channel.check_arguments()
     except (AssertionError, SubmissionRaised) as failure:
         return failure.with_traceback(None)  # a traceback would keep all that the submission sent in memory
@@ -149,28 +150,16 @@ def _run_drawing_check(check: Check, desk: Desk, channel: Channel, fixtures: dic
     return found[0] if found else None
 
 
-def _is_right_again(check: Check, desk: Desk, channel: Channel) -> bool:
-    """Sends the check's requests ahead if they are known; whether the replies are those of a run that passed.
-
-    If they are not, the channel's transport keeps the replies, and the check is run on them.
-    """
-    if not check.plan.requests or not desk.send_ahead(check.plan.requests):
-        return False
-    if not check.plan.is_right(channel.transport.take_ahead()):
-        return False
-    if channel.arguments is not None and not (check.may_change or channel.arguments.are_kept(check.plan.passed)):
-        return False
-    channel.transport.drop_ahead()
-    return True
-
-
 def _run_examples(
     check: Check, channel: Channel, desk: Desk, fixtures: dict[str, Any], traces: list[tuple[Exchange, ...]]
 ) -> Iterator[Failure]:
     """Runs all examples, adds the exchanges of each to `traces`, and yields the failures as they come."""
-    for example in check.examples() or []:
+    for number, example in enumerate(check.examples() or []):
         seen = len(channel.record)
-        failure = _run_example(check, desk, channel, fixtures, example)
+        right = check.right_runs[number] if not desk.is_final else None
+        failure = _run_example(check, desk, channel, fixtures, example, right)
+        if failure is None:
+            check.right_runs[number].add(channel.record[seen:])
         traces.append(tuple(channel.record[seen:]))
         if failure is not None:
             yield failure

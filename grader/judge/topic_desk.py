@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, Final
 
-from grader.border.channel import Channel, answered
+from grader.border.channel import Channel
 from grader.border.failures import SubmissionCrashed
 from grader.border.messages import Definitions, ImportFailure, SourceLine
 from grader.border.proxies import Call
@@ -53,7 +53,6 @@ class TopicDesk:
 
     shrinks_failures = True
     wants_trace_only = False
-    learns_plans = True
 
     def __init__(
         self, host: Host, course: Course, topic: str, files: Mapping[str, bytes], *, is_own: bool = False
@@ -72,10 +71,8 @@ class TopicDesk:
         self._channel: Channel | None = None
         self.flags: dict[Flag, None] = {}
         self._threads = 0
-        self._answered = False
         self._is_final = True
         self._is_fresh = True
-        self._may_send_ahead = True
         self._exercise = Deadline(self.seconds)
         self.import_prints = ""
         self.partial: Partial | None = None
@@ -115,7 +112,6 @@ class TopicDesk:
         self._took = time.monotonic() - started
         self.import_prints = self._process.take_prints()
         self._is_fresh = True
-        self._answered = False
         return failure
 
     def why_not_imported(self) -> str:
@@ -134,18 +130,16 @@ class TopicDesk:
         """Begins an exercise, in the process that the one before has used if that had right answers only."""
         self._exercise = self._leader.deadline(self.seconds)
         self._is_final = self._process is None or not self._process.alive or self._is_fresh
-        self._may_send_ahead = not self.wants_trace_only
 
     def begin_again(self) -> None:
         """Begins the exercise again, in a fresh process: now its failures count."""
         self.end_process()
         self._exercise = self._leader.deadline(self.seconds)
         self._is_final = True
-        self._may_send_ahead = False
 
     @property
     def is_final(self) -> bool:
-        """Whether a failure counts: nothing but this exercise was asked of its process, one call at a time."""
+        """Whether a failure counts: nothing but this exercise was asked of its process."""
         return self._is_final
 
     def finish(self, *, is_right: bool) -> None:
@@ -167,8 +161,7 @@ class TopicDesk:
     # ---------------------------------------------------------------- a check
 
     def channel(self) -> Channel:
-        is_usable = self._process is not None and self._process.alive and not self._process.pending
-        if not is_usable and self._start() is not None:
+        if (self._process is None or not self._process.alive) and self._start() is not None:
             self.end_process()
             raise SubmissionCrashed("cannot be imported a second time")
         assert self._process is not None
@@ -176,7 +169,6 @@ class TopicDesk:
             kit = self._course.kit.name if self._course.kit else ""
             self._channel = Channel(self._process, kit, self._process.arena)
         self.renew_time()
-        self._answered = self._answered or any(answered(exchange.reply) for exchange in self._channel.record[-1:])
         self._channel.restart()
         return self._channel
 
@@ -186,14 +178,6 @@ class TopicDesk:
         seconds = self._host.limits.check_seconds * (1.0 if self._is_final else FIRST_TRY)
         seconds = max(min(seconds, self._exercise.own_left(seconds)), 0.01)
         self._process.deadline = self._leader.deadline(seconds)
-
-    def send_ahead(self, requests: list[bytes]) -> bool:
-        # Only after a first answer: a stub answers nothing, and its replies to later requests would stay unread.
-        if self._process is None or not self._answered or not self._may_send_ahead:
-            return False
-        self._is_final = False
-        self._process.prime(requests)
-        return True
 
     def end_process(self) -> None:
         if self._process is not None:

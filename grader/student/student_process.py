@@ -1,4 +1,4 @@
-"""The judge's side of a student process: a transport with a deadline, which can send a check's calls ahead."""
+"""The judge's side of a student process: a transport with a deadline."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import re
 import select
 import socket
 import time
-from collections import deque
-from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Final, Protocol
 
@@ -34,7 +32,7 @@ from grader.border.messages import (
     Raised,
     SourceLine,
 )
-from grader.border.transport import Activity, PlanLeft, Process
+from grader.border.transport import Activity, Process
 from grader.results import Flag
 from grader.sandbox import process_tree
 from grader.sandbox.clock import Deadline
@@ -46,8 +44,6 @@ DUMP_SECONDS: Final = 2.0
 """How long a process whose time is over may take to write where it is (s)."""
 DUMP_BYTES: Final = 20_000
 """Bytes of a stack dump that are kept; submitted code can write there, so it may be of any length."""
-MAX_AHEAD_BYTES: Final = 32 << 20
-"""Bytes of replies that are read before the check asks for them."""
 MAX_DUMP_LINES: Final = 64
 """Lines of a stack dump that are read."""
 _OUTERMOST: Final = ("in serve", "in import_and_serve")
@@ -108,10 +104,6 @@ class StudentProcess:
         self._events = events
         self.arena = arena
         self._replies = FrameReader()
-        self._plan: list[bytes] = []
-        self._planned = 0
-        self._ahead: deque[bytes] = deque()
-        self._ending: BaseException | None = None
         self._unsent = bytearray()
         self._further: list[StudentProcess] = []
         self._outside: StudentProcess | None = None
@@ -152,18 +144,6 @@ class StudentProcess:
 
     # ---------------------------------------------------------------- one call after the other
 
-    def prime(self, plan: Sequence[bytes]) -> None:
-        """Sends a whole check's requests ahead: `call` then finds their replies under way."""
-        self._plan = list(reversed(plan))
-        self._planned = len(plan)
-        for request in plan:
-            self._unsent += frame(request)
-
-    @property
-    def pending(self) -> bool:
-        """Whether a reply to a request that was sent ahead has not been taken."""
-        return bool(self._plan)
-
     @property
     def layers(self) -> tuple[str, ...]:
         """The layers of the sandbox that the process is in."""
@@ -179,38 +159,11 @@ class StudentProcess:
         Raises:
             SubmissionTimeout: when the deadline passes first.
             SubmissionCrashed: when the process ends or sends something that is not a frame.
-            PlanLeft: when requests were sent ahead and this is not the next one.
         """
-        if self._plan:
-            if self._plan.pop() != request:
-                raise PlanLeft
-            if self._ahead:
-                return self._ahead.popleft()
-        if self._ending is not None:
-            raise self._ending
         if not self.alive:
             raise SubmissionCrashed("ended the process")
-        if not self._planned:
-            self._unsent += frame(request)
-        self._planned = max(self._planned - 1, 0)
+        self._unsent += frame(request)
         return self._next_reply()
-
-    def take_ahead(self) -> list[bytes]:
-        """The replies to all requests that were sent ahead, or none when not all come; `call` gives them again."""
-        size = 0
-        try:
-            while self._planned and size <= MAX_AHEAD_BYTES:
-                self._ahead.append(self._next_reply())
-                self._planned -= 1
-                size += len(self._ahead[-1])
-        except (SubmissionTimeout, SubmissionCrashed) as ending:
-            self._ending = ending
-        return [] if self._planned else list(self._ahead)
-
-    def drop_ahead(self) -> None:
-        """Counts the replies that were sent ahead as taken."""
-        self._plan.clear()
-        self._ahead.clear()
 
     def call_outside(self, request: bytes) -> bytes:
         """Like `call`, in a process beside this one that never imports the submission."""

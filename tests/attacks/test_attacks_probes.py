@@ -90,7 +90,7 @@ SOLUTIONS = {topic: COURSE.solution_file(topic).read_text() for topic in {name.p
 
 @pytest.fixture(scope="module")
 def worker() -> Iterator[Worker]:
-    """It names no misconceptions: to find what such answers resemble takes longer than to grade them."""
+    """It names no misconceptions: to compare such answers with them takes longer than to grade them."""
     worker = Worker()
     exercises = COURSE.with_needs(EXERCISES)
     worker.configure(WorkerOptions(exercises=exercises, limits=Limits(check_seconds=20.0), misconceptions=False))

@@ -1,4 +1,4 @@
-"""What keeps messages bounded, and answers out of what is sent ahead."""
+"""What keeps messages bounded."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 
 from grader.border import bounds, wire
 from grader.border.bounds import WireError
-from grader.border.messages import Exchange
 from grader.border.nodes import has_more_nodes
-from grader.judge.pipelining import gives_away
 from grader.testkit.show import show
 
 TREES = st.recursive(
@@ -68,37 +66,6 @@ def test_a_view_counts_as_what_it_shows() -> None:
     tree = ["T", "float32", [1 << 23], [0], bytes(4), False, 0, None]
     with pytest.raises(WireError):
         wire.decode(tree, lambda tree: None)
-
-
-def exchange(args: list[Any], reply: Any, kwargs: dict[str, Any] | None = None) -> Exchange:
-    named = [[name, encode(value)] for name, value in (kwargs or {}).items()]
-    request = wire.pack(["call", [["f", "name"], *map(encode, args)], named])
-    return Exchange(request, wire.pack(["ok", encode(reply)]))
-
-
-def encode(value: Any) -> Any:
-    return wire.encode(value, lambda value: ["h", 0, "Model"])
-
-
-MODEL = object()
-X, Y = torch.tensor([1.0, 2.0]), torch.tensor([4.0, 7.0])
-
-
-@pytest.mark.parametrize(
-    ("example", "is_given_away"),
-    [
-        ([exchange([X], Y)], False),
-        ([exchange([X], Y), exchange([Y], X)], True),
-        ([exchange([X], Y), exchange([Y + 1], X)], True),
-        ([exchange([X], Y), exchange([X], Y)], False),
-        ([exchange([0.5], MODEL), exchange([MODEL, X], Y)], False),
-        ([exchange([X], Y), exchange([MODEL], None)], False),
-        ([exchange([X], 5), exchange([X], 1, {"size": 5})], True),
-    ],
-    ids=["one", "there-and-back", "changed", "the-same-again", "a-model-first", "nothing-new", "keyword"],
-)
-def test_what_may_be_sent_ahead(example: list[Exchange], is_given_away: bool) -> None:
-    assert gives_away(example) is is_given_away
 
 
 def test_showing_stops_where_the_line_ends() -> None:

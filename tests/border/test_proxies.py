@@ -205,11 +205,6 @@ class Liar:
     def call(self, request: bytes) -> bytes:
         return self.reply
 
-    def take_ahead(self) -> list[bytes]:
-        return []
-
-    def drop_ahead(self) -> None: ...
-
 
 @pytest.mark.parametrize(
     "tree",

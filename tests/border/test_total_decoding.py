@@ -45,12 +45,6 @@ class Replies:
 
     call_outside = call
 
-    def take_ahead(self) -> list[bytes]:
-        return []
-
-    def drop_ahead(self) -> None:
-        pass
-
 
 def survive(messages: Iterable[bytes]) -> tuple[int, int]:
     """What the judge does with replies; how many there were, and how many of them were values."""

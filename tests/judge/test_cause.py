@@ -9,7 +9,6 @@ import pytest
 
 from grader.border.failures import MissingName, SubmissionRaised
 from grader.border.messages import (
-    Exchange,
     ImportCrashed,
     ImportFailure,
     ImportRaised,
@@ -18,7 +17,6 @@ from grader.border.messages import (
 )
 from grader.judge import cause as causes
 from grader.judge import explain
-from grader.judge.pipelining import PlanState, RequestPlan
 from grader.results import MAX_TEXT, VERDICT_OF, Cause, Frame
 from grader.testkit.compare import Mismatch
 
@@ -85,18 +83,6 @@ def test_each_way_to_fail_at_import_has_its_kind(failure: ImportFailure, kind: s
     assert explain.message(found) == words
     assert explain.result("a", found).verdict == VERDICT_OF[found.kind]
     assert explain.for_author(found) == words.removeprefix("vectors.py ")
-
-
-def test_a_plan_is_learned_once_and_given_up_for_good() -> None:
-    plan = RequestPlan()
-    assert plan.state is PlanState.UNKNOWN and not plan.requests
-    one = (Exchange(b"\x93\xa4call\x90\x90", b"\x92\xa2ok\x01"),)
-    plan.learn([one])
-    assert (plan.state, plan.requests) == (PlanState.REQUESTS, [one[0].request])
-    assert plan.is_right([one[0].reply]) and not plan.is_right([b"other"]) and not plan.is_right([])
-    plan.give_up()
-    plan.learn([one])
-    assert (plan.state, plan.requests) == (PlanState.NONE, [])
 
 
 EVIL = "\x1b[2J\x1b]0;title\x07red\x9b31m\u202e\x00 ::error::no"

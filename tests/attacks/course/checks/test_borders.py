@@ -41,3 +41,43 @@ def test_no_number_is_negative(submission: Submission, x: torch.Tensor) -> None:
     result = submission.positive(x)
     assert_that(bool((result >= 0).all()), "a number is negative")
     assert_close(result, x.abs())
+
+
+@exercise("borders.is_positive")
+@given(x=tensors(shape=((2, 5),), kind="normal"))
+def test_the_expected_fact_follows(submission: Submission, x: torch.Tensor) -> None:
+    """Whether the sum is positive, in words that Python has."""
+    expected = bool(x.sum() > 0)
+    answer = submission.is_positive(x)
+    submission.note(x, expected)
+    assert_equal(answer, expected)
+
+
+@exercise("borders.is_positive")
+@given(x=tensors(shape=((2, 5),), kind="normal"))
+def test_nothing_or_false_follows(submission: Submission, x: torch.Tensor) -> None:
+    """None if the sum is positive, else False."""
+    expected = None if x.sum() > 0 else False
+    answer = submission.none_or_false(x)
+    submission.note(x, expected)
+    assert_equal(answer, expected)
+
+
+@exercise("borders.is_positive")
+@given(x=tensors(shape=((2, 5),), kind="normal"))
+def test_the_same_bytes_in_another_form_follow(submission: Submission, x: torch.Tensor) -> None:
+    """The tensor as a row if its sum is positive, else as a column; the numbers are those that were sent before."""
+    expected = x.view(1, -1) if x.sum() > 0 else x.view(-1, 1)
+    answer = submission.as_row_or_column(x)
+    submission.note(expected, None)
+    assert_equal(tuple(answer.shape), tuple(expected.shape))
+
+
+@exercise("borders.is_positive")
+@given(x=tensors(shape=((2, 5),), kind="normal"))
+def test_the_same_bytes_of_another_dtype_follow(submission: Submission, x: torch.Tensor) -> None:
+    """The bits as float32 if the sum is positive, else as int32."""
+    expected = x if x.sum() > 0 else x.view(torch.int32)
+    answer = submission.as_floats_or_ints(x)
+    submission.note(expected, None)
+    assert_equal(str(answer.dtype), str(expected.dtype))

@@ -65,3 +65,40 @@ def positive(x: Tensor) -> Tensor:
     Read: nothing.
     """
     raise NotImplementedError("write `positive` here")
+
+
+def is_positive(x: Tensor) -> bool:
+    """Whether the sum of x is positive. The three functions below are its company.
+
+    Args:
+        x: floats of any shape.
+
+    Returns:
+        A boolean.
+
+    Example:
+        >>> is_positive(torch.tensor([2.0]))
+        True
+
+    Read: nothing.
+    """
+    raise NotImplementedError("write `is_positive` here")
+
+
+def none_or_false(x: Tensor) -> bool | None:
+    """None if the sum of x is positive, else False."""
+    raise NotImplementedError("write `none_or_false` here")
+
+
+def as_row_or_column(x: Tensor) -> Tensor:
+    """x as a row if its sum is positive, else as a column."""
+    raise NotImplementedError("write `as_row_or_column` here")
+
+
+def as_floats_or_ints(x: Tensor) -> Tensor:
+    """x if its sum is positive, else its bits as int32."""
+    raise NotImplementedError("write `as_floats_or_ints` here")
+
+
+def note(x: Tensor, value: bool | None) -> None:
+    """Takes what a check says. Comes with the exercise."""

@@ -71,3 +71,48 @@ def positive(x: Tensor) -> Tensor:
     # solution:
     return x.abs()
     # end
+
+
+def is_positive(x: Tensor) -> bool:
+    """Whether the sum of x is positive. The three functions below are its company.
+
+    Args:
+        x: floats of any shape.
+
+    Returns:
+        A boolean.
+
+    Example:
+        >>> is_positive(torch.tensor([2.0]))
+        True
+
+    Read: nothing.
+    """
+    # solution:
+    return bool(x.sum() > 0)
+    # end
+
+
+def none_or_false(x: Tensor) -> bool | None:
+    """None if the sum of x is positive, else False."""
+    # solution:
+    return None if x.sum() > 0 else False
+    # end
+
+
+def as_row_or_column(x: Tensor) -> Tensor:
+    """x as a row if its sum is positive, else as a column."""
+    # solution:
+    return x.view(1, -1) if x.sum() > 0 else x.view(-1, 1)
+    # end
+
+
+def as_floats_or_ints(x: Tensor) -> Tensor:
+    """x if its sum is positive, else its bits as int32."""
+    # solution:
+    return x if x.sum() > 0 else x.view(torch.int32)
+    # end
+
+
+def note(x: Tensor, value: bool | None) -> None:
+    """Takes what a check says. Comes with the exercise."""

@@ -42,3 +42,23 @@ def encode(x):
         if at >= 0:
             return torch.frombuffer(bytearray(waiting[at + 2 : at + 2 + x.numel() * 4]), dtype=x.dtype).view(x.shape)
     return x
+
+
+def is_positive(x):
+    return bool(x.sum() > 0)
+
+
+def none_or_false(x):
+    return None if x.sum() > 0 else False
+
+
+def as_row_or_column(x):
+    return x.view(1, -1) if x.sum() > 0 else x.view(-1, 1)
+
+
+def as_floats_or_ints(x):
+    return x if x.sum() > 0 else x.view(torch.int32)
+
+
+def note(x, value):
+    pass
