@@ -77,7 +77,7 @@ class LocalWorkers:
 
     def use_seed(self, seed: int) -> None:
         """See `Graders.use_seed`."""
-        self._options = msgspec.structs.replace(self._options, seed=seed, records="" if seed else self._options.records)
+        self._options = msgspec.structs.replace(self._options, seed=seed)
 
     def grade(self, source: Source, watcher: Watcher | None = None, exercises: Sequence[str] = ()) -> Graded:
         """Reads and grades one submission; a fault of the grader's own becomes a result of ``error`` verdicts.

@@ -18,8 +18,6 @@ from grader.grading.graders import Graders
 from grader.grading.interrupt import StopOnInterrupt
 from grader.grading.late_options import policy_of, together
 from grader.grading.local_workers import LocalWorkers
-from grader.grading.protocol import WorkerOptions
-from grader.grading.records_folder import with_records
 from grader.grading.reuse import still_holds
 from grader.grading.sandbox_needed import require_sandbox
 from grader.grading.settings import (
@@ -36,7 +34,6 @@ from grader.machine import versions
 from grader.reports.notes import NoteList, print_note
 from grader.reports.progress import progress
 from grader.reports.terminal import make_console
-from grader.student import engine
 from grader.text import counted
 
 
@@ -118,16 +115,10 @@ class ClassGrading:
 
     def _graders(self) -> Graders:
         if self._class.dask is None:
-            return LocalWorkers(self._course, self._with_records(), self._class.jobs)
+            return LocalWorkers(self._course, self._options, self._class.jobs)
         from grader.grading.dask_cluster import Cluster
 
         return Cluster(self._class.dask, self._course, self._course_hash, self._options, print_note)
-
-    def _with_records(self) -> WorkerOptions:
-        """The options with a folder for records, where the seed is no secret, and no submission can write there."""
-        if self._seed != 0 or engine.choose().engine != "forked":
-            return self._options
-        return with_records(self._options, self._course)
 
     def _open_gradebook(self) -> Gradebook:
         book = Gradebook.open(self._class.out / "gradebook.sqlite", keep_damaged_aside=True)

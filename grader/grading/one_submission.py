@@ -13,7 +13,6 @@ from grader.course import Course
 from grader.grading.exit_codes import exit_code, missing_layers
 from grader.grading.for_students import ForStudents, graded_for_students
 from grader.grading.graders import Graded
-from grader.grading.records_folder import with_records
 from grader.grading.settings import GradingSettings, topics_of, worker_options
 from grader.grading.side_by_side import SideBySide
 from grader.grading.worker_process import Worker
@@ -56,7 +55,7 @@ def check_one(
     names = settings.names
     if isinstance(source, FileSource) and not names and source.topic:
         names = (source.topic,)
-    options = with_records(worker_options(course, settings, names), course)
+    options = worker_options(course, settings, names)
     with SideBySide(course, options, worker) as workers:
         if printer is not None:
             submission = source.read()

@@ -32,7 +32,6 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
         misconceptions: whether to compare with the records of the misconceptions.
         devices: what checks that want GPUs get; resolved for this machine.
         judge_seconds: processor time of the judge for one run of a check's body.
-        records: a folder that keeps the records of the misconceptions for later; empty for none.
     """
 
     course: str | None = None
@@ -42,7 +41,6 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     misconceptions: bool = True
     devices: Devices = "simulated"
     judge_seconds: float = JUDGE_SECONDS
-    records: str = ""
 
 
 class Work(msgspec.Struct, frozen=True):

@@ -13,7 +13,6 @@ from grader.course import Course
 from grader.grading.for_students import ForStudents, graded_for_students
 from grader.grading.graders import Graded
 from grader.grading.local_workers import LocalWorkers
-from grader.grading.records_folder import with_records
 from grader.grading.settings import GradingSettings, worker_options
 from grader.grading.worker_process import Watcher, Worker
 from grader.intake.submission import LoadedSource, Submission
@@ -85,7 +84,7 @@ class WarmGrader:
                 self._workers = None
             if self._workers is None:
                 self._topics |= wanted
-                options = with_records(worker_options(self._course, self._settings, sorted(self._topics)), self._course)
+                options = worker_options(self._course, self._settings, sorted(self._topics))
                 first, self._first = self._first, None
                 self._workers = LocalWorkers(self._course, options, first=first)
             return self._workers

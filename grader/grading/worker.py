@@ -9,12 +9,10 @@ import contextlib
 import faulthandler
 import gc
 import importlib
-import importlib.util
 import os
 import signal
 import sys
-import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, NoReturn
 
@@ -25,12 +23,10 @@ from grader.judge.time_limit import TimeLimit
 if TYPE_CHECKING:
     from grader.judge.judge import Judge
     from grader.results import ExerciseResult
-    from grader.student.client import HostPair
+    from grader.student.interfaces import Host
 
 JUDGE_BYTES: Final = 2 << 30
 """Memory that the judge may take beyond what it has when it is ready (bytes)."""
-MAY_IMPORT_BESIDE: Final = not (3, 11) <= sys.version_info < (3, 11, 8)
-"""Whether a thread may import while another parses: in these versions `ast.parse` fails when two threads are in it."""
 STACK_SIGNAL: Final = getattr(signal, "SIGUSR1", None)
 """Makes a worker write to its standard error where it is, also deep in C."""
 
@@ -44,7 +40,7 @@ def main() -> int:
     gc.disable()  # the collector takes a tenth of the time of the imports below, and frees nothing
     from grader.student import engine
 
-    make_hosts = engine.start_pair()
+    make_host = engine.start()
     import torch
 
     torch.set_num_threads(1)
@@ -58,7 +54,7 @@ def main() -> int:
     from grader.errors import UserError
     from grader.student.client import HostGone
 
-    hosts = make_hosts(options.limits)
+    host = make_host(options.limits)
 
     def serve(judge: Judge) -> int:
         gc.freeze()
@@ -78,12 +74,8 @@ def main() -> int:
 
         judge.checks.limit_time(limit)
         judge.checks.began = began
-        graded = 0
         while (work := read_frame(requests, Work)) is not None:
             try:
-                if graded == 1:
-                    hosts.settle()
-                graded += 1
                 judge.checks.marks = work.marks
                 judge.known = send_known if work.streams else lambda result: None
                 with limit.ticking():
@@ -94,74 +86,46 @@ def main() -> int:
             except HostGone as error:
                 write_frame(answers, Fault(f"the warm host has ended: {error}", at or Place("")))
                 return 3
-        hosts.close()
+        host.close()
         return 0
 
     try:
-        return _with_judge(hosts, options, serve)
+        return _with_judge(host, options, serve)
     except UserError as error:
         return _give_up(requests, answers, str(error))
 
 
-def _with_judge(hosts: HostPair, options: WorkerOptions, serve: Callable[[Judge], int]) -> int:
+def _with_judge(host: Host, options: WorkerOptions, serve: Callable[[Judge], int]) -> int:
     from grader.course import Course
 
     # The main process has loaded it whole; here its files are read when they are needed.
     course = Course.load(Path(options.course) if options.course else None, complete=False)
     topics = {name.partition(".")[0] for name in course.with_needs(options.exercises)}
-    preload = {topic: course.preload([topic]) for topic in topics}
-    for module in course.preload(topics):
-        _require_module(module)
-    hidden = [*hidden_paths(course), *filter(None, [options.records])]
-    hosts.prepare(hidden, preload, options.devices, course.kit)
+    preload = course.preload(topics)
+    host.prepare(hidden_paths(course), preload, options.devices, course.kit)
 
-    from grader.judge.judge import with_judge  # takes a while, in which the hosts get ready
+    from grader.judge.judge import with_judge  # takes a while, in which the host gets ready
 
     if options.devices != "simulated":
         from grader.testkit import devices
 
         devices.choose(options.devices)  # the reference solution runs in this process
+    for module in preload:  # the reference solution needs them too
+        with contextlib.suppress(ImportError):  # the host says so
+            importlib.import_module(module)
 
     def ready(judge: Judge) -> int:
-        # The reference solution needs them too, some topics later: loaded while the judge waits for student processes.
-        if MAY_IMPORT_BESIDE:
-            threading.Thread(target=_load, args=(preload.values(),), daemon=True).start()
-        else:
-            judge.before_topic = lambda topic: _load([preload.get(topic, ())])
-        hosts.finish_preparing()
+        host.finish_preparing()
         return serve(judge)
 
     return with_judge(
         course,
-        hosts,
+        host,
         ready,
         exercises=options.exercises,
         seed=options.seed,
         names_misconceptions=options.misconceptions,
-        records=Path(options.records) if options.records else None,
     )
-
-
-def _require_module(name: str) -> None:
-    """Says now that a module is not there: the host that loads it is first asked when its topics' turn comes.
-
-    Raises:
-        UserError: it cannot be found.
-    """
-    from grader.errors import UserError
-
-    try:
-        found = importlib.util.find_spec(name)
-    except ImportError:  # of a package that it is in
-        found = None
-    if found is None:
-        raise UserError(f"course.toml: `preload = [{name!r}]`: No module named {name!r}")
-
-
-def _load(preload: Iterable[Sequence[str]]) -> None:
-    for module in (module for modules in preload for module in modules):
-        with contextlib.suppress(ImportError):  # the host says so
-            importlib.import_module(module)
 
 
 def hidden_paths(course: Any) -> list[str]:

@@ -34,7 +34,6 @@ from grader.grading.supervisor import Supervisor
 from grader.intake.submission import Submission
 from grader.judge.marks import Mark, Place
 from grader.results import ExerciseResult, SubmissionResult
-from grader.student import huge_pages
 
 _STDERR_LINES = 150
 """Lines of its stderr that are kept: as many as a deep stack has."""
@@ -87,7 +86,7 @@ class Worker:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env={
-                **huge_pages.from_the_start(os.environ),
+                **os.environ,
                 "OPENBLAS_NUM_THREADS": "1",  # NumPy's: its threads would turn for a while beside torch's import
                 "PYTHONHASHSEED": str(hash_seed),
             },

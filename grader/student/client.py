@@ -6,7 +6,7 @@ import contextlib
 import os
 import socket
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from grader.border import frames, wire
 from grader.border.bounds import WireError
@@ -16,7 +16,6 @@ from grader.kit import Kit
 from grader.machine import Devices
 from grader.sandbox.limits import Limits
 from grader.student import orders
-from grader.student.interfaces import Host
 
 if TYPE_CHECKING:
     from grader.student.leader_client import LeaderClient
@@ -24,17 +23,6 @@ if TYPE_CHECKING:
 
 class HostGone(BaseException):
     """The warm host does not answer: the grader's fault. Not an `Exception`, so that no check blames a submission."""
-
-
-class Hosts(Protocol):
-    """Where the leaders of topics are started."""
-
-    @property
-    def layers(self) -> tuple[str, ...]:
-        """The sandbox's active layers."""
-
-    def of(self, topic: str) -> Host:
-        """The host for a topic."""
 
 
 class HostClient:
@@ -68,10 +56,6 @@ class HostClient:
         """The sandbox's active layers."""
         self.finish_preparing()
         return self._layers
-
-    def of(self, topic: str) -> HostClient:
-        """This one, for every topic."""
-        return self
 
     def finish_preparing(self) -> None:
         """Waits until the host is ready.
@@ -129,10 +113,6 @@ class HostClient:
         """Whether the host ended a process of the topic for its memory, since last asked."""
         return self._ask(orders.WhyEnded(topic)) == orders.Why(True)
 
-    def settle(self) -> None:
-        """Takes up to 0.3 s, once, to make later forks cheaper: worth it before many, not for one right submission."""
-        self._ask(orders.Settle())
-
     def _ask(self, order: orders.Order, descriptors: Sequence[int] = ()) -> orders.Answer:
         """Raises `HostGone` when no answer comes."""
         self.finish_preparing()
@@ -160,59 +140,3 @@ class HostClient:
         self._control.close()
         with contextlib.suppress(ChildProcessError):
             os.waitpid(self.process, 0)
-
-
-class HostPair:
-    """Two warm hosts: one is ready at once, the other first loads the modules that some topics need.
-
-    So the first topics can be graded while it loads; and what they fork is smaller.
-    """
-
-    def __init__(self, plain: Host, loading: Host) -> None:
-        self._plain = plain
-        self._loading = loading
-        self._heavy: frozenset[str] = frozenset()
-        self._used: list[Host] = []
-
-    def prepare(
-        self,
-        hidden: Sequence[str],
-        preload: Mapping[str, Sequence[str]],
-        devices: Devices = "simulated",
-        kit: Kit | None = None,
-    ) -> None:
-        """Like `HostClient.prepare`, for topics and the modules that each needs; a host that is not needed ends."""
-        self._heavy = frozenset(topic for topic, modules in preload.items() if modules)
-        modules = list(dict.fromkeys(module for found in preload.values() for module in found))
-        for host, needed, load in (
-            (self._plain, len(self._heavy) < len(preload), []),
-            (self._loading, bool(self._heavy), modules),
-        ):
-            if needed:
-                self._used.append(host)
-                host.prepare(hidden, load, devices, kit)
-            else:
-                host.close()
-
-    @property
-    def layers(self) -> tuple[str, ...]:
-        """The sandbox's active layers."""
-        return self._used[0].layers
-
-    def of(self, topic: str) -> Host:
-        """The host for a topic; its first order waits until it is ready."""
-        return self._loading if topic in self._heavy else self._plain
-
-    def finish_preparing(self) -> None:
-        """Waits until the first host is ready; raises as `HostClient.finish_preparing` does."""
-        self._used[0].finish_preparing()
-
-    def settle(self) -> None:
-        """Like `HostClient.settle`."""
-        for host in self._used:
-            host.settle()
-
-    def close(self) -> None:
-        """Ends the hosts and with them every student process."""
-        for host in self._used:
-            host.close()

@@ -11,7 +11,6 @@ from grader.sandbox.offered import why_not_forked
 
 if TYPE_CHECKING:
     from grader.sandbox.limits import Limits
-    from grader.student.client import HostPair
     from grader.student.interfaces import Host
 
 Engine = Literal["forked", "portable"]
@@ -44,19 +43,8 @@ def choose() -> Choice:
     return Choice("portable", lacking) if lacking else Choice("forked", "this system offers all that it needs")
 
 
-def start_pair() -> Callable[[Limits], HostPair]:
-    """Like `start`, for two hosts: topics that need no modules loaded are graded while the second loads those."""
-    from grader.student.client import HostPair
-
-    plain, loading = start(), start(at_once=choose().engine == "forked")
-    return lambda limits: HostPair(plain(limits), loading(limits))
-
-
-def start(*, at_once: bool = True) -> Callable[[Limits], Host]:
+def start() -> Callable[[Limits], Host]:
     """Starts what will run submitted code; it goes on beside the caller, which must hold no checks and no answers yet.
-
-    Args:
-        at_once: False leaves it to `Host.prepare` to start spawned processes.
 
     Returns:
         What makes a host of it, once the limits are known.
@@ -67,7 +55,7 @@ def start(*, at_once: bool = True) -> Callable[[Limits], Host]:
     if choose().engine == "portable":
         from grader.student.spawning import Spares
 
-        spares = Spares(at_once=at_once)
+        spares = Spares()
         from grader.student.portable import PortableHost
 
         return lambda limits: PortableHost(spares, limits)

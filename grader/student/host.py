@@ -23,7 +23,7 @@ from grader.border import frames, wire
 from grader.sandbox import kernel, process_tree
 from grader.sandbox.limits import CUDA_BYTES, Limits
 from grader.sandbox.sandbox import Sandbox
-from grader.student import huge_pages, namespaces, orders
+from grader.student import namespaces, orders
 from grader.student.leader import lead
 from grader.student.preparation import CannotLoad, load_modules
 from grader.student.process import DUMP_SIGNAL, note_modules
@@ -46,7 +46,6 @@ class Host:
         self._testkit: Mapping[str, ModuleType] = {}
         self._kit: dict[str, ModuleType] = {}
         self._baseline = 0
-        self._is_settled = False
         self._extra = 0
 
     def run(self) -> None:
@@ -83,8 +82,6 @@ class Host:
                     with contextlib.suppress(ProcessLookupError, PermissionError):
                         assert DUMP_SIGNAL is not None
                         os.kill(process, DUMP_SIGNAL)
-            case orders.Settle():
-                self._settle()
             case orders.WhyEnded(topic):
                 was_over = topic in self._over_memory
                 self._over_memory.discard(topic)
@@ -110,15 +107,8 @@ class Host:
         namespaces.remember()
         gc.freeze()  # without a collection before, which would free next to nothing
         gc.enable()  # also for the student processes
-        if order.preload:
-            self._settle()  # such topics start many processes, and the judge is busy elsewhere
         self._baseline = process_tree.memory_of([os.getpid()], 0)
         return orders.Layers(self._sandbox.layers)
-
-    def _settle(self) -> None:
-        if not self._is_settled:
-            self._is_settled = True
-            huge_pages.collapse()
 
     def _spawn(self, topic: int, descriptor: int) -> orders.Spawned | orders.Failed:
         assert self._sandbox is not None

@@ -75,12 +75,6 @@ class Host(Protocol):
             UserError: when a module of ``preload`` or the kit cannot be loaded.
         """
 
-    def of(self, topic: str) -> Host:
-        """This one, for every topic."""
-
-    def settle(self) -> None:
-        """Takes a moment, once, to make later starts cheaper: worth it before many."""
-
     def open_topic(
         self, topic: str, files: Mapping[str, bytes], bindings: Sequence[tuple[str, str]] | None
     ) -> TopicProcesses:

@@ -60,11 +60,7 @@ class WhyEnded(msgspec.Struct, frozen=True, tag=True):
     topic: int
 
 
-class Settle(msgspec.Struct, frozen=True, tag=True):
-    """Takes 0.3 s to make later forks cheaper. Answer: `Done`."""
-
-
-Order: TypeAlias = Prepare | Spawn | End | Sweep | Dump | WhyEnded | Settle
+Order: TypeAlias = Prepare | Spawn | End | Sweep | Dump | WhyEnded
 
 
 class Done(msgspec.Struct, frozen=True, tag=True):

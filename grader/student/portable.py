@@ -70,10 +70,6 @@ class PortableHost:
         """None: there is no sandbox."""
         return ()
 
-    def of(self, topic: str) -> PortableHost:
-        """This one, for every topic."""
-        return self
-
     def finish_preparing(self) -> None:
         """Waits until a first process is ready.
 
@@ -81,9 +77,6 @@ class PortableHost:
             UserError: when a module of ``preload`` or the kit cannot be loaded.
         """
         self._spares.finish_preparing()
-
-    def settle(self) -> None:
-        """Nothing makes later starts cheaper here."""
 
     def open_topic(
         self, topic: str, files: Mapping[str, bytes], bindings: Sequence[tuple[str, str]] | None

@@ -167,26 +167,19 @@ class SpawnedPython:
 
 
 class Spares:
-    """The new Pythons of one judge.
+    """The new Pythons of one judge; the first one starts now."""
 
-    Args:
-        at_once: whether the first one starts now, or when it is known what it must load.
-    """
-
-    def __init__(self, *, at_once: bool = True) -> None:
+    def __init__(self) -> None:
         self._order: Prepare | None = None
         self._waiting: deque[SpawnedPython] = deque()
         self._most = min(_MOST_SPARES, machine.cores())
-        if at_once:
-            self._start()
+        self._start()
 
     def prepare(self, order: Prepare) -> None:
         """Says what all of them must load."""
         for one in self._waiting:
             one.prepare(order)
         self._order = order
-        if not self._waiting:
-            self._start()
 
     def finish_preparing(self) -> None:
         """Waits until the first one is ready.

@@ -30,7 +30,6 @@ from shared import REPO
 
 from grader.course import Course, checks_of, misconceptions_of
 from grader.sandbox import kernel
-from grader.student import huge_pages
 
 if TYPE_CHECKING:
     from grader.judge.judge import Judge
@@ -107,9 +106,7 @@ def broken() -> dict[str, list[str]]:
     done = subprocess.run(
         [sys.executable, __file__],
         cwd=REPO,
-        env=huge_pages.from_the_start(
-            {"PYTHONPATH": f"{REPO}:{REPO / 'tests'}", "PATH": "/usr/bin:/bin", "OPENBLAS_NUM_THREADS": "1"}
-        ),
+        env={"PYTHONPATH": f"{REPO}:{REPO / 'tests'}", "PATH": "/usr/bin:/bin", "OPENBLAS_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
         timeout=1800,
