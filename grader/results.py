@@ -215,7 +215,6 @@ class ExerciseResult(msgspec.Struct, frozen=True, kw_only=True):
         score: the points that it earned, with its bonus.
         max: the points that it could earn without a bonus; 0 when none of its checks could be assessed.
         misconception: the name of the misconception that was recognised.
-        resembles: the name of a misconception that explains a part of the failing checks, where none explains all.
         checks: the outcome of each check.
         not_assessed: the points that left the total, where none of its checks could be assessed; where checks have
             points of their own, those of the checks that could not.
@@ -227,7 +226,6 @@ class ExerciseResult(msgspec.Struct, frozen=True, kw_only=True):
     score: float
     max: float
     misconception: str | None = None
-    resembles: str | None = None
     checks: tuple[CheckResult, ...] = ()
     not_assessed: float = 0.0
     bonus: float = 0.0

@@ -27,7 +27,6 @@ import pytest
 
 from grader.course import Course
 from grader.grading.protocol import WorkerOptions
-from grader.grading.records_folder import with_records
 from grader.grading.worker_process import Worker
 from grader.intake.submission import Submission
 from grader.machine import Devices
@@ -49,8 +48,7 @@ MOST_WORKERS = 4
 class Warm:
     """A worker process, warm once it has graded: what ``grader grade`` uses, with its judge, host and sandbox.
 
-    `only` are topics or exercises, as on the command line; empty means all. With `keeps_records`, what the course's
-    misconceptions do is kept for whoever grades with the same settings later, as `grader check` does.
+    `only` are topics or exercises, as on the command line; empty means all.
     """
 
     def __init__(
@@ -60,7 +58,6 @@ class Warm:
         only: tuple[str, ...] = (),
         seed: int = 0,
         devices: Devices = "simulated",
-        keeps_records: bool = False,
     ) -> None:
         loaded = Course.load(course)
         options = WorkerOptions(
@@ -71,7 +68,7 @@ class Warm:
             limits=limits,
         )
         self.worker = Worker()
-        self.worker.configure(with_records(options, loaded) if keeps_records else options)
+        self.worker.configure(options)
 
     def grade(self, **modules: str) -> SubmissionResult:
         """The result of a submission with these modules: ``vectors="def normalize(x): ..."``."""
@@ -94,7 +91,6 @@ class WarmUp(Protocol):
         only: tuple[str, ...] = (),
         seed: int = 0,
         devices: Devices = "simulated",
-        keeps_records: bool = False,
         **limits: float,
     ) -> Warm: ...
 
@@ -110,10 +106,9 @@ def warm() -> Iterator[WarmUp]:
         only: tuple[str, ...] = (),
         seed: int = 0,
         devices: Devices = "simulated",
-        keeps_records: bool = False,
         **limits: float,
     ) -> Warm:
-        settings = (course, Limits(**limits), only, seed, devices, keeps_records)
+        settings = (course, Limits(**limits), only, seed, devices)
         if settings not in workers:
             if len(workers) == MOST_WORKERS:
                 oldest = next(iter(workers))

@@ -6,8 +6,7 @@ The trusted side: it never imports submitted code. What the student process send
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 
 from grader import kit
@@ -21,7 +20,6 @@ from grader.judge.cell_places import CellPlaces
 from grader.judge.check import Trace
 from grader.judge.collected import CollectedChecks
 from grader.judge.flags import flags_of_results, together
-from grader.judge.kept_records import KeptRecords
 from grader.judge.manual import manual_of
 from grader.judge.marks import Place, mark_on
 from grader.judge.misconceptions import MisconceptionRecords, Replacements, RunChecks, files_with_misconceptions
@@ -33,7 +31,7 @@ from grader.judge.session import with_collected_checks
 from grader.judge.topic_desk import TopicDesk
 from grader.results import Cause, CheckResult, ExerciseResult, Flag, SubmissionResult
 from grader.student import late_dynamo
-from grader.student.client import Hosts
+from grader.student.interfaces import Host
 
 T = TypeVar("T")
 _RIGHT: Final = ("passed", "skipped")
@@ -46,13 +44,12 @@ def _is_unwritten(result: CheckResult) -> bool:
 
 def with_judge(
     course: Course,
-    hosts: Hosts,
+    host: Host,
     use: Callable[[Judge], T],
     *,
     exercises: Sequence[str] = (),
     seed: int = 0,
     names_misconceptions: bool = True,
-    records: Path | None = None,
 ) -> T:
     """Collects a course's checks, calls ``use`` with a judge over them, and returns what that returns.
 
@@ -60,7 +57,6 @@ def with_judge(
         exercises: full names to grade; empty means all. What they need is graded too.
         seed: seed of the generated inputs.
         names_misconceptions: whether failures are compared with the course's misconceptions.
-        records: a folder that keeps their records for later.
 
     Raises:
         UserError: when the checks cannot be collected.
@@ -77,7 +73,7 @@ def with_judge(
         files,
         course.checks_dir,
         seed,
-        lambda checks: use(Judge(course, hosts, checks, topics, names_misconceptions, records)),
+        lambda checks: use(Judge(course, host, checks, topics, names_misconceptions)),
     )
 
 
@@ -89,27 +85,24 @@ class Judge:
 
     Attributes:
         known: is called with the result of each exercise as soon as it is known.
-        before_topic: is called with the name of each topic before any of its submitted code runs.
     """
 
     def __init__(
         self,
         course: Course,
-        hosts: Hosts,
+        host: Host,
         checks: CollectedChecks,
         topics: Sequence[tuple[Topic, Sequence[Exercise]]],
         names_misconceptions: bool,
-        records: Path | None = None,
     ) -> None:
         self.course = course
-        self.hosts = hosts
+        self.host = host
         self.checks = checks
         self.known: Callable[[ExerciseResult], None] = lambda result: None
-        self.before_topic: Callable[[str], None] = lambda topic: None
         self._topics = topics
         self._names_misconceptions = names_misconceptions
-        self._assessment = Assessment(course, checks, lambda: hosts.layers)
-        self.misconceptions = MisconceptionRecords(course, self._misconceptions_runner, KeptRecords(records))
+        self._assessment = Assessment(course, checks, lambda: host.layers)
+        self.misconceptions = MisconceptionRecords(course, self._misconceptions_runner)
 
     def grade(self, submission: Submission, only: Sequence[str] = ()) -> SubmissionResult:
         """All verdicts of one submission.
@@ -140,7 +133,7 @@ class Judge:
             score=sum(result.score for result in results),
             max=sum(result.max for result in results),
             exercises=tuple(results),
-            sandbox=self.hosts.layers,
+            sandbox=self.host.layers,
             flags=together(read, seen, flags_of_results(results)),
             notes=tuple(notes),
             unread=tuple(one for one in submission.unread if one.topic in graded),
@@ -171,7 +164,6 @@ class Judge:
         self.checks.began(Place(topic.name))
         if mark := mark_on(Place(topic.name), self.checks.marks):
             return self._all_not_passed(exercises, mark.cause)
-        self.before_topic(topic.name)
         with self.desk(topic.name, modules) as desk, self.misconceptions.topic(topic.name):
             if desk.partial is not None:
                 notes += desk.partial.notes(modules[file])
@@ -228,10 +220,10 @@ class Judge:
     ) -> ExerciseResult:
         ran, traces = self.run_checks(exercise.full_name, desk, is_untouched=is_untouched)
         found = [cells.result(check) for check in ran]
-        name = part = None
+        name = None
         if self._names_misconceptions and any(check.verdict in ("failed", "timeout", "crashed") for check in found):
-            name, part = self.misconceptions.names(exercise, traces)
-        return with_points(exercise, self.checks.of(exercise.full_name), found, name, part)
+            name = self.misconceptions.name_of(exercise, traces)
+        return with_points(exercise, self.checks.of(exercise.full_name), found, name)
 
     def run_checks(
         self, exercise: str, desk: TopicDesk, *, is_untouched: bool = False
@@ -301,7 +293,7 @@ class Judge:
         Args:
             is_own: whether they are the course's own, with its misconceptions.
         """
-        with contextlib.closing(TopicDesk(self.hosts.of(topic), self.course, topic, files, is_own=is_own)) as desk:
+        with contextlib.closing(TopicDesk(self.host, self.course, topic, files, is_own=is_own)) as desk:
             yield desk
 
     @contextlib.contextmanager
@@ -311,7 +303,6 @@ class Judge:
         Raises:
             CourseError: if they cannot be imported.
         """
-        self.hosts.of(topic).settle()  # each of them has a process of its own
         with self.desk(topic, files_with_misconceptions(self.course, topic), is_own=True) as desk:
             if reason := desk.why_not_imported():
                 raise CourseError(self.course.misconceptions_file(topic), None, reason)
@@ -322,14 +313,11 @@ class Judge:
         with self.misconceptions_desk(topic) as desk:
             desk.wants_trace_only = True
 
-            def run_checks(
-                exercise: str, replacements: Replacements, names: Collection[str]
-            ) -> Iterator[tuple[str, Trace]]:
+            def run_checks(exercise: str, replacements: Replacements) -> Iterator[tuple[str, Trace]]:
                 desk.replace_functions(replacements)
                 desk.begin_again()
                 for check in self.checks.of(exercise):
-                    if not names or check.name in names:
-                        yield check.name, self.checks.run(check, desk)[1]
+                    yield check.name, self.checks.run(check, desk)[1]
 
             yield run_checks
 

@@ -6,19 +6,16 @@ differs; a student whose record is the same made that mistake. Nothing is guesse
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, Final
 
 from grader.border import wire
 from grader.border.bounds import WireError
-from grader.border.channel import answered
 from grader.border.messages import Digest, Exchange, Raised, Reply, Returned, RunFailed
 from grader.border.service import WRONG_ANSWERS
 from grader.course import Course, Exercise, Misconception, misconceptions_of
 from grader.judge.check import Trace
-from grader.judge.kept_records import KeptRecords, Records
-from grader.judge.pipelining import is_run_of_ranks
 from grader.results import NOT_ASSESSED
 from grader.testkit.compare import Mismatch, assert_close
 from grader.testkit.watching import watch, without_spelling
@@ -28,13 +25,9 @@ _OBSERVE: Final = wire.pack(["r", watch.__module__, watch.__qualname__])
 
 Replacements = tuple[tuple[str, str], ...]
 """Names in a topic's module, each with the function of its misconceptions that takes its place."""
-RunChecks = Callable[[str, Replacements, Collection[str]], Iterator[tuple[str, Trace]]]
+RunChecks = Callable[[str, Replacements], Iterator[tuple[str, Trace]]]
 """Runs the checks of an exercise (full name) in order on the solutions with replacements, in a process of their own;
-gives the name and the trace of each. With names, only those."""
-_MOST_COMPARED: Final = 2
-"""Failing checks of which one must have a misconception's record before its other checks are run."""
-_SOON: Final = 3
-"""Where these are among so many first checks, they are run after those before them, as the student's were."""
+gives the name and the trace of each."""
 OpenTopic = Callable[[str], AbstractContextManager[RunChecks]]
 """Makes a topic's misconceptions ready to be run."""
 
@@ -42,31 +35,11 @@ OpenTopic = Callable[[str], AbstractContextManager[RunChecks]]
 class MisconceptionRecords:
     """The records of a course's misconceptions, each made when it is first needed, as far as it is needed."""
 
-    def __init__(self, course: Course, open_topic: OpenTopic, kept: KeptRecords) -> None:
+    def __init__(self, course: Course, open_topic: OpenTopic) -> None:
         self._course = course
         self._open_topic = open_topic
-        self._kept = kept
-        self._records: dict[str, Records] = {}
+        self._records: dict[tuple[str, str], dict[str, Trace]] = {}
         self._ready: dict[str, RunChecks] = {}
-
-    def names(self, exercise: Exercise, traces: Mapping[str, Trace]) -> tuple[str | None, str | None]:
-        """The misconception behind what fails, else one that is a part of it; keeps what had to be run for that.
-
-        Args:
-            traces: by name of check, of every check that was run, in order.
-        """
-        records = self._of(exercise.full_name)
-        count = records.count()
-        name = self.name_of(exercise, traces)
-        part = None if name else self.part_of(exercise, traces)
-        if records.count() > count:
-            self._kept.write(exercise.full_name, records)
-        return name, part
-
-    def _of(self, exercise: str) -> Records:
-        if exercise not in self._records:
-            self._records[exercise] = self._kept.read(exercise)
-        return self._records[exercise]
 
     def name_of(self, exercise: Exercise, traces: Mapping[str, Trace]) -> str | None:
         """The first misconception of the exercise with the same record, else None.
@@ -83,84 +56,23 @@ class MisconceptionRecords:
                     return misconception.name
         return None
 
-    def part_of(self, exercise: Exercise, traces: Mapping[str, Trace]) -> str | None:
-        """The misconception that explains some of the failing checks, where a second mistake hides the rest; else None.
-
-        Some failing checks have its record, and no check passes that it fails. Of several, the one that explains most.
-        Wrong values alone are compared: an exception of the same kind may have any cause. Checks with ranks are not: to
-        run them for every misconception takes longer than a student should wait.
-        """
-        failing = _values(traces)
-        best, most = None, 0
-        if not failing:
-            return None
-        with self.topic(exercise.topic) as run_checks:
-            for misconception in misconceptions_of(self._course, exercise.topic):
-                if misconception.exercise == exercise.full_name:
-                    count = self._count_explained(misconception, traces, failing, run_checks)
-                    best, most = (misconception.name, count) if count > most else (best, most)
-        return best
-
-    def _count_explained(
-        self,
-        misconception: Misconception,
-        traces: Mapping[str, Trace],
-        failing: Mapping[str, Trace],
-        run_checks: RunChecks,
-    ) -> int:
-        """How many failing checks have the misconception's record; 0 if a check contradicts it."""
-        records = self._of(misconception.exercise)
-        known = records.in_order.setdefault(misconception.name, {})
-        if any(_fails(trace) and not _fails(traces[check]) for check, trace in known.items() if check in traces):
-            return 0
-        replacements = ((misconception.part, misconception.function),)
-        # Most misconceptions end here, without a run of all their checks.
-        first = dict(list(failing.items())[:_MOST_COMPARED])
-        if soon := _soon(traces, failing):
-            ran = known
-            if not known.keys() >= soon:
-                for check, trace in run_checks(misconception.exercise, replacements, ()):
-                    known[check] = trace
-                    if known.keys() >= soon:
-                        break
-        else:
-            # Of single checks, whose order is not that of a student's: what is in one must not hang on who came before.
-            ran = records.alone.setdefault(misconception.name, {})
-            if missing := first.keys() - ran.keys():
-                ran |= dict(run_checks(misconception.exercise, replacements, missing))
-        if not any(same_record(ran[check], trace) for check, trace in first.items() if check in ran):
-            return 0
-        if not known.keys() >= traces.keys():
-            for check, trace in run_checks(misconception.exercise, replacements, ()):
-                known[check] = trace
-                if check in traces and _fails(trace) and not _fails(traces[check]):
-                    return 0
-        return sum(check in known and same_record(known[check], trace) for check, trace in failing.items())
-
     def keep(self, exercise: Exercise, name: str, traces: Mapping[str, Trace]) -> None:
         """Keeps the records of a misconception that the caller has run already."""
-        self._of(exercise.full_name).in_order[name] = dict(traces)
+        self._records[exercise.full_name, name] = dict(traces)
 
     def _is_same(self, misconception: Misconception, traces: Mapping[str, Trace], run_checks: RunChecks) -> bool:
-        """Whether a misconception has the same record in every check; only as many are run as it takes to tell.
-
-        And those that `part_of` compares: it would take another process for them.
-        """
-        known = self._of(misconception.exercise).in_order.setdefault(misconception.name, {})
+        """Whether a misconception has the same record in every check; only as many are run as it takes to tell."""
+        known = self._records.setdefault((misconception.exercise, misconception.name), {})
         if not all(same_record(known[check], trace) for check, trace in traces.items() if check in known):
             return False
         if known.keys() >= traces.keys():
             return True
         # From the first check on, in one process, as the student's were: an answer may depend on earlier calls.
-        running = run_checks(misconception.exercise, ((misconception.part, misconception.function),), ())
-        soon = _soon(traces, _values(traces))
-        differs = False
-        for check, trace in running:
+        for check, trace in run_checks(misconception.exercise, ((misconception.part, misconception.function),)):
             known[check] = trace
-            differs = differs or (check in traces and not same_record(trace, traces[check]))
-            if differs and known.keys() >= soon:
+            if check in traces and not same_record(trace, traces[check]):
                 return False
-        return not differs and known.keys() >= traces.keys()
+        return known.keys() >= traces.keys()
 
     @contextmanager
     def topic(self, name: str) -> Iterator[RunChecks]:
@@ -174,12 +86,10 @@ class MisconceptionRecords:
         with ExitStack() as stack:
             opened: RunChecks | None = None
 
-            def run_checks(
-                exercise: str, replacements: Replacements, names: Collection[str]
-            ) -> Iterator[tuple[str, Trace]]:
+            def run_checks(exercise: str, replacements: Replacements) -> Iterator[tuple[str, Trace]]:
                 nonlocal opened
                 opened = opened or stack.enter_context(self._open_topic(name))
-                return opened(exercise, replacements, names)
+                return opened(exercise, replacements)
 
             self._ready[name] = run_checks
             try:
@@ -215,28 +125,6 @@ def _outcome(trace: Trace) -> str:
 
 def _fails(trace: Trace) -> bool:
     return trace.verdict not in ("passed", *NOT_ASSESSED)
-
-
-def _gives_values(trace: Trace) -> bool:
-    replies = [exchange.reply for example in trace.examples for exchange in example]
-    return bool(replies) and all(map(answered, replies))
-
-
-def _has_ranks(trace: Trace) -> bool:
-    return any(map(is_run_of_ranks, (exchange for example in trace.examples for exchange in example)))
-
-
-def _values(traces: Mapping[str, Trace]) -> dict[str, Trace]:
-    """The checks that fail by a wrong value, and without ranks."""
-    found = ((name, trace) for name, trace in traces.items() if _fails(trace))
-    return {name: trace for name, trace in found if _gives_values(trace) and not _has_ranks(trace)}
-
-
-def _soon(traces: Mapping[str, Trace], failing: Mapping[str, Trace]) -> set[str]:
-    """The checks up to the last of the first failing ones, if these are among the very first; else none."""
-    first = list(failing)[:_MOST_COMPARED]
-    early = list(traces)[:_SOON]
-    return set(early[: early.index(first[-1]) + 1]) if first and first[-1] in early else set()
 
 
 def _shows_an_answer(trace: Trace) -> bool:

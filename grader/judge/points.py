@@ -19,7 +19,6 @@ def with_points(
     checks: Sequence[Check],
     results: Iterable[CheckResult],
     misconception: str | None = None,
-    resembles: str | None = None,
 ) -> ExerciseResult:
     """The exercise's result. What no check of it could assess leaves the total.
 
@@ -54,7 +53,6 @@ def with_points(
         score=_sum((score, bonus)),
         max=most,
         misconception=misconception,
-        resembles=resembles,
         checks=tuple(results),
         not_assessed=_sum((points, -most)),
         bonus=bonus,

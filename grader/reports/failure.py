@@ -22,7 +22,6 @@ from grader.reports.feedback import (
     gist,
     hint_command,
     hint_for,
-    resemblance_of,
     worst,
 )
 from grader.reports.rows import print_rows, wrapped
@@ -56,8 +55,7 @@ def show_failure(
     groups = [failing[:1]] if is_of_topic else _alike(failing)
     known = next((one for one in course.exercises if one.full_name == exercise.name), None)
     explanation = explanation_of(course, exercise)
-    part = resemblance_of(course, exercise)
-    foot = wrapped(console, f"  part of this looks like a known mistake: {clean(part)}", "cyan") if part else []
+    foot: list[Text] = []
     top = wrapped(console, f"what happened: {clean(explanation)}", "cyan", bar=_BAR) if explanation else []
     if not every_check:
         foot += _others(console, groups)

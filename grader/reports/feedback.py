@@ -177,15 +177,7 @@ def explanation_of(course: Course, exercise: ExerciseResult) -> str | None:
 
     It is the misconception's name where the course no longer has it.
     """
-    return _tell(course, exercise, exercise.misconception)
-
-
-def resemblance_of(course: Course, exercise: ExerciseResult) -> str | None:
-    """The explanation of a misconception that is only a part of what is wrong; None if there is none."""
-    return _tell(course, exercise, exercise.resembles)
-
-
-def _tell(course: Course, exercise: ExerciseResult, name: str | None) -> str | None:
+    name = exercise.misconception
     if name is None:
         return None
     with contextlib.suppress(UserError):

@@ -35,7 +35,6 @@ class ExercisePart:
 
     Attributes:
         explanation: of the misconception that was recognised.
-        resemblance: explanation of a misconception that is a part of what is wrong.
         hint: the first hint, where there is no explanation.
         hint_command: the command that prints the next hint.
         code_left_out: the page would become too large with the code.
@@ -47,7 +46,6 @@ class ExercisePart:
     score: str
     groups: tuple[CheckGroup, ...] = ()
     explanation: str | None = None
-    resemblance: str | None = None
     hint: str | None = None
     hint_command: str | None = None
     code: tuple[Excerpt, ...] = ()

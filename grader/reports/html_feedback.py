@@ -28,7 +28,6 @@ from grader.reports.feedback import (
     lines_of,
     not_passed,
     one_cause,
-    resemblance_of,
     unread,
     worst,
     worth_of,
@@ -151,19 +150,12 @@ class Pages:
         failing = [check for check in exercise.checks if check.verdict in FAILING]
         hint = hint_for(known, failing[0]) if not explanation and known and failing else None
         command = hint_command(known, hint)
-        looks_like = self._resemblance(exercise)
-        return replace(part, explanation=explanation, resemblance=looks_like, hint=hint, hint_command=command)
+        return replace(part, explanation=explanation, hint=hint, hint_command=command)
 
     def _explanation(self, exercise: ExerciseResult) -> str | None:
         key = (exercise.name, exercise.misconception)
         if key not in self._explanations:
             self._explanations[key] = explanation_of(self._course, exercise)
-        return self._explanations[key]
-
-    def _resemblance(self, exercise: ExerciseResult) -> str | None:
-        key = (exercise.name, exercise.resembles)
-        if key not in self._explanations:
-            self._explanations[key] = resemblance_of(self._course, exercise)
         return self._explanations[key]
 
 

@@ -23,7 +23,7 @@ pytestmark = [
 
 
 def worker_for(warm: WarmUp, answer: Answer) -> Warm:
-    return warm(answer.course, keeps_records=answer.course is None, **LIMITS)
+    return warm(answer.course, **LIMITS)
 
 
 def verdicts_of(exercise: ExerciseResult) -> set[str]:

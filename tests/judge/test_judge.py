@@ -277,10 +277,7 @@ def test_only_what_the_failing_call_printed_is_shown(odd: Warm) -> None:
     assert check_of(odd.grade(odd=text), "twice_every_number").message.count("x is") == 1
 
 
-def test_part_of_an_answer_may_look_like_a_misconception(odd: Warm) -> None:
+def test_only_the_very_same_mistake_is_named(odd: Warm) -> None:
     slip = exercise_of(odd.grade(odd=with_own(scaled="return 2 * x if factor == 3 else x + 1")), "scaled")
-    assert (slip.misconception, slip.resembles) == (None, "always_doubles")
-    other = exercise_of(odd.grade(odd=with_own(scaled="return 3 + 3 * x if factor == 3 else 2 * x")), "scaled")
-    assert (other.misconception, other.resembles) == (None, None)
     exact = exercise_of(odd.grade(odd=with_own(scaled="return 2 * x")), "scaled")
-    assert (exact.misconception, exact.resembles) == ("always_doubles", None)
+    assert (slip.misconception, exact.misconception) == (None, "always_doubles")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from shared import OWN_COURSE
@@ -10,7 +10,6 @@ from shared import OWN_COURSE
 from grader.border.messages import Exchange
 from grader.course import Course
 from grader.judge.check import Trace
-from grader.judge.kept_records import KeptRecords
 from grader.judge.misconceptions import MisconceptionRecords, Replacements, RunChecks
 
 OTHER = Trace("failed", ((Exchange(b"request", b"reply"),),))
@@ -22,9 +21,7 @@ def test_two_failing_exercises_of_a_topic_need_it_once() -> None:
 
     @contextmanager
     def open_topic(name: str) -> Iterator[RunChecks]:
-        def run_checks(
-            exercise: str, replacements: Replacements, names: Collection[str]
-        ) -> Iterator[tuple[str, Trace]]:
+        def run_checks(exercise: str, replacements: Replacements) -> Iterator[tuple[str, Trace]]:
             assert open_now == [name]
             yield "a", Trace("failed", ((),))
 
@@ -33,15 +30,15 @@ def test_two_failing_exercises_of_a_topic_need_it_once() -> None:
         yield run_checks
         open_now.remove(name)
 
-    records = MisconceptionRecords(course, open_topic, KeptRecords(None))
+    records = MisconceptionRecords(course, open_topic)
     first, second = course.exercises
     with records.topic("vectors"):
         assert not opened
         for exercise in (first, second):
-            assert records.names(exercise, {"a": OTHER}) == (None, None)
+            assert records.name_of(exercise, {"a": OTHER}) is None
         assert opened == ["vectors"] == open_now
     assert not open_now
-    records = MisconceptionRecords(course, open_topic, KeptRecords(None))
+    records = MisconceptionRecords(course, open_topic)
     for exercise in (first, second):  # nobody keeps it ready
-        records.names(exercise, {"a": OTHER})
+        records.name_of(exercise, {"a": OTHER})
     assert len(opened) > 2 and not open_now

@@ -13,7 +13,7 @@ from classrooms import OWN, check, exercise, result
 from msgspec.structs import replace
 from rich.console import Console
 
-from grader.course import Course, Exercise, misconceptions_of
+from grader.course import Course, Exercise
 from grader.judge import explain
 from grader.reports.check_report import CheckReport, Dose
 from grader.reports.failure import MOST_ROWS
@@ -287,13 +287,6 @@ def test_a_hint_is_shown_only_beside_the_checks_that_it_is_for() -> None:
     assert hint_for(replace(one, hints=("of the empty one",), hints_for={"empty": 1}), wrong["other"]) is None
     assert hint_for(one, explain.result("other", RAISED)) is None
     assert hint_command(one, "general") == "grader hint t.f --level 2" and hint_command(one, one.hints[1]) is None
-
-
-def test_a_part_that_looks_like_a_misconception_is_told_beside_the_hint() -> None:
-    (known, *_) = misconceptions_of(COURSE, "vectors")
-    one = replace(failing(known.exercise, WRONG, None), resembles=known.name)
-    text = " ".join(shown(one).split())
-    assert f"part of this looks like a known mistake: {known.tell[:30]}" in text and "hint: " in text
 
 
 def test_nothing_is_drawn_again_and_again_where_that_is_not_possible(monkeypatch: pytest.MonkeyPatch) -> None:
