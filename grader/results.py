@@ -9,15 +9,9 @@ from collections.abc import Mapping
 from typing import Final, Literal
 
 import msgspec
-from msgspec.structs import replace
 
-SCHEMA = 5
-"""Schema 2 added `CheckResult.cause`, schema 3 `ExerciseResult.not_assessed`,
-`ExerciseResult.resembles`, `Cause.advice` and `SubmissionResult.flags`, schema 4 `SubmissionResult.notes` and `unread`,
-`ExerciseResult.bonus` and the last four attributes of `CheckResult`, schema 5 `ExerciseResult.manual`.
-
-Everything else stayed as it was; but since schema 3 a cause ``not_simulated`` is a failure.
-"""
+SCHEMA: Final = 1
+"""The version of the format of `SubmissionResult`; a change of the format raises it."""
 
 MAX_TEXT: Final = 6_000
 """Characters of one text of a cause, and of a message without its prints; ordinary ones are much shorter."""
@@ -31,7 +25,6 @@ CauseKind = Literal[
     "exception",
     "missing",
     "unwritten",
-    "unrecorded",
     "timeout",
     "crash",
     "no_answer",
@@ -45,7 +38,6 @@ CauseKind = Literal[
 
 - ``assertion``: the answer is wrong; ``exception``: the submission raised instead of answering
 - ``missing``: there is no such file or name; ``unwritten``: the exercise is still as it was handed out
-- ``unrecorded``: it failed, and only the message is known, as the result was made in schema 1
 - ``timeout``: there was no answer in time; ``crash``: the process ended or went over a limit
 - ``no_answer``: the process sent something that is not an answer: not data, or too much of it
 - ``blocked``: another exercise must pass first
@@ -63,7 +55,6 @@ VERDICT_OF: Final[Mapping[CauseKind, VerdictKind]] = {
     "exception": "failed",
     "missing": "failed",
     "unwritten": "failed",
-    "unrecorded": "failed",
     "timeout": "timeout",
     "crash": "crashed",
     "no_answer": "crashed",
@@ -277,7 +268,7 @@ class SubmissionResult(msgspec.Struct, frozen=True, kw_only=True):
         notes: what could not be graded as it was handed in, and why: for the student and the instructor.
     """
 
-    schema: int = SCHEMA
+    schema: Literal[1] = SCHEMA
     submission: str
     score: float
     max: float
@@ -319,33 +310,9 @@ def to_json(result: SubmissionResult) -> bytes:
 
 
 def from_json(line: bytes | str) -> SubmissionResult:
-    """The inverse of `to_json`; a result of an older schema becomes one of this schema.
+    """The inverse of `to_json`.
 
     Raises:
-        msgspec.ValidationError: if the line is not such an object.
+        msgspec.ValidationError: if the line is not such an object, or one of another schema.
     """
-    result = msgspec.json.decode(line, type=SubmissionResult)
-    if result.schema == 1:
-        result = _from_schema_1(result)
-    return replace(result, schema=SCHEMA) if result.schema in (2, 3, 4) else result
-
-
-_KIND_IN_SCHEMA_1: Final[Mapping[VerdictKind, CauseKind]] = {
-    "failed": "unrecorded",
-    "timeout": "timeout",
-    "crashed": "crash",
-    "blocked": "blocked",
-    "skipped": "not_assessed",
-    "error": "grader_fault",
-}
-
-
-def _from_schema_1(result: SubmissionResult) -> SubmissionResult:
-    """The same result in schema 2: causes are made from the verdict and the message, which is all that there is."""
-
-    def with_cause(check: CheckResult) -> CheckResult:
-        kind = _KIND_IN_SCHEMA_1.get(check.verdict)
-        return check if kind is None else replace(check, cause=Cause(kind=kind, reason=check.message))
-
-    exercises = tuple(replace(one, checks=tuple(map(with_cause, one.checks))) for one in result.exercises)
-    return replace(result, schema=2, exercises=exercises)
+    return msgspec.json.decode(line, type=SubmissionResult)

@@ -36,7 +36,7 @@ from grader.gradebook.schema import (
     set_aside,
 )
 from grader.intake.submission import Submission
-from grader.results import SubmissionResult, to_json
+from grader.results import SubmissionResult, from_json, to_json
 
 MAX_SEED: Final = 2**31 - 1
 
@@ -65,7 +65,7 @@ class Gradebook:
         """Opens the gradebook, or makes it; `keep_damaged_aside` renames a damaged one and makes a new one.
 
         Raises:
-            UserError: it cannot be opened, is damaged, is another program's, or of a later version.
+            UserError: it cannot be opened, is damaged, is another program's, or of another version.
         """
         if not keep_damaged_aside:
             return cls(connect(path), path)
@@ -160,11 +160,10 @@ class Gradebook:
         with self._writing():
             self._db.execute("INSERT OR IGNORE INTO courses (hash, name) VALUES (?, ?)", (course_hash, course_name))
             (course,) = self._db.execute("SELECT id FROM courses WHERE hash = ?", (course_hash,)).fetchone()
-            # The column `sandbox` is left over from version 1: today each result names its sandbox.
             row = self._db.execute(
-                "INSERT INTO runs (started, course, seed, selection, versions, sandbox, expected, process, host, due,"
+                "INSERT INTO runs (started, course, seed, selection, versions, expected, process, host, due,"
                 " late_penalty, grace_minutes, late_cap, late_until, by_file_time, trial) VALUES (:started, :course,"
-                " :seed, :selection, :versions, '[]', :expected, :process, :host, :due, :late_penalty,"
+                " :seed, :selection, :versions, :expected, :process, :host, :due, :late_penalty,"
                 " :grace_minutes, :late_cap, :late_until, :by_file_time, :trial)",
                 {**run, "course": course},
             )
@@ -192,7 +191,7 @@ class Gradebook:
             )
 
     def files(self, digest: str) -> dict[str, bytes]:
-        """The files of the work, by path; empty when an older grader did not keep them."""
+        """The files of the work, by path; empty if the gradebook has none of that digest."""
         with file_errors(self.path):
             return given_by_people.files(self._db, digest)
 
@@ -231,7 +230,7 @@ class Gradebook:
                 " AND selection = :selection AND final ORDER BY results.id DESC LIMIT 1",
                 {"name": name, "digest": digest, "course_hash": course_hash, "seed": seed, "selection": selection},
             ).fetchone()
-            found = None if row is None else reading.decoded(row[1])
+            found = None if row is None else from_json(row[1])
             if found is not None and reuse_in is not None:
                 self._db.execute("INSERT OR IGNORE INTO reused (run, result) VALUES (?, ?)", (reuse_in, row[0]))
         return found

@@ -73,14 +73,10 @@ _MARK = "exercise, items, points, max, who, made, done, digest, file, work"
 
 def _mark(student: str, columns: tuple[Any, ...]) -> Mark:
     exercise, items, points, most, who, made, done = columns
-    try:
-        marked = msgspec.json.decode(items, type=tuple[MarkedItem, ...])
-    except (msgspec.DecodeError, msgspec.ValidationError):  # of a gradebook that was damaged
-        marked = ()
     return Mark(
         student=student,
         exercise=exercise,
-        items=marked,
+        items=msgspec.json.decode(items, type=tuple[MarkedItem, ...]),
         points=points,
         max=most,
         who=who,
@@ -139,7 +135,7 @@ def comments(
 
 
 def files(db: sqlite3.Connection, digest: str) -> dict[str, bytes]:
-    """The files of the work, by path; empty when an older grader did not keep them."""
+    """The files of the work, by path; empty if the gradebook has none of that digest."""
     row = db.execute("SELECT files FROM works WHERE digest = ?", (digest,)).fetchone()
     return {} if row is None else msgspec.msgpack.decode(zlib.decompress(row[0]), type=dict[str, bytes])
 
@@ -168,7 +164,7 @@ class Changes:
             return False
         before = files(self._db, digest)
         if not before:
-            return True  # an older grader kept no files
+            return True  # nobody can tell, so somebody should look
         manual = next((one.manual for one in self._result.to_mark if one.name == exercise), None)
         if manual is not None:
             return before.get(manual.file) != self._files.get(manual.file)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from grader.gradebook.given import THEIRS
 from grader.gradebook.lateness import is_claim, is_untimed, lateness
 from grader.gradebook.records import Extension, Row, Run
 from grader.intake.submission import Arrival
-from grader.results import SCHEMA, SubmissionResult, from_json
+from grader.results import from_json
 
 
 def rows(db: sqlite3.Connection, run: int | None) -> Iterator[Row]:
@@ -28,9 +27,7 @@ def rows(db: sqlite3.Connection, run: int | None) -> Iterator[Row]:
         if one.run not in runs:
             runs[one.run] = _course_and_policy(db, one.run)
         name = f"{one.name} ({one.person})" if run is None and count[one.name] > 1 else one.name
-        row = _row(db, one, name, *runs[one.run])
-        if row is not None:
-            yield row
+        yield _row(db, one, name, *runs[one.run])
 
 
 class _Seen(msgspec.Struct, frozen=True):
@@ -88,7 +85,7 @@ def last_run(db: sqlite3.Connection) -> int | None:
     return None if last is None else int(last)
 
 
-def _row(db: sqlite3.Connection, seen: _Seen, name: str, course: str, policy: LatePolicy) -> Row | None:
+def _row(db: sqlite3.Connection, seen: _Seen, name: str, course: str, policy: LatePolicy) -> Row:
     text, digest, seconds, made_in, graded, notes, arrived = db.execute(
         "SELECT result, submissions.digest, seconds, results.run, graded, notes, arrival"
         " FROM results JOIN submissions ON submissions.id = results.submission"
@@ -96,9 +93,7 @@ def _row(db: sqlite3.Connection, seen: _Seen, name: str, course: str, policy: La
         " LEFT JOIN arrivals ON arrivals.run = ? AND arrivals.submission = submissions.id WHERE results.id = ?",
         (seen.run, seen.result),
     ).fetchone()
-    result = decoded(text)
-    if result is None:
-        return None
+    result = from_json(text)
     arrival = msgspec.json.decode(arrived, type=Arrival) if arrived else Arrival()
     due = _extension(db, course, arrival, seen.name)
     whose = given.Whose(seen.name, seen.person)
@@ -111,7 +106,7 @@ def _row(db: sqlite3.Connection, seen: _Seen, name: str, course: str, policy: La
         seconds=seconds,
         reused=made_in != seen.run,
         graded=graded,
-        notes=(*json.loads(notes or "[]"), *result.notes),
+        notes=(*msgspec.json.decode(notes or "[]", type=list[str]), *result.notes),
         arrival=arrival,
         late=late,
         overrides=given.overrides(db, course, whose, changed.of_exercise),
@@ -141,15 +136,6 @@ def runs(db: sqlite3.Connection) -> Iterator[Run]:
     )
     for row in found:
         yield Run(**{**dict(row), "trial": bool(row["trial"])})
-
-
-def decoded(text: str) -> SubmissionResult | None:
-    """A stored result, also one of an older schema; None if it cannot be read, and so has to be made again."""
-    try:
-        result = from_json(text)
-    except msgspec.ValidationError:
-        return None
-    return result if result.schema == SCHEMA else None
 
 
 def policy(db: sqlite3.Connection, run: int) -> LatePolicy:

@@ -198,7 +198,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """One run of the grader and how far it has come.
 
     Attributes:
-        expected: submissions it found; 0: not known (made by an older grader).
+        expected: submissions it found.
         done: graded or reused; ``failed`` of them have an ``error`` verdict: the grader's own fault.
         newly_graded: how many this run graded itself.
         last: ISO time of its last result; empty: none yet.

@@ -38,8 +38,6 @@ _COLUMNS: Final[dict[str, dict[str, tuple[type, ...]]]] = {
     "late_given": {"one": (int,), "given": _TEXT},
 }
 """What is recovered of each table, in the order in which it was written."""
-_OPTIONAL: Final = {"person": ""}
-"""Columns that older gradebooks lack."""
 _UNREADABLE: Final = (sqlite3.Error, UnicodeDecodeError)
 _BEYOND: Final = 10_000
 """How many rows after the last that was found are asked for: its page may lie between two that are damaged."""
@@ -95,7 +93,7 @@ def _read(copy: Path) -> dict[str, Rows]:
         db.row_factory = sqlite3.Row
         for table, columns in _COLUMNS.items():
             for row in _rows(db, table):
-                values = {**_OPTIONAL, **dict(row)}
+                values = dict(row)
                 if all(isinstance(values.get(name), kinds) for name, kinds in columns.items()):
                     found[table].append({name: values[name] for name in columns})
     return found

@@ -1,6 +1,6 @@
-"""The gradebook's tables and their versions; opening, migrating and checking the file.
+"""The gradebook's tables; opening and checking the file.
 
-Never overwrites a file: an old one is copied before it is migrated, a damaged one is renamed, not changed.
+Never overwrites a file: a damaged one is renamed, not changed.
 """
 
 from __future__ import annotations
@@ -12,22 +12,33 @@ import sqlite3
 import stat
 import sys
 import time
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
+
+import msgspec
 
 from grader.errors import UserError
 from grader.locks import lock
 
-VERSION = 6
+VERSION = 1
 BUSY_SECONDS = 30.0
-VERSION_1 = """
+TABLES = """
 CREATE TABLE courses (id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, name TEXT NOT NULL);
 CREATE TABLE submissions (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL, digest TEXT NOT NULL, first_seen TEXT NOT NULL, UNIQUE (name, digest)
 );
+CREATE TABLE works (digest TEXT PRIMARY KEY, files BLOB NOT NULL, notes TEXT NOT NULL);
 CREATE TABLE runs (
-    id INTEGER PRIMARY KEY, started TEXT NOT NULL, course INTEGER NOT NULL REFERENCES courses, seed INTEGER NOT NULL,
-    selection TEXT NOT NULL, versions TEXT NOT NULL, sandbox TEXT NOT NULL
+    id INTEGER PRIMARY KEY, started TEXT NOT NULL, finished TEXT NOT NULL DEFAULT '',
+    course INTEGER NOT NULL REFERENCES courses, seed INTEGER NOT NULL, selection TEXT NOT NULL, versions TEXT NOT NULL,
+    expected INTEGER NOT NULL, process INTEGER NOT NULL, host TEXT NOT NULL, trial INTEGER NOT NULL, due TEXT NOT NULL,
+    late_penalty REAL NOT NULL, grace_minutes REAL NOT NULL, late_cap REAL NOT NULL, late_until TEXT NOT NULL,
+    by_file_time INTEGER NOT NULL
+);
+CREATE TABLE arrivals (
+    run INTEGER NOT NULL REFERENCES runs, submission INTEGER NOT NULL REFERENCES submissions, arrival TEXT NOT NULL,
+    PRIMARY KEY (run, submission)
 );
 CREATE TABLE results (
     id INTEGER PRIMARY KEY, run INTEGER NOT NULL REFERENCES runs, submission INTEGER NOT NULL REFERENCES submissions,
@@ -38,76 +49,17 @@ CREATE INDEX results_of_submission ON results (submission);
 CREATE TABLE reused (
     run INTEGER NOT NULL REFERENCES runs, result INTEGER NOT NULL REFERENCES results, PRIMARY KEY (run, result)
 );
-"""
-# The submitted files (once, however often they come), their arrival in each run, overrides, and views for SQL.
-VERSION_2_CHANGES = """
-ALTER TABLE runs ADD COLUMN finished TEXT NOT NULL DEFAULT '';
-ALTER TABLE runs ADD COLUMN expected INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE runs ADD COLUMN process INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE runs ADD COLUMN host TEXT NOT NULL DEFAULT '';
-ALTER TABLE runs ADD COLUMN due TEXT NOT NULL DEFAULT '';
-ALTER TABLE runs ADD COLUMN late_penalty REAL NOT NULL DEFAULT 0;
-ALTER TABLE runs ADD COLUMN trial INTEGER NOT NULL DEFAULT 0;
-CREATE TABLE works (digest TEXT PRIMARY KEY, files BLOB NOT NULL, notes TEXT NOT NULL);
-CREATE TABLE arrivals (
-    run INTEGER NOT NULL REFERENCES runs, submission INTEGER NOT NULL REFERENCES submissions, arrival TEXT NOT NULL,
-    PRIMARY KEY (run, submission)
-);
+CREATE TABLE seeds (one INTEGER PRIMARY KEY CHECK (one = 1), seed INTEGER NOT NULL);
+CREATE TABLE late_given (one INTEGER PRIMARY KEY CHECK (one = 1), given TEXT NOT NULL);
 CREATE TABLE overrides (
-    id INTEGER PRIMARY KEY, course TEXT NOT NULL, student TEXT NOT NULL, exercise TEXT NOT NULL, points REAL,
-    max REAL NOT NULL, why TEXT NOT NULL, who TEXT NOT NULL, made TEXT NOT NULL, digest TEXT NOT NULL
+    id INTEGER PRIMARY KEY, course TEXT NOT NULL, person TEXT NOT NULL, student TEXT NOT NULL, exercise TEXT NOT NULL,
+    points REAL, max REAL NOT NULL, why TEXT NOT NULL, who TEXT NOT NULL, made TEXT NOT NULL, digest TEXT NOT NULL
 );
 CREATE INDEX overrides_of_student ON overrides (student);
-CREATE VIEW scores AS SELECT results.id AS result, run, name AS submission, graded, seconds,
-    json_extract(exercise.value, '$.name') AS exercise, json_extract(exercise.value, '$.score') AS score,
-    json_extract(exercise.value, '$.max') AS max, json_extract(exercise.value, '$.misconception') AS misconception
-    FROM results JOIN submissions ON submissions.id = results.submission, json_each(result, '$.exercises') AS exercise;
-CREATE VIEW verdicts AS SELECT results.id AS result, run, name AS submission,
-    json_extract(exercise.value, '$.name') AS exercise, json_extract(checked.value, '$.name') AS check_name,
-    json_extract(checked.value, '$.verdict') AS verdict, json_extract(checked.value, '$.message') AS message
-    FROM results JOIN submissions ON submissions.id = results.submission, json_each(result, '$.exercises') AS exercise,
-    json_each(exercise.value, '$.checks') AS checked;
-CREATE VIEW sandboxes AS SELECT run, json_extract(result, '$.sandbox') AS layers, count(*) AS results
-    FROM results GROUP BY run, layers;
-"""
-# For results of schema 2, which have causes. Results of schema 1 stay as they are and are converted when they are read.
-# The new version number stops older graders, which cannot read schema 2 and would grade everything again.
-VERSION_3_CHANGES = """
-DROP VIEW verdicts;
-CREATE VIEW verdicts AS SELECT results.id AS result, run, name AS submission,
-    json_extract(exercise.value, '$.name') AS exercise, json_extract(checked.value, '$.name') AS check_name,
-    json_extract(checked.value, '$.verdict') AS verdict, json_extract(checked.value, '$.message') AS message,
-    json_extract(checked.value, '$.cause.kind') AS cause
-    FROM results JOIN submissions ON submissions.id = results.submission, json_each(result, '$.exercises') AS exercise,
-    json_each(exercise.value, '$.checks') AS checked;
-"""
-
-# One row at most. A gradebook from before keeps the seed of its last run, so that its marks stay what they are.
-VERSION_4_CHANGES = """
-CREATE TABLE seeds (one INTEGER PRIMARY KEY CHECK (one = 1), seed INTEGER NOT NULL);
-INSERT INTO seeds SELECT 1, seed FROM runs WHERE NOT trial ORDER BY id DESC LIMIT 1;
-"""
-
-# What late work costs besides a due date, what of it the command line gave (kept for later runs), and extensions.
-# An override belongs to the person, whatever the name that the submission had in a run; those from before to a name.
-VERSION_5_CHANGES = """
-ALTER TABLE runs ADD COLUMN grace_minutes REAL NOT NULL DEFAULT 0;
-ALTER TABLE runs ADD COLUMN late_cap REAL NOT NULL DEFAULT 1;
-ALTER TABLE runs ADD COLUMN late_until TEXT NOT NULL DEFAULT '';
-ALTER TABLE runs ADD COLUMN by_file_time INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE overrides ADD COLUMN person TEXT NOT NULL DEFAULT '';
-CREATE TABLE late_given (one INTEGER PRIMARY KEY CHECK (one = 1), given TEXT NOT NULL);
-INSERT INTO late_given SELECT 1, json_object('due', due, 'per_day', late_penalty)
-    FROM runs WHERE NOT trial AND due <> '' ORDER BY id DESC LIMIT 1;
 CREATE TABLE extensions (
     id INTEGER PRIMARY KEY, course TEXT NOT NULL, person TEXT NOT NULL, student TEXT NOT NULL, due TEXT NOT NULL,
     why TEXT NOT NULL, who TEXT NOT NULL, made TEXT NOT NULL
 );
-"""
-
-# Marks by a rubric and comments. `work` is the hash of the file that a person looked at: whether it has changed is then
-# known of that file alone. A mark that is not done is what somebody has begun: it counts nothing.
-VERSION_6_CHANGES = """
 CREATE TABLE marks (
     id INTEGER PRIMARY KEY, course TEXT NOT NULL, person TEXT NOT NULL, student TEXT NOT NULL, exercise TEXT NOT NULL,
     items TEXT NOT NULL, points REAL, max REAL NOT NULL, done INTEGER NOT NULL, who TEXT NOT NULL, made TEXT NOT NULL,
@@ -123,6 +75,14 @@ CREATE TABLE comments (
 CREATE INDEX comments_of_student ON comments (student);
 CREATE INDEX comments_of_person ON comments (person);
 """
+"""Where the meaning of a column is not plain:
+
+- `works` holds submitted files once, however often they come; `arrivals` says whose they were in each run and when.
+- `seeds` and `late_given` have one row at most: settings that are kept for later runs.
+- `person` is the LMS's id of a student, or empty; it outlives the name that a submission had in a run.
+- `work` is the hash of the one file that a person looked at, so a mark stays fresh while other files change.
+- A mark that is not done has only been begun, and counts nothing.
+"""
 
 
 class DamagedGradebook(UserError):
@@ -130,13 +90,13 @@ class DamagedGradebook(UserError):
 
 
 def connect(path: Path, *, check_pages: bool = False) -> sqlite3.Connection:
-    """An open connection to a gradebook of this version, made or migrated if need be.
+    """An open connection to a gradebook of this version, made if there is none.
 
     Args:
         check_pages: whether to look for damage in every page, not only in those that are read.
 
     Raises:
-        UserError: it cannot be opened, is damaged, is another program's, or of a later version.
+        UserError: it cannot be opened, is damaged, is another program's, or of another version.
     """
     with file_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -155,7 +115,7 @@ def connect(path: Path, *, check_pages: bool = False) -> sqlite3.Connection:
 
 
 def connect_for_reading(path: Path) -> sqlite3.Connection:
-    """An open connection to a gradebook that cannot be written to; one of an older version is migrated in memory.
+    """An open connection to a gradebook that cannot be written to.
 
     Raises:
         UserError: as in `connect`.
@@ -163,13 +123,8 @@ def connect_for_reading(path: Path) -> sqlite3.Connection:
     with file_errors(path):
         connection = _open_unchanged(path)
         try:
-            _require_gradebook(connection, path)
-            if _version(connection) != VERSION:
-                copy = sqlite3.connect(":memory:", isolation_level=None)
-                connection.backup(copy)
-                connection.close()
-                connection = copy
-                _migrate(connection)
+            if not _is_gradebook(connection, path):
+                raise UserError(f"{path} is empty", fix="name another folder with --out DIR")
             connection.execute("PRAGMA query_only = ON")
         except BaseException:
             connection.close()
@@ -231,7 +186,7 @@ def file_errors(path: Path) -> Iterator[None]:
         locked = "locked" in str(problem)
         fix = "another grader is writing to it: wait" if locked else "look at the folder, its permissions and the disk"
         raise UserError(f"gradebook {path}: {problem}", fix=f"{fix}, or name another folder (--out DIR)") from problem
-    except sqlite3.DatabaseError as problem:
+    except (sqlite3.DatabaseError, msgspec.DecodeError, zlib.error) as problem:
         raise DamagedGradebook(
             f"gradebook {path} is damaged: {problem}",
             fix="it is left as it is: restore a copy, move it away and grade again, or name another folder (--out DIR)",
@@ -241,7 +196,7 @@ def file_errors(path: Path) -> Iterator[None]:
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    _require_gradebook(connection, path)
+    is_made = _is_gradebook(connection, path)
     # SQLite refuses to switch to WAL while another grader does, and does not wait as it does for other locks.
     until = time.monotonic() + BUSY_SECONDS
     while True:
@@ -254,35 +209,29 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
             time.sleep(0.05)
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
-    if _version(connection) == VERSION:
-        return
-    before = _version(connection)
-    if before:
-        _copy(connection, path, before)
-    _migrate(connection)
+    if not is_made:
+        _make_tables(connection)
 
 
-def _migrate(connection: sqlite3.Connection) -> None:
+def _make_tables(connection: sqlite3.Connection) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
-        version = _version(connection)  # Read again under the lock: another grader may have migrated it meanwhile.
-        for statement in [
-            *(VERSION_1.split(";\n") if version == 0 else ()),
-            *(VERSION_2_CHANGES.split(";\n") if version < 2 else ()),
-            *(VERSION_3_CHANGES.split(";\n") if version < 3 else ()),
-            *(VERSION_4_CHANGES.split(";\n") if version < 4 else ()),
-            *(VERSION_5_CHANGES.split(";\n") if version < 5 else ()),
-            *(VERSION_6_CHANGES.split(";\n") if version < 6 else ()),
-        ]:
-            connection.execute(statement)
-        connection.execute(f"PRAGMA user_version = {VERSION}")
+        if _version(connection) == 0:  # Another grader may have made them before this one had the lock.
+            for statement in TABLES.split(";\n"):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {VERSION}")
     except BaseException:
         connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
 
 
-def _require_gradebook(connection: sqlite3.Connection, path: Path) -> None:
+def _is_gradebook(connection: sqlite3.Connection, path: Path) -> bool:
+    """Whether it is a gradebook of this version; False for a new, empty file.
+
+    Raises:
+        UserError: it is anything else.
+    """
     connection.execute("BEGIN")  # One transaction for both: in between, another grader could make the tables.
     try:
         version = _version(connection)
@@ -291,23 +240,16 @@ def _require_gradebook(connection: sqlite3.Connection, path: Path) -> None:
         connection.execute("COMMIT")
     if version == 0 and tables:
         raise UserError(f"{path} is a database, but not a gradebook", fix="name another folder with --out DIR")
-    if not 0 <= version <= VERSION:
+    if version not in (0, VERSION):
         raise UserError(
-            f"{path} is a gradebook of version {version}; this grader reads versions up to {VERSION}",
+            f"{path} is a gradebook of version {version}; this grader reads version {VERSION}",
             fix="use the grader that made it, or name another folder with --out DIR",
         )
+    return version == VERSION
 
 
 def _version(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
-def _copy(connection: sqlite3.Connection, path: Path, version: int) -> None:
-    """Keeps the gradebook as it was before it is migrated."""
-    target = path.with_name(f"{path.stem}.version-{version}{path.suffix}")
-    if is_free(target):
-        with contextlib.closing(sqlite3.connect(target)) as copy:
-            connection.backup(copy)
 
 
 @contextlib.contextmanager

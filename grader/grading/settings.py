@@ -88,6 +88,5 @@ def worker_options(course: Course, settings: GradingSettings, names: Sequence[st
 
 
 def settings_that_matter(options: WorkerOptions) -> dict[str, object]:
-    """The settings that a result depends on; simulated devices are not named, as in older gradebooks."""
-    devices = {} if options.devices == "simulated" else {"devices": options.devices}
-    return {"limits": msgspec.to_builtins(options.limits), **devices}
+    """The settings that a result depends on."""
+    return {"limits": msgspec.to_builtins(options.limits), "devices": options.devices}

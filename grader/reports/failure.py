@@ -110,7 +110,7 @@ def _alike(checks: Sequence[CheckResult]) -> list[list[CheckResult]]:
     groups: dict[object, list[CheckResult]] = {}
     for check in checks:
         cause = check.cause
-        if cause is None or cause.kind == "unrecorded":
+        if cause is None:
             key: object = check.message
         elif cause.exception_type:
             key = (cause.kind, cause.exception_type, cause.frames[-1:])

@@ -74,7 +74,7 @@ def not_assessed(result: SubmissionResult, by_hand: Collection[str] = ()) -> str
     left_out = [exercise for exercise in result.left_out if exercise.name not in by_hand]
     if not left_out:
         return ""
-    worth = sum(exercise.not_assessed for exercise in left_out)  # not known of results of schema 2
+    worth = sum(exercise.not_assessed for exercise in left_out)
     names = [exercise.name for exercise in left_out]
     listed = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if names[_NAMED:] else "")
     return f"{counted(worth, 'point') + ' ' if worth else ''}not assessed: {listed}"
@@ -192,7 +192,7 @@ def hint_for(exercise: Exercise, check: CheckResult) -> str | None:
 
     That is the one that names the check, else the first that names none.
     """
-    if check.cause is not None and check.cause.kind not in ("assertion", "unrecorded"):
+    if check.cause is not None and check.cause.kind != "assertion":
         return None
     named = exercise.hints_for.get(check.name.partition("[")[0])
     others = (number for number in range(1, len(exercise.hints) + 1) if number not in exercise.hints_for.values())
@@ -211,7 +211,7 @@ def check_title(name: str) -> str:
 
 
 def gist(check: CheckResult) -> str:
-    """What happened, on one line; of a result that was made before there were such sentences, the headline."""
+    """What happened, on one line; the headline if the cause has no advice."""
     return check.cause.advice.partition("\n")[0] if check.cause and check.cause.advice else headline(check)
 
 
@@ -249,7 +249,7 @@ def lines_of(check: CheckResult) -> list[tuple[str, int]]:
 def is_brief(check: CheckResult) -> bool:
     """Whether the message is only a reason of one line: no call, no lines of the student's code, no prints."""
     cause = check.cause
-    if cause is None or cause.kind == "unrecorded" or cause.stage == "submission":
+    if cause is None or cause.stage == "submission":
         return False
     has_more = cause.sentence or cause.call or cause.returned or cause.frames or cause.prints or cause.note
     return not has_more and "\n" not in cause.reason + cause.exception_message

@@ -13,7 +13,6 @@ import pytest
 from grader.errors import UserError
 from grader.gradebook import Extension, Gradebook, Override
 from grader.gradebook.recovery import recover
-from grader.gradebook.schema import VERSION_1, VERSION_2_CHANGES
 from grader.reports.by_hand import give_points
 from grader.reports.status import status_lines
 from grader.results import ExerciseResult, SubmissionResult
@@ -143,29 +142,6 @@ def test_a_read_only_gradebook_is_read_and_nothing_is_made_beside_it(archive: Pa
         assert any(line.startswith("run 1 ") for line in lines)
         with pytest.raises(UserError, match="readonly"):
             list(give_points(archive.parent, "s1", "t.e", "1", "why", "me"))
-        assert os.listdir(archive.parent) == ["gradebook.sqlite"] and archive.read_bytes() == before
-    finally:
-        archive.parent.chmod(0o755)
-
-
-def test_a_read_only_gradebook_of_an_older_version_is_migrated_in_memory(archive: Path) -> None:
-    old = sqlite3.connect(archive)
-    old.executescript(f"{VERSION_1}{VERSION_2_CHANGES}PRAGMA user_version = 2;")
-    old.execute("INSERT INTO courses VALUES (1, 'hash', 'course')")
-    old.execute(
-        "INSERT INTO runs (id, started, course, seed, selection, versions, sandbox)"
-        " VALUES (1, '2026-01-01T00:00:00+00:00', 1, 0, 'key', '{}', '[]')"
-    )
-    old.execute("INSERT INTO submissions VALUES (1, 'ann', 'd', '2026-01-01')")
-    text = '{"schema":1,"submission":"ann","score":1,"max":1}'
-    old.execute("INSERT INTO results VALUES (1, 1, 1, '2026-01-01', 0.5, 1, 1, 1, ?)", (text,))
-    old.commit()
-    old.close()
-    closed(archive)
-    before = archive.read_bytes()
-    try:
-        with Gradebook.open_existing(archive.parent) as book:
-            assert [row.result.submission for row in book.results()] == ["ann"]
         assert os.listdir(archive.parent) == ["gradebook.sqlite"] and archive.read_bytes() == before
     finally:
         archive.parent.chmod(0o755)

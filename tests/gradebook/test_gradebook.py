@@ -7,13 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from grader.errors import UserError
 from grader.gradebook import Gradebook, selection_key
 from grader.intake.submission import Submission
 from grader.reports.jsonl import write_jsonl
-from grader.results import CheckResult, ExerciseResult, SubmissionResult, VerdictKind, from_json
+from grader.results import CheckResult, ExerciseResult, SubmissionResult, VerdictKind, from_json, to_json
 
 KEY = selection_key([], {"limits": {"check_seconds": 10.0}})
 
@@ -156,6 +157,13 @@ def test_jsonl_reads_back_and_replaces_in_one_step(tmp_path: Path) -> None:
     assert write_jsonl(iter(wanted), path) == 2
     assert [from_json(line) for line in path.read_bytes().splitlines()] == wanted
     assert [file.name for file in tmp_path.iterdir()] == ["results.jsonl"]
+
+
+@pytest.mark.parametrize("schema", ["0", "2", "5", '"1"'])
+def test_a_result_of_another_schema_is_refused(schema: str) -> None:
+    line = to_json(result("alice")).replace(b'"schema":1', f'"schema":{schema}'.encode())
+    with pytest.raises(msgspec.ValidationError, match="schema"):
+        from_json(line)
 
 
 def test_jsonl_that_fails_half_way_leaves_the_old_file(tmp_path: Path) -> None:

@@ -9,11 +9,9 @@ import pytest
 from marked_class import ADA, BOB, COURSE, graded, row
 
 from grader.errors import UserError
-from grader.gradebook import VERSION, Gradebook
-from grader.gradebook.schema import VERSION_1, VERSION_2_CHANGES
+from grader.gradebook import DamagedGradebook, Gradebook
 from grader.reports.by_hand import give_points
 from grader.reports.marking import Marking, give_comment, mark_one, text_of_comment, unmarked_lines
-from grader.results import ExerciseResult, SubmissionResult
 
 
 def mark(out: Path, student: str = "ada", items: str = "1,3", exercise: str = "report", **more: str) -> list[str]:
@@ -191,33 +189,14 @@ def test_marks_and_comments_are_recovered_from_a_damaged_gradebook(tmp_path: Pat
     assert not row(out, "s1").marks[0].stale
 
 
-def test_an_older_gradebook_gets_room_for_marks_and_keeps_its_results(tmp_path: Path) -> None:
-    old = sqlite3.connect(tmp_path / "gradebook.sqlite")
-    old.executescript(f"{VERSION_1}{VERSION_2_CHANGES}PRAGMA user_version = 2;")
-    text = '{"schema":4,"submission":"ann","score":1,"max":1,"exercises":[{"name":"t.e","score":1,"max":1}]}'
-    old.executescript(
-        "INSERT INTO courses VALUES (1, 'h', 'smooth-curves'); INSERT INTO submissions VALUES (1, 'ann', 'd', '');"
-        "INSERT INTO runs (id, started, course, seed, selection, versions, sandbox)"
-        " VALUES (1, '2026-10-01T12:00:00+00:00', 1, 0, 'k', '{}', '[]');"
-        f"INSERT INTO results VALUES (1, 1, 1, '', 0.1, 1, 1, 1, '{text}');"
-    )
-    old.close()
-    ann = row(tmp_path, "ann")
-    assert ann.result == SubmissionResult(
-        submission="ann", score=1.0, max=1.0, exercises=(ExerciseResult(name="t.e", score=1.0, max=1.0),)
-    )
-    assert (ann.marks, ann.comments, VERSION) == ((), (), 6)
-    list(give_comment(tmp_path, "ann", "e", "well done", "me"))
-    assert row(tmp_path, "ann").comments[0].text == "well done"
-
-
-def test_a_mark_that_cannot_be_read_any_more_still_counts(tmp_path: Path) -> None:
+def test_a_mark_that_cannot_be_read_any_more_is_damage(tmp_path: Path) -> None:
     out = graded(tmp_path, {"ada": ADA})
     mark(out)
     with sqlite3.connect(out / "gradebook.sqlite") as db:
         db.execute("UPDATE marks SET items = '[damaged'")
     db.close()
-    assert row(out, "ada").score == 5 and row(out, "ada").marks[0].items == ()
+    with pytest.raises(DamagedGradebook):
+        row(out, "ada")
 
 
 def test_of_another_course_nothing_is_marked(tmp_path: Path) -> None:

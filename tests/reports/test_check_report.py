@@ -21,7 +21,7 @@ from grader.reports.feedback import check_title, hint_command, hint_for
 from grader.reports.places import Places, next_lines
 from grader.reports.spinner import Spinner, spinning
 from grader.reports.terminal import make_console
-from grader.results import Cause, CheckResult, ExerciseResult, Frame
+from grader.results import Cause, ExerciseResult, Frame
 
 COURSE = Course.load(OWN)
 SHIPPED = Course.load(None)
@@ -250,11 +250,6 @@ def test_columns_count_when_piped(monkeypatch: pytest.MonkeyPatch) -> None:
     assert make_console().width == 100
     monkeypatch.setenv("COLUMNS", "1")
     assert make_console().width == 30
-
-
-def test_messages_of_old_results_still_have_a_line(tmp_path: Path) -> None:
-    old = CheckResult(name="a", verdict="failed", message="m", cause=Cause(kind="unrecorded", reason="it was wrong"))
-    assert "✗ normalize    0/1  it was wrong" in shown(exercise("vectors.normalize", old, check()))
 
 
 PIPED = """

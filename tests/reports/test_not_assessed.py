@@ -25,7 +25,7 @@ from grader.reports.feedback import not_assessed
 from grader.reports.html import page_name, write_report
 from grader.reports.status import status_lines
 from grader.reports.terminal import show_class, show_submission
-from grader.results import Flag, SubmissionResult, from_json, to_json
+from grader.results import Flag, from_json, to_json
 
 COURSE = Course.load(OWN)
 FLAG = Flag("source", "uses sys.modules", "vectors.py", 12)
@@ -158,14 +158,3 @@ def test_points_given_by_hand_for_what_is_not_assessed_count(tmp_path: Path) -> 
     with Gradebook.open_existing(tmp_path) as book:
         (row,) = book.results()
     assert not_assessed(row.result, {one.exercise for one in row.overrides}) == ""
-
-
-def test_results_of_schema_2_have_no_points_for_it(tmp_path: Path) -> None:
-    old = json.loads(to_json(given(()).result)) | {"schema": 2}
-    del old["flags"]
-    for one in old["exercises"]:
-        del one["not_assessed"]
-    read = from_json(json.dumps(old))
-    assert isinstance(read, SubmissionResult) and read.schema == 5
-    assert not_assessed(read) == "not assessed: vectors.cosine"
-    assert exit_code([read], None) == 1
