@@ -11,6 +11,7 @@ GROUPS: Final = {
     "Instructor": (
         "grade",
         "status",
+        "restore",
         "report",
         "export",
         "mark",

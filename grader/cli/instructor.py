@@ -52,6 +52,7 @@ def add_to(app: typer.Typer) -> None:
         epilog="\b\nExamples:\n  grader diff 1 2\n"
         "  grader grade submissions/ --course new-course --trial && grader diff 1 2"
     )(diff)
+    app.command(epilog="\b\nExamples:\n  grader restore\n  grader restore 7 --out week1")(restore)
     app.command(
         epilog='\b\nExamples:\n  grader override "Zoë Müller" gram 1.5 --why "right idea, a typo"\n'
         '  grader override 12345 tensor_ops.gram auto --why "was a mistake of mine"'
@@ -160,6 +161,22 @@ def diff(
     from grader.reports.status import diff_lines
 
     print_lines(diff_lines(out, before, after))
+
+
+def restore(
+    number: Annotated[
+        int | None, typer.Argument(metavar="[NUMBER]", min=1, help="Of the backup.  [default: the newest]")
+    ] = None,
+    out: OutOption = _OUT,
+) -> None:
+    """Take a backup of a damaged gradebook; what is there now is kept under another name."""
+    from grader.gradebook import gradebook_in, restore
+
+    restored = restore(gradebook_in(out), number)
+    typer.echo(f"restored: {restored.backup.name}, made {restored.made:%Y-%m-%d %H:%M:%S}")
+    if restored.aside is not None:
+        typer.echo(f"kept:     {restored.aside} (the gradebook that was there)")
+    typer.echo("run the same `grader grade` again: it grades what the backup does not have")
 
 
 def override(

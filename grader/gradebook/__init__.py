@@ -1,6 +1,7 @@
 """The gradebook: one SQLite file with every result, when it was made and with what. See `Gradebook`."""
 
-from grader.gradebook.book import Gradebook, selection_key
+from grader.gradebook.backups import backups, number_of, restore
+from grader.gradebook.book import Gradebook, gradebook_in, selection_key
 from grader.gradebook.diff import Move, compare
 from grader.gradebook.records import Comment, Extension, LookedAt, Mark, MarkedItem, Override, Row, Run, work_hash
 from grader.gradebook.schema import VERSION, DamagedGradebook
@@ -18,7 +19,11 @@ __all__ = [
     "Override",
     "Row",
     "Run",
+    "backups",
     "compare",
+    "gradebook_in",
+    "number_of",
+    "restore",
     "selection_key",
     "work_hash",
 ]

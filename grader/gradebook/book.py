@@ -25,15 +25,14 @@ from grader.course.due import NOT_DUE, LatePolicy
 from grader.errors import UserError
 from grader.gradebook import given as given_by_people
 from grader.gradebook import reading
+from grader.gradebook.backups import backups, write_backup
 from grader.gradebook.records import Comment, Extension, LookedAt, Mark, Override, Row, Run
-from grader.gradebook.recovery import Rows, recover
 from grader.gradebook.schema import (
-    DamagedGradebook,
+    NAME,
     connect,
     connect_for_reading,
     file_errors,
     is_read_only,
-    set_aside,
 )
 from grader.intake.submission import Submission
 from grader.results import SubmissionResult, from_json, to_json
@@ -46,37 +45,31 @@ def selection_key(exercises: Sequence[str], settings: Mapping[str, object]) -> s
     return _json({"exercises": list(exercises), **settings})
 
 
+def gradebook_in(place: Path) -> Path:
+    """The file of a gradebook: `place` itself, or its usual name in that folder."""
+    return place / NAME if place.is_dir() or not place.exists() else place
+
+
 class Gradebook:
     """An open gradebook; use it in a ``with`` statement.
 
-    Attributes:
-        set_aside: where a damaged gradebook of the same name was moved when this one was opened.
-        recovered: the number of overrides, extensions, marks and comments that were taken over from that one.
+    It is backed up when a run begins and when a person has given something. All of that makes one backup, which the
+    next one from the same open gradebook replaces.
     """
 
-    def __init__(self, connection: sqlite3.Connection, path: Path, set_aside: Path | None = None) -> None:
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self.path = path
-        self.set_aside = set_aside
-        self.recovered = 0
         self._db = connection
+        self._backup: Path | None = None
 
     @classmethod
-    def open(cls, path: Path, *, keep_damaged_aside: bool = False) -> Gradebook:
-        """Opens the gradebook, or makes it; `keep_damaged_aside` renames a damaged one and makes a new one.
+    def open(cls, path: Path) -> Gradebook:
+        """Opens the gradebook, or makes it.
 
         Raises:
             UserError: it cannot be opened, is damaged, is another program's, or of another version.
         """
-        if not keep_damaged_aside:
-            return cls(connect(path), path)
-        try:
-            return cls(connect(path, check_pages=True), path)
-        except DamagedGradebook:
-            aside = set_aside(path)
-            book = cls(connect(path, check_pages=True), path, aside)
-            if aside is not None:
-                book._take_over(recover(aside, lambda empty: connect(empty).close()))
-            return book
+        return cls(connect(path), path)
 
     @classmethod
     def open_existing(cls, place: Path) -> Gradebook:
@@ -85,8 +78,8 @@ class Gradebook:
         Raises:
             UserError: there is none, or as in `open`.
         """
-        path = place / "gradebook.sqlite" if place.is_dir() or not place.exists() else place
-        if not path.is_file():
+        path = gradebook_in(place)
+        if not path.is_file() and not backups(path):
             raise UserError(f"no gradebook at {path}", fix="grade first (grader grade), or name its folder: --out DIR")
         return cls(connect_for_reading(path), path) if is_read_only(path) else cls.open(path)
 
@@ -132,7 +125,7 @@ class Gradebook:
         late: LatePolicy = NOT_DUE,
         trial: bool = False,
     ) -> int:
-        """Records that a run begins, and returns its number.
+        """Makes a backup, records that a run begins, and returns its number.
 
         Args:
             selection: as `selection_key` gives it.
@@ -157,7 +150,7 @@ class Gradebook:
             "by_file_time": late.by_file_time,
             "trial": trial,
         }
-        with self._writing():
+        with self._backed_up():
             self._db.execute("INSERT OR IGNORE INTO courses (hash, name) VALUES (?, ?)", (course_hash, course_name))
             (course,) = self._db.execute("SELECT id FROM courses WHERE hash = ?", (course_hash,)).fetchone()
             row = self._db.execute(
@@ -261,7 +254,7 @@ class Gradebook:
             person: the LMS's id of the student, if it is known.
         """
         row = {**msgspec.structs.asdict(given), "course": course, "made": given.made or _now(), "digest": digest}
-        with self._writing():
+        with self._backed_up():
             self._db.execute(
                 "INSERT INTO overrides (course, student, exercise, points, max, why, who, made, digest, person)"
                 " VALUES (:course, :student, :exercise, :points, :max, :why, :who, :made, :digest, :person)",
@@ -272,7 +265,7 @@ class Gradebook:
         """Keeps what a person gave by a rubric, or has begun to give."""
         row = {**msgspec.structs.asdict(given), **msgspec.structs.asdict(looked_at)}
         row |= {"course": course, "made": given.made or _now(), "items": msgspec.json.encode(given.items).decode()}
-        with self._writing():
+        with self._backed_up():
             self._db.execute(
                 "INSERT INTO marks (course, person, student, exercise, items, points, max, done, who, made, digest,"
                 " file, work) VALUES (:course, :person, :student, :exercise, :items, :points, :max, :done, :who, :made,"
@@ -288,7 +281,7 @@ class Gradebook:
     def comment(self, course: str, given: Comment, looked_at: LookedAt) -> None:
         """Keeps what a person says about an exercise."""
         row = {**msgspec.structs.asdict(given), **msgspec.structs.asdict(looked_at)}
-        with self._writing():
+        with self._backed_up():
             self._db.execute(
                 "INSERT INTO comments (course, person, student, exercise, text, who, made, digest, file, work) VALUES"
                 " (:course, :person, :student, :exercise, :text, :who, :made, :digest, :file, :work)",
@@ -303,7 +296,7 @@ class Gradebook:
     def extend(self, course: str, given: Extension, person: str = "") -> None:
         """Keeps a later due date of one student; `person` is the LMS's id, if it is known."""
         row = {**msgspec.structs.asdict(given), "course": course, "made": given.made or _now(), "person": person}
-        with self._writing():
+        with self._backed_up():
             self._db.execute(
                 "INSERT INTO extensions (course, person, student, due, why, who, made)"
                 " VALUES (:course, :person, :student, :due, :why, :who, :made)",
@@ -326,16 +319,6 @@ class Gradebook:
         with self._writing():
             self._db.execute("INSERT OR REPLACE INTO late_given VALUES (1, ?)", (_json(dict(given)),))
 
-    def _take_over(self, found: Mapping[str, Rows]) -> None:
-        """Adds rows of a damaged gradebook to this new one."""
-        with self._writing():
-            for table, rows in found.items():
-                for row in rows:
-                    names = ", ".join(row)
-                    values = ", ".join(f":{name}" for name in row)
-                    self._db.execute(f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({values})", row)
-        self.recovered = sum(len(found[table]) for table in ("overrides", "extensions", "marks", "comments"))
-
     def _submission(self, name: str, digest: str) -> int:
         work = {"name": name, "digest": digest, "now": _now()}
         self._db.execute(
@@ -343,6 +326,16 @@ class Gradebook:
         )
         found = self._db.execute("SELECT id FROM submissions WHERE name = :name AND digest = :digest", work)
         return int(found.fetchone()[0])
+
+    @contextlib.contextmanager
+    def _backed_up(self) -> Iterator[None]:
+        """A transaction after which there is a backup that holds it."""
+        with self._writing():
+            yield
+            self._db.execute("UPDATE backups SET number = number + 1")
+            (number,) = self._db.execute("SELECT number FROM backups").fetchone()
+        with file_errors(self.path):
+            self._backup = write_backup(self._db, self.path, number, self._backup)
 
     @contextlib.contextmanager
     def _writing(self, durable: bool = True) -> Iterator[None]:

@@ -1,16 +1,15 @@
 """The gradebook's tables; opening and checking the file.
 
-Never overwrites a file: a damaged one is renamed, not changed.
+Never changes or replaces a file that is damaged, or that is not a gradebook.
 """
 
 from __future__ import annotations
 
 import contextlib
-import datetime
 import os
+import shlex
 import sqlite3
 import stat
-import sys
 import time
 import zlib
 from collections.abc import Iterator
@@ -19,9 +18,12 @@ from pathlib import Path
 import msgspec
 
 from grader.errors import UserError
-from grader.locks import lock
+from grader.gradebook.backups import backups, newest_number, require_whole_pages
 
 VERSION = 1
+NAME = "gradebook.sqlite"
+_DAMAGE = ("no such ", "Could not decode ")
+"""How errors begin that SQLite calls operational, and that only a damaged file causes."""
 BUSY_SECONDS = 30.0
 TABLES = """
 CREATE TABLE courses (id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, name TEXT NOT NULL);
@@ -49,6 +51,8 @@ CREATE INDEX results_of_submission ON results (submission);
 CREATE TABLE reused (
     run INTEGER NOT NULL REFERENCES runs, result INTEGER NOT NULL REFERENCES results, PRIMARY KEY (run, result)
 );
+CREATE TABLE backups (one INTEGER PRIMARY KEY CHECK (one = 1), number INTEGER NOT NULL);
+INSERT INTO backups VALUES (1, 0);
 CREATE TABLE seeds (one INTEGER PRIMARY KEY CHECK (one = 1), seed INTEGER NOT NULL);
 CREATE TABLE late_given (one INTEGER PRIMARY KEY CHECK (one = 1), given TEXT NOT NULL);
 CREATE TABLE overrides (
@@ -78,6 +82,7 @@ CREATE INDEX comments_of_person ON comments (person);
 """Where the meaning of a column is not plain:
 
 - `works` holds submitted files once, however often they come; `arrivals` says whose they were in each run and when.
+- `backups` has the number of the newest backup: a gradebook with a lower one than its backup has lost changes.
 - `seeds` and `late_given` have one row at most: settings that are kept for later runs.
 - `person` is the LMS's id of a student, or empty; it outlives the name that a submission had in a run.
 - `work` is the hash of the one file that a person looked at, so a mark stays fresh while other files change.
@@ -86,28 +91,25 @@ CREATE INDEX comments_of_person ON comments (person);
 
 
 class DamagedGradebook(UserError):
-    """The file cannot be read as a database. Remedy: restore a copy; `grader grade` renames it and starts a new one."""
+    """The file cannot be read as a database, or lacks changes that a backup has. Remedy: ``grader restore``."""
 
 
-def connect(path: Path, *, check_pages: bool = False) -> sqlite3.Connection:
-    """An open connection to a gradebook of this version, made if there is none.
-
-    Args:
-        check_pages: whether to look for damage in every page, not only in those that are read.
+def connect(path: Path) -> sqlite3.Connection:
+    """An open connection to a gradebook of this version, made if there is none. All of its pages are looked at.
 
     Raises:
         UserError: it cannot be opened, is damaged, is another program's, or of another version.
     """
+    # Before anything else: a grader that makes a backup raises the number in the gradebook first.
+    newest = newest_number(path)
     with file_errors(path):
+        if newest and not path.exists():
+            raise sqlite3.DatabaseError("the file is gone")
         path.parent.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
     try:
         with file_errors(path):
-            _prepare(connection, path)
-            if check_pages:
-                (answer,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-                if answer != "ok":
-                    raise sqlite3.DatabaseError(answer)
+            _prepare(connection, path, newest)
     except BaseException:
         connection.close()
         raise
@@ -120,11 +122,13 @@ def connect_for_reading(path: Path) -> sqlite3.Connection:
     Raises:
         UserError: as in `connect`.
     """
+    newest = newest_number(path)
     with file_errors(path):
         connection = _open_unchanged(path)
         try:
             if not _is_gradebook(connection, path):
-                raise UserError(f"{path} is empty", fix="name another folder with --out DIR")
+                raise sqlite3.DatabaseError("it is empty")
+            _require_whole(connection, newest)
             connection.execute("PRAGMA query_only = ON")
         except BaseException:
             connection.close()
@@ -151,52 +155,36 @@ def _open_unchanged(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
 
 
-def set_aside(path: Path) -> Path | None:
-    """Moves a damaged gradebook and its journals to a new name; None if it is no longer damaged.
-
-    Raises:
-        UserError: it cannot be moved.
-    """
-    with file_errors(path), _locked(path.parent):
-        with contextlib.suppress(DamagedGradebook):
-            connect(path, check_pages=True).close()
-            return None  # Another grader has replaced it meanwhile.
-        stamp = f"{datetime.datetime.now():%Y%m%d-%H%M%S}"
-        target, number = path.with_name(f"{path.stem}.damaged-{stamp}{path.suffix}"), 1
-        while not is_free(target):
-            number += 1
-            target = path.with_name(f"{path.stem}.damaged-{stamp}-{number}{path.suffix}")
-        for journal in ("-wal", "-shm", ""):
-            with contextlib.suppress(FileNotFoundError):
-                os.rename(f"{path}{journal}", f"{target}{journal}")
-        return target
-
-
-def is_free(path: Path) -> bool:
-    """Whether nothing has that name."""
-    return not os.path.lexists(path)
-
-
 @contextlib.contextmanager
 def file_errors(path: Path) -> Iterator[None]:
     """Turns errors of the file and the database into a `UserError` that says what to do."""
     try:
         yield
-    except sqlite3.OperationalError as problem:
-        locked = "locked" in str(problem)
-        fix = "another grader is writing to it: wait" if locked else "look at the folder, its permissions and the disk"
-        raise UserError(f"gradebook {path}: {problem}", fix=f"{fix}, or name another folder (--out DIR)") from problem
     except (sqlite3.DatabaseError, msgspec.DecodeError, zlib.error) as problem:
-        raise DamagedGradebook(
-            f"gradebook {path} is damaged: {problem}",
-            fix="it is left as it is: restore a copy, move it away and grade again, or name another folder (--out DIR)",
-        ) from problem
+        if isinstance(problem, sqlite3.OperationalError) and not str(problem).startswith(_DAMAGE):
+            locked = "locked" in str(problem)
+            fix = "another grader is writing to it: wait" if locked else "look at the folder, permissions and the disk"
+            raise UserError(f"gradebook {path}: {problem}", fix=f"{fix}, or name another folder (--out DIR)") from None
+        reason = " ".join(str(problem).split())
+        raise DamagedGradebook(f"gradebook {path} is damaged: {reason}", fix=_remedy(path)) from problem
     except OSError as problem:
         raise UserError(f"gradebook {path}: {problem.strerror}", fix="name another folder with --out DIR") from problem
 
 
-def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+def _remedy(path: Path) -> str:
+    newest = next(iter(backups(path)), None)
+    if newest is None:
+        return "there is no backup beside it: move it away and grade again, or name another folder (--out DIR)"
+    place = path.parent if path.name == NAME else path
+    return f"take the newest backup, {newest.name}: grader restore --out {shlex.quote(str(place))}"
+
+
+def _prepare(connection: sqlite3.Connection, path: Path, newest: int) -> None:
     is_made = _is_gradebook(connection, path)
+    if is_made:
+        _require_whole(connection, newest)
+    elif newest:
+        raise sqlite3.DatabaseError("it is empty")
     # SQLite refuses to switch to WAL while another grader does, and does not wait as it does for other locks.
     until = time.monotonic() + BUSY_SECONDS
     while True:
@@ -211,6 +199,17 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("PRAGMA foreign_keys = ON")
     if not is_made:
         _make_tables(connection)
+
+
+def _require_whole(connection: sqlite3.Connection, newest: int) -> None:
+    """Raises an error if a page is damaged, or if changes are missing that the newest backup has.
+
+    They are if the journal was deleted, or if an old copy was put in the gradebook's place.
+    """
+    require_whole_pages(connection)
+    (number,) = connection.execute("SELECT number FROM backups").fetchone()
+    if number < newest:
+        raise sqlite3.DatabaseError(f"changes are missing that backup {newest} has")
 
 
 def _make_tables(connection: sqlite3.Connection) -> None:
@@ -250,17 +249,3 @@ def _is_gradebook(connection: sqlite3.Connection, path: Path) -> bool:
 
 def _version(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
-@contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Holds the folder's lock, so that two graders do not move files at the same time."""
-    if sys.platform == "win32":
-        yield
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        lock(descriptor)
-        yield
-    finally:
-        os.close(descriptor)

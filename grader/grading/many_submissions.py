@@ -11,7 +11,7 @@ import msgspec
 
 from grader.course import Course, content_hash
 from grader.course.due import LatePolicy
-from grader.gradebook import Gradebook, selection_key
+from grader.gradebook import Gradebook, gradebook_in, selection_key
 from grader.grading.class_report import report_class
 from grader.grading.exit_codes import INTERRUPTED
 from grader.grading.graders import Graders
@@ -34,7 +34,6 @@ from grader.machine import versions
 from grader.reports.notes import NoteList, print_note
 from grader.reports.progress import progress
 from grader.reports.terminal import make_console
-from grader.text import counted
 
 
 def grade_class(class_settings: ClassSettings, settings: GradingSettings) -> int:
@@ -74,7 +73,7 @@ class ClassGrading:
         """
         sources = self._find()
         self._require_sandbox(len(sources))
-        with self._graders() as graders, self._open_gradebook() as book:
+        with self._graders() as graders, Gradebook.open(gradebook_in(self._class.out)) as book:
             self._options = msgspec.structs.replace(self._options, seed=self._seed_of(book))
             self._late = self._late_of(book)
             graders.use_seed(self._options.seed)
@@ -119,21 +118,6 @@ class ClassGrading:
         from grader.grading.dask_cluster import Cluster
 
         return Cluster(self._class.dask, self._course, self._course_hash, self._options, print_note)
-
-    def _open_gradebook(self) -> Gradebook:
-        book = Gradebook.open(self._class.out / "gradebook.sqlite", keep_damaged_aside=True)
-        if book.set_aside is not None:
-            print_note(
-                f"the gradebook was damaged; it is kept as {book.set_aside}, and a new one begins: all is graded again"
-            )
-            given = "overrides, extensions, marks and comments"
-            found = counted(book.recovered, "override, extension, mark or comment was", f"{given} were")
-            print_note(
-                f"{found} read from it and hold again; are all there? grader status"
-                if book.recovered
-                else f"no {given} could be read from it: restore a copy, or give them again"
-            )
-        return book
 
     def _seed_of(self, book: Gradebook) -> int:
         """The gradebook's own seed, unless one was given. That of a trial is not kept: later runs are no trials."""

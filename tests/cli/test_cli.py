@@ -133,7 +133,7 @@ def one_by_one(commands: list[list[str]]) -> list[tuple[int, str, str]]:
 
 def test_every_command_has_help_with_an_example() -> None:
     names = ["check", "grade", "list", "next", "hint", "solution", "reset", "init", "release", "verify", "doctor"]
-    names += ["status", "diff", "override", "extend", "report", "export", "package", "ci"]
+    names += ["status", "diff", "restore", "override", "extend", "report", "export", "package", "ci"]
     shown = one_by_one([[name, "--help"] for name in names])
     for name, (code, printed, _) in zip(names, shown, strict=True):
         assert code == 0 and f"grader {name}" in printed.partition("Example")[2], name

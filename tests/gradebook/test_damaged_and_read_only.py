@@ -1,124 +1,291 @@
-"""A gradebook that nobody may write to is read; of a damaged one, what people have given is kept."""
+"""A damaged gradebook is one line that names the backup and the command; what people gave by hand is in that backup."""
 
 from __future__ import annotations
 
-import contextlib
 import os
-import re
+import shlex
+import shutil
+import signal
 import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from shared import REPO
 
+from grader.cli.app import main
 from grader.errors import UserError
-from grader.gradebook import Extension, Gradebook, Override
-from grader.gradebook.recovery import recover
+from grader.gradebook import (
+    Comment,
+    DamagedGradebook,
+    Extension,
+    Gradebook,
+    LookedAt,
+    Mark,
+    MarkedItem,
+    Override,
+    backups,
+    restore,
+)
 from grader.reports.by_hand import give_points
 from grader.reports.status import status_lines
-from grader.results import ExerciseResult, SubmissionResult
+from grader.results import ExerciseResult, Manual, SubmissionResult
 
 PAGE = 4096
+MADE = "2026-01-01"
 
 
-def override(points: float | None, exercise: str = "t.e") -> Override:
-    return Override(student="ann", exercise=exercise, points=points, max=1.0, why="kind", who="me", made="2026-01-01")
+def start(book: Gradebook) -> int:
+    return book.start_run("course", "hash", book.keep_seed(), "key", {})
 
 
-def make(path: Path, students: int = 200) -> None:
-    with Gradebook.open(path) as book:
-        run = book.start_run("course", "hash", book.keep_seed(4711), "key", {})
-        for number in range(students):
+LOOKED_AT = LookedAt(person="", digest="d", file="m.md", work="")
+GIVES: dict[str, Callable[[Gradebook], None]] = {
+    "overrides": lambda book: book.override(
+        "course", Override(student="s1", exercise="t.e", points=0.5, max=1.0, why="kind", who="me", made=MADE), "d"
+    ),
+    "extensions": lambda book: book.extend(
+        "course", Extension(student="s1", due="2026-11-07", why="ill", who="me", made=MADE)
+    ),
+    "marks": lambda book: book.mark(
+        "course",
+        Mark(
+            student="s1",
+            exercise="t.m",
+            items=(MarkedItem("clear", 2.0, True),),
+            points=2.0,
+            max=2.0,
+            who="me",
+            made=MADE,
+        ),
+        LOOKED_AT,
+    ),
+    "comments": lambda book: book.comment(
+        "course", Comment(student="s1", exercise="t.e", text="well done", who="me", made=MADE), LOOKED_AT
+    ),
+}
+"""What people give, by the table that it is in."""
+
+
+def give(book: Gradebook) -> None:
+    """One of each kind."""
+    for give_one in GIVES.values():
+        give_one(book)
+
+
+def given(folder: Path) -> dict[str, Any]:
+    """All that people gave."""
+    with sqlite3.connect(folder / "gradebook.sqlite") as db:
+        names = ("overrides", "extensions", "marks", "comments", "seeds")
+        found = {name: db.execute(f"SELECT * FROM {name}").fetchall() for name in names}
+    db.close()
+    return found
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a gradebook of 60 students, for whom a person gave something after they were graded."""
+    folder = tmp_path_factory.mktemp("graded")
+    with Gradebook.open(folder / "gradebook.sqlite") as book:
+        run = start(book)
+        for number in range(60):
             exercise = ExerciseResult(name="t.e", score=1.0, max=2.0)
-            result = SubmissionResult(submission=f"s{number}", score=1.0, max=2.0, exercises=(exercise,))
-            book.record(run, result, "d" * 300, 0.1)
-        book.override("course", override(1.0), "d")
-        book.override("course", override(0.5), "d")
-        book.override("course", override(None, "t.f"), "d", "7")
-        given = Extension(student="ann", due="2026-11-07T23:59:59+00:00", why="ill", who="me", made="2026-01-01")
-        book.extend("course", given)
-        book.keep_late({"due": "2026-10-31"})
+            manual = ExerciseResult(name="t.m", score=0.0, max=0.0, manual=Manual(2.0, "m.md"))
+            result = SubmissionResult(submission=f"s{number}", score=1.0, max=2.0, exercises=(exercise, manual))
+            book.record(run, result, "d", 0.1)
+        book.finish_run(run)
+        give(book)
+    return folder
 
 
-@pytest.mark.parametrize("damage", ["first page", "many pages", "cut short"])
-def test_what_people_gave_is_recovered_from_a_damaged_gradebook(tmp_path: Path, damage: str) -> None:
-    path = tmp_path / "gradebook.sqlite"
-    make(path)
-    data = bytearray(path.read_bytes())
-    if damage == "first page":
-        data[:PAGE] = b"\xa5" * PAGE
-    elif damage == "many pages":
-        for at in range(len(data) // 2 // PAGE * PAGE, len(data) - 4 * PAGE, 2 * PAGE):
-            data[at : at + PAGE] = b"\xa5" * PAGE
-    else:
-        del data[-3 * PAGE :]
-    path.write_bytes(data)
-    with Gradebook.open(path, keep_damaged_aside=True) as book:
-        assert book.set_aside is not None and book.set_aside.read_bytes() == data
-        if damage == "cut short":
-            return  # What was on those pages is gone; that it opens at all is enough.
-        assert book.recovered == 4
-        assert (book.seed, book.late_given()) == (4711, {"due": "2026-10-31"})
-        assert [(one.student, one.why) for one in book.extensions("course")] == [("ann", "ill")]
-        book.record(
-            book.start_run("course", "hash", 0, "key", {}),
-            SubmissionResult(submission="ann", score=0.0, max=1.0),
-            "d",
-            0.1,
-        )
-        row = next(row for row in book.results() if row.result.submission == "ann")
-        assert [(one.exercise, one.points) for one in row.overrides] == [("t.e", 0.5)]
+@pytest.fixture
+def folder(graded: Path, tmp_path: Path) -> Path:
+    """A copy of it, in a folder whose name a shell would take apart."""
+    return shutil.copytree(graded, tmp_path / "week 1")
 
 
-def pages_with(path: Path, text: bytes) -> list[int]:
-    """The numbers of the pages in which this text is, from 0."""
-    data = path.read_bytes()
-    return [at for at in range(len(data) // PAGE) if text in data[at * PAGE : (at + 1) * PAGE]]
+def overwrite(at: int, content: bytes) -> Callable[[Path], None]:
+    def damage(path: Path) -> None:
+        with path.open("r+b") as stream:
+            stream.seek(at, os.SEEK_SET if at >= 0 else os.SEEK_END)
+            stream.write(content)
+
+    return damage
 
 
-@pytest.mark.parametrize("damaged", ["in the middle", "two with a good one between", "the last"])
-def test_rows_on_both_sides_of_a_damaged_page_are_recovered(tmp_path: Path, damaged: str) -> None:
-    path = tmp_path / "gradebook.sqlite"
-    with Gradebook.open(path) as book:
-        for number in range(80):
-            student, why = f"s{number:03}", f"kindness {number} " + "x" * 400
-            given = Override(student=student, exercise="t.e", points=0.5, max=1.0, why=why, who="me", made="2026-01-01")
-            book.override("course", given, "d")
-            book.extend("course", Extension(student=student, due="2026-11-07", why="ill", who="me", made="2026-01-01"))
-    whole = pages_with(path, b"kindness")
-    assert len(whole) > 6
-    middle = len(whole) // 2
-    hit = {"in the middle": [middle], "two with a good one between": [middle - 1, middle + 1], "the last": [-1]}[
-        damaged
-    ]
-    data = bytearray(path.read_bytes())
-    lost: set[int] = set()
-    for page in (whole[one] for one in hit):
-        lost |= {int(one) for one in re.findall(rb"kindness (\d+) ", data[page * PAGE : (page + 1) * PAGE])}
-        data[page * PAGE : (page + 1) * PAGE] = b"\xa5" * PAGE
-    path.write_bytes(data)
-    with Gradebook.open(path, keep_damaged_aside=True) as book:
-        assert lost and book.recovered == 160 - len(lost)
-        kept = [one.student for one in book.extensions("course")]
-    assert kept == [f"s{number:03}" for number in range(80)]
-    with contextlib.closing(sqlite3.connect(path)) as db:
-        students = [row[0] for row in db.execute("SELECT student FROM overrides ORDER BY id")]
-    assert students == [f"s{number:03}" for number in range(80) if number not in lost]
+DAMAGES = {
+    "garbage header": overwrite(0, b"\xa5" * 100),
+    "garbage first page": overwrite(0, b"\xa5" * PAGE),
+    "no text of a database": overwrite(0, b"somebody's only copy"),
+    "zeroed page": overwrite(4 * PAGE, bytes(PAGE)),
+    "truncated": lambda path: os.truncate(path, path.stat().st_size - 3 * PAGE),
+    "truncated in a page": lambda path: os.truncate(path, 5 * PAGE + 100),
+    "empty": lambda path: os.truncate(path, 0),
+    "gone": os.unlink,
+}
 
 
-def test_every_table_is_recovered_or_made_again_by_grading(tmp_path: Path) -> None:
-    """A new table must be one of the two: what people have given cannot be made again."""
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_gradebook_is_one_line_whose_command_restores_what_people_gave(
+    folder: Path, damage: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, before = folder / "gradebook.sqlite", given(folder)
+    DAMAGES[damage](path)
+    left = path.read_bytes() if path.exists() else None
+    with pytest.raises(DamagedGradebook) as caught, Gradebook.open_existing(folder) as book:
+        list(book.results())
+        start(book)
+    assert "\n" not in str(caught.value) and (path.read_bytes() if path.exists() else None) == left
+    (backup,) = backups(path)
+    fix = caught.value.fix or ""
+    assert backup.name in fix
+    command = shlex.split(fix.rpartition(": grader ")[2])
+    with pytest.raises(SystemExit) as ended:
+        main(command)
+    assert not ended.value.code and given(folder) == before
+    aside = list(folder.glob("gradebook.aside-*.sqlite"))
+    assert [one.read_bytes() for one in aside] == ([] if left is None else [left])
+    assert backup.name in capsys.readouterr().out
+    with Gradebook.open_existing(folder) as book:
+        start(book)
+        row = next(row for row in book.results() if row.result.submission == "s1")
+    assert [(one.exercise, one.points) for one in row.overrides] == [("t.e", 0.5)]
+    assert row.marks[0].points == 2.0 and row.comments[0].text == "well done"
+
+
+@pytest.mark.parametrize("content", [b"\xa5" * PAGE, bytes(PAGE)], ids=["garbage", "zeros"])
+def test_no_page_can_be_lost_in_silence(graded: Path, tmp_path: Path, content: bytes) -> None:
+    pages = (graded / "gradebook.sqlite").stat().st_size // PAGE
+    with Gradebook.open_existing(graded) as book:
+        before = list(book.results())
+    for page in range(pages):
+        folder = shutil.copytree(graded, tmp_path / str(page))
+        overwrite(page * PAGE, content)(folder / "gradebook.sqlite")
+        try:
+            with Gradebook.open_existing(folder) as book:
+                start(book)
+                assert list(book.results()) == before, page
+        except DamagedGradebook as problem:
+            assert "grader restore" in (problem.fix or "")
+        assert backups(folder / "gradebook.sqlite")[-1].name == backups(graded / "gradebook.sqlite")[-1].name
+        shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("kind", GIVES)
+def test_each_thing_that_is_given_is_in_the_newest_backup_at_once(tmp_path: Path, kind: str) -> None:
+    with Gradebook.open(tmp_path / "gradebook.sqlite") as book:
+        start(book)
+        for number in (1, 2):
+            GIVES[kind](book)
+            (backup,) = backups(book.path)
+            with sqlite3.connect(backup) as db:
+                assert db.execute(f"SELECT count(*) FROM {kind}").fetchone() == (number,)
+            db.close()
+
+
+def test_every_table_is_given_by_people_or_made_again_by_grading(graded: Path) -> None:
+    """A new table must be one of the two: what people give is backed up at once."""
     made_again = {"courses", "submissions", "runs", "results", "reused", "works", "arrivals"}
-    make(tmp_path / "gradebook.sqlite", 1)
-    with contextlib.closing(sqlite3.connect(tmp_path / "gradebook.sqlite")) as db:
+    with_a_run = {"seeds", "late_given", "backups"}
+    with sqlite3.connect(graded / "gradebook.sqlite") as db:
         tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    assert tables - made_again == set(recover(tmp_path / "gradebook.sqlite", lambda empty: None))
+    db.close()
+    assert tables == made_again | with_a_run | set(GIVES)
 
 
-@pytest.mark.parametrize("content", [b"not a database" * 1000, b"", b"SQLite format 3\0" + b"\xa5" * 9000])
-def test_from_what_is_no_gradebook_nothing_is_recovered(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "gradebook.sqlite").write_bytes(content)
-    with Gradebook.open(tmp_path / "gradebook.sqlite", keep_damaged_aside=True) as book:
-        assert book.recovered == 0 and book.seed is None
+def test_the_last_three_backups_are_kept_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "gradebook.sqlite"
+    for _ in range(5):
+        with Gradebook.open(path) as book:
+            start(book)
+            give(book)
+    (tmp_path / "gradebook.backup-2.sqlite.partial").write_text("of a grader that was killed")
+    with Gradebook.open(path) as book:
+        start(book)
+    names = sorted(file.name for file in tmp_path.iterdir())
+    assert names == [f"gradebook.backup-{number}.sqlite" for number in (20, 25, 26)] + ["gradebook.sqlite"]
+
+
+GIVES_AND_DIES = """
+import os, signal, sys
+from pathlib import Path
+sys.path[:0] = ["tests", "tests/gradebook"]
+from test_damaged_and_read_only import give
+from grader.gradebook import Gradebook
+book = Gradebook.open(Path(sys.argv[1]))
+give(book)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_gradebook_whose_journal_is_lost_is_found_out(folder: Path) -> None:
+    path = folder / "gradebook.sqlite"
+    ended = subprocess.run([sys.executable, "-c", GIVES_AND_DIES, str(path)], cwd=REPO, check=False)
+    assert ended.returncode == -signal.SIGKILL
+    Path(f"{path}-wal").unlink()
+    Path(f"{path}-shm").unlink(missing_ok=True)
+    with pytest.raises(DamagedGradebook, match="changes are missing"):
+        Gradebook.open_existing(folder)
+    restore(path)
+    assert {len(rows) for kind, rows in given(folder).items() if kind != "seeds"} == {2}
+
+
+def test_an_older_backup_can_be_taken_and_the_next_run_goes_on_from_it(folder: Path) -> None:
+    path = folder / "gradebook.sqlite"
+    before = given(folder)
+    with Gradebook.open(path) as book:
+        give(book)
+    newest, oldest = backups(path)
+    restored = restore(path, 5)
+    assert restored.backup == oldest and restored.aside is not None and given(folder) == before
+    with Gradebook.open(path) as book:
+        start(book)
+    assert backups(path)[1:] == [newest, oldest]
+
+
+def test_a_damaged_backup_is_passed_over(folder: Path) -> None:
+    path = folder / "gradebook.sqlite"
+    with Gradebook.open(path) as book:
+        give(book)
+    newest, oldest = backups(path)
+    newest.write_bytes(b"\xa5" * PAGE)
+    path.unlink()
+    with pytest.raises(UserError, match="is not a database"):
+        restore(path, 9)
+    assert restore(path).backup == oldest
+
+
+def test_a_gradebook_that_is_in_use_is_not_replaced(folder: Path) -> None:
+    path = folder / "gradebook.sqlite"
+    code = (
+        "import sys; from pathlib import Path; from grader.gradebook import Gradebook\n"
+        "book = Gradebook.open(Path(sys.argv[1])); print(flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(path)], cwd=REPO, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        DAMAGES["garbage first page"](path)
+        with pytest.raises(UserError, match="another grader has"):
+            restore(path)
+        other.communicate()
+    assert restore(path).aside is not None
+
+
+@pytest.mark.parametrize("number", [None, 3])
+def test_without_such_a_backup_nothing_is_moved(tmp_path: Path, number: int | None) -> None:
+    path = tmp_path / "gradebook.sqlite"
+    path.write_bytes(b"no database" * 1000)
+    with pytest.raises(DamagedGradebook) as caught:
+        Gradebook.open(path)
+    assert "no backup" in (caught.value.fix or "") and "restore" not in (caught.value.fix or "")
+    with pytest.raises(UserError, match="there is no backup"):
+        restore(path, number)
+    assert [file.name for file in tmp_path.iterdir()] == ["gradebook.sqlite"]
 
 
 def closed(path: Path) -> None:
@@ -127,21 +294,15 @@ def closed(path: Path) -> None:
     path.parent.chmod(0o555)
 
 
-@pytest.fixture
-def archive(tmp_path: Path) -> Path:
-    (tmp_path / "archive").mkdir()
-    return tmp_path / "archive" / "gradebook.sqlite"
-
-
-def test_a_read_only_gradebook_is_read_and_nothing_is_made_beside_it(archive: Path) -> None:
-    make(archive, 3)
-    closed(archive)
-    before = archive.read_bytes()
+def test_a_read_only_gradebook_is_read_and_nothing_is_made_beside_it(folder: Path) -> None:
+    path = folder / "gradebook.sqlite"
+    closed(path)
+    before, names = path.read_bytes(), sorted(os.listdir(folder))
     try:
-        lines = list(status_lines(archive.parent, notes=True))
+        lines = list(status_lines(folder, notes=True))
         assert any(line.startswith("run 1 ") for line in lines)
         with pytest.raises(UserError, match="readonly"):
-            list(give_points(archive.parent, "s1", "t.e", "1", "why", "me"))
-        assert os.listdir(archive.parent) == ["gradebook.sqlite"] and archive.read_bytes() == before
+            list(give_points(folder, "s1", "t.e", "1", "why", "me"))
+        assert sorted(os.listdir(folder)) == names and path.read_bytes() == before
     finally:
-        archive.parent.chmod(0o755)
+        folder.chmod(0o755)

@@ -12,7 +12,7 @@ import pytest
 
 from grader.course.due import LatePolicy, read_due, read_penalty
 from grader.errors import UserError
-from grader.gradebook import VERSION, DamagedGradebook, Gradebook, Override, compare
+from grader.gradebook import VERSION, Gradebook, Override, compare
 from grader.gradebook.lateness import lateness
 from grader.intake.submission import Arrival, Note, Submission
 from grader.reports.status import status_lines
@@ -57,35 +57,8 @@ def test_gradebook_of_another_version_is_refused_in_one_line_and_left_alone(tmp_
     later.execute(f"PRAGMA user_version = {version}")
     later.close()
     with pytest.raises(UserError, match=f"version {version}; this grader reads version 1$"):
-        Gradebook.open(path, keep_damaged_aside=True)
+        Gradebook.open(path)
     assert [file.name for file in tmp_path.iterdir()] == ["g.sqlite"]
-
-
-@pytest.mark.parametrize("damage", ["start", "middle"])
-def test_damaged_gradebook_is_kept_aside_whole_and_a_new_one_begins(tmp_path: Path, damage: str) -> None:
-    path = tmp_path / "gradebook.sqlite"
-    with Gradebook.open(path) as book:
-        run = start(book)
-        for number in range(200):
-            book.record(run, result(f"student {number}"), "d" * 500, 0.1)
-    data = bytearray(path.read_bytes())
-    at = 0 if damage == "start" else len(data) // 2 // 4096 * 4096
-    data[at : at + 4096] = b"\xa5" * 4096
-    path.write_bytes(data)
-    if damage == "start":
-        with pytest.raises(DamagedGradebook):
-            Gradebook.open(path)
-    with Gradebook.open(path, keep_damaged_aside=True) as book:
-        assert list(book.results()) == [] and book.set_aside is not None
-        assert book.set_aside.read_bytes() == data
-        assert book.set_aside.name.startswith("gradebook.damaged-")
-
-
-def test_second_damaged_gradebook_does_not_replace_the_first(tmp_path: Path) -> None:
-    for _ in range(3):
-        (tmp_path / "g.sqlite").write_bytes(b"no database" * 1000)
-        Gradebook.open(tmp_path / "g.sqlite", keep_damaged_aside=True).close()
-    assert len(list(tmp_path.glob("g.damaged-*.sqlite"))) == 3
 
 
 def test_processes_that_write_at_once_lose_nothing(tmp_path: Path) -> None:
@@ -97,7 +70,7 @@ from grader.gradebook import Gradebook
 from grader.results import SubmissionResult
 print(end="", flush=True)
 sys.stdin.readline()
-with Gradebook.open(Path(sys.argv[1]), keep_damaged_aside=True) as book:
+with Gradebook.open(Path(sys.argv[1])) as book:
     run = book.start_run("course", "hash", 0, "key", {})
     for number in range(50):
         name = f"student {number}"

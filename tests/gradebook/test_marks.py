@@ -175,20 +175,6 @@ def test_what_cannot_be_marked_is_refused_in_one_line(
     assert row(out, "ada").marks == ()
 
 
-def test_marks_and_comments_are_recovered_from_a_damaged_gradebook(tmp_path: Path) -> None:
-    out = graded(tmp_path, {f"s{n}": {**ADA, "report.md": bytes(str(n), "ascii") * 99} for n in range(60)})
-    mark(out, student="s1", comment="kept")
-    path = out / "gradebook.sqlite"
-    data = bytearray(path.read_bytes())
-    data[:4096] = b"\xa5" * 4096
-    path.write_bytes(data)
-    with Gradebook.open(path, keep_damaged_aside=True) as book:
-        assert book.recovered == 2
-    graded(out, {"s1": {**ADA, "report.md": b"1" * 99}})
-    assert row(out, "s1").score == 5 and row(out, "s1").comments[0].text == "kept"
-    assert not row(out, "s1").marks[0].stale
-
-
 def test_a_mark_that_cannot_be_read_any_more_is_damage(tmp_path: Path) -> None:
     out = graded(tmp_path, {"ada": ADA})
     mark(out)
