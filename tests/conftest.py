@@ -39,7 +39,7 @@ SLOW = (
     "exports/test_ci.py",
     "exports/test_package_gradescope.py",
     "grading/test_dask.py",
-    "grading/test_side_by_side.py",
+    "grading/test_parts.py",
     "grading/test_verify.py",
     "judge/test_judge.py",
     "judge/test_kit_grading.py",

@@ -112,6 +112,7 @@ def grade(
     if dask is not None and jobs:
         raise typer.BadParameter("with --dask, the cluster's threads set how many at a time", param_hint="--jobs")
     limits = limits_from(check_seconds, topic_seconds, memory, processes, files, prints)
+    from grader.course import Course
     from grader.grading.late_options import LateOptions
     from grader.grading.many_submissions import grade_class
     from grader.grading.settings import ClassSettings, GradingSettings
@@ -119,7 +120,6 @@ def grade(
 
     settings = GradingSettings(
         names=tuple(only or ()),
-        course=course,
         seed=seed,
         fail_under=fail_under,
         skipped_ok=skipped_ok,
@@ -137,7 +137,7 @@ def grade(
         late=LateOptions(due, late_penalty, grace, late_cap, late_until, late_by),
         no_sandbox=no_sandbox,
     )
-    return grade_class(class_settings, settings)
+    return grade_class(Course.load(course), class_settings, settings)
 
 
 def status(

@@ -117,11 +117,10 @@ def check(
         from grader.grading.settings import GradingSettings
 
         course = course_path(course, [*([submission] if submission else []), *map(Path, names or ())])
-        topics = [topic.name for topic in Course.load(course, complete=False).modules]
-        path, wanted = split_targets(names or (), submission, topics)
+        loaded = Course.load(course)
+        path, wanted = split_targets(names or (), submission, [topic.name for topic in loaded.modules])
         settings = GradingSettings(
             names=wanted,
-            course=course,
             seed=seed,
             fail_under=fail_under,
             skipped_ok=skipped_ok,
@@ -130,6 +129,7 @@ def check(
         )
         return check_one(
             worker,
+            loaded,
             path,
             settings,
             printer=_printer(Format.json if json else form),

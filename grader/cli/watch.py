@@ -74,5 +74,5 @@ def _watch(worker: Worker, name: str | None, submission: Path | None, given: Pat
     console = make_console()
     screen = Screen(course, console, has_keys=can_read_keys() and console.file.isatty())
     titles = [topic.name for topic in course.topics if topic.name in topics]
-    with contextlib.closing(WarmGrader(course, GradingSettings(course=path, devices=devices), first=worker)) as grader:
+    with contextlib.closing(WarmGrader(course, GradingSettings(devices=devices), first=worker)) as grader:
         return Watch(course, place, scope, grader, screen, start, titles).run()

@@ -19,6 +19,8 @@ from grader.course.topic import Exercise, Topic
 from grader.errors import CourseError, UnknownName, did_you_mean
 from grader.kit import Kit
 
+_PACKAGE = Path(__file__).resolve().parent.parent
+
 
 class Course(msgspec.Struct, frozen=True, kw_only=True):
     """A set of topics with one manifest; all paths are absolute."""
@@ -67,6 +69,11 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         if complete:
             _require_files(course, manifest)
         return course
+
+    @property
+    def is_shipped(self) -> bool:
+        """Whether it is the course of this package."""
+        return self.checks_dir == _PACKAGE / "checks"
 
     @property
     def exercises(self) -> tuple[Exercise, ...]:
@@ -217,10 +224,9 @@ def content_hash(course: Course) -> str:
 
 def _locate(path: Path | str | None) -> tuple[Path, Path, Path]:
     """Root, manifest and checks folder of the course at `path`."""
-    package = Path(__file__).resolve().parent.parent
     if path is None:
-        installed = package / "shipped"
-        path = installed if installed.is_dir() else package.parent
+        installed = _PACKAGE / "shipped"
+        path = installed if installed.is_dir() else _PACKAGE.parent
     folder = Path(path).resolve()
     if folder.name == "course.toml":
         folder = folder.parent
@@ -230,8 +236,8 @@ def _locate(path: Path | str | None) -> tuple[Path, Path, Path]:
     manifest = next((place for place in places if place.is_file()), None)
     if manifest is None:
         raise CourseError(folder, None, "not a course: no course.toml in this folder or in exercises/ under it")
-    shipped = folder in (package.parent, package / "shipped")
-    return folder, manifest, package / "checks" if shipped else folder / "checks"
+    shipped = folder in (_PACKAGE.parent, _PACKAGE / "shipped")
+    return folder, manifest, _PACKAGE / "checks" if shipped else folder / "checks"
 
 
 def _require_files(course: Course, manifest: Manifest) -> None:

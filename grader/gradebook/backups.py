@@ -67,10 +67,12 @@ def write_backup(db: sqlite3.Connection, path: Path, number: int, replaces: Path
     _copy(db, target)
     if replaces is not None:
         replaces.unlink(missing_ok=True)
-    oldest = number_of(path, backups(path)[:KEPT][-1])
+    kept = backups(path)[:KEPT]
+    oldest = number_of(path, kept[-1]) if len(kept) == KEPT else 0
     for one in path.parent.glob("*.backup-*"):  # also what a killed grader had begun to write
         if 0 < number_of(path, one.with_name(one.name.removesuffix(_PARTIAL))) < oldest:
-            one.unlink(missing_ok=True)
+            with contextlib.suppress(PermissionError):  # on Windows another grader may still be writing it
+                one.unlink(missing_ok=True)
     return target
 
 
@@ -125,7 +127,8 @@ def _copy(db: sqlite3.Connection, target: Path, number: int | None = None) -> No
             require_whole_pages(copy)
             if number is not None:
                 copy.execute("UPDATE backups SET number = max(number, ?)", (number,))
-        os.replace(partial, target)
+        with contextlib.suppress(FileNotFoundError):  # another grader has made three newer ones meanwhile
+            os.replace(partial, target)
     finally:
         for rest in ("", "-journal", "-wal", "-shm"):
             Path(f"{partial}{rest}").unlink(missing_ok=True)

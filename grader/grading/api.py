@@ -15,10 +15,12 @@ import msgspec
 
 from grader.course import Course
 from grader.gradebook.book import MAX_SEED
+from grader.grading.graders import unread
 from grader.grading.local_workers import LocalWorkers
 from grader.grading.sandbox_needed import require_sandbox
 from grader.grading.settings import GradingSettings, topics_of, worker_options
 from grader.intake.find import find_submissions
+from grader.intake.submission import Submission, Unreadable, read
 from grader.machine import Devices, cores
 from grader.reports.feedback import worst
 from grader.results import SubmissionResult
@@ -128,18 +130,31 @@ def grade(
     """
     if isinstance(paths, (str, os.PathLike)):
         paths = [paths]
-    root = course.root if isinstance(course, Course) else None if course is None else Path(course)
-    loaded = course if isinstance(course, Course) else Course.load(root)
+    loaded = course if isinstance(course, Course) else Course.load(None if course is None else Path(course))
     chosen = secrets.randbelow(MAX_SEED) + 1 if seed is None else seed
-    settings = GradingSettings(course=root, seed=chosen, limits=limits or Limits(), devices=devices)
+    settings = GradingSettings(seed=chosen, limits=limits or Limits(), devices=devices)
     options = worker_options(loaded, settings, tuple(only))
     sources = find_submissions([Path(path) for path in paths], topics_of(loaded))
     require_sandbox(len(sources), no_sandbox=no_sandbox)
     with LocalWorkers(loaded, options, jobs or cores()) as workers:
-        graded = sorted(workers.grade_all(sources), key=lambda one: one.result.submission)
+        found = (read(source) for source in sources)
+        unreadable: list[Unreadable] = []
+        graded = list(workers.grade_all(_readable(found, unreadable)))
+    graded += [unread(loaded, options, one) for one in unreadable]
+    graded.sort(key=lambda one: one.result.submission)
     return Results(
         submissions=tuple(one.result for one in graded),
         seed=chosen,
         notes={one.result.submission: one.notes for one in graded if one.notes},
-        faults={one.result.submission: one.fault for one in graded if one.fault},
+        faults={one.result.submission: one.fault for one in graded if one.fault}
+        | {one.name: one.reason for one in unreadable},
     )
+
+
+def _readable(found: Iterable[Submission | Unreadable], others: list[Unreadable]) -> Iterator[Submission]:
+    """The submissions that could be read; adds the others to a list."""
+    for one in found:
+        if isinstance(one, Unreadable):
+            others.append(one)
+        else:
+            yield one

@@ -24,7 +24,7 @@ from grader.errors import UserError
 from grader.grading.dask_worker import Broken, RunSettings, WorkDone, WorkRefused, check, end, grade
 from grader.grading.graders import Graded, error_result
 from grader.grading.protocol import WorkerOptions
-from grader.intake.submission import Source, Submission, digest
+from grader.intake.submission import Submission, digest
 from grader.machine import versions
 
 CONNECT_SECONDS = 10.0
@@ -119,27 +119,25 @@ class Cluster:
         self.stopped = True
         self._arrived.put(None)
 
-    def grade_all(self, sources: Iterable[Source]) -> Iterator[Graded]:
-        """Yields each submission's result as it comes; reads `sources` only as fast as the cluster grades.
+    def grade_all(self, submissions: Iterable[Submission]) -> Iterator[Graded]:
+        """Yields each submission's result as it comes; takes `submissions` only as fast as the cluster grades.
 
         After `stop`, the results that came before are still yielded, then it ends.
 
         Raises:
             UserError: the scheduler is lost, or a new worker has another grader or course.
         """
-        feed = iter(sources)
+        feed = iter(submissions)
         waiting: dict[Any, _Sent] = {}
         suspects: deque[_Sent] = deque()
         limit = _InFlightLimit(self._threads, self._note)
         try:
             while True:
                 while not self.stopped and len(waiting) < limit.now():
-                    source = next(feed, None)
-                    if source is None:
+                    submission = next(feed, None)
+                    if submission is None:
                         break
-                    unread = self._send(source, waiting)
-                    if unread is not None:
-                        yield unread
+                    self._send(submission, waiting)
                 # Suspects are sent one at a time: one that was merely graded beside a killer of workers must not fail.
                 if not waiting and suspects and not self.stopped:
                     self._submit(suspects.popleft(), waiting)
@@ -165,15 +163,9 @@ class Cluster:
         except (OSError, TimeoutError):
             raise self._lost() from None
 
-    def _send(self, source: Source, waiting: dict[Any, _Sent]) -> Graded | None:
-        try:
-            submission = source.read()
-        except Exception as problem:
-            result = error_result(self._course, self._options, source.name, f"{type(problem).__name__}: {problem}")
-            return Graded(result, digest(Submission(source.name, {})), 0.0)
+    def _send(self, submission: Submission, waiting: dict[Any, _Sent]) -> None:
         work = msgspec.msgpack.encode(submission)
-        self._submit(_Sent(source.name, work, digest(submission), submission.note_lines), waiting)
-        return None
+        self._submit(_Sent(submission.name, work, digest(submission), submission.note_lines), waiting)
 
     def _submit(self, sent: _Sent, waiting: dict[Any, _Sent]) -> None:
         future = self._client.submit(grade, sent.work, self._run_settings, pure=False, key=f"grade-{uuid.uuid4().hex}")

@@ -18,8 +18,8 @@ from grader.errors import UserError
 from grader.grading.graders import Graded, GradingStopped
 from grader.grading.local_workers import LocalWorkers
 from grader.grading.protocol import WorkerOptions
-from grader.intake.submission import LoadedSource, Submission
-from grader.machine import versions
+from grader.intake.submission import Submission
+from grader.machine import cores, versions
 
 _SAME_EVERYWHERE = ("torchkata", "torch", "hypothesis")
 """Packages whose versions must be equal: results depend on them."""
@@ -79,7 +79,7 @@ class _WorkersByRun:
             workers = self._workers[settings.run][0] if settings.run in self._workers else None
             if workers is None:
                 course = Course.load(settings.options.course and Path(settings.options.course))
-                workers = LocalWorkers(course, settings.options)
+                workers = LocalWorkers(course, settings.options, cores())
             self._workers[settings.run] = workers, now
         for one in old:
             _end(one)
@@ -116,7 +116,7 @@ def _graded(work: bytes, settings: RunSettings) -> WorkRefused | WorkDone:
     reason = why_unfit(settings)
     if reason:
         return WorkRefused(reason)
-    return WorkDone(_WORKERS.get(settings).grade(LoadedSource(msgspec.msgpack.decode(work, type=Submission))))
+    return WorkDone(_WORKERS.get(settings).grade(msgspec.msgpack.decode(work, type=Submission)))
 
 
 async def check(settings: bytes) -> str:

@@ -13,7 +13,7 @@ import msgspec
 
 from grader.course import Course, checks_of
 from grader.grading.protocol import WorkerOptions
-from grader.intake.submission import Source
+from grader.intake.submission import Submission, Unreadable, digest
 from grader.judge import explain
 from grader.results import Cause, CheckResult, ExerciseResult, Manual, SubmissionResult
 
@@ -49,8 +49,8 @@ class Graders(Protocol):
     def use_seed(self, seed: int) -> None:
         """Grades with this seed of the generated inputs; called before anything is graded, if at all."""
 
-    def grade_all(self, sources: Iterable[Source]) -> Iterator[Graded]:
-        """Yields each submission's result as it is known; reads `sources` only as fast as they are graded.
+    def grade_all(self, submissions: Iterable[Submission]) -> Iterator[Graded]:
+        """Yields each submission's result as it is known; takes `submissions` only as fast as they are graded.
 
         Every submission gets a result: where the grader itself fails, its verdicts are ``error``. After `stop`, the
         results that are known already are still yielded, then it ends.
@@ -64,6 +64,12 @@ class Graders(Protocol):
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None
     ) -> None: ...
+
+
+def unread(course: Course, options: WorkerOptions, found: Unreadable) -> Graded:
+    """What becomes of a submission that could not be read: every check is an ``error``."""
+    result = error_result(course, options, found.name, found.reason)
+    return Graded(result, digest(Submission(found.name, {})), 0.0)
 
 
 def error_result(course: Course, options: WorkerOptions, name: str, reason: str) -> SubmissionResult:

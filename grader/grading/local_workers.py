@@ -1,4 +1,4 @@
-"""Grades submissions with warm worker processes on this machine, one for each thread that grades.
+"""The pool of warm workers on this machine: it schedules submissions, or parts of one, for `check` and `grade`.
 
 A worker that dies or has grown is replaced; `incidents.py` says what becomes of the submission that it died at. Every
 submission gets a result. No submitted code runs here, and no verdict is made here but for what the grader failed on.
@@ -12,7 +12,7 @@ import threading
 import time
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
 from types import TracebackType
 
 import msgspec
@@ -20,9 +20,10 @@ import msgspec
 from grader.course import Course
 from grader.grading.graders import Graded, GradingStopped, error_result
 from grader.grading.incidents import Incidents, faulty_checks, host_incident, incident_of, solution_of
+from grader.grading.parts import InOrder, Parts, join
 from grader.grading.protocol import WorkerOptions
 from grader.grading.worker_process import Watcher, Worker, WorkerDied
-from grader.intake.submission import Source, Submission, digest
+from grader.intake.submission import Submission, digest
 from grader.judge.marks import Mark, Place
 from grader.results import Cause, SubmissionResult
 from grader.sandbox.clock import CAP
@@ -32,16 +33,18 @@ _EXTRA_SECONDS = 120.0
 _MOST_GROWTH = 256 << 20
 """Memory that a worker may gain after its first submission before another one takes its place (bytes)."""
 _FIRST_FAILURES = 3
-"""After so many failures without any result, a failing submission is not tried a second time."""
+"""After this many failures without any result, a failing submission is not tried a second time."""
 
 
 class LocalWorkers:
     """`Graders` of this machine; use it in a ``with`` statement, which ends the workers.
 
     Args:
-        jobs: how many submissions `grade_all` grades at a time.
-        first: a worker that is starting already, for the first thread that grades.
+        jobs: how many submissions, or parts of one, are graded at a time.
+        first: a worker that is starting already. Then workers for all parts are started at once.
         hash_seed: of the workers that are started here: see `Worker`.
+        parts: the exercises of the options in parts that need nothing of one another; each is graded by a worker of
+            its own. None means one part.
     """
 
     def __init__(
@@ -51,21 +54,26 @@ class LocalWorkers:
         jobs: int = 1,
         first: Worker | None = None,
         hash_seed: int = 0,
+        parts: Parts | None = None,
     ) -> None:
         self.stopped = False
         self._course = course
         self._options = options
-        self._jobs = jobs
+        self._parts = parts or (options.exercises,)
+        self._jobs = max(jobs, len(self._parts))
         self._hash_seed = hash_seed
         self._reply_timeout = _EXTRA_SECONDS + CAP * options.limits.topic_seconds * len(course.topics)
-        self._thread = threading.local()
+        self._threads = ThreadPoolExecutor(max_workers=self._jobs, thread_name_prefix="grade")
         self._lock = threading.RLock()  # Reentrant: `stop` may interrupt the very thread that holds it.
         self._workers: set[Worker] = set()
+        self._idle: dict[tuple[str, ...], list[Worker]] = {part: [] for part in self._parts}
         self._faulty: dict[Place, Cause] | None = None
         self._finding_faulty = threading.Lock()
         self._graded_one = False
         self._failures = 0
-        self._first = [] if first is None else [self._begin(first)]
+        if first is not None:
+            for part, worker in zip(self._parts, [first, *(Worker(hash_seed) for _ in self._parts[1:])], strict=True):
+                self._idle[part].append(self._begin(worker, part))
 
     def __enter__(self) -> LocalWorkers:
         return self
@@ -79,55 +87,80 @@ class LocalWorkers:
         """See `Graders.use_seed`."""
         self._options = msgspec.structs.replace(self._options, seed=seed)
 
-    def grade(self, source: Source, watcher: Watcher | None = None, exercises: Sequence[str] = ()) -> Graded:
-        """Reads and grades one submission; a fault of the grader's own becomes a result of ``error`` verdicts.
+    def grade(self, submission: Submission, watcher: Watcher | None = None, exercises: Sequence[str] = ()) -> Graded:
+        """Grades one submission; a fault of the grader's own becomes a result of ``error`` verdicts.
 
         Args:
-            watcher: gets what is known meanwhile.
+            watcher: gets the exercises in the course's order as they are known, from one thread at a time.
             exercises: full names of those to grade, with what they need; empty means all that the options name.
 
         Raises:
             GradingStopped: `stop` or `close` was called meanwhile.
         """
-        started = time.monotonic()
-        submission = Submission(source.name, {})
-        fault = ""
-        try:
-            submission = source.read()
-            result, fault = self._grade(submission, watcher, exercises)
-        except GradingStopped:
-            raise
-        except Exception as problem:
-            fault = traceback.format_exc(limit=-5).rstrip()
-            reason = f"{type(problem).__name__}: {problem}"
-            result = error_result(self._course, self._options_for(exercises), source.name, reason)
-        notes = (*submission.note_lines, *result.notes)
-        return Graded(result, digest(submission), time.monotonic() - started, notes, fault)
+        return self._joined(self._schedule(submission, watcher, exercises))
 
-    def grade_all(self, sources: Iterable[Source]) -> Iterator[Graded]:
+    def grade_all(self, submissions: Iterable[Submission]) -> Iterator[Graded]:
         """Grades the submissions and yields each result as it is known; see `Graders.grade_all`.
 
         When it ends, for whatever reason, the workers are gone.
         """
-        threads = ThreadPoolExecutor(max_workers=self._jobs, thread_name_prefix="grade")
-        waiting: set[Future[Graded]] = set()
-        unread = iter(sources)
+        waiting: list[list[Future[Graded]]] = []
+        left = iter(submissions)
         try:
             while True:
                 if not self.stopped:
-                    for source in itertools.islice(unread, 2 * self._jobs - len(waiting)):
-                        waiting.add(threads.submit(self.grade, source))
+                    for submission in itertools.islice(left, 2 * self._jobs - len(waiting)):
+                        waiting.append(self._schedule(submission))
                 if not waiting:
                     return
-                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-                for future in done:
+                wait([part for parts in waiting for part in parts if not part.done()], return_when=FIRST_COMPLETED)
+                done = [parts for parts in waiting if all(part.done() for part in parts)]
+                waiting = [parts for parts in waiting if parts not in done]
+                for parts in done:
                     with contextlib.suppress(GradingStopped):
-                        yield future.result()
+                        yield self._joined(parts)
         finally:
             if waiting:
                 self.stop()
             self.close()
-            threads.shutdown(wait=True, cancel_futures=True)
+
+    def _schedule(
+        self, submission: Submission, watcher: Watcher | None = None, exercises: Sequence[str] = ()
+    ) -> list[Future[Graded]]:
+        """The results to come of the parts of a submission."""
+        if watcher is not None and len(self._parts) > 1:
+            watcher = InOrder(watcher, self._order)
+        try:
+            return [
+                self._threads.submit(self._grade_part, submission, part, watcher, exercises) for part in self._parts
+            ]
+        except RuntimeError:  # the threads have ended
+            raise GradingStopped from None
+
+    @property
+    def _order(self) -> tuple[str, ...]:
+        return self._course.with_needs(self._options.exercises)
+
+    def _joined(self, parts: Sequence[Future[Graded]]) -> Graded:
+        """The result of a submission whose parts are done, or will be."""
+        try:
+            return join([part.result() for part in parts], self._order)
+        except CancelledError:
+            raise GradingStopped from None
+
+    def _grade_part(
+        self, submission: Submission, part: tuple[str, ...], watcher: Watcher | None, exercises: Sequence[str]
+    ) -> Graded:
+        started = time.monotonic()
+        try:
+            result, fault = self._grade(submission, part, watcher, exercises)
+        except GradingStopped:
+            raise
+        except Exception as problem:
+            fault = traceback.format_exc(limit=-5).rstrip()
+            result = self._error(submission, part, exercises, f"{type(problem).__name__}: {problem}")
+        notes = (*submission.note_lines, *result.notes)
+        return Graded(result, digest(submission), time.monotonic() - started, notes, fault)
 
     def stop(self) -> None:
         """Abandons what is being graded, at once and without waiting; a signal handler may call it."""
@@ -147,15 +180,16 @@ class LocalWorkers:
             worker.close_input()
         for worker in workers:
             worker.end(gently=idle)
+        self._threads.shutdown(wait=True, cancel_futures=True)
 
     def _grade(
-        self, submission: Submission, watcher: Watcher | None, exercises: Sequence[str]
+        self, submission: Submission, part: tuple[str, ...], watcher: Watcher | None, exercises: Sequence[str]
     ) -> tuple[SubmissionResult, str]:
         """The result, and what the instructor should know of the grader's own failures meanwhile."""
         incidents = Incidents(self._faulty or {}, self._find_faulty)
         failures: list[str] = []
         while True:
-            worker = self._worker()
+            worker = self._worker(part)
             try:
                 reply = worker.grade(submission, self._reply_timeout, incidents.marks, watcher, exercises)
             except WorkerDied as death:
@@ -166,6 +200,9 @@ class LocalWorkers:
                     self._graded_one = True
                     if worker.grown > _MOST_GROWTH:
                         self._discard(worker)
+                    else:
+                        with self._lock:
+                            self._idle[part].append(worker)
                     return reply, "\n".join(failures)
                 failures.append(reply.fault)
                 reason, incident = reply.fault, None if reply.place is None else host_incident(reply.place)
@@ -176,14 +213,16 @@ class LocalWorkers:
             if is_hopeless or not (incident is None or incidents.add(incident)):
                 break
         self._failures += 1
-        result = error_result(self._course, self._options_for(exercises), submission.name, reason)
-        return result, "\n".join(dict.fromkeys(failures))
+        return self._error(submission, part, exercises, reason), "\n".join(dict.fromkeys(failures))
 
-    def _options_for(self, exercises: Sequence[str]) -> WorkerOptions:
-        """The options as if only these exercises, and what they need, were graded."""
-        if not exercises:
-            return self._options
-        return msgspec.structs.replace(self._options, exercises=self._course.with_needs(exercises))
+    def _error(
+        self, submission: Submission, part: Sequence[str], exercises: Sequence[str], reason: str
+    ) -> SubmissionResult:
+        """The result of a part of a submission, or of some of its exercises, that the grader failed on."""
+        wanted = self._course.with_needs(exercises) if exercises else tuple(part)
+        return error_result(
+            self._course, msgspec.structs.replace(self._options, exercises=wanted), submission.name, reason
+        )
 
     def _find_faulty(self) -> dict[Place, Cause]:
         """The checks that end a worker on the solution too. Found once, by grading the solution."""
@@ -212,16 +251,13 @@ class LocalWorkers:
         """Whether all submissions so far failed, several of them, as when a course's checks cannot be imported."""
         return not self._graded_one and self._failures >= _FIRST_FAILURES
 
-    def _worker(self) -> Worker:
-        """The worker of this thread."""
-        worker: Worker | None = getattr(self._thread, "worker", None)
-        if worker is None:
-            with self._lock:
-                first = self._first.pop() if self._first else None
-            worker = self._thread.worker = first or self._begin(Worker(self._hash_seed))
-        return worker
+    def _worker(self, part: tuple[str, ...]) -> Worker:
+        """A worker for a part that nothing else uses."""
+        with self._lock:
+            worker = self._idle[part].pop() if self._idle[part] else None
+        return worker or self._begin(Worker(self._hash_seed), part)
 
-    def _begin(self, worker: Worker) -> Worker:
+    def _begin(self, worker: Worker, part: tuple[str, ...]) -> Worker:
         """Sends the options to a worker that is starting, and keeps it to be ended.
 
         Raises:
@@ -234,11 +270,10 @@ class LocalWorkers:
         if stopped:
             worker.end()
             raise GradingStopped
-        worker.configure(self._options)
+        worker.configure(msgspec.structs.replace(self._options, exercises=part))
         return worker
 
     def _discard(self, worker: Worker) -> None:
-        self._thread.worker = None
         with self._lock:
             self._workers.discard(worker)
         worker.end()

@@ -14,7 +14,7 @@ from grader.course.due import LatePolicy
 from grader.gradebook import Gradebook, gradebook_in, selection_key
 from grader.grading.class_report import report_class
 from grader.grading.exit_codes import INTERRUPTED
-from grader.grading.graders import Graders
+from grader.grading.graders import Graders, unread
 from grader.grading.interrupt import StopOnInterrupt
 from grader.grading.late_options import policy_of, together
 from grader.grading.local_workers import LocalWorkers
@@ -29,36 +29,36 @@ from grader.grading.settings import (
 )
 from grader.intake.find import find_submissions
 from grader.intake.roster import Roster
-from grader.intake.submission import LoadedSource, Source, Submission, digest
+from grader.intake.submission import Source, Submission, Unreadable, digest, read
 from grader.machine import versions
 from grader.reports.notes import NoteList, print_note
 from grader.reports.progress import progress
 from grader.reports.terminal import make_console
 
 
-def grade_class(class_settings: ClassSettings, settings: GradingSettings) -> int:
+def grade_class(course: Course, class_settings: ClassSettings, settings: GradingSettings) -> int:
     """Grades every submission at the paths into the gradebook under `out`, prints the table, returns the exit code.
 
     Raises:
-        UserError: no such course, names or submissions, or an unusable gradebook, roster or cluster.
+        UserError: no such names or submissions, or an unusable gradebook, roster or cluster.
     """
-    return ClassGrading(class_settings, settings).run()
+    return ClassGrading(course, class_settings, settings).run()
 
 
 class ClassGrading:
     """One run over a class: `run` goes through its steps."""
 
-    def __init__(self, class_settings: ClassSettings, settings: GradingSettings) -> None:
-        """Loads the course and checks the settings against it.
+    def __init__(self, course: Course, class_settings: ClassSettings, settings: GradingSettings) -> None:
+        """Checks the settings against the course.
 
         Raises:
-            UserError: no such course or names, or a date or a fraction that is not valid.
+            UserError: no such names, or a date or a fraction that is not valid.
         """
         self._class = class_settings
         self._fail_under = settings.fail_under
         self._seed = settings.seed
         self._skipped_ok = settings.skipped_ok
-        self._course = Course.load(settings.course)
+        self._course = course
         self._course_hash = content_hash(self._course)
         self._options = worker_options(self._course, settings, settings.names)
         self._selection = selection_key(self._options.exercises, settings_that_matter(self._options))
@@ -162,15 +162,17 @@ class ClassGrading:
 
     def _new(
         self, sources: Sequence[Source], graders: Graders, book: Gradebook, run: int, advance: Callable[[], None]
-    ) -> Iterator[Source]:
-        """The submissions without a result that can be reused; calls `advance` for each of the others."""
+    ) -> Iterator[Submission]:
+        """The submissions without a result that can be reused; records the others, and calls `advance` for each."""
         for source in sources:
             if graders.stopped:
                 return
-            try:
-                submission = source.read()
-            except Exception:  # The graders read it again and make it a result with the verdict `error`.
-                yield source
+            submission = read(source)
+            if isinstance(submission, Unreadable):
+                failed = unread(self._course, self._options, submission)
+                book.record(run, failed.result, failed.digest, failed.seconds)
+                print_note(f"{submission.name}: the grader itself failed to read it: {submission.reason}")
+                advance()
                 continue
             granted = book.granted(self._course.name, submission.name, submission.arrival.student)
             submission = msgspec.structs.replace(submission, granted=granted)
@@ -179,7 +181,7 @@ class ClassGrading:
             if not self._class.again and self._reused(book, run, submission, work):
                 advance()
             else:
-                yield LoadedSource(submission)
+                yield submission
 
     def _reused(self, book: Gradebook, run: int, submission: Submission, work: str) -> bool:
         """Whether the run takes over an earlier result of the same work."""

@@ -13,12 +13,13 @@ from grader.course import Course
 from grader.grading.exit_codes import exit_code, missing_layers
 from grader.grading.for_students import ForStudents, graded_for_students
 from grader.grading.graders import Graded
+from grader.grading.local_workers import LocalWorkers
+from grader.grading.parts import parts_for_now
 from grader.grading.settings import GradingSettings, topics_of, worker_options
-from grader.grading.side_by_side import SideBySide
 from grader.grading.worker_process import Worker
 from grader.intake.find import open_submission
 from grader.intake.folder import FileSource
-from grader.intake.submission import Source, Submission
+from grader.intake.submission import Submission
 from grader.judge.marks import Place
 from grader.reports.notes import print_note
 from grader.results import ExerciseResult, SubmissionResult
@@ -33,6 +34,7 @@ Printer = Callable[[Graded, Submission, Path], Iterable[str]]
 
 def check_one(
     worker: Worker,
+    course: Course,
     path: Path,
     settings: GradingSettings,
     *,
@@ -48,29 +50,31 @@ def check_one(
         every_check: show every check.
 
     Raises:
-        UserError: no such course, names or submission.
+        UserError: no such names or submission.
     """
-    course = Course.load(settings.course)
     source = open_submission(path, topics_of(course))
+    submission = source.read()
     names = settings.names
-    if isinstance(source, FileSource) and not names and source.topic:
-        names = (source.topic,)
+    if isinstance(source, FileSource) and not names:
+        names = tuple(topic for topic in [source.topic_of(submission)] if topic)
     options = worker_options(course, settings, names)
-    with SideBySide(course, options, worker) as workers:
+    parts = parts_for_now(course, options.exercises)
+    with LocalWorkers(course, options, first=worker, parts=parts) as workers:
         if printer is not None:
-            submission = source.read()
             graded = graded_for_students(workers.grade(submission))
             for line in printer(graded, submission, path):
                 print(line, flush=True)
             for note in graded.notes:
                 print_note(note)
         else:
-            graded = _grade_and_show(workers, course, path, source, (every_failure, every_check))
+            graded = _grade_and_show(workers, course, path, submission, (every_failure, every_check))
     _note_progress(path, graded.result)
     return exit_code([graded.result], settings.fail_under, settings.skipped_ok)
 
 
-def _grade_and_show(workers: SideBySide, course: Course, path: Path, source: Source, dose: tuple[bool, bool]) -> Graded:
+def _grade_and_show(
+    workers: LocalWorkers, course: Course, path: Path, submission: Submission, dose: tuple[bool, bool]
+) -> Graded:
     """Grades a submission, and prints each exercise as it is known."""
     # Imported only now: the worker imports torch meanwhile.
     from grader.reports.check_report import CheckReport, Dose
@@ -80,7 +84,6 @@ def _grade_and_show(workers: SideBySide, course: Course, path: Path, source: Sou
 
     console = make_console()
     with spinning(console, "starting (importing torch)") as spinner:
-        submission = source.read()
         places = Places(path, submission.files)
         report = CheckReport(course, console, Dose(*dose), places.of)
         watcher = _Watcher(report, spinner)
@@ -98,7 +101,7 @@ def _grade_and_show(workers: SideBySide, course: Course, path: Path, source: Sou
 
 
 def _note_progress(path: Path, result: SubmissionResult) -> None:
-    """Keeps in the student's folder how far he is; nothing, if `grader init` did not make that folder."""
+    """Keeps in the student's folder how far they are; nothing, if `grader init` did not make that folder."""
     from grader.course.home import Home, Mark
     from grader.reports.places import state_of
 

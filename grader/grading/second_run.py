@@ -15,7 +15,7 @@ from grader.grading.graders import Graded
 from grader.grading.incidents import solution_of
 from grader.grading.local_workers import LocalWorkers
 from grader.grading.protocol import WorkerOptions
-from grader.intake.submission import LoadedSource
+from grader.grading.settings import course_option
 from grader.judge.marks import Mark, place_of
 from grader.machine import Devices
 from grader.results import CheckResult
@@ -33,9 +33,8 @@ class SecondRun:
     def __init__(
         self, course: Course, exercises: Sequence[str], devices: Devices, seed: int, judge_seconds: float
     ) -> None:
-        is_shipped = course.checks_dir == Course.load().checks_dir
         options = WorkerOptions(
-            course=None if is_shipped else str(course.root),
+            course=course_option(course),
             exercises=tuple(exercises),
             seed=seed,
             devices=devices,
@@ -44,7 +43,7 @@ class SecondRun:
         )
         self._workers = LocalWorkers(course, options, hash_seed=_HASH_SEED)
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="second-run")
-        self._graded: Future[Graded] = self._thread.submit(self._workers.grade, LoadedSource(solution_of(course)))
+        self._graded: Future[Graded] = self._thread.submit(self._workers.grade, solution_of(course))
 
     def __enter__(self) -> SecondRun:
         return self

@@ -20,7 +20,6 @@ class GradingSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         names: topics or exercises; none means all.
-        course: the course's folder; None is the shipped course.
         seed: varies the generated inputs; None: 0 for one submission, for a class its gradebook's own, secret one.
         limits: what each submission may use: seconds and bytes.
         devices: what checks that want GPUs get.
@@ -29,7 +28,6 @@ class GradingSettings(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     names: tuple[str, ...] = ()
-    course: Path | None = None
     seed: int | None = None
     fail_under: float | None = None
     skipped_ok: bool = False
@@ -70,6 +68,11 @@ def topics_of(course: Course) -> Topics:
     return Topics(frozenset(exercises), exercises, frozenset(one.file for one in course.manual if one.file))
 
 
+def course_option(course: Course) -> str | None:
+    """The course as a worker's options name it: another machine may have the shipped course in another place."""
+    return None if course.is_shipped else str(course.root)
+
+
 def worker_options(course: Course, settings: GradingSettings, names: Sequence[str]) -> WorkerOptions:
     """The options of workers that grade the exercises in `names` and what these need; no names mean all.
 
@@ -79,7 +82,7 @@ def worker_options(course: Course, settings: GradingSettings, names: Sequence[st
     """
     exercises = course.with_needs(course.select(names)) if names else ()
     return WorkerOptions(
-        course=None if settings.course is None else str(course.root),
+        course=course_option(course),
         exercises=exercises,
         seed=settings.seed or 0,
         limits=settings.limits,

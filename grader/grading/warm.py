@@ -15,7 +15,7 @@ from grader.grading.graders import Graded
 from grader.grading.local_workers import LocalWorkers
 from grader.grading.settings import GradingSettings, worker_options
 from grader.grading.worker_process import Watcher, Worker
-from grader.intake.submission import LoadedSource, Submission
+from grader.intake.submission import Submission
 
 
 class WarmGrader:
@@ -70,9 +70,9 @@ class WarmGrader:
     def _grade(self, submission: Submission, exercises: tuple[str, ...], watcher: Watcher | None) -> Graded:
         workers = self._workers_for(exercises)
         watcher = watcher and ForStudents(watcher)
-        graded = workers.grade(LoadedSource(submission), watcher, exercises)
+        graded = workers.grade(submission, watcher, exercises)
         if graded.fault and "error" in graded.result.verdicts and self._has_graded:
-            graded = workers.grade(LoadedSource(submission), watcher, exercises)  # somebody ended the worker, perhaps
+            graded = workers.grade(submission, watcher, exercises)  # somebody ended the worker, perhaps
         self._has_graded = self._has_graded or "error" not in graded.result.verdicts
         return graded_for_students(graded)
 

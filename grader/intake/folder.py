@@ -87,10 +87,13 @@ class FileSource(PathSource):
     def _fill(self, bag: Bag) -> None:
         bag.add(as_text(self.path.name), read_file(self.path), time_of(self.path))
 
-    @property
-    def topic(self) -> str | None:
-        """The topic whose file this is; None if it is none or several."""
-        found = [name.removesuffix(".py") for name in self.read().files]
+    def topic_of(self, submission: Submission) -> str | None:
+        """The topic whose file this is; None if it is none or several.
+
+        Args:
+            submission: as it was read from here.
+        """
+        found = [name.removesuffix(".py") for name in submission.files]
         return found[0] if len(found) == 1 and found[0] in self.topics.names else None
 
 

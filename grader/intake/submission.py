@@ -12,6 +12,7 @@ from typing import Protocol
 import msgspec
 
 from grader.results import Unread
+from grader.text import one_line
 
 
 class Arrival(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,16 +101,24 @@ class Source(Protocol):
         """Its files, read now."""
 
 
-class LoadedSource:
-    """A source whose submission is in memory already."""
+class Unreadable(msgspec.Struct, frozen=True):
+    """A submission that the grader failed to read: its own fault, because a broken submission is read with notes.
 
-    def __init__(self, submission: Submission) -> None:
-        self.name = submission.name
-        self._submission = submission
+    Attributes:
+        name: the submission's name.
+        reason: why, in one line.
+    """
 
-    def read(self) -> Submission:
-        """The submission."""
-        return self._submission
+    name: str
+    reason: str
+
+
+def read(source: Source) -> Submission | Unreadable:
+    """The submission, read now; never raises."""
+    try:
+        return source.read()
+    except Exception as problem:
+        return Unreadable(source.name, one_line(" ".join(f"{type(problem).__name__}: {problem}".split())))
 
 
 def digest(submission: Submission) -> str:

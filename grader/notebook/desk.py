@@ -61,8 +61,7 @@ class Desk:
         if self._shell is None:
             raise NotebookError("there is no notebook here", "in a terminal, use: grader check")
         self._home = Home.find()
-        self._course_path = self._home.course if self._home else None
-        self._course = Course.load(self._course_path)
+        self._course = Course.load(self._home.course if self._home else None)
         self._grader: WarmGrader | None = None
         self._handle = _Handle()
         self._levels: dict[str, int] = {}
@@ -147,7 +146,7 @@ class Desk:
         self._handle = _Handle()
         doing = "starting the grader (importing torch)" if self._grader is None else "checking"
         if self._grader is None:
-            settings = GradingSettings(course=self._course_path, devices=resolve_devices("auto"))
+            settings = GradingSettings(devices=resolve_devices("auto"))
             self._grader = WarmGrader(self._course, settings)
         count, known = len(self._course.with_needs(exercises)), 0
         self._handle.show(waiting_html(doing, 0, count), doing)

@@ -228,28 +228,21 @@ def test_ctrl_c_keeps_what_is_graded_and_ends_the_workers(tmp_path: Path) -> Non
     assert workers and not any(Path(f"/proc/{worker}").exists() for worker in workers)
 
 
-class Given:
-    """A source whose files are in memory."""
-
-    def __init__(self, name: str, text: str) -> None:
-        self.name = name
-        self._text = text
-
-    def read(self) -> Submission:
-        return Submission(self.name, {"vectors.py": self._text.encode()})
+def submission(name: str, text: str) -> Submission:
+    return Submission(name, {"vectors.py": text.encode()})
 
 
 def test_killed_worker_is_replaced_and_the_submission_graded() -> None:
     first = Worker()
     with LocalWorkers(Course.load(OWN), WorkerOptions(course=str(OWN)), first=first) as workers:
         os.kill(first.process.pid, signal.SIGKILL)
-        assert workers.grade(Given("alice", SOLUTION)).result.score == 3.0
+        assert workers.grade(submission("alice", SOLUTION)).result.score == 3.0
 
 
 def test_worker_that_always_dies_costs_no_row_and_no_points(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(new_python, "_START", "import sys; print('out of luck', file=sys.stderr); sys.exit(7); ")
     with LocalWorkers(Course.load(OWN), WorkerOptions(course=str(OWN)), jobs=2) as workers:
-        graded = list(workers.grade_all([Given("alice", SOLUTION), Given("bob", STUB)]))
+        graded = list(workers.grade_all([submission("alice", SOLUTION), submission("bob", STUB)]))
     assert sorted(one.result.submission for one in graded) == ["alice", "bob"]
     for one in graded:
         assert one.result.verdicts == {"error"} and one.result.max == 0

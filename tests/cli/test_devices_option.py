@@ -28,10 +28,6 @@ from grader.sandbox.sandbox import Sandbox
 
 REPO = Path(__file__).resolve().parent.parent.parent
 OWN = REPO / "examples" / "own_course"
-KEY_OF_OLD_GRADEBOOKS = (
-    '{"exercises": [], "limits": {"check_seconds": 10.0, "file_bytes": 16777216, "memory_bytes": 2147483648,'
-    ' "print_bytes": 65536, "processes": 64, "topic_seconds": 60.0}}'
-)
 NO_CUDA = machine.why_no_gpu()
 
 
@@ -110,7 +106,6 @@ def test_another_kind_of_devices_is_another_grading() -> None:
         selection_key((), settings_that_matter(WorkerOptions(devices=name))) for name in ("auto", "simulated", "real")
     }
     assert len(keys) == 3
-    assert KEY_OF_OLD_GRADEBOOKS in keys  # from versions without a choice of devices, whose limits were a dict
 
 
 @pytest.mark.skipif(NO_CUDA is None, reason="there is a CUDA device")

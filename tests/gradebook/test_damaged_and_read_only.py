@@ -209,6 +209,18 @@ def test_the_last_three_backups_are_kept_and_nothing_else(tmp_path: Path) -> Non
     assert names == [f"gradebook.backup-{number}.sqlite" for number in (20, 25, 26)] + ["gradebook.sqlite"]
 
 
+def test_what_another_grader_is_writing_stays_while_it_may_be_one_of_the_last_three(tmp_path: Path) -> None:
+    path = tmp_path / "gradebook.sqlite"
+    with Gradebook.open(path) as book:
+        start(book)
+        start(book)
+    partial = tmp_path / "gradebook.backup-1.sqlite.partial"
+    partial.touch()
+    with Gradebook.open(path) as book:
+        start(book)
+    assert partial.exists() and len(backups(path)) == 2
+
+
 GIVES_AND_DIES = """
 import os, signal, sys
 from pathlib import Path

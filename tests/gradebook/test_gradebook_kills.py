@@ -25,6 +25,7 @@ SMALL = 6
 PROGRAM = """
 import os, sys
 from pathlib import Path
+from grader.course import Course
 from grader.grading.graders import Graded
 from grader.grading.local_workers import LocalWorkers
 from grader.grading.many_submissions import grade_class
@@ -34,18 +35,17 @@ from grader.results import CheckResult, ExerciseResult, SubmissionResult
 
 archive, out = map(Path, sys.argv[1:3])
 
-def grade(workers, source):
-    submission = source.read()
+def grade(workers, submission, part, watcher, exercises):
     content = digest(submission)
     score = float(int(content, 16) % 3)
     checks = (CheckResult(name="c", verdict="passed"),)
     exercise = ExerciseResult(name="vectors.normalize", score=score, max=2.0, checks=checks)
-    result = SubmissionResult(submission=source.name, score=score, max=2.0, exercises=(exercise,))
+    result = SubmissionResult(submission=submission.name, score=score, max=2.0, exercises=(exercise,))
     return Graded(result, content, 0.0)
 
-LocalWorkers.grade = grade
+LocalWorkers._grade_part = grade
 class_settings = ClassSettings(paths=(archive,), out=out, jobs=2)
-sys.exit(grade_class(class_settings, GradingSettings(course=Path("examples/own_course"))))
+sys.exit(grade_class(Course.load(Path("examples/own_course")), class_settings, GradingSettings()))
 """
 
 

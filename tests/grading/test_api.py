@@ -13,6 +13,8 @@ from shared import OWN_COURSE
 import grader
 from grader import Course, Results, grade
 from grader.errors import UserError
+from grader.intake.bag import Bag
+from grader.intake.folder import FolderSource
 
 SOLUTION = OWN_COURSE / "solutions" / "vectors.py"
 
@@ -75,6 +77,26 @@ def test_a_loaded_course_one_file_and_a_part_of_it(class_folder: Path) -> None:
     file = class_folder / "ada" / "vectors.py"
     (only,) = grade(str(file), Course.load(OWN_COURSE), only=["normalize"], jobs=1)
     assert [exercise.name for exercise in only.exercises] == ["vectors.normalize"]
+
+
+@pytest.mark.slow
+def test_what_the_grader_cannot_read_is_its_own_fault_and_the_class_goes_on(
+    class_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads: list[str] = []
+    fill = FolderSource._fill
+
+    def broken(source: FolderSource, bag: Bag) -> None:
+        reads.append(source.name)
+        if source.name == "empty":
+            raise MemoryError("a very\nlong story")
+        fill(source, bag)
+
+    monkeypatch.setattr(FolderSource, "_fill", broken)
+    found = grade(class_folder, OWN_COURSE, only=["normalize"], jobs=1)
+    assert [(one.submission, one.score, one.max) for one in found] == [("=bob", 0, 1), ("ada", 1, 1), ("empty", 0, 0)]
+    assert found["empty"].verdicts == {"error"} and found.faults == {"empty": "MemoryError: a very long story"}
+    assert sorted(reads) == ["=bob", "ada", "empty"], "each is read once"
 
 
 def test_what_cannot_be_graded_is_said_before_anything_starts(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from grader.grading.graders import Graded
 from grader.grading.local_workers import LocalWorkers
 from grader.grading.protocol import WorkerOptions
 from grader.grading.worker_process import Worker
-from grader.intake.submission import LoadedSource, Submission
+from grader.intake.submission import Submission
 from grader.results import CheckResult
 
 pytestmark = pytest.mark.slow
@@ -93,7 +93,7 @@ class Class:
         """Of the solution: meanwhile the checks are found that end a worker for everybody."""
 
     def grade(self, text: str = SOLUTION) -> Graded:
-        return self.workers.grade(LoadedSource(Submission("somebody", {"vectors.py": text.encode()})))
+        return self.workers.grade(Submission("somebody", {"vectors.py": text.encode()}))
 
     @property
     def worker(self) -> Worker:

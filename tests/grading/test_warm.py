@@ -30,7 +30,7 @@ def grader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmGrader]:
     text = checks.read_text()
     assert "hidden=True" in text
     checks.write_text(text.replace("hidden=True", 'hidden="all"'))
-    grader = WarmGrader(Course.load(course), GradingSettings(course=course))
+    grader = WarmGrader(Course.load(course), GradingSettings())
     yield grader
     grader.close()
 

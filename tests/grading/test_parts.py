@@ -9,13 +9,15 @@ import psutil
 import pytest
 
 from grader.course import Course
-from grader.grading import side_by_side
+from grader.grading import parts
+from grader.grading.graders import Graded
+from grader.grading.local_workers import LocalWorkers
+from grader.grading.parts import GRADED_RULES, RESULT_RULES, halves, join, parts_for_now
 from grader.grading.protocol import WorkerOptions
-from grader.grading.side_by_side import SideBySide, halves
 from grader.grading.worker_process import Worker
 from grader.intake.submission import Submission
 from grader.judge.marks import Place
-from grader.results import ExerciseResult
+from grader.results import ExerciseResult, Flag, SubmissionResult, Unread
 
 COURSE = Course.load(None)
 
@@ -53,11 +55,11 @@ def topics_of(exercises: tuple[str, ...]) -> set[str]:
 
 
 def test_topics_that_need_one_another_are_in_one_part() -> None:
-    parts = halves(COURSE, ())
-    assert sorted(name for part in parts for name in part) == sorted(one.full_name for one in COURSE.exercises)
-    assert len(parts) == 2 and not topics_of(parts[0]) & topics_of(parts[1])
-    assert COURSE.exercises[0].full_name in parts[0], "its line is shown first"
-    for part in parts:
+    found = halves(COURSE, ())
+    assert sorted(name for part in found for name in part) == sorted(one.full_name for one in COURSE.exercises)
+    assert len(found) == 2 and not topics_of(found[0]) & topics_of(found[1])
+    assert COURSE.exercises[0].full_name in found[0], "its line is shown first"
+    for part in found:
         assert COURSE.with_needs(part) == part
 
 
@@ -79,13 +81,13 @@ def submission() -> Submission:
 
 def test_two_workers_give_the_result_of_the_one_on_a_busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where one of them dies, and is replaced beside the other."""
-    monkeypatch.setattr(side_by_side, "idle_cores", lambda: 1.5)
-    monkeypatch.setattr(side_by_side, "_START", 0)  # for two topics already, however few exercises they have
+    monkeypatch.setattr(parts, "idle_cores", lambda: 1.5)
+    monkeypatch.setattr(parts, "_START", 0)  # for two topics already, however few exercises they have
     names = COURSE.select(["predict_labels", "predict_proba", "clear_grads", "inference"])
     options = WorkerOptions(exercises=COURSE.with_needs(names))
     assert len(halves(COURSE, names)) == 2
     seen, before, first = Seen(), running(), Worker()
-    with SideBySide(COURSE, options, first) as both:
+    with LocalWorkers(COURSE, options, first=first, parts=parts_for_now(COURSE, names)) as both:
         workers = running() - before
         assert len(workers) == 2
         first.process.kill()
@@ -95,8 +97,8 @@ def test_two_workers_give_the_result_of_the_one_on_a_busy_machine(monkeypatch: p
         assert len(workers) == 3
     psutil.wait_procs(workers, timeout=60)
     assert not any(worker.is_running() for worker in workers)
-    monkeypatch.setattr(side_by_side, "idle_cores", lambda: 0.9)
-    with SideBySide(COURSE, options, Worker()) as alone:
+    monkeypatch.setattr(parts, "idle_cores", lambda: 0.9)
+    with LocalWorkers(COURSE, options, first=Worker(), parts=parts_for_now(COURSE, names)) as alone:
         assert len(running() - before) == 1
         one = alone.grade(submission())
     assert {check.verdict for exercise in two.result.exercises for check in exercise.checks} == {"passed", "failed"}
@@ -105,3 +107,52 @@ def test_two_workers_give_the_result_of_the_one_on_a_busy_machine(monkeypatch: p
     assert msgspec.structs.replace(two.result, flags=one.result.flags) == one.result
     assert seen.names == [exercise.name for exercise in one.result.exercises]
     assert two.digest == one.digest and one.fault == ""
+
+
+def test_every_field_of_a_result_has_a_rule_for_joining() -> None:
+    """A new field must say how the fields of two parts become one, or it would be lost."""
+    assert set(RESULT_RULES) == set(SubmissionResult.__struct_fields__)
+    assert set(GRADED_RULES) == set(Graded.__struct_fields__)
+
+
+def test_of_no_field_is_anything_lost_when_parts_are_joined() -> None:
+    names = ("a.one", "a.two", "b.one")
+
+    def part(number: int, *exercises: str) -> Graded:
+        own = f"of part {number}"
+        result = SubmissionResult(
+            submission="ann",
+            score=0.1 * len(exercises),
+            max=1.0 * len(exercises),
+            exercises=tuple(ExerciseResult(name=name, score=0.1, max=1.0) for name in exercises),
+            sandbox=("layer",) if number == 2 else (),
+            flags=(Flag(kind="source", text="both"), Flag(kind="source", text=own)),
+            unread=(Unread(own, "why"),),
+            notes=("both", own),
+        )
+        return Graded(result, "digest", float(number), ("both", own), own)
+
+    joined = join([part(1, "a.one", "b.one"), part(2, "a.two")], names)
+    result = joined.result
+    assert [one.name for one in result.exercises] == list(names)
+    assert (result.score, result.max) == (sum([0.1, 0.1, 0.1]), 3.0)
+    assert (result.submission, result.sandbox) == ("ann", ("layer",))
+    assert [flag.text for flag in result.flags] == ["both", "of part 1", "of part 2"]
+    assert [one.topic for one in result.unread] == ["of part 1", "of part 2"]
+    assert result.notes == joined.notes == ("both", "of part 1", "of part 2")
+    assert (joined.digest, joined.seconds, joined.fault) == ("digest", 2.0, "of part 1\nof part 2")
+
+
+def test_a_class_is_graded_in_parts_by_the_same_pool() -> None:
+    """Each part has a worker of its own, and each submission one result."""
+    needed = COURSE.with_needs(COURSE.select(["predict_labels", "inference"]))
+    found = tuple(tuple(name for name in needed if name.startswith(topic)) for topic in ("training", "efficiency"))
+    options = WorkerOptions(exercises=needed)
+    before = running()
+    with LocalWorkers(COURSE, options, parts=found) as workers:
+        submissions = [msgspec.structs.replace(submission(), name=name) for name in ("ann", "bob")]
+        graded = {one.result.submission: one.result for one in workers.grade_all(submissions)}
+    assert running() <= before
+    assert set(graded) == {"ann", "bob"}
+    for result in graded.values():
+        assert [one.name for one in result.exercises] == list(needed) and "error" not in result.verdicts
