@@ -188,7 +188,7 @@ def override(
     out: OutOption = _OUT,
 ) -> None:
     """Give points by hand; they are kept beside the automatic ones with who, when and why."""
-    from grader.reports.by_hand import give_points
+    from grader.marking.points_and_time import give_points
 
     print_lines(give_points(out, student, exercise, points, why, who))
 
@@ -215,7 +215,7 @@ def mark(
 ) -> int:
     """Mark by a rubric what no check can, one submission after the other; what was left begins where it ended."""
     from grader.course import Course
-    from grader.reports.marking import mark_one
+    from grader.marking.by_rubric import mark_one
 
     if items is not None:
         print_lines(mark_one(out, Course.load(course), exercise, student, items, comment, who))
@@ -235,7 +235,7 @@ def comment(
     out: OutOption = _OUT,
 ) -> None:
     """Say something about an exercise, with checks or without; no points change."""
-    from grader.reports.marking import give_comment
+    from grader.marking.by_rubric import give_comment
 
     print_lines(give_comment(out, student, exercise, text, who))
 
@@ -248,6 +248,6 @@ def extend(
     out: OutOption = _OUT,
 ) -> None:
     """Give one student more time; it counts at once, also for what is graded already."""
-    from grader.reports.by_hand import give_time
+    from grader.marking.points_and_time import give_time
 
     print_lines(give_time(out, student, due, why, who))

@@ -32,8 +32,9 @@ def mark_on_terminal(
     from rich.console import Console
 
     from grader.gradebook import Gradebook
-    from grader.reports.marking import Marking, unmarked_lines
-    from grader.reports.marking_screen import MarkingScreen, Terminal
+    from grader.marking.by_rubric import Marking
+    from grader.marking.screen import MarkingScreen, Terminal
+    from grader.reports.given import unmarked_lines
 
     with Gradebook.open_existing(out) as book:
         marking = Marking(book, course, who)

@@ -26,7 +26,7 @@ _Hashes = Annotated[
 ]
 
 
-class Format(str, Enum):
+class ExportFormat(str, Enum):
     """What `grader export` can make."""
 
     csv = "csv"
@@ -91,7 +91,7 @@ def report(
 
 
 def export(
-    kind: Annotated[Format, typer.Argument(metavar="FORMAT", help="|".join(one.value for one in Format))],
+    kind: Annotated[ExportFormat, typer.Argument(metavar="FORMAT", help="|".join(one.value for one in ExportFormat))],
     to: Annotated[
         Path | None,
         typer.Option("--to", metavar="FILE", help="The file to write; -: print it.  [default: beside the gradebook]"),

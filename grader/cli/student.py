@@ -44,7 +44,7 @@ _HERE = Path()
 _Exercise = Annotated[str, typer.Argument(metavar="EXERCISE", autocompletion=complete_name)]
 
 
-class Format(str, Enum):
+class CheckFormat(str, Enum):
     """How `grader check` prints a result."""
 
     text = "text"
@@ -84,8 +84,8 @@ def check(
     ] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show every check, and nothing shortened.")] = False,
     form: Annotated[
-        Format, typer.Option("--format", help="concise: path:line: exercise: sentence; github: annotations.")
-    ] = Format.text,
+        CheckFormat, typer.Option("--format", help="concise: path:line: exercise: sentence; github: annotations.")
+    ] = CheckFormat.text,
     json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
     course: CourseOption = None,
     seed: SeedOption = 0,
@@ -132,7 +132,7 @@ def check(
             loaded,
             path,
             settings,
-            printer=_printer(Format.json if json else form),
+            printer=_printer(CheckFormat.json if json else form),
             every_failure=every_failure,
             every_check=verbose,
         )
@@ -140,17 +140,17 @@ def check(
         worker.end()
 
 
-def _printer(form: Format) -> Printer | None:
+def _printer(form: CheckFormat) -> Printer | None:
     """What prints a result in a form that programs read; None for people."""
-    if form is Format.text:
+    if form is CheckFormat.text:
         return None
 
     def lines(graded: Graded, submission: Submission, path: Path) -> Iterable[str]:
-        if form is Format.json:
+        if form is CheckFormat.json:
             from grader.results import to_json
 
             return [to_json(graded.result).decode()]
-        if form is Format.concise:
+        if form is CheckFormat.concise:
             from grader.reports.concise import concise_lines
             from grader.reports.places import Places
 
@@ -228,14 +228,14 @@ def reset(name: _Exercise, course: CourseOption = None) -> None:
     """Put one exercise back as it was handed out; your file is kept beside it."""
     from grader.course import Course
     from grader.course.handout import reset as put_back
-    from grader.course.home import Home, Mark
+    from grader.course.home import Home, LastCheck
 
     loaded = Course.load(course_path(course), complete=False)
     exercise = one_exercise(loaded, name, "reset")
     home = Home.find()
     backup = put_back(loaded, home.folder if home else _HERE, exercise)
     if home is not None:
-        home.note({exercise: Mark("unwritten", 0.0, loaded.exercise(exercise).points)})
+        home.note({exercise: LastCheck("unwritten", 0.0, loaded.exercise(exercise).points)})
     typer.echo(f"{exercise} is as it was handed out; your text is in {backup.name}")
 
 

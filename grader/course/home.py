@@ -22,7 +22,7 @@ STUBS: Final = "stubs"
 State = Literal["passed", "failing", "unwritten", "blocked", "left_out"]
 
 
-class Folder(msgspec.Struct, frozen=True):
+class FolderNote(msgspec.Struct, frozen=True):
     """What `init` noted about a folder.
 
     Attributes:
@@ -32,7 +32,7 @@ class Folder(msgspec.Struct, frozen=True):
     has_course: bool = False
 
 
-class Mark(msgspec.Struct, frozen=True):
+class LastCheck(msgspec.Struct, frozen=True):
     """How an exercise went when it was last checked."""
 
     state: State
@@ -50,9 +50,9 @@ class Home:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        noted = Folder()
+        noted = FolderNote()
         with contextlib.suppress(OSError, msgspec.DecodeError):
-            noted = msgspec.json.decode((folder / HIDDEN / _FOLDER).read_bytes(), type=Folder)
+            noted = msgspec.json.decode((folder / HIDDEN / _FOLDER).read_bytes(), type=FolderNote)
         self.course = folder / HIDDEN / COURSE if noted.has_course else None
 
     @classmethod
@@ -71,13 +71,13 @@ class Home:
             return (self.folder / HIDDEN / STUBS / f"{topic}.py").read_bytes()
         return None
 
-    def marks(self) -> dict[str, Mark]:
+    def marks(self) -> dict[str, LastCheck]:
         """How each exercise went when it was last checked, by full name."""
         with contextlib.suppress(OSError, msgspec.DecodeError):
-            return msgspec.json.decode((self.folder / HIDDEN / _PROGRESS).read_bytes(), type=dict[str, Mark])
+            return msgspec.json.decode((self.folder / HIDDEN / _PROGRESS).read_bytes(), type=dict[str, LastCheck])
         return {}
 
-    def note(self, marks: dict[str, Mark]) -> None:
+    def note(self, marks: dict[str, LastCheck]) -> None:
         """Keeps how some exercises went; where the folder cannot be written, nothing is kept."""
         with contextlib.suppress(OSError):
             data = msgspec.json.encode({**self.marks(), **marks})
@@ -86,4 +86,4 @@ class Home:
 
 def folder_note(has_course: bool) -> tuple[str, bytes]:
     """Path and content of the file that makes a folder a home."""
-    return f"{HIDDEN}/{_FOLDER}", msgspec.json.encode(Folder(has_course))
+    return f"{HIDDEN}/{_FOLDER}", msgspec.json.encode(FolderNote(has_course))

@@ -23,8 +23,7 @@ import msgspec
 
 from grader.course.due import NOT_DUE, LatePolicy
 from grader.errors import UserError
-from grader.gradebook import given as given_by_people
-from grader.gradebook import reading
+from grader.gradebook import by_people, reading
 from grader.gradebook.backups import backups, write_backup
 from grader.gradebook.records import Comment, Extension, LookedAt, Mark, Override, Row, Run
 from grader.gradebook.schema import (
@@ -186,7 +185,7 @@ class Gradebook:
     def files(self, digest: str) -> dict[str, bytes]:
         """The files of the work, by path; empty if the gradebook has none of that digest."""
         with file_errors(self.path):
-            return given_by_people.files(self._db, digest)
+            return by_people.files(self._db, digest)
 
     def record(self, run: int, result: SubmissionResult, digest: str, seconds: float) -> None:
         """Keeps a result, with its wall time in seconds; it is on disk when this returns."""
@@ -276,7 +275,7 @@ class Gradebook:
     def latest_mark(self, course: str, name: str, person: str, exercise: str) -> Mark | None:
         """The newest mark of a student's exercise, also one that is only begun or that takes back those before it."""
         with file_errors(self.path):
-            return given_by_people.latest_mark(self._db, course, name, person, exercise)
+            return by_people.latest_mark(self._db, course, name, person, exercise)
 
     def comment(self, course: str, given: Comment, looked_at: LookedAt) -> None:
         """Keeps what a person says about an exercise."""
@@ -291,7 +290,7 @@ class Gradebook:
     def granted(self, course: str, name: str, person: str) -> tuple[str, ...]:
         """The exercises that a person has given all points for to a student, by name or the LMS's id."""
         with file_errors(self.path):
-            return given_by_people.granted(self._db, course, name, person)
+            return by_people.granted(self._db, course, name, person)
 
     def extend(self, course: str, given: Extension, person: str = "") -> None:
         """Keeps a later due date of one student; `person` is the LMS's id, if it is known."""

@@ -10,8 +10,8 @@ import msgspec
 from msgspec.structs import replace
 
 from grader.course.due import NOT_DUE, LatePolicy, moment, read_due
-from grader.gradebook import given
-from grader.gradebook.given import THEIRS
+from grader.gradebook import by_people
+from grader.gradebook.by_people import THEIRS
 from grader.gradebook.lateness import is_claim, is_untimed, lateness
 from grader.gradebook.records import Extension, Row, Run
 from grader.intake.submission import Arrival
@@ -96,9 +96,9 @@ def _row(db: sqlite3.Connection, seen: _Seen, name: str, course: str, policy: La
     result = from_json(text)
     arrival = msgspec.json.decode(arrived, type=Arrival) if arrived else Arrival()
     due = _extension(db, course, arrival, seen.name)
-    whose = given.Whose(seen.name, seen.person)
-    changed = given.Changes(db, digest, result)
-    by_rubric = given.by_rubric(db, course, whose, {one.name for one in result.to_mark}, changed)
+    whose = by_people.Whose(seen.name, seen.person)
+    changed = by_people.ChangedWork(db, digest, result)
+    by_rubric = by_people.by_rubric(db, course, whose, {one.name for one in result.to_mark}, changed)
     late = lateness(arrival, policy, moment(due) if due else None)
     return Row(
         result=result if name == result.submission else replace(result, submission=name),
@@ -109,13 +109,13 @@ def _row(db: sqlite3.Connection, seen: _Seen, name: str, course: str, policy: La
         notes=(*msgspec.json.decode(notes or "[]", type=list[str]), *result.notes),
         arrival=arrival,
         late=late,
-        overrides=given.overrides(db, course, whose, changed.of_exercise),
+        overrides=by_people.overrides(db, course, whose, changed.of_exercise),
         run=seen.run,
         due=due,
         untimed=is_untimed(arrival, policy),
         claimed=is_claim(arrival, policy),
         marks=by_rubric.marks,
-        comments=given.comments(db, course, whose, changed),
+        comments=by_people.comments(db, course, whose, changed),
         begun=by_rubric.begun,
     )
 

@@ -10,8 +10,8 @@ from grader.gradebook import Gradebook, Row
 from grader.grading.exit_codes import Tally
 from grader.grading.settings import ClassSettings
 from grader.reports.feedback import to_look_at
+from grader.reports.given import Unmarked
 from grader.reports.jsonl import write_jsonl
-from grader.reports.marking import Unmarked
 from grader.reports.notes import NoteList, print_note
 from grader.reports.status import untimed
 from grader.student import engine

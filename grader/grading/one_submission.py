@@ -102,12 +102,12 @@ def _grade_and_show(
 
 def _note_progress(path: Path, result: SubmissionResult) -> None:
     """Keeps in the student's folder how far they are; nothing, if `grader init` did not make that folder."""
-    from grader.course.home import Home, Mark
+    from grader.course.home import Home, LastCheck
     from grader.reports.places import state_of
 
     home = Home.find(path if path.is_dir() else path.parent)
     if home is not None:
-        home.note({one.name: Mark(state_of(one), one.score, one.max) for one in result.exercises})
+        home.note({one.name: LastCheck(state_of(one), one.score, one.max) for one in result.exercises})
 
 
 class _Watcher:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from grader.course import Course
-from grader.course.home import Home, Mark
+from grader.course.home import Home, LastCheck
 from grader.errors import UserError
 from grader.grading.graders import Graded
 from grader.grading.settings import GradingSettings, topics_of
@@ -79,7 +79,7 @@ class Desk:
         graded = self._grade(submission, exercises)
         result = graded.result
         if self._home is not None:
-            self._home.note({one.name: Mark(state_of(one), one.score, one.max) for one in result.exercises})
+            self._home.note({one.name: LastCheck(state_of(one), one.score, one.max) for one in result.exercises})
         card = Card(graded, self._course, exercises[0] if len(exercises) == 1 else "")
         self._cards[id(result)] = (result, card, self._shell.execution_count)
         while len(self._cards) > _KEPT_CARDS:

@@ -10,9 +10,8 @@ from pathlib import Path
 from grader.course.due import moment
 from grader.errors import UserError
 from grader.gradebook import Gradebook, Row, Run, compare
-from grader.reports.by_hand import extension_line, marks, override_line, when
 from grader.reports.feedback import CHANGED, not_assessed, to_look_at
-from grader.reports.marking import comment_line, mark_line, unmarked_lines
+from grader.reports.given import comment_line, extension_line, mark_line, marks, override_line, unmarked_lines, when
 from grader.sandbox import process_tree
 from grader.text import counted, points
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from grader.course import Course, Exercise
 from grader.course.definitions import definition, lines_in
-from grader.course.home import Mark, State
+from grader.course.home import LastCheck, State
 from grader.text import BY_HAND, counted, percent, points
 
 SYMBOLS: dict[State, str] = {"passed": "✓", "failing": "✗", "unwritten": "·", "blocked": "○", "left_out": "–"}
 
 
-def where_lines(course: Course, folder: Path, marks: Mapping[str, Mark], width: int) -> Iterator[str]:
+def where_lines(course: Course, folder: Path, marks: Mapping[str, LastCheck], width: int) -> Iterator[str]:
     """A bar for each topic, the points, the next exercise with its place, and the three commands that matter."""
     yield course.title
     yield ""
@@ -44,7 +44,7 @@ def where_lines(course: Course, folder: Path, marks: Mapping[str, Mark], width: 
         yield f"  {command:<{len(found.full_name) + 13}}  {what}"
 
 
-def list_lines(course: Course, marks: Mapping[str, Mark]) -> Iterator[str]:
+def list_lines(course: Course, marks: Mapping[str, LastCheck]) -> Iterator[str]:
     """Every exercise with its points, and how it went when it was last checked."""
     score, most = _sums(course.exercises, marks)
     yield f"{course.title}: {counted(most, 'point')}" + (f", {score:g} done, {_percent(score, most)}" if marks else "")
@@ -74,7 +74,7 @@ def _by_hand(course: Course) -> Iterator[str]:
         yield f"and {worth} that a person marks: {', '.join(one.full_name for one in course.manual)}"
 
 
-def next_of(course: Course, marks: Mapping[str, Mark]) -> Exercise | None:
+def next_of(course: Course, marks: Mapping[str, LastCheck]) -> Exercise | None:
     """The exercise to go on with: the first that fails, else the first that can be written; None when all is done."""
     states = {name: mark.state for name, mark in marks.items()}
     left = [one for one in course.exercises if states.get(one.full_name) not in ("passed", "left_out")]
@@ -99,7 +99,7 @@ def place_of(folder: Path, exercise: Exercise) -> str:
     return shown + (f":{head}" if head else "")
 
 
-def _sums(exercises: Sequence[Exercise], marks: Mapping[str, Mark]) -> tuple[float, float]:
+def _sums(exercises: Sequence[Exercise], marks: Mapping[str, LastCheck]) -> tuple[float, float]:
     """Points that were earned, and those that can be."""
     scores = (marks[one.full_name].score for one in exercises if one.full_name in marks)
     return sum(scores), sum(one.points for one in exercises)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from grader.course import Course, Exercise
-from grader.course.home import Home, Mark
+from grader.course.home import Home, LastCheck
 from grader.reports.places import state_of
 from grader.reports.where import next_of
 from grader.results import ExerciseResult
@@ -27,11 +27,11 @@ class Progress:
         self._course = course
         self._scope = scope
         self._home = Home.find(folder)
-        self.marks: dict[str, Mark] = self._home.marks() if self._home else {}
+        self.marks: dict[str, LastCheck] = self._home.marks() if self._home else {}
 
     def note(self, results: Sequence[ExerciseResult]) -> None:
         """Keeps how some exercises went."""
-        found = {one.name: Mark(state_of(one), one.score, one.max) for one in results}
+        found = {one.name: LastCheck(state_of(one), one.score, one.max) for one in results}
         self.marks |= found
         if self._home is not None:
             self._home.note(found)

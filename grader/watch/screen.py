@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from grader.course import Course, Exercise
-from grader.course.home import Mark
+from grader.course.home import LastCheck
 from grader.reports.failure import show_failure
 from grader.reports.feedback import FAILING, STYLES, SYMBOLS, gist, not_passed, worst
 from grader.reports.places import Places, is_untouched
@@ -56,7 +56,7 @@ class Screen:
         exercise: Exercise,
         result: ExerciseResult | None,
         places: Places,
-        marks: Mapping[str, Mark],
+        marks: Mapping[str, LastCheck],
         messages: Sequence[str] = (),
         hints: Sequence[str] = (),
     ) -> None:
@@ -79,7 +79,7 @@ class Screen:
                 print_wrapped(self.console, f"  hint {number} of {len(exercise.hints)}: {clean(hint)}", "cyan")
             self.keys()
 
-    def done(self, titles: Sequence[str], marks: Mapping[str, Mark], messages: Sequence[str]) -> None:
+    def done(self, titles: Sequence[str], marks: Mapping[str, LastCheck], messages: Sequence[str]) -> None:
         """Everything that is watched has passed.
 
         Args:
@@ -93,7 +93,7 @@ class Screen:
             print_wrapped(self.console, f"★ {clean(what)} done: well done!", "bold green")
             self.keys()
 
-    def list(self, marks: Mapping[str, Mark]) -> None:
+    def list(self, marks: Mapping[str, LastCheck]) -> None:
         """Every exercise, and how it went."""
         with self.console:
             self.clear()
@@ -116,7 +116,7 @@ class Screen:
         self.console.print()
         self.console.print(line, soft_wrap=True)
 
-    def _progress(self, topic: str, marks: Mapping[str, Mark]) -> None:
+    def _progress(self, topic: str, marks: Mapping[str, LastCheck]) -> None:
         exercises = self._course.exercises
         of_topic = [one for one in exercises if one.topic == topic]
         width = min(20, self.console.width // 4)
@@ -155,6 +155,6 @@ class Screen:
         self.console.print(line, soft_wrap=True)
 
 
-def _sums(exercises: Sequence[Exercise], marks: Mapping[str, Mark]) -> tuple[float, float]:
+def _sums(exercises: Sequence[Exercise], marks: Mapping[str, LastCheck]) -> tuple[float, float]:
     scores = (marks[one.full_name].score for one in exercises if one.full_name in marks)
     return sum(scores), sum(one.points for one in exercises)

@@ -213,11 +213,11 @@ def test_solutions_of_the_shipped_course_are_shown_after_passing_only(tmp_path: 
     assert run_grader("init", tmp_path / "kata").returncode == 0
     early = run_grader("solution", "tensor_ops.gram", cwd=tmp_path / "kata")
     assert early.returncode == 4 and "has not passed yet" in early.stderr and early.stdout == ""
-    from grader.course.home import Mark
+    from grader.course.home import LastCheck
 
     home = Home.find(tmp_path / "kata")
     assert home is not None
-    home.note({"tensor_ops.gram": Mark("passed", 1, 1)})
+    home.note({"tensor_ops.gram": LastCheck("passed", 1, 1)})
     shown = run_grader("solution", "tensor_ops.gram", cwd=tmp_path / "kata").stdout
     assert "def gram(" in shown and "solution:" not in shown and "# end" not in shown and "NotImplemented" not in shown
 

@@ -10,7 +10,7 @@ from classrooms import OWN
 
 from grader.course import Course
 from grader.course.handout import init, reset, update
-from grader.course.home import HIDDEN, Home, Mark
+from grader.course.home import HIDDEN, Home, LastCheck
 from grader.course.update import updated, with_stub_of
 from grader.errors import UserError
 
@@ -156,9 +156,12 @@ def test_progress_is_kept_together_and_a_broken_file_of_it_is_no_harm(tmp_path: 
     init(Course.load(OWN), tmp_path)
     home = Home.find(tmp_path)
     assert home is not None and home.marks() == {}
-    home.note({"vectors.cosine": Mark("passed", 2, 2)})
-    home.note({"vectors.normalize": Mark("failing", 0, 1)})
-    assert home.marks() == {"vectors.cosine": Mark("passed", 2, 2), "vectors.normalize": Mark("failing", 0, 1)}
+    home.note({"vectors.cosine": LastCheck("passed", 2, 2)})
+    home.note({"vectors.normalize": LastCheck("failing", 0, 1)})
+    assert home.marks() == {
+        "vectors.cosine": LastCheck("passed", 2, 2),
+        "vectors.normalize": LastCheck("failing", 0, 1),
+    }
     (tmp_path / HIDDEN / "progress.json").write_text("{")
     assert home.marks() == {}
     assert Home.find(tmp_path / "vectors.py") is not None and Home.find(tmp_path.parent) is None

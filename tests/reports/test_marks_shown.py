@@ -13,9 +13,9 @@ from marked_class import ADA, BOB, COURSE, graded
 
 from grader.exports import canvas, csv_table, github, gradescope, json_all, junit, moodle
 from grader.gradebook import Gradebook
+from grader.marking.by_rubric import give_comment, mark_one
 from grader.reports.entries import Entry, entries_of
 from grader.reports.html import write_report
-from grader.reports.marking import give_comment, mark_one
 from grader.reports.status import diff_lines, status_lines
 
 HOSTILE = "=cmd|' /C calc'!A0\x1b[31m <script>alert(1)</script>\n::error::no"

@@ -1,4 +1,4 @@
-"""The lines that `grader override` and `grader extend` print. They write to the gradebook."""
+"""Points and time that a person gives: `grader override` and `grader extend`. Writes to the gradebook."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import getpass
 from collections.abc import Iterator
 from pathlib import Path
 
-from grader.course.due import moment, read_due
+from grader.course.due import read_due
 from grader.errors import UserError, did_you_mean
 from grader.gradebook import Extension, Gradebook, Override, Row
-from grader.reports.feedback import CHANGED
+from grader.reports.given import extension_line, marks, override_line
 from grader.text import points
 
 
@@ -88,23 +88,6 @@ def give_time(out: Path, student: str, text: str, why: str, who: str | None) -> 
     elif after is not None:
         late = str(after.late) if after.late else "not late, as far as is known"
         yield f"{given.student}: {late}; {marks(after)}"
-
-
-def extension_line(given: Extension) -> str:
-    """An extension with who, when and why."""
-    until = f"until {when(given.due)}" if given.due else "no extension any more"
-    return f"{given.student}: {until}, by {given.who}, {when(given.made)}: {given.why}"
-
-
-def when(iso: str) -> str:
-    """An ISO time as people read it."""
-    return f"{moment(iso):%Y-%m-%d %H:%M}"
-
-
-def marks(row: Row) -> str:
-    """Points, and what is left of them after lateness."""
-    after = f", {points(row.final, row.max)} with late penalty" if row.late and row.late.penalty else ""
-    return f"{points(row.score, row.max)}{after}"
 
 
 def _until(text: str) -> str:
@@ -184,14 +167,3 @@ def user() -> str:
         return getpass.getuser()
     except (KeyError, OSError, ImportError):
         return "unknown"
-
-
-def override_line(given: Override, row: Row) -> str:
-    automatic = next((one for one in row.result.exercises if one.name == given.exercise), None)
-    auto = points(automatic.score, automatic.max) if automatic else "none"
-    now = "automatic again" if given.points is None else points(given.points, given.max)
-    stale = f"; {CHANGED}" if given.stale else ""
-    return (
-        f"{given.student}: {given.exercise}: {now} (automatic: {auto}) by {given.who}, {when(given.made)}:"
-        f" {given.why}{stale}"
-    )

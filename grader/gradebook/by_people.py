@@ -140,7 +140,7 @@ def files(db: sqlite3.Connection, digest: str) -> dict[str, bytes]:
     return {} if row is None else msgspec.msgpack.decode(zlib.decompress(row[0]), type=dict[str, bytes])
 
 
-class Changes:
+class ChangedWork:
     """Whether what a person looked at is other work than that of a result; files are read only where that may be."""
 
     def __init__(self, db: sqlite3.Connection, digest: str, result: SubmissionResult) -> None:

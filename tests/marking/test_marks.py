@@ -10,8 +10,9 @@ from marked_class import ADA, BOB, COURSE, graded, row
 
 from grader.errors import UserError
 from grader.gradebook import DamagedGradebook, Gradebook
-from grader.reports.by_hand import give_points
-from grader.reports.marking import Marking, give_comment, mark_one, text_of_comment, unmarked_lines
+from grader.marking.by_rubric import Marking, give_comment, mark_one, text_of_comment
+from grader.marking.points_and_time import give_points
+from grader.reports.given import unmarked_lines
 
 
 def mark(out: Path, student: str = "ada", items: str = "1,3", exercise: str = "report", **more: str) -> list[str]:

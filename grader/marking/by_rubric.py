@@ -6,8 +6,7 @@ Every change is on disk when a function returns. Decides no points: they are tho
 from __future__ import annotations
 
 import contextlib
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -15,9 +14,10 @@ from typing import Final
 from grader.course import Course, Exercise, RubricItem
 from grader.errors import UserError
 from grader.gradebook import Comment, Gradebook, LookedAt, Mark, MarkedItem, Row, work_hash
-from grader.reports.by_hand import course_of, exercise_called, marks, now, row_of, user, when
+from grader.marking.points_and_time import course_of, exercise_called, now, row_of, user
 from grader.reports.feedback import CHANGED
-from grader.text import counted, one_line, points, printable
+from grader.reports.given import comment_line, mark_line, marks
+from grader.text import one_line, printable
 
 MOST_COMMENT: Final = 4_000
 """Characters of a comment."""
@@ -216,55 +216,6 @@ def text_of_comment(text: str) -> str:
     if len(text) > MOST_COMMENT:
         raise UserError(f"a comment has at most {MOST_COMMENT:,} characters, not {len(text):,}")
     return text
-
-
-def mark_line(mark: Mark) -> str:
-    """A mark with its items, who and when."""
-    if mark.points is None:
-        return f"{mark.student}: {mark.exercise}: not marked any more, by {mark.who}, {when(mark.made)}"
-    given = ", ".join(str(n) for n, item in enumerate(mark.items, start=1) if item.given) or "none"
-    stale = f"; {CHANGED}" if mark.stale else ""
-    worth = points(mark.points, mark.max)
-    return f"{mark.student}: {mark.exercise}: {worth} (items: {given}) by {mark.who}, {when(mark.made)}{stale}"
-
-
-def comment_line(comment: Comment) -> str:
-    """A comment with who and when, on one line."""
-    text = one_line(comment.text.replace("\n", " / "), 300) or "no comment any more"
-    stale = f"; {CHANGED}" if comment.stale else ""
-    return f"{comment.student}: {comment.exercise}: {text} (by {comment.who}, {when(comment.made)}{stale})"
-
-
-class Unmarked:
-    """How many submissions of a class are not marked yet; rows are added one at a time."""
-
-    def __init__(self) -> None:
-        self._of: Counter[str] = Counter()
-        self._left: Counter[str] = Counter()
-        self._begun: Counter[str] = Counter()
-
-    def add(self, row: Row) -> None:
-        """Counts one more submission."""
-        left = {one.name for one in row.unmarked}
-        self._of.update(one.name for one in row.result.to_mark)
-        self._left.update(left)
-        self._begun.update(left & set(row.begun))
-
-    def lines(self) -> Iterator[str]:
-        """A line for each exercise that is not marked for everybody."""
-        for name in self._of:
-            if self._left[name]:
-                more = f", {self._begun[name]} begun" if self._begun[name] else ""
-                of = counted(self._of[name], "submission")
-                yield f"not marked yet: {name}: {self._left[name]} of {of}{more} (see: grader mark)"
-
-
-def unmarked_lines(rows: Iterable[Row]) -> Iterator[str]:
-    """How many of these submissions are not marked yet, a line for each exercise."""
-    unmarked = Unmarked()
-    for row in rows:
-        unmarked.add(row)
-    yield from unmarked.lines()
 
 
 def _numbers(text: str, exercise: Exercise) -> set[int]:

@@ -20,9 +20,9 @@ from rich.text import Text
 
 from grader.errors import UserError
 from grader.gradebook import Comment
-from grader.reports.by_hand import when
+from grader.marking.by_rubric import Marking, Task, text_of_comment
 from grader.reports.feedback import file_stem
-from grader.reports.marking import Marking, Task, text_of_comment
+from grader.reports.given import when
 from grader.text import clean, counted, one_line, points
 
 KEYS: Final = {

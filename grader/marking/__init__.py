@@ -1,0 +1,1 @@
+"""Points, time, marks and comments that people give, written to the gradebook."""
