@@ -36,7 +36,7 @@ from grader.kit import Kit, load
 from grader.results import NOT_ASSESSED
 from grader.student.definitions import NothingLoaded, load_definitions
 from grader.student.one_at_a_time import one_at_a_time
-from grader.testkit._ranks.world import World
+from grader.testkit._ranks.world import RunningWorld
 from grader.testkit.in_student_process import MODULES
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class LocalTransport:
     def close(self) -> None:
         """Ends the further processes, and removes what was kept for them."""
         for kept in self.kept.values():
-            if isinstance(kept, World):
+            if isinstance(kept, RunningWorld):
                 kept.end()
         self.kept.clear()
         for process in self._started:

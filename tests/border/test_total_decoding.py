@@ -27,7 +27,7 @@ from grader.judge import cause
 from grader.judge.check import Trace
 from grader.judge.misconceptions import same_record
 from grader.testkit import Mismatch, assert_close, observe, value_and_grad
-from grader.testkit._ranks.launch import Outcome
+from grader.testkit._ranks.launch import ScriptOutcome
 from grader.testkit.show import show
 
 STRUCTS: tuple[Any, ...] = (Request, Imported | Raised, FromLeader, Order, SetUp)
@@ -125,7 +125,7 @@ def test_frames_give_payloads_within_the_limit_or_break(data: bytes, limit: int)
 @given(tree=st.recursive(st.sampled_from(PARTS), lambda inner: st.lists(inner, max_size=4), max_leaves=8))
 def test_how_a_launch_ended_is_data_of_its_struct_or_refused(tree: Any) -> None:
     with contextlib.suppress(WireError):
-        assert isinstance(wire.convert(tree, Outcome), Outcome)
+        assert isinstance(wire.convert(tree, ScriptOutcome), ScriptOutcome)
 
 
 @given(fields=st.lists(st.sampled_from(PARTS), max_size=10))

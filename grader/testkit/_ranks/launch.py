@@ -74,7 +74,7 @@ class Order(msgspec.Struct, frozen=True):
     in_place_of: str
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class ScriptOutcome(msgspec.Struct, frozen=True):
     """How a script ended.
 
     Attributes:
@@ -97,7 +97,7 @@ class Outcome(msgspec.Struct, frozen=True):
         )
 
 
-def launch(channel: Channel, order: Order) -> Outcome:
+def launch(channel: Channel, order: Order) -> ScriptOutcome:
     """Has the launcher run the script; the judge's side.
 
     Raises:
@@ -109,12 +109,12 @@ def launch(channel: Channel, order: Order) -> Outcome:
         until = time.monotonic() + order.seconds + PATIENCE_SECONDS
         while (reply := agent.poll()) is None:
             if time.monotonic() >= until:
-                return Outcome(None, [""] * order.workers, [""] * order.workers)
+                return ScriptOutcome(None, [""] * order.workers, [""] * order.workers)
             select.select(agent.sources(), [], [], max(0.0, until - time.monotonic()))
         try:
             match wire.unpack(reply, Reply):
                 case Returned(tree):
-                    return wire.convert(wire.decode(tree, lambda _: None), Outcome)
+                    return wire.convert(wire.decode(tree, lambda _: None), ScriptOutcome)
                 case other:
                     raise SubmissionCrashed(f"broke the launcher ({other})")
         except WireError as error:
@@ -135,7 +135,7 @@ def in_place_of_script(function: Callable[..., Any]) -> str:
 
 
 def run_launcher(script: str, workers: int, seconds: float, env: Mapping[str, str], in_place_of: str) -> dict[str, Any]:
-    """``torchrun --standalone --nproc-per-node=WORKERS SCRIPT``: the fields of an `Outcome`."""
+    """``torchrun --standalone --nproc-per-node=WORKERS SCRIPT``: the fields of an `ScriptOutcome`."""
     folder = os.getcwd()
     with tempfile.TemporaryDirectory(prefix="torchrun-", ignore_cleanup_errors=True) as scratch:
         path = Path(folder) / script

@@ -28,7 +28,7 @@ AT_REST_SECONDS: Final = 0.04
 """When no rank has done anything for this long (s) while one is held, the others are asked where they are."""
 
 
-class Watch:
+class RankWatch:
     """Follows ranks until each has replied to all, or nothing more is to be expected of the rest.
 
     Args:

@@ -26,7 +26,7 @@ from grader.sandbox.clock import Deadline, Effort
 from grader.testkit._ranks import place, rank
 from grader.testkit._ranks.members import BAD_REPLY, Member, own_lines
 from grader.testkit._ranks.states import RaisedOnRank, Trouble
-from grader.testkit._ranks.watch import Watch
+from grader.testkit._ranks.watch import RankWatch
 
 if TYPE_CHECKING:
     from grader.border.channel import Channel
@@ -75,7 +75,7 @@ class Job(msgspec.Struct, frozen=True):
     port: int
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class RankOutcome(msgspec.Struct, frozen=True):
     """What came of one rank.
 
     Attributes:
@@ -95,12 +95,12 @@ class Outcome(msgspec.Struct, frozen=True):
 class Outcomes(msgspec.Struct, frozen=True):
     """What came of a run: an outcome for each rank, what was seen outside, and all that was printed."""
 
-    ranks: list[Outcome]
+    ranks: list[RankOutcome]
     outside: Any
     printed: str
 
 
-class World:
+class RunningWorld:
     """The processes of some ranks, with a folder of their own; ended by `end`, or used again after `release`."""
 
     def __init__(self, channel: Channel, size: int) -> None:
@@ -116,7 +116,7 @@ class World:
         """Runs a job; a `Trouble` when not every rank has returned. The world may be used again if all have."""
         folder = os.path.join(self._folder, str(next(self._runs)))
         members = [Member(number, process) for number, process in enumerate(self.processes)]
-        watch = Watch(members, Deadline(job.seconds, functools.partial(_effort, members)))
+        watch = RankWatch(members, Deadline(job.seconds, functools.partial(_effort, members)))
         self._prepare(members, job, folder)
         watch.follow()
         early: list[int] = []
@@ -172,7 +172,7 @@ class World:
             return Missing(missing)
         if sum(member.received for member in members) > MAX_REPLY_BYTES:
             raise BadReply(f"sent more than {MAX_REPLY_BYTES >> 20} MiB in one check")
-        outcomes: list[Outcome] = []
+        outcomes: list[RankOutcome] = []
         for member, (text, _) in zip(members, printed, strict=True):
             if not member.has_returned or not member.done:
                 continue
@@ -190,7 +190,7 @@ class World:
                 member.ended = BAD_REPLY
                 continue
             self.is_joined = self.is_joined and looks[1] is True
-            outcomes.append(Outcome(value, kind, looks[0], member.number in early, own_lines(text)[:MAX_PRINTS]))
+            outcomes.append(RankOutcome(value, kind, looks[0], member.number in early, own_lines(text)[:MAX_PRINTS]))
         if len(outcomes) < len(members):
             return _trouble(members, job)
         return Outcomes(outcomes, None, shown(printed))
@@ -201,7 +201,7 @@ class World:
         for member in members:
             member.post("make", _FORGET)
             member.post("make", self._call(rank.leave_group, port))
-        Watch(members, Deadline(RELEASE_SECONDS)).follow()
+        RankWatch(members, Deadline(RELEASE_SECONDS)).follow()
         for member in members:
             if _says_yes(member):
                 member.process.prints()
@@ -242,8 +242,8 @@ def run(channel: Channel, job: Job) -> Outcomes | Trouble | Missing:
     name = KEPT.format(size=job.size)
     with contextlib.nullcontext() if job.group else exclusive(channel):
         world = kept.pop(name, None) if job.group else None
-        if not isinstance(world, World):
-            world = World(channel, job.size)
+        if not isinstance(world, RunningWorld):
+            world = RunningWorld(channel, job.size)
         end = world.end
         try:
             outcomes = world.run(job)
