@@ -151,8 +151,7 @@ def _printer(form: CheckFormat) -> Printer | None:
 
             return [to_json(graded.result).decode()]
         if form is CheckFormat.concise:
-            from grader.reports.concise import concise_lines
-            from grader.reports.places import Places
+            from grader.reports.places import Places, concise_lines
 
             return concise_lines(graded.result, Places(path, submission.files))
         from grader.exports.github import commands

@@ -2,7 +2,6 @@
 
 from grader.gradebook.backups import backups, number_of, restore
 from grader.gradebook.book import Gradebook, gradebook_in, selection_key
-from grader.gradebook.diff import Move, compare
 from grader.gradebook.records import Comment, Extension, LookedAt, Mark, MarkedItem, Override, Row, Run, work_hash
 from grader.gradebook.schema import VERSION, DamagedGradebook
 
@@ -15,12 +14,10 @@ __all__ = [
     "LookedAt",
     "Mark",
     "MarkedItem",
-    "Move",
     "Override",
     "Row",
     "Run",
     "backups",
-    "compare",
     "gradebook_in",
     "number_of",
     "restore",

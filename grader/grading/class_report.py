@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from grader.errors import UserError
+from grader.files import write_atomically
 from grader.gradebook import Gradebook, Row
 from grader.grading.exit_codes import Tally
 from grader.grading.settings import ClassSettings
 from grader.reports.feedback import to_look_at
 from grader.reports.given import Unmarked
-from grader.reports.jsonl import write_jsonl
 from grader.reports.notes import NoteList, print_note
 from grader.reports.status import untimed
+from grader.results import SubmissionResult, to_json
 from grader.student import engine
 from grader.text import counted, points
 
@@ -110,3 +112,21 @@ def _note(row: Row, notes: NoteList) -> None:
     if row.late is not None:
         marks = f"{points(row.score, row.max)} before, {points(row.final, row.max)} after"
         notes.add(f"{name}: {row.late}; {marks}")
+
+
+def write_jsonl(results: Iterable[SubmissionResult], path: Path) -> int:
+    """Writes the file in one step (all of it or none) and returns the number of lines.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    lines = 0
+
+    def encoded() -> Iterator[bytes]:
+        nonlocal lines
+        for result in results:
+            lines += 1
+            yield to_json(result) + b"\n"
+
+    write_atomically(path, encoded())
+    return lines

@@ -5,7 +5,10 @@ Makes no verdict: every verdict comes from a worker. Never grades again what the
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator, Sequence
+from types import FrameType, TracebackType
+from typing import Any
 
 import msgspec
 
@@ -15,10 +18,8 @@ from grader.gradebook import Gradebook, gradebook_in, selection_key
 from grader.grading.class_report import report_class
 from grader.grading.exit_codes import INTERRUPTED
 from grader.grading.graders import Graders, unread
-from grader.grading.interrupt import StopOnInterrupt
 from grader.grading.late_options import policy_of, together
 from grader.grading.local_workers import LocalWorkers
-from grader.grading.reuse import still_holds
 from grader.grading.sandbox_needed import require_sandbox
 from grader.grading.settings import (
     ClassSettings,
@@ -34,6 +35,7 @@ from grader.machine import versions
 from grader.reports.notes import NoteList, print_note
 from grader.reports.progress import progress
 from grader.reports.terminal import make_console
+from grader.results import ExerciseResult, SubmissionResult
 
 
 def grade_class(course: Course, class_settings: ClassSettings, settings: GradingSettings) -> int:
@@ -190,3 +192,66 @@ class ClassGrading:
         if earlier is None or not still_holds(earlier, submission, self._course):
             return False
         return book.lookup(*same, reuse_in=run) is not None
+
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class StopOnInterrupt:
+    """In its ``with`` block the first signal calls `stop` and goes on; a second one raises KeyboardInterrupt.
+
+    Attributes:
+        interrupted: whether a signal came.
+    """
+
+    def __init__(self, stop: Callable[[], None]) -> None:
+        self.interrupted = False
+        self._stop = stop
+        self._previous: dict[int, Any] = {}
+
+    def __enter__(self) -> StopOnInterrupt:
+        self._previous = {number: signal.getsignal(number) for number in _SIGNALS}
+        for number in _SIGNALS:
+            signal.signal(number, self._handle)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        self.interrupted = True
+        for again in _SIGNALS:
+            signal.signal(again, signal.default_int_handler)
+        self._stop()
+
+
+_RAN = frozenset({"passed", "failed", "timeout", "crashed"})
+
+
+def still_holds(result: SubmissionResult, submission: Submission, course: Course) -> bool:
+    """Whether grading again could give nothing else.
+
+    It could where another state of reading is known now, and where exercises wait for others that a person has given
+    points for since, or no longer does.
+    """
+    graded = {exercise.name.partition(".")[0] for exercise in result.exercises}
+    if {one.topic for one in result.unread} != {one.topic for one in submission.unread if one.topic in graded}:
+        return False
+    met = {exercise.name for exercise in result.exercises if exercise.meets_needs} | set(submission.granted)
+    needs = {exercise.full_name: set(exercise.needs) for exercise in course.exercises}
+    return all(_has_waited(exercise) == bool(needs.get(exercise.name, set()) - met) for exercise in _asked(result))
+
+
+def _asked(result: SubmissionResult) -> list[ExerciseResult]:
+    """The exercises that were asked, or would have been: not those of a topic without a file that can be imported."""
+    return [exercise for exercise in result.exercises if _has_waited(exercise) or _ran(exercise)]
+
+
+def _has_waited(exercise: ExerciseResult) -> bool:
+    return any(check.verdict == "blocked" for check in exercise.checks)
+
+
+def _ran(exercise: ExerciseResult) -> bool:
+    causes = [check.cause for check in exercise.checks if check.verdict in _RAN]
+    return any(cause is None or (cause.stage == "check" and cause.kind != "judge_ended") for cause in causes)

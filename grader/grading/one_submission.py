@@ -26,7 +26,7 @@ from grader.results import ExerciseResult, SubmissionResult
 
 if TYPE_CHECKING:
     from grader.reports.check_report import CheckReport
-    from grader.reports.spinner import Spinner
+    from grader.reports.progress import Spinner
 
 Printer = Callable[[Graded, Submission, Path], Iterable[str]]
 """Gives the lines of a result in a form that programs read; the path is that of the submission."""
@@ -79,7 +79,7 @@ def _grade_and_show(
     # Imported only now: the worker imports torch meanwhile.
     from grader.reports.check_report import CheckReport, Dose
     from grader.reports.places import Places, next_lines
-    from grader.reports.spinner import spinning
+    from grader.reports.progress import spinning
     from grader.reports.terminal import make_console
 
     console = make_console()

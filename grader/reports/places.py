@@ -1,16 +1,20 @@
-"""Where an exercise is in a student's folder, and which one is next. Reads text only, and decides no verdict."""
+"""The place of an exercise in a student's folder, which one is next, and the lines of `--format concise`.
+
+Reads text only, and decides no verdict.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from grader.course import Course
 from grader.course.definitions import definition, lines_in
 from grader.course.home import State
-from grader.reports.feedback import FAILING, worst
-from grader.results import ExerciseResult
+from grader.reports.feedback import FAILING, gist, lines_of, worst
+from grader.results import ExerciseResult, SubmissionResult
+from grader.text import one_line, percent, points
 
 _STUBS = "exercises"
 
@@ -93,3 +97,26 @@ def is_untouched(exercise: ExerciseResult) -> bool:
     kinds = {check.cause.kind for check in exercise.checks if check.cause is not None and check.verdict != "skipped"}
     all_fail = all(check.verdict != "passed" for check in exercise.checks)
     return bool(kinds) and kinds <= {"unwritten", "missing"} and all_fail
+
+
+def concise_lines(result: SubmissionResult, places: Places) -> Iterator[str]:
+    """A line for each exercise that was tried and fails, at its line; a file that cannot be imported has one line.
+
+    The last line has the points; no editor takes it for a problem.
+    """
+    shown = set()
+    for exercise in result.exercises:
+        failing = next((check for check in exercise.checks if check.verdict in FAILING | {"error"}), None)
+        if failing is None or is_untouched(exercise):
+            continue
+        topic = exercise.name.partition(".")[0]
+        is_of_topic = failing.cause is not None and failing.cause.stage in ("import", "topic")
+        if is_of_topic and topic in shown:
+            continue
+        shown |= {topic} if is_of_topic else set()
+        own = [line for file, line in lines_of(failing) if file == f"{topic}.py" and line]
+        place = places.line(f"{topic}.py", own[-1]) if own else places.of(exercise.name)
+        place = place if place.rpartition(":")[2].isdigit() else f"{place}:1"
+        yield f"{place}: {topic if is_of_topic else exercise.name}: {one_line(gist(failing), 300)}"
+    share = percent(result.score, result.max)
+    yield f"{points(result.score, result.max)} points" + ("" if share is None else f", {share:.1f}%")

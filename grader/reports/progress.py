@@ -1,10 +1,15 @@
-"""The progress bar of a class: on a terminal only, on stderr. Never prints to stdout."""
+"""The progress bar of a class and the spinner of one submission: on a terminal only. Elsewhere they show nothing."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
+import time
 from collections.abc import Callable, Iterator
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
 
 
 @contextlib.contextmanager
@@ -37,3 +42,42 @@ def progress(total: int) -> Iterator[Callable[[], None]]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("grading", total=total)
         yield lambda: bar.advance(task)
+
+
+_FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+_PER_SECOND = 10
+
+
+class Spinner:
+    """A line with a spinner, what is going on, and the seconds so far. Rich draws it anew several times a second.
+
+    Attributes:
+        doing: what is going on.
+    """
+
+    def __init__(self, doing: str) -> None:
+        self.doing = doing
+        self._started = time.monotonic()
+
+    def __rich__(self) -> Text:
+        seconds = time.monotonic() - self._started
+        frame = _FRAMES[int(seconds * _PER_SECOND) % len(_FRAMES)]
+        return Text.assemble((frame, "cyan"), f" {self.doing}", (f"  {seconds:.0f} s", "dim"), overflow="ellipsis")
+
+
+@contextlib.contextmanager
+def spinning(console: Console, doing: str) -> Iterator[Spinner]:
+    """Shows a spinner below what is printed meanwhile, on a terminal that can draw one."""
+    spinner = Spinner(doing)
+    if not console.file.isatty() or console.is_dumb_terminal:  # colours may be forced where nothing can be redrawn
+        yield spinner
+        return
+    with Live(
+        spinner,
+        console=console,
+        refresh_per_second=_PER_SECOND,
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    ):
+        yield spinner

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import platform
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+
+import msgspec
 
 from grader.course.due import moment
 from grader.errors import UserError
-from grader.gradebook import Gradebook, Row, Run, compare
+from grader.gradebook import Gradebook, Row, Run
 from grader.reports.feedback import CHANGED, not_assessed, to_look_at
 from grader.reports.given import comment_line, extension_line, mark_line, marks, override_line, unmarked_lines, when
 from grader.sandbox import process_tree
@@ -151,3 +153,30 @@ def _duration(seconds: float) -> str:
     if hours:
         return f"{hours} h {minutes} min"
     return f"{minutes} min {whole % 60} s" if minutes else f"{whole} s"
+
+
+class Move(msgspec.Struct, frozen=True):
+    """An exercise of a submission whose points differ; None: that run does not have it."""
+
+    submission: str
+    exercise: str
+    before: float | None
+    after: float | None
+    new_work: bool = False
+
+
+def compare(before: Iterable[Row], after: Iterable[Row]) -> Iterator[Move]:
+    """Every exercise whose automatic points differ, in order of names; ``new_work``: other files were handed in."""
+    old = {row.result.submission: (row.digest, _points(row)) for row in before}
+    new = {row.result.submission: (row.digest, _points(row)) for row in after}
+    for name in sorted(old.keys() | new.keys()):
+        digest_before, left = old.get(name, ("", {}))
+        digest_after, right = new.get(name, ("", {}))
+        changed = bool(digest_before and digest_after and digest_before != digest_after)
+        for exercise in dict.fromkeys([*left, *right]):
+            if left.get(exercise) != right.get(exercise):
+                yield Move(name, exercise, left.get(exercise), right.get(exercise), changed)
+
+
+def _points(row: Row) -> dict[str, float]:
+    return {exercise.name: exercise.score for exercise in row.result.exercises}

@@ -24,7 +24,7 @@ from grader.intake.submission import Submission, digest
 from grader.reports.check_report import CheckReport
 from grader.reports.feedback import FAILING, STYLES, explanation_of, hint_for, worst
 from grader.reports.places import Places, is_untouched, next_exercise, next_lines
-from grader.reports.spinner import Spinner, spinning
+from grader.reports.progress import Spinner, spinning
 from grader.results import ExerciseResult
 from grader.text import points
 from grader.watch.changes import Changes

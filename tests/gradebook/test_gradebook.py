@@ -12,8 +12,8 @@ import pytest
 
 from grader.errors import UserError
 from grader.gradebook import Gradebook, selection_key
+from grader.grading.class_report import write_jsonl
 from grader.intake.submission import Submission
-from grader.reports.jsonl import write_jsonl
 from grader.results import CheckResult, ExerciseResult, SubmissionResult, VerdictKind, from_json, to_json
 
 KEY = selection_key([], {"limits": {"check_seconds": 10.0}})

@@ -12,10 +12,10 @@ import pytest
 
 from grader.course.due import LatePolicy, read_due, read_penalty
 from grader.errors import UserError
-from grader.gradebook import VERSION, Gradebook, Override, compare
+from grader.gradebook import VERSION, Gradebook, Override
 from grader.gradebook.lateness import lateness
 from grader.intake.submission import Arrival, Note, Submission
-from grader.reports.status import status_lines
+from grader.reports.status import compare, status_lines
 from grader.results import CheckResult, ExerciseResult, SubmissionResult, VerdictKind
 
 REPO = Path(__file__).resolve().parent.parent.parent

@@ -19,7 +19,7 @@ from grader.reports.check_report import CheckReport, Dose
 from grader.reports.failure import MOST_ROWS
 from grader.reports.feedback import check_title, hint_command, hint_for
 from grader.reports.places import Places, next_lines
-from grader.reports.spinner import Spinner, spinning
+from grader.reports.progress import Spinner, spinning
 from grader.reports.terminal import make_console
 from grader.results import Cause, ExerciseResult, Frame
 

@@ -15,8 +15,7 @@ from grader.course.handout import init
 from grader.intake.find import open_submission
 from grader.intake.notebook import module_of
 from grader.intake.submission import Submission
-from grader.reports.concise import concise_lines
-from grader.reports.places import Places
+from grader.reports.places import Places, concise_lines
 
 COURSE = Course.load(OWN_COURSE)
 STUB = (OWN_COURSE / "exercises" / "vectors.py").read_text()
