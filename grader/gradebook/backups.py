@@ -26,12 +26,12 @@ _LOCK_BYTES: Final = (510, (1 << 30) + 2)
 
 
 class Restored(msgspec.Struct, frozen=True):
-    """What `restore` did.
+    """The files after `restore`.
 
     Attributes:
         backup: the backup that was taken, which is still there.
         made: when it was made.
-        aside: where the gradebook is now that was there before; None if there was none.
+        aside: the gradebook that was there before; None if there was none.
     """
 
     backup: Path
@@ -69,7 +69,7 @@ def write_backup(db: sqlite3.Connection, path: Path, number: int, replaces: Path
         replaces.unlink(missing_ok=True)
     kept = backups(path)[:KEPT]
     oldest = number_of(path, kept[-1]) if len(kept) == KEPT else 0
-    for one in path.parent.glob("*.backup-*"):  # also what a killed grader had begun to write
+    for one in path.parent.glob("*.backup-*"):  # also those that a killed grader had begun
         if 0 < number_of(path, one.with_name(one.name.removesuffix(_PARTIAL))) < oldest:
             with contextlib.suppress(PermissionError):  # on Windows another grader may still be writing it
                 one.unlink(missing_ok=True)

@@ -167,7 +167,7 @@ class Gradebook:
             self._db.execute("UPDATE runs SET finished = ? WHERE id = ?", (_now(), run))
 
     def record_arrival(self, run: int, submission: Submission, digest: str) -> None:
-        """Keeps the submitted files and notes, and the arrival: whose they are and when they came.
+        """Keeps the submitted files and notes, and the arrival: their student and time.
 
         A power failure may take it, as long as nothing that is durable was written after it.
         """
@@ -228,7 +228,7 @@ class Gradebook:
         return found
 
     def results(self, run: int | None = None) -> Iterator[Row]:
-        """The results of a run, reused ones too; None: the latest of each student. In order of names.
+        """The results of a run, reused ones too; None means the latest of each student. In order of names.
 
         The latest are those of any run of the last run's course; trials do not count.
         """
@@ -236,7 +236,7 @@ class Gradebook:
             yield from reading.rows(self._db, run)
 
     def policy(self, run: int) -> LatePolicy:
-        """When the work of a run was due, and what late work cost."""
+        """When the work of a run was due, and the cost of late work."""
         with file_errors(self.path):
             return reading.policy(self._db, run)
 
@@ -261,7 +261,7 @@ class Gradebook:
             )
 
     def mark(self, course: str, given: Mark, looked_at: LookedAt) -> None:
-        """Keeps what a person gave by a rubric, or has begun to give."""
+        """Keeps a mark by a rubric, also one that is only begun."""
         row = {**msgspec.structs.asdict(given), **msgspec.structs.asdict(looked_at)}
         row |= {"course": course, "made": given.made or _now(), "items": msgspec.json.encode(given.items).decode()}
         with self._backed_up():
@@ -278,7 +278,7 @@ class Gradebook:
             return by_people.latest_mark(self._db, course, name, person, exercise)
 
     def comment(self, course: str, given: Comment, looked_at: LookedAt) -> None:
-        """Keeps what a person says about an exercise."""
+        """Keeps a comment on an exercise."""
         row = {**msgspec.structs.asdict(given), **msgspec.structs.asdict(looked_at)}
         with self._backed_up():
             self._db.execute(
@@ -308,13 +308,13 @@ class Gradebook:
             return reading.extensions(self._db, course)
 
     def late_given(self) -> dict[str, Any]:
-        """What command lines of earlier runs have said about late work; see `keep_late`."""
+        """The options about late work of earlier command lines; see `keep_late`."""
         with file_errors(self.path):
             row = self._db.execute("SELECT given FROM late_given").fetchone()
         return {} if row is None else dict(json.loads(row[0]))
 
     def keep_late(self, given: Mapping[str, Any]) -> None:
-        """Keeps what a command line says about late work for later runs."""
+        """Keeps a command line's options about late work for later runs."""
         with self._writing():
             self._db.execute("INSERT OR REPLACE INTO late_given VALUES (1, ?)", (_json(dict(given)),))
 

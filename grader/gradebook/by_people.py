@@ -1,4 +1,4 @@
-"""Queries for what people have given: marks by rubric, comments, overrides; and whether the work under it has changed.
+"""Queries for marks by rubric, comments and overrides that people gave, and whether the work under them has changed.
 
 Never writes.
 """
@@ -26,7 +26,7 @@ class Whose(msgspec.Struct, frozen=True):
 
 
 THEIRS = "((person <> '' AND person = :person) OR ((person = '' OR :person = '') AND student IN (:name, :person)))"
-"""Whether a line is about a student: by the LMS's id, or by the name where one of the two has no id."""
+"""Whether a line is about a student: by the LMS's id, or by the name if one of the two has no id."""
 
 
 def overrides(
@@ -141,7 +141,7 @@ def files(db: sqlite3.Connection, digest: str) -> dict[str, bytes]:
 
 
 class ChangedWork:
-    """Whether what a person looked at is other work than that of a result; files are read only where that may be."""
+    """Whether the work has changed since a person looked at it; files are read only if that is possible."""
 
     def __init__(self, db: sqlite3.Connection, digest: str, result: SubmissionResult) -> None:
         self._db = db
@@ -158,7 +158,7 @@ class ChangedWork:
     def of_exercise(self, exercise: str, digest: str) -> bool:
         """Whether the work of an exercise was other work at a digest: its file, or any module that it may import.
 
-        The modules of other topics are none of these.
+        The modules of other topics do not count.
         """
         if digest == self._digest:
             return False

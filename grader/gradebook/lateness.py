@@ -1,4 +1,4 @@
-"""Late work: how late it came, and what that costs. Never changes the score; reports show both."""
+"""Late work: how late it came, and its penalty. Never changes the score; reports show both."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Late(msgspec.Struct, frozen=True, omit_defaults=True):
     """How late a submission came.
 
     Attributes:
-        days: days since it was due, rounded up; None: the LMS marks it late, but does not say when it came.
+        days: days since it was due, rounded up; None if the LMS marks it late, but does not say when it came.
         penalty: the fraction of the points that it loses, 0 to 1.
         by: the source: ``roster``, ``Moodle worksheet``, ``Gradescope time``, ``file time`` or ``LMS mark``.
         closed: whether it came after the date from which nothing counts.
@@ -54,7 +54,7 @@ def lateness(arrival: Arrival, policy: LatePolicy, extension: datetime.datetime 
     """How late it came; None when it came in time or its time is not known.
 
     Args:
-        extension: until when this student may hand in, where that is later than for others.
+        extension: until when this student may hand in; None if that is no later than for others.
     """
     if policy.due is None or not _counts(arrival, policy):
         return Late(None, 0.0, "LMS mark") if arrival.late and not extension else None

@@ -19,7 +19,7 @@ from grader.results import from_json
 
 
 def rows(db: sqlite3.Connection, run: int | None) -> Iterator[Row]:
-    """The results of a run; None: the latest of each student of the course. In order of the submissions' names."""
+    """The results of a run; None means the latest of each student of the course. In order of the submissions' names."""
     seen = _latest(db) if run is None else _of_run(db, run)
     count = Counter(one.name for one in seen)
     runs: dict[int, tuple[str, LatePolicy]] = {}
@@ -31,7 +31,7 @@ def rows(db: sqlite3.Connection, run: int | None) -> Iterator[Row]:
 
 
 class _Seen(msgspec.Struct, frozen=True):
-    """That a run has a result, new or taken over: the result's number, and whose it is."""
+    """That a run has a result, new or taken over: the result's number, and its student."""
 
     run: int
     result: int
@@ -56,7 +56,7 @@ def _of_run(db: sqlite3.Connection, run: int) -> list[_Seen]:
 def _latest(db: sqlite3.Connection) -> list[_Seen]:
     """The last result of each student in any run of the last run's course; trials do not count.
 
-    A student is known by the LMS's id, whatever the name in a run; where a run has no ids, by the name.
+    A student is known by the LMS's id, whatever the name in a run; by the name if a run has no ids.
     """
     last = last_run(db)
     if last is None:
@@ -139,7 +139,7 @@ def runs(db: sqlite3.Connection) -> Iterator[Run]:
 
 
 def policy(db: sqlite3.Connection, run: int) -> LatePolicy:
-    """When the work of a run was due, and what late work cost."""
+    """When the work of a run was due, and the cost of late work."""
     return _course_and_policy(db, run)[1]
 
 
@@ -154,7 +154,7 @@ def extensions(db: sqlite3.Connection, course: str) -> list[Extension]:
 
 
 def _extension(db: sqlite3.Connection, course: str, arrival: Arrival, name: str) -> str:
-    """Until when a student may hand in: as was said last by hand, else by the class list; empty: as all others."""
+    """Until when a student may hand in: as last given by hand, else by the class list; empty means no extension."""
     found = db.execute(
         f"SELECT due FROM extensions WHERE course = :course AND {THEIRS} ORDER BY id DESC LIMIT 1",
         {"course": course, "person": arrival.student, "name": name},
@@ -163,7 +163,7 @@ def _extension(db: sqlite3.Connection, course: str, arrival: Arrival, name: str)
 
 
 def _course_and_policy(db: sqlite3.Connection, run: int) -> tuple[str, LatePolicy]:
-    """The name of a run's course, when its work was due and what late work cost."""
+    """The name of a run's course, when its work was due, and the cost of late work."""
     row = db.execute(
         "SELECT name, due, late_penalty, grace_minutes, late_cap, late_until, by_file_time"
         " FROM runs JOIN courses ON courses.id = runs.course WHERE runs.id = ?",

@@ -1,4 +1,4 @@
-"""What the gradebook gives back: plain, frozen data. Never holds a connection, never decides a verdict."""
+"""The records that the gradebook gives back: plain, frozen data. Never holds a connection, never decides a verdict."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Override(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         points: None withdraws the overrides before it.
-        max: what the exercise is worth.
+        max: the points of the exercise.
         made: ISO time.
         stale: whether the work under it has changed: other files are graded now.
     """
@@ -41,12 +41,12 @@ class MarkedItem(msgspec.Struct, frozen=True):
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
-    """What a person gave for an exercise by its rubric.
+    """The points that a person gave for an exercise by its rubric.
 
     Attributes:
         items: of the rubric, in its order.
         points: those of the items that were given; None takes back the marks before it.
-        max: what the exercise is worth.
+        max: the points of the exercise.
         made: ISO time.
         done: False: somebody has begun, and it counts nothing yet.
         stale: whether the work under it has changed.
@@ -64,7 +64,7 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comment(msgspec.Struct, frozen=True, kw_only=True):
-    """What a person says about an exercise; it changes no points.
+    """A person's words about an exercise; they change no points.
 
     Attributes:
         text: one or several lines; empty takes back the comments before it.
@@ -81,7 +81,7 @@ class Comment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def work_hash(files: Mapping[str, bytes], file: str) -> str:
-    """SHA-256 (hex) of the file that a person looks at; empty where it is not there."""
+    """SHA-256 (hex) of the file that a person looks at; empty if it is not there."""
     return hashlib.sha256(files[file]).hexdigest() if file in files else ""
 
 
@@ -125,15 +125,15 @@ class Row(msgspec.Struct, frozen=True):
         seconds: wall time of grading.
         reused: whether an earlier run made it.
         graded: ISO time.
-        notes: what intake and the import left out, and why.
-        arrival: whose it is and when it came.
-        late: how late it came under the run's policy; None: in time.
+        notes: why intake and the import left something out.
+        arrival: its student, and when it came.
+        late: how late it came under the run's policy; None if it came in time.
         overrides: points that a person gave and that count now; at most one for each exercise.
-        marks: what a person gave by a rubric and that counts now, unless an override of the same exercise does.
-        comments: what a person says; at most one for each exercise.
+        marks: marks by a rubric that count now, unless an override of the same exercise does.
+        comments: at most one for each exercise.
         begun: exercises that somebody has begun to mark.
         run: the number of the run that it counts in.
-        due: ISO time until when this student may hand in, where that is not the date of all; else empty.
+        due: ISO time until when this student may hand in, if that is not everybody's date; else empty.
         untimed: whether there is a due date, and nothing that counts says when the work came.
         claimed: whether only times of its own files say that the work came in time.
     """
@@ -201,7 +201,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         expected: submissions it found.
         done: graded or reused; ``failed`` of them have an ``error`` verdict: the grader's own fault.
         newly_graded: how many this run graded itself.
-        last: ISO time of its last result; empty: none yet.
+        last: ISO time of its last result; empty if there is none yet.
         finished: ISO time; empty: still running, or interrupted.
         process: its process number on ``host``.
         trial: made to be compared only.

@@ -79,9 +79,9 @@ CREATE TABLE comments (
 CREATE INDEX comments_of_student ON comments (student);
 CREATE INDEX comments_of_person ON comments (person);
 """
-"""Where the meaning of a column is not plain:
+"""The columns whose meaning is not plain:
 
-- `works` holds submitted files once, however often they come; `arrivals` says whose they were in each run and when.
+- `works` holds submitted files once, however often they come; `arrivals` has their student and time in each run.
 - `backups` has the number of the newest backup: a gradebook with a lower one than its backup has lost changes.
 - `seeds` and `late_given` have one row at most: settings that are kept for later runs.
 - `person` is the LMS's id of a student, or empty; it outlives the name that a submission had in a run.
@@ -157,7 +157,7 @@ def _open_unchanged(path: Path) -> sqlite3.Connection:
 
 @contextlib.contextmanager
 def file_errors(path: Path) -> Iterator[None]:
-    """Turns errors of the file and the database into a `UserError` that says what to do."""
+    """Turns errors of the file and the database into a `UserError` with a remedy."""
     try:
         yield
     except (sqlite3.DatabaseError, msgspec.DecodeError, zlib.error) as problem:

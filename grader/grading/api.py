@@ -35,7 +35,7 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         submissions: one for each submission, in the order of their names.
         seed: the seed of the generated inputs; with the same one, the same work gets the same result.
-        notes: what was left out, by submission.
+        notes: why something of a submission was left out, by its name.
         faults: how the grader itself failed, by submission; empty, unless something is wrong with it or the course.
     """
 
@@ -118,11 +118,11 @@ def grade(
     Args:
         paths: submissions, folders of them, archives, downloads of an LMS.
         course: a course or its folder; None is the shipped course.
-        only: topics or exercises; what they need is graded too. None: all.
-        seed: of the generated inputs; None draws a secret one, which is in the results.
+        only: topics or exercises, with those that they need; none of them means all.
+        seed: varies the generated inputs; None draws a secret one, which you find in the results.
         jobs: submissions at a time; 0: one for each core.
-        limits: what each submission may use; None: the usual limits.
-        devices: what checks that want GPUs get.
+        limits: of seconds and bytes for each submission; None means the usual ones.
+        devices: the kind of devices for checks that want GPUs.
         no_sandbox: whether several submissions may be graded on a system without a sandbox.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What `grader grade` prints and writes when a class is graded: results.jsonl, the table, notes. Makes no verdict."""
+"""The end of `grader grade`: it writes results.jsonl, and prints the table and notes. Makes no verdict."""
 
 from __future__ import annotations
 
@@ -54,7 +54,9 @@ def report_class(
         print(f"needs a look: {graded.to_look_at} (see: grader status)")
     if tally.is_incomplete:
         print("points that are not assessed count as missing for the exit code (--skipped-ok: they do not)")
-    if tally.missing_layers and (settings.dask is not None or engine.choose().engine == "forked"):  # else it was said
+    if tally.missing_layers and (
+        settings.dask is not None or engine.choose().engine == "forked"
+    ):  # else it has been printed
         print(f"sandbox without: {', '.join(sorted(tally.missing_layers))} (see: grader doctor)")
     print(f"gradebook: {book.path}")
     if settings.trial:
@@ -115,7 +117,7 @@ def _note(row: Row, notes: NoteList) -> None:
 
 
 def write_jsonl(results: Iterable[SubmissionResult], path: Path) -> int:
-    """Writes the file in one step (all of it or none) and returns the number of lines.
+    """Writes a line of JSON for each result, in one step, and returns the number of lines.
 
     Raises:
         OSError: it cannot be written.

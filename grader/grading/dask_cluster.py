@@ -49,7 +49,7 @@ class Cluster:
 
     Args:
         address: of the scheduler, e.g. ``tcp://10.0.0.1:8786``.
-        note: is called with what a person at the command line should know meanwhile.
+        note: prints a line for the person at the command line.
 
     Raises:
         UserError: `distributed` is not installed, nothing answers there, or a worker has another grader or course.

@@ -1,4 +1,4 @@
-"""What runs in a Dask worker for `grader grade --dask`: warm grader workers, kept from task to task.
+"""The code in a Dask worker for `grader grade --dask`: it keeps warm grader workers from task to task.
 
 Submitted code never runs in the Dask worker itself, and only bytes that decode to plain data go back.
 """
@@ -27,7 +27,7 @@ _UNUSED_SECONDS = 1800.0
 
 
 class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run grades with.
+    """The settings of a run.
 
     Attributes:
         run: a unique name, so that two runs on one cluster do not end each other's workers.

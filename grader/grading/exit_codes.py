@@ -57,7 +57,7 @@ class Tally:
 
 
 def missing_layers(result: SubmissionResult) -> list[str]:
-    """The layers of a full sandbox that the submission was graded without; none where nothing of it was run."""
+    """The layers of a full sandbox that the submission was graded without; none if nothing of it was run."""
     full = full_set()
     if result.verdicts <= {"error", "skipped"}:
         return []

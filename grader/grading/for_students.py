@@ -1,4 +1,4 @@
-"""Results as students may see them: without what is hidden from them now. For all that grades a student's own work."""
+"""Results as students may see them now, without hidden checks: for commands that grade a student's own work."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from grader.results import ExerciseResult
 
 
 def graded_for_students(graded: Graded) -> Graded:
-    """The same without what is hidden."""
+    """The same result without hidden checks."""
     return msgspec.structs.replace(graded, result=for_students(graded.result))
 
 
 class ForStudents:
-    """A watcher that tells another one what students may see."""
+    """A watcher that passes results on to another one, without hidden checks."""
 
     def __init__(self, watcher: Watcher) -> None:
         self._watcher = watcher

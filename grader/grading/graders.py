@@ -1,6 +1,6 @@
 """`Graders`: the one interface of the local worker processes and of a Dask cluster, which both grade many submissions.
 
-Submissions go in, results come out; each implementation decides how many at a time, and where.
+Submissions go in, results come out; each implementation decides how many at a time, and on which machines.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from grader.judge import explain
 from grader.results import Cause, CheckResult, ExerciseResult, Manual, SubmissionResult
 
 _MAX_REASON: Final = 5_000
-"""Characters of a fault that results keep: the last ones, since a traceback ends with what went wrong."""
+"""Characters of a fault that results keep: the last ones, because a traceback ends with the error."""
 
 
 class Graded(msgspec.Struct, frozen=True):
-    """One submission's result, with what the gradebook keeps besides.
+    """One submission's result, with more facts for the gradebook.
 
     Attributes:
         seconds: wall time.
@@ -52,12 +52,12 @@ class Graders(Protocol):
     def grade_all(self, submissions: Iterable[Submission]) -> Iterator[Graded]:
         """Yields each submission's result as it is known; takes `submissions` only as fast as they are graded.
 
-        Every submission gets a result: where the grader itself fails, its verdicts are ``error``. After `stop`, the
+        Every submission gets a result: if the grader itself fails, its verdicts are ``error``. After `stop`, the
         results that are known already are still yielded, then it ends.
         """
 
     def stop(self) -> None:
-        """Abandons what is being graded, at once and without waiting; a signal handler may call it."""
+        """Abandons the grading, at once and without waiting; a signal handler may call it."""
 
     def __enter__(self) -> Graders: ...
 
@@ -67,7 +67,7 @@ class Graders(Protocol):
 
 
 def unread(course: Course, options: WorkerOptions, found: Unreadable) -> Graded:
-    """What becomes of a submission that could not be read: every check is an ``error``."""
+    """The result of a submission that could not be read: every check is an ``error``."""
     result = error_result(course, options, found.name, found.reason)
     return Graded(result, digest(Submission(found.name, {})), 0.0)
 

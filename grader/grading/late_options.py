@@ -1,4 +1,4 @@
-"""What late work costs in a run: as its command line says, else as an earlier one said, else as the course does."""
+"""The cost of late work in a run: the options of its command line, then those of earlier ones, then the course's."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _KINDS: Final = (KNOWN, FILE_TIME)
 
 
 class LateOptions(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The options about late work; None: not said.
+    """The options about late work; None if an option was not given.
 
     Attributes:
-        due: a time, ``none``, or ``course``: as course.toml says, with all that was kept forgotten.
+        due: a time, ``none``, or ``course``: as course.toml says, and all that was kept is forgotten.
         per_day: fraction of the points that is lost a day.
         grace: minutes.
         cap: the largest fraction of the points that is lost.
@@ -41,7 +41,7 @@ class LateOptions(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknow
 
 
 def together(kept: Mapping[str, Any], said: LateOptions) -> dict[str, Any]:
-    """What holds from now on, and is kept for later runs: what is said, and what was kept where nothing is said."""
+    """The options from now on, to be kept for later runs: the given ones, then those that were kept before."""
     before = {} if said.due == COURSE else {key: kept[key] for key in LateOptions.__struct_fields__ if key in kept}
     return {
         key: value for key, value in {**before, **msgspec.to_builtins(said)}.items() if (key, value) != ("due", COURSE)
@@ -49,7 +49,7 @@ def together(kept: Mapping[str, Any], said: LateOptions) -> dict[str, Any]:
 
 
 def policy_of(course: LatePolicy, given: Mapping[str, Any]) -> LatePolicy:
-    """The course's policy, but for what is given.
+    """The course's policy, except for the given options.
 
     Raises:
         UserError: a date or a number that is not valid.

@@ -1,7 +1,7 @@
 """The pool of warm workers on this machine: it schedules submissions, or parts of one, for `check` and `grade`.
 
-A worker that dies or has grown is replaced; `incidents.py` says what becomes of the submission that it died at. Every
-submission gets a result. No submitted code runs here, and no verdict is made here but for what the grader failed on.
+A worker that dies or has grown is replaced; `incidents.py` decides about the submission that it died at. Every
+submission gets a result. No submitted code runs here, and the only verdict that is made here is that the grader failed.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class LocalWorkers:
 
         Args:
             watcher: gets the exercises in the course's order as they are known, from one thread at a time.
-            exercises: full names of those to grade, with what they need; empty means all that the options name.
+            exercises: full names of those to grade, with those that they need; empty means all that the options name.
 
         Raises:
             GradingStopped: `stop` or `close` was called meanwhile.
@@ -163,7 +163,7 @@ class LocalWorkers:
         return Graded(result, digest(submission), time.monotonic() - started, notes, fault)
 
     def stop(self) -> None:
-        """Abandons what is being graded, at once and without waiting; a signal handler may call it."""
+        """Abandons the grading, at once and without waiting; a signal handler may call it."""
         with self._lock:
             self.stopped = True
             for worker in self._workers:
@@ -185,7 +185,7 @@ class LocalWorkers:
     def _grade(
         self, submission: Submission, part: tuple[str, ...], watcher: Watcher | None, exercises: Sequence[str]
     ) -> tuple[SubmissionResult, str]:
-        """The result, and what the instructor should know of the grader's own failures meanwhile."""
+        """The result, and for the instructor the grader's own failures meanwhile."""
         incidents = Incidents(self._faulty or {}, self._find_faulty)
         failures: list[str] = []
         while True:

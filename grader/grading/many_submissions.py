@@ -1,6 +1,6 @@
-"""What `grader grade` does: finds and reads submissions, gives them to `Graders`, records each result at once, reports.
+"""`grader grade`: finds and reads submissions, gives them to `Graders`, and records each result at once.
 
-Makes no verdict: every verdict comes from a worker. Never grades again what the gradebook has, unless asked to.
+Makes no verdict: every verdict comes from a worker. Never grades the same work again, unless asked to.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class ClassGrading:
         return sources
 
     def _require_sandbox(self, count: int) -> None:
-        """Says that there is no sandbox, where there is none.
+        """Prints that there is no sandbox, if there is none.
 
         Raises:
             UserError: it was not allowed to grade the work of others so.
@@ -128,7 +128,7 @@ class ClassGrading:
         return book.keep_seed(self._seed)
 
     def _late_of(self, book: Gradebook) -> LatePolicy:
-        """What late work costs. What the command line says is kept for later runs, but for a trial."""
+        """The cost of late work. Options of the command line are kept for later runs, unless this one is a trial."""
         said, kept = self._class.late, book.late_given()
         given = together(kept, said)
         policy = policy_of(self._course.late, given)
@@ -153,7 +153,7 @@ class ClassGrading:
         )
 
     def _grade_new(self, sources: Sequence[Source], graders: Graders, book: Gradebook, run: int) -> bool:
-        """Grades and records what the gradebook does not have yet; whether it was interrupted."""
+        """Grades and records the submissions that the gradebook does not have yet; whether it was interrupted."""
         with StopOnInterrupt(graders.stop) as signals, progress(len(sources)) as advance:
             for graded in graders.grade_all(self._new(sources, graders, book, run, advance)):
                 book.record(run, graded.result, graded.digest, graded.seconds)
@@ -230,10 +230,10 @@ _RAN = frozenset({"passed", "failed", "timeout", "crashed"})
 
 
 def still_holds(result: SubmissionResult, submission: Submission, course: Course) -> bool:
-    """Whether grading again could give nothing else.
+    """Whether grading again would give the same result.
 
-    It could where another state of reading is known now, and where exercises wait for others that a person has given
-    points for since, or no longer does.
+    It would not if other topics cannot be read now, or if a person has given or taken back points for exercises that
+    others wait for.
     """
     graded = {exercise.name.partition(".")[0] for exercise in result.exercises}
     if {one.topic for one in result.unread} != {one.topic for one in submission.unread if one.topic in graded}:

@@ -51,7 +51,7 @@ class Mutant(msgspec.Struct, frozen=True):
         definition: the function or class at the top of the module that holds the change.
         line: the line of the change.
         source_line: that line in the unchanged module, without its indentation.
-        change: what was replaced by what: ``a + b -> a - b``.
+        change: the replacement: ``a + b -> a - b``.
         text: the whole module.
     """
 
@@ -105,7 +105,7 @@ class _Text:
         return b"".join(self.lines)[start:end].decode()
 
     def with_replaced(self, node: Piece, new: str) -> str | None:
-        """The module with other text in a node's place; None where that is no Python."""
+        """The module with other text in a node's place; None if that is not Python."""
         start, end = self._offsets(node)
         whole = b"".join(self.lines)
         mutated = (whole[:start] + new.encode() + whole[end:]).decode()
@@ -133,7 +133,7 @@ def _is_text(node: ast.AST) -> bool:
 
 
 def _changes(node: ast.AST, modules: set[str]) -> Iterator[tuple[Piece, str]]:
-    """What can be put in the place of a node, or of a part of it."""
+    """The texts that can replace a node, or a part of it."""
     match node:
         case ast.BinOp(left, operator, right):
             if type(operator) in _OTHER_OPERATOR:
@@ -194,7 +194,7 @@ def _expression(node: ast.expr) -> str:
 
 
 def _short(old: str, new: str) -> tuple[str, str]:
-    """Two pieces of source on one line each; of long ones the part from shortly before where they begin to differ."""
+    """Two pieces of source on one line each; of long ones, the part around the first difference."""
     old, new = " ".join(old.split()), " ".join(new.split())
     same = next((at for at, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), 0)
     start = max(0, same - _BEFORE) if max(len(old), len(new)) > _LONGEST else 0

@@ -24,7 +24,7 @@ EQUIVALENTS: Final = "equivalent_mutants.toml"
 
 
 class Equivalent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A mutant that does what the solution does.
+    """A mutant that does the same as the solution.
 
     Attributes:
         definition: the function or class, after its topic: ``tensor_ops.gram``.
@@ -60,7 +60,7 @@ class Score(msgspec.Struct, frozen=True):
         caught: those that a check fails.
         survived: those that no check fails, and that are not written down.
         equivalent: those that no check fails, and that are written down.
-        outdated: what is written down and is no survivor, or no mutant any more; known for the whole course only.
+        outdated: mutants that are written down, but are caught or no longer made; known for the whole course only.
     """
 
     caught: int
@@ -70,7 +70,7 @@ class Score(msgspec.Struct, frozen=True):
 
     @property
     def share(self) -> float:
-        """The share of mutants that are caught, without equivalent ones; 1 where there are none."""
+        """The share of mutants that are caught, without equivalent ones; 1 if there are none."""
         judged = self.caught + self.survived
         return self.caught / judged if judged else 1.0
 
@@ -88,13 +88,13 @@ def grade_mutants(
 
     Args:
         report: called with each survivor that is not written down.
-        progress: called with a line about what is being graded.
-        devices: what checks that want GPUs get.
+        progress: called with a line about the current topic or exercise.
+        devices: the kind of devices for checks that want GPUs.
         only: names of topics and exercises; empty means the whole course.
         seed: of the generated inputs.
 
     Raises:
-        CourseError: what is written down about mutants cannot be read.
+        CourseError: the file about equivalent mutants cannot be read.
         UserError: the checks cannot be collected.
     """
     import grader.testkit.probes
@@ -131,7 +131,7 @@ Key = tuple[str, str, str]
 
 
 def equivalents_of(course: Course) -> dict[Key, Equivalent]:
-    """What is written down about mutants, by definition, line and change.
+    """The mutants that are written down as equivalent, by definition, line and change.
 
     Raises:
         CourseError: it cannot be read.

@@ -1,4 +1,4 @@
-"""What `grader check` does: grades one submission and prints the result.
+"""`grader check`: grades one submission and prints the result.
 
 Makes no verdict: every verdict comes from a worker.
 """
@@ -111,7 +111,7 @@ def _note_progress(path: Path, result: SubmissionResult) -> None:
 
 
 class _Watcher:
-    """Prints what is known. A problem of printing is kept: it says nothing about the worker.
+    """Prints exercises as they are known. A problem of printing is kept, because the worker is not at fault.
 
     Attributes:
         problem: why no more could be printed.

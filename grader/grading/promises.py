@@ -1,4 +1,4 @@
-"""What a course promises, each promise one function that yields the defects which break it. `PROMISES` lists them.
+"""The promises of a course: each is one function that yields the defects which break it. `PROMISES` lists them.
 
 Every defect is one line with its file. Nothing is graded here: `TopicEvidence` has the results.
 """
@@ -19,7 +19,7 @@ from grader.results import NOT_ASSESSED, CheckResult
 
 
 class Defect(msgspec.Struct, frozen=True):
-    """One fault of a course; ``line`` is None where the whole file is meant."""
+    """One fault of a course; ``line`` is None if the whole file is meant."""
 
     file: Path
     line: int | None
@@ -31,7 +31,7 @@ class Defect(msgspec.Struct, frozen=True):
 
 
 def stub_is_released(evidence: TopicEvidence) -> Iterator[Defect]:
-    """The stub is what `grader release` makes of the solution."""
+    """The stub equals the one that `grader release` makes of the solution."""
     try:
         made = stub_of(evidence.solution.read_text(encoding="utf-8"), str(evidence.solution))
         if evidence.stub.read_text(encoding="utf-8") != made:
@@ -45,7 +45,7 @@ def exercises_are_described(evidence: TopicEvidence) -> Iterator[Defect]:
     try:
         tree = ast.parse(evidence.stub.read_text(encoding="utf-8"))
     except (OSError, SyntaxError):
-        return  # then it is not what `grader release` makes, either
+        return  # then it does not equal the released one either
     found = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     for exercise in evidence.topic.exercises:
         node = found.get(exercise.name)

@@ -14,7 +14,7 @@ def require_sandbox(count: int, *, no_sandbox: bool) -> bool:
         no_sandbox: whether several may be graded without.
 
     Raises:
-        UserError: there is none, and it was not allowed to grade the work of others so.
+        UserError: there is none, and grading the work of others without one was not allowed.
     """
     if engine.choose().engine == "forked":
         return True

@@ -1,7 +1,7 @@
-"""The course's solutions, graded once more by a worker process: what differs from the first run depends on chance.
+"""The course's solutions, graded once more by a worker process: a result that differs then depends on chance.
 
 The worker has another process number and another order of sets than the process that verifies. It also finds checks at
-which a judge would end or not come to an end, before they are run where nothing could end them.
+which a judge would end or not come to an end, before they are run in a process that nothing could end.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class SecondRun:
     """Begins at once and goes on beside the caller; use it in a ``with`` statement, which ends its worker.
 
     Args:
-        exercises: full names of what is graded.
+        exercises: full names of those that are graded.
     """
 
     def __init__(

@@ -19,11 +19,11 @@ class GradingSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How submissions are graded.
 
     Attributes:
-        names: topics or exercises; none means all.
-        seed: varies the generated inputs; None: 0 for one submission, for a class its gradebook's own, secret one.
-        limits: what each submission may use: seconds and bytes.
-        devices: what checks that want GPUs get.
-        fail_under: percentage of the points below which the exit code is 1; None: any check that fails makes it 1.
+        names: topics or exercises; empty means all.
+        seed: varies the generated inputs; None means 0 for one submission, and the gradebook's secret seed for a class.
+        limits: of seconds and bytes for each submission.
+        devices: the kind of devices for checks that want GPUs.
+        fail_under: percentage of the points below which the exit code is 1; None if any check that fails makes it 1.
         skipped_ok: whether points that are not assessed do not count as missing for that.
     """
 
@@ -36,18 +36,18 @@ class GradingSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClassSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Which submissions are graded, where, and what else belongs to a class.
+    """Which submissions of a class are graded, where, and with which options.
 
     Attributes:
         paths: submissions, folders of them, LMS downloads.
         out: the folder of gradebook and results.
         jobs: submissions at a time on this machine.
         dask: address of a Dask scheduler; then `jobs` does not count.
-        again: grade also what the gradebook has already.
+        again: whether unchanged submissions are graded again.
         trial: the results are kept as a run that no report shows.
         roster: a CSV file with names for ids.
-        late: what the command line says about late work; see `grader.grading.late_options`.
-        no_sandbox: whether work of others may be graded where there is no sandbox at all.
+        late: the command line's options about late work; see `grader.grading.late_options`.
+        no_sandbox: whether work of others may be graded if there is no sandbox at all.
     """
 
     paths: tuple[Path, ...]
@@ -62,7 +62,7 @@ class ClassSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def topics_of(course: Course) -> Topics:
-    """What intake recognises the files of a course by."""
+    """The names and definitions by which intake recognises the files of a course."""
     modules = course.modules
     exercises = {topic.name: frozenset(exercise.name for exercise in topic.exercises) for topic in modules}
     return Topics(frozenset(exercises), exercises, frozenset(one.file for one in course.manual if one.file))
@@ -74,7 +74,7 @@ def course_option(course: Course) -> str | None:
 
 
 def worker_options(course: Course, settings: GradingSettings, names: Sequence[str]) -> WorkerOptions:
-    """The options of workers that grade the exercises in `names` and what these need; no names mean all.
+    """The options of workers that grade the exercises in `names` and those that they need; no names mean all.
 
     Raises:
         UnknownName: the course has no such topic or exercise.

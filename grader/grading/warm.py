@@ -41,11 +41,11 @@ class WarmGrader:
     def submit(
         self, submission: Submission, exercises: Sequence[str] = (), watcher: Watcher | None = None
     ) -> Future[Graded]:
-        """Grades some exercises (full names) of a submission, with what they need; returns at once.
+        """Grades some exercises (full names) of a submission, with those that they need; returns at once.
 
         Args:
             exercises: empty means all of the course.
-            watcher: gets what is known meanwhile, in another thread.
+            watcher: gets exercises as they are known, in another thread.
 
         Returns:
             The result, to wait for. Its exception is `GradingStopped` if `stop` was called meanwhile.
@@ -53,7 +53,7 @@ class WarmGrader:
         return self._thread.submit(self._grade, submission, tuple(exercises), watcher)
 
     def stop(self) -> None:
-        """Abandons what is being graded; what is submitted later starts another worker."""
+        """Abandons the grading; a later submission starts another worker."""
         with self._lock:
             workers, self._workers = self._workers, None
         if workers is not None:

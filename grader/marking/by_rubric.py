@@ -1,4 +1,4 @@
-"""What a person marks by a rubric, one submission after the other, and what they say about it. Writes to the gradebook.
+"""Marks by a rubric, one submission after the other, and comments. Writes to the gradebook.
 
 Every change is on disk when a function returns. Decides no points: they are those of the items that a person gave.
 """
@@ -42,7 +42,7 @@ class Task:
 
     @property
     def why_again(self) -> str:
-        """Why a mark should be looked at again; empty where nothing has changed."""
+        """Why a mark should be looked at again; empty if nothing has changed."""
         if self.mark is None:
             return ""
         reasons = [CHANGED] if self.mark.stale else []
@@ -54,11 +54,11 @@ class Marking:
     """The marks of a class, in an open gradebook.
 
     Args:
-        who: who marks; None: the user of this machine.
+        who: who marks; None means the user of this machine.
     """
 
     def __init__(self, book: Gradebook, course: Course, who: str | None = None) -> None:
-        """Reads what there is.
+        """Looks whether there is something to mark.
 
         Raises:
             UserError: there is no run, it is of another course, or that course has nothing that a person marks.
@@ -79,12 +79,12 @@ class Marking:
         self._who = who or user()
 
     def tasks(self, exercise: str | None = None, student: str | None = None, everything: bool = False) -> list[Task]:
-        """What is left to mark, or has changed since it was marked: exercise by exercise, in order of the students.
+        """The tasks that are left, or whose work has changed since: exercise by exercise, in order of the students.
 
         Args:
             exercise: only this one, by its name or full name, or those of a topic.
             student: only this one, by name or the LMS's id.
-            everything: also what is marked.
+            everything: also tasks that are marked.
 
         Raises:
             UserError: no such exercise or student.
@@ -120,7 +120,7 @@ class Marking:
         return frozenset(n for n, item in enumerate(task.exercise.rubric) if item.text in texts)
 
     def content(self, task: Task) -> bytes | None:
-        """What was handed in for it; None: nothing."""
+        """The file that was handed in for it; None if there is none."""
         return self._book.files(task.row.digest).get(task.exercise.work_file)
 
     def save(self, task: Task, given: Collection[int], *, done: bool) -> Mark:
@@ -165,7 +165,7 @@ def mark_one(
     """Marks one exercise of one student without asking, and returns lines that show it.
 
     Args:
-        items: numbers of items as ``1,3``; ``all``, ``none``; ``back``: not marked any more.
+        items: numbers of items as ``1,3``; ``all``, ``none``; ``back`` takes the mark back.
 
     Raises:
         UserError: no such student, exercise or item, or not exactly one of them.
@@ -189,7 +189,7 @@ def mark_one(
 
 
 def give_comment(out: Path, student: str, exercise: str, text: str, who: str | None) -> Iterator[str]:
-    """Keeps what a person says about an exercise, which changes no points, and returns lines that show it.
+    """Keeps a comment on an exercise, which changes no points, and returns lines that show it.
 
     Raises:
         UserError: no such student or exercise, or no text.

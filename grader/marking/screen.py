@@ -1,6 +1,6 @@
 """`grader mark` on a terminal: the work beside the rubric, a key for each item, and every key's effect kept at once.
 
-Shows what was submitted as text only, cleaned and within bounds; opens it in another program only when asked to.
+Shows submitted work as text only, cleaned and within bounds; opens it in another program only when asked to.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ KEYS: Final = {
 }
 _ARROWS: Final = {"\x1b[C": "n", "\x1b[D": "p", "\x1b[B": " ", "\x1b[A": "b", "\r": "\n"}
 _VIEWED: Final = frozenset({".png", ".jpg", ".jpeg", ".gif", ".pdf"})
-"""Files that `o` opens with the system's own program; of others it only says where they are."""
+"""Files that `o` opens with the system's own program; of others it only prints the place."""
 _LEXERS: Final = {".py": "python", ".md": "markdown", ".tex": "tex", ".toml": "toml", ".json": "json"}
 _WIDEST: Final = 1_000
 """Characters of a line of code that are shown."""
@@ -54,12 +54,12 @@ _OTHER_ROWS: Final = 9
 
 
 class Terminal(msgspec.Struct, frozen=True):
-    """What the loop needs of a terminal.
+    """The functions of a terminal that the loop needs.
 
     Attributes:
         read_key: waits for a key; raises KeyboardInterrupt at Ctrl-C, EOFError at the end of the input.
         ask: asks for a line of text.
-        edit: gives a text to an editor, and what it is afterwards; None: it was left as it was.
+        edit: opens a text in an editor, and returns the new one; None if it was not changed.
         open: opens a file with the system's own program.
     """
 
@@ -179,7 +179,7 @@ class MarkingScreen:
         if file.suffix.lower() in _VIEWED:
             self._terminal.open(file)
 
-    # ---------------------------------------------------------------- what is shown
+    # ---------------------------------------------------------------- the screen
 
     @property
     def _rows(self) -> int:
@@ -280,5 +280,5 @@ class MarkingScreen:
 
 
 def _folded(line: str, columns: int) -> list[str]:
-    """A line in pieces of at most so many characters."""
+    """A line in pieces of at most `columns` characters."""
     return textwrap.wrap(line, columns, drop_whitespace=False, replace_whitespace=False) or [""]

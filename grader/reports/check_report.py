@@ -1,4 +1,4 @@
-"""What `grader check` prints: a line for each exercise as it is known, then what to look at first, then what is next.
+"""The output of `grader check`: a line for each exercise as it is known, the first failure in full, and the next step.
 
 A student reads the end of it: the first exercise that fails is explained there, the others have one line. What is not
 written yet, or fails for one reason in all of a topic, is one line for the topic. Decides nothing.
@@ -33,7 +33,7 @@ from grader.text import BY_HAND, clean, counted, percent, points
 
 _NO_PLACE = ""
 _SHORTEST_REASON = 16
-"""Columns that a reason beside an exercise needs at least; where there are fewer it is left out."""
+"""Columns that a reason beside an exercise needs at least; with fewer it is left out."""
 
 
 class Dose(msgspec.Struct, frozen=True):
@@ -49,10 +49,10 @@ class Dose(msgspec.Struct, frozen=True):
 
 
 class _Fold(msgspec.Struct, frozen=True):
-    """What the exercises of one line have in common.
+    """The verdict and words that the exercises of one line share.
 
     Attributes:
-        verb: what is said of them, e.g. ``not written yet``.
+        verb: the words about them, e.g. ``not written yet``.
         is_of_topic: whether it is about the topic's file, not about its exercises.
     """
 
@@ -90,7 +90,7 @@ class CheckReport:
     # ---------------------------------------------------------------- as they come
 
     def add(self, exercise: ExerciseResult) -> None:
-        """Prints the line of an exercise; what may share a line with others is kept back to the end of its topic."""
+        """Prints the line of an exercise, at the end of its topic if it may share a line with others."""
         if any(one.name == exercise.name for one in self._seen):
             return
         self._seen.append(exercise)
@@ -107,7 +107,7 @@ class CheckReport:
             self._folded.setdefault(fold, []).append(exercise)
 
     def interrupted(self) -> None:
-        """Prints what was known when the student pressed Ctrl-C."""
+        """Prints the exercises that were known when the student pressed Ctrl-C."""
         self._end_topic()
         passed = sum(worst(one) == "passed" for one in self._seen)
         self._console.print()
@@ -116,7 +116,7 @@ class CheckReport:
         )
 
     def show_all(self, exercises: Collection[ExerciseResult]) -> None:
-        """Prints the lines that are missing, and what was kept back."""
+        """Prints the lines that are still missing."""
         for exercise in exercises:
             self.add(exercise)
         self._end_topic()
@@ -128,10 +128,10 @@ class CheckReport:
         missing_layers: Sequence[str] = (),
         next_lines: Sequence[str] = (),
     ) -> None:
-        """Prints what is left: the first failure in full, notes, the total, and what is next.
+        """Prints the rest: the first failure in full, notes, the total, and the next step.
 
         Args:
-            next_lines: what to do next; the last lines of all.
+            next_lines: the next step; the last lines of all.
         """
         self.show_all(result.exercises)
         self._show_failures(result)
@@ -224,7 +224,7 @@ class CheckReport:
         line.truncate(self._console.width, overflow="ellipsis")
         self._console.print(line, soft_wrap=True)
 
-    # ---------------------------------------------------------------- what to look at
+    # ---------------------------------------------------------------- the first failure
 
     def _show_failures(self, result: SubmissionResult) -> None:
         shown: set[tuple[str, _Fold]] = set()
@@ -274,7 +274,7 @@ class CheckReport:
 
 
 def gist_of(cause: Cause) -> str:
-    """What happened, from a cause alone."""
+    """A failure in words, from its cause alone."""
     return cause.advice or cause.reason
 
 
@@ -288,7 +288,7 @@ def _score(exercises: Sequence[ExerciseResult]) -> str:
 
 
 def _reason(check: CheckResult, exercise: ExerciseResult) -> str:
-    """What is said beside an exercise that did not pass."""
+    """The words beside an exercise that did not pass."""
     if check.verdict == "skipped":
         whole = "not assessed: " if exercise.max == 0 else "in part not assessed: "
         return whole + gist(check)
@@ -298,7 +298,7 @@ def _reason(check: CheckResult, exercise: ExerciseResult) -> str:
 
 
 def _fold_of(exercise: ExerciseResult) -> _Fold | None:
-    """What an exercise may share a line for; None if it has a line of its own."""
+    """The reason for which an exercise may share a line; None if it has a line of its own."""
     checks = [check for check in exercise.checks if check.verdict != "skipped"]
     causes = [check.cause for check in checks]
     kinds = {cause.kind if cause else "" for cause in causes}

@@ -48,11 +48,11 @@ class Entry:
         return exercise.manual is not None and exercise.name not in self.row.given
 
     def said_of(self, exercise: ExerciseResult) -> str:
-        """What a person says about an exercise; may have several lines, or none."""
+        """The comment on an exercise; may have several lines, or none."""
         return next((one.text for one in self.row.comments if one.exercise == exercise.name), "")
 
     def for_students(self) -> Entry:
-        """The same without what is hidden from students now: for everything that a student may read."""
+        """The same without hidden checks: for everything that a student may read."""
         result = for_students(self.result)
         return self if result is self.result else Entry(replace(self.row, result=result), self.files_of)
 

@@ -22,7 +22,7 @@ _CONTEXT = 3
 class Line(msgspec.Struct, frozen=True):
     """One line of an excerpt, with its number in the file, or in the cell of a notebook.
 
-    With ``number`` 0, `text` says what begins here: a cell, or lines that were left out.
+    With ``number`` 0, `text` names a cell that begins here, or lines that were left out.
     """
 
     number: int
@@ -91,7 +91,7 @@ def _cut(numbers: list[int], marked: Collection[int], most: int) -> list[int]:
 
 
 def _shown(file: str, lines: list[str], numbers: list[int], marked: Collection[int], cells: Cells) -> Excerpt:
-    """Lines of a file; where that was made of a notebook, each cell begins with its name, and its lines at 1."""
+    """Lines of a file; if it was made of a notebook, each cell begins with its name, and its lines at 1."""
     shown: list[Line] = []
     last, cell = 0, 0
     for number in numbers:

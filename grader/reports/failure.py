@@ -1,4 +1,4 @@
-"""One exercise that does not pass, in full: advice first, then the call, what came back, what was expected.
+"""One exercise that does not pass, in full: advice first, then the call, the returned and the expected value.
 
 At most `MOST_ROWS` lines of the terminal, whatever a submission sent. Prints text of submissions only behind a bar.
 """
@@ -82,7 +82,7 @@ def show_failure(
 
 
 def _message(console: Console, check: CheckResult, most: int) -> list[Text]:
-    """The message behind a bar; each of its lines takes at most so many rows."""
+    """The message behind a bar; each of its lines takes at most `most` rows."""
     rows: list[Text] = []
     for number, line in enumerate(bounded(check.message).split("\n")):
         pieces = wrapped(console, line, "bold" if number == 0 else "", bar=_BAR)

@@ -1,4 +1,4 @@
-"""What every report says about a result, whatever its format: symbols, words, groups of equal checks, explanations.
+"""Symbols and words about a result that all reports share, whatever their format.
 
 Decides nothing and prints nothing: terminal, pages and exports share it, so that all of them say the same.
 """
@@ -49,7 +49,7 @@ VERDICT_WORDS: dict[VerdictKind, str] = {
     "error": "the grader's own fault, no points are lost",
 }
 CHANGED: Final = "the work under it has changed"
-"""What is said of a mark, a comment or an override that was given for other work than what is graded now."""
+"""The words about a mark, a comment or an override of other work than the present one."""
 FAILING: frozenset[VerdictKind] = frozenset({"failed", "timeout", "crashed"})
 """Verdicts of a check that ran and did not pass because of the submission."""
 _NAMED = 6
@@ -57,7 +57,7 @@ _NAMED = 6
 
 
 def worst(exercise: ExerciseResult) -> VerdictKind:
-    """The verdict that is shown for an exercise: the worst of its checks; ``skipped`` only where none passed."""
+    """The verdict that is shown for an exercise: the worst of its checks; ``skipped`` only if none passed."""
     kinds = {check.verdict for check in exercise.parts or exercise.checks}
     for kind in WORST_FIRST:
         if kind in kinds and not (kind == "skipped" and "passed" in kinds):
@@ -66,7 +66,7 @@ def worst(exercise: ExerciseResult) -> VerdictKind:
 
 
 def not_assessed(result: SubmissionResult, by_hand: Collection[str] = ()) -> str:
-    """What is not in the total, e.g. ``3 points not assessed: ddp.wrap, ddp.train``; empty where everything is.
+    """The points that are not in the total, e.g. ``3 points not assessed: ddp.wrap, ddp.train``; empty if all are.
 
     Args:
         by_hand: exercises that a person gave points for.
@@ -81,7 +81,7 @@ def not_assessed(result: SubmissionResult, by_hand: Collection[str] = ()) -> str
 
 
 def not_marked(result: SubmissionResult, by_hand: Collection[str] = ()) -> str:
-    """What a person has not marked yet, e.g. ``4 points not marked yet: findings.report``; empty where all is.
+    """The points that nobody has marked yet, e.g. ``4 points not marked yet: findings.report``; empty if all are.
 
     Args:
         by_hand: exercises that a person gave points for.
@@ -96,12 +96,12 @@ def not_marked(result: SubmissionResult, by_hand: Collection[str] = ()) -> str:
 
 
 def left_out(result: SubmissionResult, by_hand: Collection[str] = ()) -> str:
-    """All that is not in the total: what is not assessed, and what is not marked yet."""
+    """All points that are not in the total: not assessed, or not marked yet."""
     return "; ".join(filter(None, (not_assessed(result, by_hand), not_marked(result, by_hand))))
 
 
 def about_manual(exercise: ExerciseResult) -> str:
-    """What there is to say of an exercise that a person marks, on one line."""
+    """An exercise that a person marks, on one line."""
     manual = exercise.manual
     if manual is None:
         return ""
@@ -110,7 +110,7 @@ def about_manual(exercise: ExerciseResult) -> str:
 
 
 def item_lines(items: Sequence[MarkedItem]) -> list[str]:
-    """The items of a rubric with what was given of each, a line each."""
+    """The items of a rubric and whether each was given, a line each."""
     return [f"{'✓' if one.given else '✗'} {one.text}: {points(one.given * one.points, one.points)}" for one in items]
 
 
@@ -128,13 +128,13 @@ def to_look_at(row: Row) -> list[str]:
 
 
 def changed_since(row: Row) -> list[str]:
-    """What people gave for other work than that which is graded now, a line each."""
+    """Points and comments that people gave for other work than the present one, a line each."""
     of_kind = (("mark", row.marks), ("override", row.overrides), ("comment", row.comments))
     return [f"{kind} of {one.exercise}: {CHANGED}" for kind, given in of_kind for one in given if one.stale]
 
 
 def unread(row: Row) -> list[str]:
-    """What could not be read and why, a line for each reason; the topics are named where it is not all of them."""
+    """Why topics could not be read, a line for each reason; the topics are named unless it is all of them."""
     topics = {exercise.name.partition(".")[0] for exercise in row.result.exercises}
     of_reason: dict[str, list[str]] = {}
     for one in row.unread:
@@ -152,7 +152,7 @@ def not_passed(exercise: ExerciseResult) -> list[CheckResult]:
 
 
 def worth_of(check: CheckResult) -> str:
-    """What a check earned, where it has points of its own: ``0.5/1 points``; else empty."""
+    """The points of a check that has points of its own: ``0.5/1 points``; else empty."""
     bonus = " of a bonus" if check.is_bonus else ""
     return f"{points(check.score, check.max)} points{bonus}" if check.max > 0 else ""
 
@@ -166,7 +166,7 @@ def equal_groups(checks: Sequence[CheckResult]) -> list[list[CheckResult]]:
 
 
 def one_cause(exercise: ExerciseResult) -> CheckResult | None:
-    """The first check, where one cause (such as a failing import) stopped all checks of the exercise; else None."""
+    """The first check, if one cause (such as a failing import) stopped all checks of the exercise; else None."""
     checks = exercise.checks
     is_shared = len(checks) > 1 and checks[0].verdict != "passed" and len(equal_groups(checks)) == 1
     return checks[0] if is_shared else None
@@ -175,7 +175,7 @@ def one_cause(exercise: ExerciseResult) -> CheckResult | None:
 def explanation_of(course: Course, exercise: ExerciseResult) -> str | None:
     """The explanation of the misconception that was recognised, in one line; None if there is none.
 
-    It is the misconception's name where the course no longer has it.
+    It is the misconception's name if the course no longer has it.
     """
     name = exercise.misconception
     if name is None:
@@ -211,7 +211,7 @@ def check_title(name: str) -> str:
 
 
 def gist(check: CheckResult) -> str:
-    """What happened, on one line; the headline if the cause has no advice."""
+    """The advice of the cause on one line; the headline if it has none."""
     return check.cause.advice.partition("\n")[0] if check.cause and check.cause.advice else headline(check)
 
 
@@ -235,7 +235,7 @@ def file_stem(submission: str) -> str:
 
 
 def bounded(message: str, lines: int = 60, width: int = 2000) -> str:
-    """A message made harmless and cut to at most so many lines of at most so many characters (`width`)."""
+    """A message made harmless and cut to at most `lines` lines of at most `width` characters."""
     found = clean(message).rstrip().split("\n")
     kept = [line[:width] for line in found[:lines]]
     return "\n".join(kept + ([f"… and {counted(len(found) - lines, 'more line')}"] if len(found) > lines else []))

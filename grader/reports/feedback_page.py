@@ -13,10 +13,10 @@ class CheckGroup:
     """Checks with the same verdict and cause, shown once.
 
     Attributes:
-        heading: the first check's name; empty where the cause is not about single checks.
+        heading: the first check's name; empty if the cause is not about single checks.
         verdict: the verdict of all of them.
         words: the verdict in words.
-        message: what the student reads.
+        message: the check's message to the student.
         is_brief: the message is only a reason of one line.
         others: the number of checks besides the first.
     """
@@ -35,10 +35,10 @@ class ExercisePart:
 
     Attributes:
         explanation: of the misconception that was recognised.
-        hint: the first hint, where there is no explanation.
+        hint: the first hint, if there is no explanation.
         hint_command: the command that prints the next hint.
         code_left_out: the page would become too large with the code.
-        by_hand: what a person gave, and the automatic points; empty where the automatic ones count.
+        by_hand: a person's points and the automatic ones; empty if the automatic ones count.
     """
 
     name: str
@@ -58,12 +58,12 @@ class ManualPart:
     """An exercise that a person marks.
 
     Attributes:
-        score: its points; in words where there are none yet.
-        about: whose work it is, what it is worth, and whether it was there.
+        score: its points; in words if there are none yet.
+        about: its file, and whether the work was there.
         items: of the rubric, a line each; none before it is marked.
         by_hand: points given above the mark.
-        comment: what a person says; may have several lines.
-        changed: that other work is graded now; empty where that is not so.
+        comment: a person's words; may have several lines.
+        changed: that the work has changed; empty if it has not.
     """
 
     name: str
@@ -77,10 +77,10 @@ class ManualPart:
 
 @dataclass(frozen=True)
 class TopicPart:
-    """One topic on the page; ``cause`` is what stopped all of its exercises, where one cause did.
+    """One topic on the page; ``cause`` is set if one cause stopped all of its exercises.
 
     Attributes:
-        comments: what a person says about exercises with checks: name and text.
+        comments: a person's words about exercises with checks: name and text.
     """
 
     name: str

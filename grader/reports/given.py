@@ -17,7 +17,7 @@ def when(iso: str) -> str:
 
 
 def marks(row: Row) -> str:
-    """Points, and what is left of them after lateness."""
+    """Points, before and after the penalty for lateness."""
     after = f", {points(row.final, row.max)} with late penalty" if row.late and row.late.penalty else ""
     return f"{points(row.score, row.max)}{after}"
 

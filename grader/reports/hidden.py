@@ -1,6 +1,6 @@
-"""What students see of checks with ``hidden="all"``: how many there are and whether they pass, until they are released.
+"""Checks with ``hidden="all"`` as students see them: only their number and whether they pass, until their release.
 
-Results keep all of it for the instructor; whatever a student may read is made of what these functions give.
+Results keep all of it for the instructor; everything that a student may read is made by these functions.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from grader.results import Cause, CheckResult, ExerciseResult, SubmissionResult
 NAME: Final = "hidden_check"
 _SAID: Final = "a hidden check does not pass"
 _OPEN: Final = frozenset(("blocked", "not_assessed", "unwritten", "judge_ended", "grader_fault"))
-"""Kinds of causes that say nothing of what a check does."""
+"""Kinds of causes that reveal nothing about a check."""
 
 
 def for_students(result: SubmissionResult, now: datetime.datetime | None = None) -> SubmissionResult:
-    """The same result without what is hidden from students at this time; None: now."""
+    """The same result without the checks that are hidden at this time; None means now."""
     exercises = tuple(exercise_for_students(one, now) for one in result.exercises)
     return result if exercises == result.exercises else replace(result, exercises=exercises)
 
 
 def exercise_for_students(exercise: ExerciseResult, now: datetime.datetime | None = None) -> ExerciseResult:
-    """The same exercise without what is hidden from students at this time; None: now."""
+    """The same exercise without the checks that are hidden at this time; None means now."""
     if not any(check.hidden_until for check in exercise.checks):
         return exercise
     now = now or datetime.datetime.now(datetime.timezone.utc)

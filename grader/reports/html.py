@@ -1,7 +1,7 @@
 """``grader report``: a folder of pages that a browser shows from the disk, without a network.
 
 The templates escape everything from submissions after `clean`; the policy in each page allows only the script that the
-page carries, and no connections. Shows what results say and decides nothing.
+page carries, and no connections. Shows results and decides nothing.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def write_report(
     """Writes the class page and a feedback page for each submission; returns the class page's path.
 
     Args:
-        about: what the class page says of the runs that these results are of.
+        about: the class page's lines about the runs of these results.
         for_instructors: whether a feedback page links the class page and lists the layers of the sandbox. A page that
             goes to a student does neither.
 
@@ -111,11 +111,11 @@ def _environment() -> jinja2.Environment:
 
 
 def _code(text: str) -> Markup:
-    """Text in which what stands between backticks is shown as code; all of it is escaped."""
+    """Text in which parts between backticks are shown as code; all of it is escaped."""
     parts = re.split(r"`([^`\n]+)`", text)
     return Markup("").join(Markup("<code>{}</code>").format(part) if n % 2 else part for n, part in enumerate(parts))
 
 
 def _numbered(lines: Iterable[Line]) -> Markup:
-    """Lines with their numbers. Not in the template, where they would take half the time of a report."""
+    """Lines with their numbers. Not in the template, because there they would take half the time of a report."""
     return Markup("".join([f"<span><i>{one.number}</i>{escape(one.text or ' ')}</span>\n" for one in lines]))

@@ -1,4 +1,4 @@
-"""What the class page shows: how the class did as a whole, where it had trouble, and a table of all submissions.
+"""The data of the class page: how the class did as a whole, its trouble, and a table of all submissions.
 
 Makes data for the template; escapes nothing and forms no HTML.
 """
@@ -46,8 +46,8 @@ class ExerciseRate:
     Attributes:
         index: its number in the course, which `TableRow.missed` refers to.
         passed: the number of submissions that passed it.
-        assessed: the number of submissions where it could be assessed.
-        rate: passed in percent of assessed; None where nobody was assessed.
+        assessed: the number of submissions in which it could be assessed.
+        rate: passed in percent of assessed; None if nobody was assessed.
         level: the colour, from 0 (lowest rate) to 5 (everybody).
     """
 
@@ -65,7 +65,7 @@ class Common:
 
     Attributes:
         share: a fraction of the class.
-        tag: what `TableRow.tags` calls it.
+        tag: its name in `TableRow.tags`.
     """
 
     exercise: str
@@ -77,7 +77,7 @@ class Common:
 
 @dataclass(frozen=True)
 class CheckRate:
-    """One check: how many did not pass it, of those where it was assessed; ``tag`` as in `Common`."""
+    """One check: how many did not pass it, of those in which it was assessed; ``tag`` as in `Common`."""
 
     name: str
     missed: int
@@ -90,9 +90,9 @@ class TableRow:
     """One submission in the table.
 
     Attributes:
-        id: what the LMS knows the student by; may be empty.
+        id: the LMS's id of the student; may be empty.
         is_late: whether lateness costs points.
-        tags: what the submission did not pass, by which the table is filtered: ``e3`` is the exercise with the index 3.
+        tags: exercises and checks that did not pass, by which the table is filtered: ``e3`` is exercise 3.
     """
 
     name: str
@@ -311,7 +311,7 @@ _NOTABLE: dict[VerdictKind, str] = {"crashed": "crashed", "timeout": "too slow",
 
 
 def _trouble(result: SubmissionResult) -> str:
-    """The exercises that crashed, took too long or could not be graded, in words; empty where there are none."""
+    """The exercises that crashed, took too long or could not be graded, in words; empty if there are none."""
     found = [(worst(e), e.name) for e in result.exercises if worst(e) in ("crashed", "timeout", "error")]
     words = {"crashed": "crashed", "timeout": "took too long", "error": "fault of the grader"}
     texts = []
@@ -328,7 +328,7 @@ MOST_COMMON: Final = 10
 
 
 class Tags:
-    """Short names for what submissions did not pass: exercises, checks, misconceptions and failures."""
+    """Short names for exercises, checks, misconceptions and failures, for the filters of the class page."""
 
     def __init__(self, entries: Sequence[Entry], index: Mapping[str, int]) -> None:
         self.index = index

@@ -1,4 +1,4 @@
-"""What one submission's feedback page shows: the same as ``grader check``, with the code beside each failure.
+"""The data of one submission's feedback page: the same as ``grader check``, with the code beside each failure.
 
 Makes data for the template; escapes nothing and forms no HTML.
 """
@@ -70,7 +70,7 @@ class Pages:
         self._explanations: dict[tuple[str, str | None], str | None] = {}
 
     def page(self, entry: Entry) -> FeedbackPage:
-        """The page of one submission, without what is hidden from students."""
+        """The page of one submission, without hidden checks."""
         entry = entry.for_students()
         result, row, files = entry.result, entry.row, entry.files()
         code_bytes = self._page_bytes - _size_without_code(result)
@@ -144,7 +144,7 @@ class Pages:
         return replace(part, code=code)
 
     def _with_help(self, part: ExercisePart, exercise: ExerciseResult) -> ExercisePart:
-        """The part with the misconception's explanation, else with the hint that fits, and where further hints are."""
+        """The part with the misconception's explanation, else with the hint that fits and the command for more."""
         known = self._exercises.get(exercise.name)
         explanation = self._explanation(exercise)
         failing = [check for check in exercise.checks if check.verdict in FAILING]
@@ -160,7 +160,7 @@ class Pages:
 
 
 def _as_given(part: ExercisePart, exercise: ExerciseResult, entry: Entry) -> ExercisePart:
-    """The part with the points that a person gave, where one did."""
+    """The part with the points that a person gave, if one did."""
     given = next((one for one in entry.row.overrides if one.exercise == exercise.name), None)
     if given is None:
         return part
@@ -170,7 +170,7 @@ def _as_given(part: ExercisePart, exercise: ExerciseResult, entry: Entry) -> Exe
 
 
 def _manual(exercise: ExerciseResult, entry: Entry) -> ManualPart:
-    """What a person marks: the items of the rubric as they were given, or that it is not marked yet."""
+    """An exercise that a person marks: the items of the rubric as given, or that it is not marked yet."""
     override = next((one for one in entry.row.overrides if one.exercise == exercise.name), None)
     mark = next((one for one in entry.row.marks if one.exercise == exercise.name), None)
     by_hand = ""

@@ -18,7 +18,7 @@ class NoteList:
     """Notes to print together: the urgent ones first, then as many others as there is room for, then their number.
 
     Args:
-        where_all: where all notes can be read; it ends the line with the number of the others.
+        where_all: how to read all notes; it ends the line with the number of the others.
     """
 
     def __init__(self, where_all: str = "") -> None:

@@ -1,4 +1,4 @@
-"""Where the pages get their templates from. Everything that is filled in is escaped, and nothing may be missing."""
+"""The templates of the pages. Every value is escaped, and a missing one is an error."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import jinja2
 
 
 def environment_of(*packages: str) -> tuple[jinja2.Environment, jinja2.BaseLoader]:
-    """An environment for the templates of these packages, the first one's first, and what reads their files."""
+    """An environment for the templates of these packages, the first one's first, and the loader of their files."""
     loader = jinja2.ChoiceLoader([jinja2.PackageLoader(package) for package in packages])
     environment = jinja2.Environment(
         loader=loader,

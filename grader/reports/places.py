@@ -32,7 +32,7 @@ class Places:
         self._files = files
 
     def of(self, exercise: str) -> str:
-        """``kata/tensor_ops.py:88`` as seen from the current folder; without a line where it is not defined."""
+        """``kata/tensor_ops.py:88`` as seen from the current folder; without a line if it is not defined."""
         topic, _, name = exercise.partition(".")
         file = f"{topic}.py"
         lines = lines_in(self._files.get(file, b""))
@@ -66,7 +66,7 @@ def next_exercise(exercises: Sequence[ExerciseResult]) -> ExerciseResult | None:
 
 
 def next_lines(exercises: Sequence[ExerciseResult], course: Course, places: Places) -> list[str]:
-    """What `grader check` ends with: one line that says where to go on; none where everything has passed."""
+    """The last line of `grader check`: the next step; none if everything has passed."""
     found = next_exercise(exercises)
     if found is not None:
         cause = next((check.cause for check in found.checks if check.cause), None)

@@ -49,10 +49,10 @@ _PER_SECOND = 10
 
 
 class Spinner:
-    """A line with a spinner, what is going on, and the seconds so far. Rich draws it anew several times a second.
+    """A line with a spinner, the current work, and the seconds so far. Rich draws it anew several times a second.
 
     Attributes:
-        doing: what is going on.
+        doing: the current work.
     """
 
     def __init__(self, doing: str) -> None:
@@ -69,7 +69,7 @@ class Spinner:
 def spinning(console: Console, doing: str) -> Iterator[Spinner]:
     """Shows a spinner below what is printed meanwhile, on a terminal that can draw one."""
     spinner = Spinner(doing)
-    if not console.file.isatty() or console.is_dumb_terminal:  # colours may be forced where nothing can be redrawn
+    if not console.file.isatty() or console.is_dumb_terminal:  # colours may be forced on a terminal that cannot redraw
         yield spinner
         return
     with Live(

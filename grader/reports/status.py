@@ -21,7 +21,7 @@ _MOST_FAILED = 10
 
 
 def status_lines(out: Path, *, notes: bool) -> Iterator[str]:
-    """Every run, the progress of the last one, whose grading failed, who is late, and the overrides.
+    """Every run, the progress of the last one, submissions whose grading failed or that are late, and overrides.
 
     Raises:
         UserError: there is no gradebook, or it has no run.
@@ -103,14 +103,14 @@ def diff_lines(out: Path, before: int, after: int) -> Iterator[str]:
 
 
 def untimed(count: int) -> Iterator[str]:
-    """That nothing says when work came, though there is a due date; no line where there is none such."""
+    """A line about work with an unknown time although there is a due date; no line if there is no such work."""
     if count:
         who = f"{counted(count, 'submission')} without a known time of handing in"
         yield f"not late: {who} (--roster with times, such as Moodle's worksheet; or --late-by file-time)"
 
 
 def _where_from(rows: Sequence[Row]) -> Iterator[str]:
-    """From which runs the results are that reports show, where it is not one run."""
+    """The runs of the results that reports show, if there are several."""
     of_run = Counter(row.run for row in rows)
     if len(of_run) > 1:
         those = ", ".join(f"{count} of run {run}" for run, count in sorted(of_run.items()))
@@ -141,7 +141,7 @@ def _state(run: Run) -> str:
 
 
 def _is_alive(run: Run) -> bool:
-    """Whether its process still runs; assumed for a run on another machine, where it cannot be seen."""
+    """Whether its process still runs; assumed for a run on another machine, because it cannot be seen from here."""
     if run.host != platform.node() or not run.process:
         return bool(run.process)
     return process_tree.is_alive(run.process)
@@ -156,7 +156,7 @@ def _duration(seconds: float) -> str:
 
 
 class Move(msgspec.Struct, frozen=True):
-    """An exercise of a submission whose points differ; None: that run does not have it."""
+    """An exercise of a submission whose points differ; None if that run does not have it."""
 
     submission: str
     exercise: str

@@ -1,4 +1,4 @@
-"""The console of students and instructors, and the table of a class; what a student reads is in `check_report.py`.
+"""The console of students and instructors, and the table of a class; the output for a student is in `check_report.py`.
 
 Prints text from submissions only through `clean` and never as markup. A bar begins each line of such text, so that
 nothing that a student prints looks like a line of the grader or a command of the CI system.

@@ -1,4 +1,4 @@
-"""Where a student is: what `grader`, `grader list` and `grader next` print. Plain lines: Rich is slow to load."""
+"""A student's progress: the lines of `grader`, `grader list` and `grader next`. Plain, because Rich is slow to load."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def list_lines(course: Course, marks: Mapping[str, LastCheck]) -> Iterator[str]:
 
 
 def _by_hand(course: Course) -> Iterator[str]:
-    """What a person marks besides; no line where there is nothing such."""
+    """The exercises that a person marks; no line if there are none."""
     if course.manual:
         worth = counted(sum(one.points for one in course.manual), "point")
         yield f"and {worth} that a person marks: {', '.join(one.full_name for one in course.manual)}"
@@ -84,7 +84,7 @@ def next_of(course: Course, marks: Mapping[str, LastCheck]) -> Exercise | None:
 
 
 def place_of(folder: Path, exercise: Exercise) -> str:
-    """``tensor_ops.py:88`` as seen from the current folder; without a line in a notebook, or where it is missing."""
+    """``tensor_ops.py:88`` as seen from the current folder; without a line in a notebook, or if it is missing."""
     file = folder / f"{exercise.topic}.py"
     notebook = file.with_suffix(".ipynb")
     try:
