@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from grader.package import __version__
+
 if TYPE_CHECKING:
     from grader.course import Course
     from grader.grading.api import Results, grade
     from grader.notebook.api import check, hint
 
-__all__ = ["Course", "Results", "check", "grade", "hint"]
-__version__ = "0.1.0"
+__all__ = ["Course", "Results", "__version__", "check", "grade", "hint"]
 
 _HOMES = {
     "Course": "grader.course",

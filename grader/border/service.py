@@ -22,7 +22,6 @@ from typing import Any, Final
 
 import torch
 
-import grader
 from grader.border import wire
 from grader.border.arena import Arena, is_watched
 from grader.border.bounds import WireError
@@ -39,6 +38,7 @@ from grader.border.messages import (
 )
 from grader.border.placing import Placing
 from grader.border.wire import Tree
+from grader.package import FOLDER
 
 _OPERATIONS: Final[dict[str, Callable[..., object]]] = {
     "call": lambda function, *args, **kwargs: function(*args, **kwargs),
@@ -58,7 +58,7 @@ NOT_SIMULATED: Final = "NotSimulated"
 """The name of the exception that says that a device has no such thing here."""
 _RAISING: Final = ("RAISE_VARARGS", "RERAISE")
 _TRUSTED: Final = tuple(
-    os.path.join(os.path.dirname(os.path.abspath(module.__file__ or "")), "") for module in (torch, grader)
+    os.path.join(folder, "") for folder in (os.path.dirname(os.path.abspath(torch.__file__)), str(FOLDER))
 )
 
 

@@ -15,11 +15,11 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from grader import __version__
 from grader.cli import author, debug, doctor, instructor, reporting, similar, student, watch
 from grader.cli.help import GroupedHelp
 from grader.cli.output import print_error, print_lines
 from grader.errors import UserError
+from grader.package import __version__
 
 _INTERRUPTED = 130
 """What typer makes of Ctrl-C."""

@@ -11,9 +11,9 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from importlib import resources
 
-from grader import __version__
 from grader.errors import UserError
 from grader.exports.requirements import TORCH_INDEX, python_version, requirements
+from grader.package import __version__
 
 
 def workflow(

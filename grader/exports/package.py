@@ -13,11 +13,11 @@ from collections.abc import Iterator, Sequence
 from importlib import resources
 from pathlib import Path
 
-import grader
 from grader.course import Course
 from grader.errors import UserError
 from grader.exports.requirements import TORCH_INDEX, python_version, requirements
 from grader.files import write_atomically
+from grader.package import FOLDER
 
 _LEFT_OUT = frozenset({"__pycache__", "node_modules"})
 
@@ -60,7 +60,7 @@ def gradescope(course: Course, *, own: bool, to: Path, only: Sequence[str] = (),
 
 
 def _files(course: Course, own: bool) -> Iterator[tuple[str, Path]]:
-    package = Path(grader.__file__).parent
+    package = FOLDER
     yield from _below(package, "grader")
     if own:
         yield "course/course.toml", course.manifest

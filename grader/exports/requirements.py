@@ -12,13 +12,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-import grader
 from grader.errors import UserError
+from grader.package import FOLDER
 
 TORCH_INDEX: Final = "https://download.pytorch.org/whl/cpu"
 _PLATFORMS: Final = ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64", "linux_x86_64")
@@ -80,7 +79,7 @@ def _required() -> list[str]:
     try:
         return importlib.metadata.requires("torchkata") or []
     except importlib.metadata.PackageNotFoundError:  # Run from a checkout.
-        project = Path(grader.__file__).parent.parent / "pyproject.toml"
+        project = FOLDER.parent / "pyproject.toml"
         return list(msgspec.toml.decode(project.read_bytes())["project"]["dependencies"])
 
 

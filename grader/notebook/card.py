@@ -11,10 +11,10 @@ import io
 import jinja2
 from rich.console import Console
 
-from grader import __version__
 from grader.course import Course
 from grader.gradebook import Row
 from grader.grading.graders import Graded
+from grader.package import __version__
 from grader.reports.check_report import CheckReport
 from grader.reports.entries import Entry
 from grader.reports.feedback import SYMBOLS

@@ -15,10 +15,10 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup, escape
 
-from grader import __version__
 from grader.course import Course
 from grader.errors import UserError
 from grader.files import write_atomically
+from grader.package import __version__
 from grader.reports.entries import Entry
 from grader.reports.excerpts import Line
 from grader.reports.feedback import SYMBOLS, file_stem

@@ -12,10 +12,10 @@ from pathlib import Path
 import jinja2
 from msgspec.structs import replace
 
-from grader import __version__
 from grader.course import Course
 from grader.errors import UserError
 from grader.files import write_atomically
+from grader.package import __version__
 from grader.reports.excerpts import Excerpt, Line, whole
 from grader.reports.page_templates import environment_of
 from grader.similar.pairs import Findings, Pair, Side, summary

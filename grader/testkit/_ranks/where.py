@@ -13,8 +13,8 @@ from typing import Final
 
 import torch
 
-import grader
 from grader.border.failures import one_line
+from grader.package import FOLDER
 from grader.testkit._ranks.states import State
 
 MAX_DUMP: Final = 20_000
@@ -26,7 +26,7 @@ _LIBRARIES: Final = tuple(
     os.path.join(os.path.realpath(folder), "")
     for folder in (
         Path(torch.__file__).parent,
-        Path(grader.__file__).parent,
+        FOLDER,
         sysconfig.get_path("stdlib"),
         sysconfig.get_path("purelib"),
         sysconfig.get_path("platlib"),
