@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import torch
 
@@ -11,10 +11,8 @@ from grader.border import wire
 from grader.border.arena import ARENA_BYTES, Arena, Marks, Sent, Slots, tensors_of
 from grader.border.bounds import Budget, WireError
 from grader.border.messages import Reply, Request, Returned
+from grader.border.proxies import Call
 from grader.border.tensors import decode_tensor
-
-if TYPE_CHECKING:
-    from grader.border.proxies import Call
 
 
 class Change(NamedTuple):

@@ -211,6 +211,13 @@ class Channel:
             raise ArgumentChanged(changed.words)
 
 
+def channel_of(function: RemoteFunction) -> Channel:
+    """The channel that a function's calls go through: for functions of the testkit that make requests of their own."""
+    channel = function._channel
+    assert isinstance(channel, Channel)
+    return channel
+
+
 def packed_values(channel: Channel, *values: object) -> list[Tree]:
     """Trees of values and functions for a request to any process of the submission: so no handles are among them."""
     return [wire.encode(value, channel._reference) for value in values]

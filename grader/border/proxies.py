@@ -1,19 +1,16 @@
 """What a check holds in place of submitted code: proxies that turn every use into one message.
 
-Nothing here runs submitted code. What a use comes to is the business of the `Channel`.
+Nothing here runs submitted code. The `Channel` decides the result of a use.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from grader.border.failures import BadReply, SubmissionRaised
 from grader.text import with_article
-
-if TYPE_CHECKING:
-    from grader.border.channel import Channel
 
 
 class Call:
@@ -29,10 +26,24 @@ class Call:
         self.answered = False
 
 
+class Requests(Protocol):
+    """The side of a channel that proxies use."""
+
+    def request(
+        self,
+        operation: str,
+        args: tuple[object, ...],
+        kwargs: dict[str, object],
+        shown: Call | None,
+        outside: bool = False,
+    ) -> Any:
+        """Performs one operation; see `grader.border.channel.Channel.request`."""
+
+
 class RemoteFunction:
     """A function or class of the submission, by name; the submission is not asked for it before it is called."""
 
-    def __init__(self, channel: Channel, name: str) -> None:
+    def __init__(self, channel: Requests, name: str) -> None:
         self._channel = channel
         self._name = name
 
@@ -53,7 +64,7 @@ class Remote:
 
     __slots__ = ("_channel", "_kind", "_made", "_number")
 
-    def __init__(self, channel: Channel, number: int, kind: str) -> None:
+    def __init__(self, channel: Requests, number: int, kind: str) -> None:
         object.__setattr__(self, "_channel", channel)
         object.__setattr__(self, "_number", number)
         object.__setattr__(self, "_kind", kind)
@@ -109,7 +120,7 @@ class Remote:
 class SubmissionProxy:
     """The proxy that a check gets as ``submission``: its attributes are the student's functions and classes."""
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: Requests) -> None:
         self._channel = channel
 
     def __getattr__(self, name: str) -> RemoteFunction:
@@ -164,11 +175,6 @@ def note_maker(
     """Keeps the recipe that made the object of a handle, so that messages can show a line that makes it again."""
     name = f"{function.__module__.removeprefix('grader.testkit.')}.{function.__name__}"
     object.__setattr__(handle, "_made", Call(name, args, kwargs))
-
-
-def channel_of(function: RemoteFunction) -> Channel:
-    """The channel that a function's calls go through: for functions of the testkit that make requests of their own."""
-    return function._channel
 
 
 def call_of(function: RemoteFunction, args: tuple[object, ...], kwargs: dict[str, object]) -> Call:

@@ -57,8 +57,9 @@ def observe(function: RemoteFunction, *args: object, **kwargs: object) -> Observ
     Raises:
         SubmissionRaised: if the call raised.
     """
+    from grader.border.channel import channel_of
     from grader.border.failures import BadReply
-    from grader.border.proxies import call_of, channel_of
+    from grader.border.proxies import call_of
 
     shown = call_of(function, args, kwargs)
     reply = channel_of(function).request("call", (watch, function, list(args), dict(kwargs)), {}, shown)
@@ -87,8 +88,9 @@ def value_and_grad(
     Args:
         wrt: positions of the tensor arguments that become leaves.
     """
+    from grader.border.channel import channel_of
     from grader.border.failures import BadReply
-    from grader.border.proxies import call_of, channel_of
+    from grader.border.proxies import call_of
 
     shown = call_of(function, args, kwargs)
     reply = channel_of(function).request("call", (backpropagate, function, list(args), dict(kwargs), wrt), {}, shown)

@@ -176,7 +176,8 @@ def run(
         SubmissionCrashed: a rank's process ended.
         AssertionError: what ``look`` looks at is not there.
     """
-    from grader.border.proxies import call_of, channel_of
+    from grader.border.channel import channel_of
+    from grader.border.proxies import call_of
 
     if not 1 <= world_size <= MAX_RANKS:
         raise ValueError(f"world_size must be from 1 to {MAX_RANKS}, not {world_size}")
@@ -302,7 +303,8 @@ def torchrun(
     Raises:
         SubmissionTimeout: when it does not end.
     """
-    from grader.border.proxies import Call, channel_of
+    from grader.border.channel import channel_of
+    from grader.border.proxies import Call
 
     channel = channel_of(function)
     _answers.require_network(channel)
