@@ -9,6 +9,7 @@ import contextlib
 import datetime
 import os
 import re
+import shutil
 import sqlite3
 import sys
 from pathlib import Path
@@ -64,7 +65,7 @@ def write_backup(db: sqlite3.Connection, path: Path, number: int, replaces: Path
         OSError: the backup cannot be written.
     """
     target = path.with_name(f"{path.stem}.backup-{number}{path.suffix}")
-    _copy(db, target)
+    _copy(db, path, target)
     if replaces is not None:
         replaces.unlink(missing_ok=True)
     kept = backups(path)[:KEPT]
@@ -100,7 +101,7 @@ def restore(path: Path, number: int | None = None) -> Restored:
             made = datetime.datetime.fromtimestamp(backup.stat().st_mtime)
             try:
                 with contextlib.closing(sqlite3.connect(f"{backup.absolute().as_uri()}?mode=ro", uri=True)) as db:
-                    _copy(db, partial, number_of(path, there[0]))
+                    _copy(db, backup, partial, number_of(path, there[0]))
             except sqlite3.Error as problem:
                 problems.append(f"{backup.name}: {problem}")
                 continue
@@ -112,15 +113,17 @@ def restore(path: Path, number: int | None = None) -> Restored:
     raise UserError(f"no backup of {path} can be taken: {'; '.join(problems)}")
 
 
-def _copy(db: sqlite3.Connection, target: Path, number: int | None = None) -> None:
+def _copy(db: sqlite3.Connection, path: Path, target: Path, number: int | None = None) -> None:
     """Copies a database and checks every page of the copy before it gets its name.
 
     Args:
+        path: that of the database; the copy gets its permissions, because it holds marks and a secret seed.
         number: of the newest backup, if the copy should hold it.
     """
     partial = target.with_name(f"{target.name}{_PARTIAL}")
     partial.unlink(missing_ok=True)
     try:
+        partial.touch(0o600)
         with contextlib.closing(sqlite3.connect(partial, isolation_level=None)) as copy:
             db.backup(copy)
             copy.execute("PRAGMA journal_mode = DELETE")  # so that the one file is all of it
@@ -128,6 +131,7 @@ def _copy(db: sqlite3.Connection, target: Path, number: int | None = None) -> No
             if number is not None:
                 copy.execute("UPDATE backups SET number = max(number, ?)", (number,))
         with contextlib.suppress(FileNotFoundError):  # another grader has made three newer ones meanwhile
+            shutil.copymode(path, partial)
             os.replace(partial, target)
     finally:
         for rest in ("", "-journal", "-wal", "-shm"):

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from grader.course import Course
 from grader.gradebook import Row
-from grader.reports.check_report import CheckReport
 from grader.reports.feedback import left_out, to_look_at
-from grader.results import SubmissionResult
 from grader.text import clean, counted, percent, points
 
 WIDTH = 100
@@ -35,17 +32,6 @@ def make_console(*, stderr: bool = False) -> Console:
     is_known = console.is_terminal or os.environ.get("COLUMNS", "").isdigit()
     console.width = max(min(WIDTH, console.width), NARROWEST) if is_known else WIDTH
     return console
-
-
-def show_submission(
-    result: SubmissionResult,
-    course: Course,
-    console: Console,
-    notes: Sequence[str] = (),
-    missing_layers: Sequence[str] = (),
-) -> None:
-    """Prints one submission's result for its student."""
-    CheckReport(course, console).end(result, notes, missing_layers)
 
 
 def show_class(rows: Iterable[Row], console: Console) -> None:

@@ -7,7 +7,8 @@ from arena import Arena, submission
 
 from grader.course import Course
 from grader.intake.submission import Submission
-from grader.reports.terminal import make_console, show_submission
+from grader.reports.check_report import CheckReport
+from grader.reports.terminal import make_console
 
 
 @pytest.mark.parametrize(
@@ -87,7 +88,7 @@ def test_a_module_under_the_name_of_a_tool_changes_nothing(arena: Arena, name: s
 def test_no_print_or_name_passes_for_a_line_of_the_grader(arena: Arena, attack: str) -> None:
     console = make_console()
     with console.capture() as capture:
-        show_submission(arena.survive(attack, gram="failed"), Course.load(None), console)
+        CheckReport(Course.load(None), console).end(arena.survive(attack, gram="failed"), (), ())
     text = capture.get()
     assert "\x1b" not in text and "\x07" not in text and "\u202e" not in text and "\r" not in text
     lines = text.splitlines()

@@ -258,6 +258,19 @@ def test_an_older_backup_can_be_taken_and_the_next_run_goes_on_from_it(folder: P
     assert backups(path)[1:] == [newest, oldest]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no such permissions there")
+def test_a_backup_and_a_restored_gradebook_can_be_read_by_nobody_else(folder: Path) -> None:
+    path = folder / "gradebook.sqlite"
+    path.chmod(0o600)
+    with Gradebook.open(path) as book:
+        give(book)
+    (newest, *_) = backups(path)
+    assert newest.stat().st_mode & 0o777 == 0o600
+    path.unlink()
+    restore(path)
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
 def test_a_damaged_backup_is_passed_over(folder: Path) -> None:
     path = folder / "gradebook.sqlite"
     with Gradebook.open(path) as book:

@@ -19,10 +19,10 @@ from grader.gradebook import Gradebook
 from grader.grading.class_report import report_class
 from grader.grading.settings import ClassSettings
 from grader.judge import explain
+from grader.reports.check_report import CheckReport
 from grader.reports.entries import Entry
 from grader.reports.feedback import gist, is_brief, lines_of
 from grader.reports.html import page_name, write_report
-from grader.reports.terminal import show_submission
 from grader.results import Cause, CheckResult, Frame, SubmissionResult
 
 COURSE = Course.load(OWN)
@@ -63,7 +63,8 @@ def given(message: str | None = None) -> Entry:
 
 def terminal(given: SubmissionResult) -> str:
     stream = io.StringIO()
-    show_submission(given, COURSE, Console(file=stream, width=100, highlight=False, markup=False, emoji=False))
+    console = Console(file=stream, width=100, highlight=False, markup=False, emoji=False)
+    CheckReport(COURSE, console).end(given, (), ())
     return stream.getvalue()
 
 

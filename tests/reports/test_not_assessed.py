@@ -20,11 +20,12 @@ from grader.grading.class_report import report_class
 from grader.grading.exit_codes import exit_code
 from grader.grading.settings import ClassSettings
 from grader.marking.points_and_time import give_points
+from grader.reports.check_report import CheckReport
 from grader.reports.entries import Entry
 from grader.reports.feedback import not_assessed
 from grader.reports.html import page_name, write_report
 from grader.reports.status import status_lines
-from grader.reports.terminal import show_class, show_submission
+from grader.reports.terminal import show_class
 from grader.results import Flag, from_json, to_json
 
 COURSE = Course.load(OWN)
@@ -49,7 +50,7 @@ def console() -> tuple[io.StringIO, Console]:
 
 def check_output(one: Entry, out: Path) -> str:
     stream, to = console()
-    show_submission(one.result, COURSE, to)
+    CheckReport(COURSE, to).end(one.result, (), ())
     return stream.getvalue()
 
 

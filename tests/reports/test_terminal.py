@@ -11,7 +11,8 @@ from rich.console import Console
 
 from grader.course import Course, misconceptions_of
 from grader.gradebook import Row
-from grader.reports.terminal import WIDTH, make_console, show_class, show_submission
+from grader.reports.check_report import CheckReport
+from grader.reports.terminal import WIDTH, make_console, show_class
 from grader.results import CheckResult, ExerciseResult, SubmissionResult, VerdictKind
 from grader.text import clean, percent
 
@@ -34,7 +35,7 @@ def shown(*exercises: ExerciseResult, missing: tuple[str, ...] = (), notes: tupl
     result = SubmissionResult(submission="me", score=total[0], max=total[1], exercises=exercises)
     stream = io.StringIO()
     console = Console(file=stream, width=WIDTH, highlight=False, markup=False, emoji=False)
-    show_submission(result, COURSE, console, notes, missing)
+    CheckReport(COURSE, console).end(result, notes, missing)
     return stream.getvalue()
 
 
