@@ -48,7 +48,7 @@ CauseKind = Literal[
 """
 
 Stage = Literal["check", "import", "topic", "submission"]
-"""What a cause is about: one check, importing the topic, the topic as a whole (its file, its time), or all of it."""
+"""The subject of a cause: one check, importing the topic, the topic as a whole (its file, its time), or all of it."""
 
 VERDICT_OF: Final[Mapping[CauseKind, VerdictKind]] = {
     "assertion": "failed",
@@ -70,9 +70,9 @@ VERDICT_OF: Final[Mapping[CauseKind, VerdictKind]] = {
 FlagKind = Literal["not_simulated", "source", "event", "replaced", "worker"]
 """Why a person should look at a submission:
 
-- ``not_simulated``: an exercise fails for what simulated devices do not have; it may be right all the same
-- ``source``: the code names what no exercise needs, such as the frames of its callers
-- ``event``: the code was seen to do such a thing while it ran
+- ``not_simulated``: an exercise fails because simulated devices lack something; it may be right all the same
+- ``source``: the code names things that no exercise needs, such as the frames of its callers
+- ``event``: the code was seen doing so while it ran
 - ``replaced``: it put functions of its own in the place of those of torch or of Python
 - ``worker``: the grader's processes ended while it was graded, more than once
 """
@@ -82,8 +82,8 @@ class Flag(msgspec.Struct, frozen=True, omit_defaults=True):
     """Something that an instructor should look at. It changes no verdict.
 
     Attributes:
-        kind: what was noticed.
-        text: what the code does, e.g. ``uses sys.modules``: one bounded line, safe to print.
+        kind: the kind of flag.
+        text: the reason to look, e.g. ``uses sys.modules``: one bounded line, safe to print.
         file: the file in the submission; empty when unknown.
         line: from 1; 0 when unknown.
     """
@@ -106,7 +106,7 @@ class Frame(msgspec.Struct, frozen=True, omit_defaults=True):
         line: from 1; 0 when unknown.
         function: the function that it is in; may be empty.
         text: the line itself, stripped; may be empty.
-        place: where the student finds it, if the file was made of a notebook: ``In [5], line 3``; else empty.
+        place: its place in the student's notebook, if the file was made of one: ``In [5], line 3``; else empty.
     """
 
     file: str
@@ -117,27 +117,27 @@ class Frame(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Why a check did not pass, as data: each fact by itself, all of them bounded, empty where there is none.
+    """Why a check did not pass, as data: each fact by itself, bounded, and empty if there is none.
 
     Checks that did not run for the same reason have equal causes, so that reports can show the cause once.
 
     Attributes:
-        kind: what happened.
-        stage: what it is about.
-        advice: what happened, in a sentence: the message begins with it.
-        sentence: what the check asks for; empty when the cause is not about this one check.
+        kind: the kind of cause.
+        stage: its subject.
+        advice: the failure in a sentence: the message begins with it.
+        sentence: the check's own, from its docstring; empty if the cause is not about this one check.
         call: the call as a line that can be pasted.
-        returned: what came back, as text.
-        expected: what should have come back, as text; always empty for a hidden check.
-        reason: the reason in words; empty where the other fields are enough.
+        returned: the returned value, as text.
+        expected: the right value, as text; always empty for a hidden check.
+        reason: the reason in words; empty if the other fields are enough.
         exception_type: name of the exception's type, e.g. ``ValueError``.
         exception_message: the exception's text.
         frames: the student's own lines, outermost first: the traceback, or the line that an endless loop had reached.
-        prints: the beginning of what the submission printed.
+        prints: the beginning of the submission's output.
         printed: the number of characters that it printed in all.
-        note: what else to know, e.g. that the same call was right when it was made alone.
+        note: another fact to know, e.g. that the same call was right when it was made alone.
         names: exercises that must pass first, or the name that is missing.
-        file: the topic's file, where the cause is about that file.
+        file: the topic's file, if the cause is about that file.
         check_line: the line of the check that is wrong, for a fault of the check.
     """
 
@@ -161,17 +161,17 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class CheckResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The outcome of one check. As JSON, the attributes after ``cause`` are left out where they say nothing.
+    """The outcome of one check. As JSON, the attributes after ``cause`` are left out if they say nothing.
 
     Attributes:
         name: the check's name, e.g. ``rows_dotted_with_rows``.
         verdict: one of the verdict kinds.
-        message: what the student reads, made from the cause; empty when passed. Code prints it and never reads it.
+        message: the text for the student, made from the cause; empty when passed. Code prints it and never reads it.
         cause: why it did not pass; None when passed.
-        score: the points that it earned, where checks have points of their own.
-        max: the points that it could earn; 0 where only the exercise as a whole has points.
+        score: the points that it earned, if checks have points of their own.
+        max: the points that it could earn; 0 if only the exercise as a whole has points.
         is_bonus: whether its points come on top of those of the exercise.
-        hidden_until: until when students do not see what it is: an ISO time with offset, or ``always``; empty: they do.
+        hidden_until: until when students do not see it: an ISO time with offset, or ``always``; empty if they do.
     """
 
     name: str
@@ -185,10 +185,10 @@ class CheckResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class Manual(msgspec.Struct, frozen=True):
-    """What a person marks, in the place of checks.
+    """Work that a person marks; it has no checks.
 
     Attributes:
-        points: what it is worth: no part of the total before it is marked.
+        points: its points: no part of the total before it is marked.
         file: the file that the work is in.
         state: whether it is ``there``, ``missing``, or ``untouched``: as it was handed out.
     """
@@ -207,10 +207,10 @@ class ExerciseResult(msgspec.Struct, frozen=True, kw_only=True):
         max: the points that it could earn without a bonus; 0 when none of its checks could be assessed.
         misconception: the name of the misconception that was recognised.
         checks: the outcome of each check.
-        not_assessed: the points that left the total, where none of its checks could be assessed; where checks have
+        not_assessed: the points that left the total, because none of its checks could be assessed; if checks have
             points of their own, those of the checks that could not.
         bonus: the part of the score that comes on top.
-        manual: what a person marks in it: then it has no checks, and no points here; None: its checks decide.
+        manual: the work that a person marks: then it has no checks, and no points here; None if its checks decide.
     """
 
     name: str
@@ -231,7 +231,7 @@ class ExerciseResult(msgspec.Struct, frozen=True, kw_only=True):
     def meets_needs(self) -> bool:
         """Whether exercises that need this one may be graded: it has all its points, or only faulty checks.
 
-        One that is not assessed here unlocks nothing: what depends on it leaves the total too.
+        One that is not assessed here unlocks nothing: exercises that need it leave the total too.
         """
         return self.is_right if self.max > 0 else any(check.verdict == "error" for check in self.checks)
 
@@ -263,9 +263,9 @@ class SubmissionResult(msgspec.Struct, frozen=True, kw_only=True):
         max: the points of all exercises that could be assessed, without a bonus.
         exercises: in the course's order.
         sandbox: the layers of the sandbox that were active.
-        flags: what an instructor should look at.
+        flags: code that an instructor should look at.
         unread: topics whose work could not be read.
-        notes: what could not be graded as it was handed in, and why: for the student and the instructor.
+        notes: why parts of the work could not be graded as handed in: for the student and the instructor.
     """
 
     schema: Literal[1] = SCHEMA
