@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from grader import new_python
+from grader.cli.app import main
 from grader.cli.options import size
 from grader.course import Course
 from grader.gradebook import Gradebook
@@ -23,7 +24,10 @@ from grader.grading.exit_codes import exit_code
 from grader.grading.local_workers import LocalWorkers
 from grader.grading.protocol import WorkerOptions
 from grader.grading.worker_process import Worker
+from grader.intake.bag import Bag
+from grader.intake.folder import FolderSource
 from grader.intake.submission import Submission
+from grader.reports.status import status_lines
 from grader.results import CheckResult, ExerciseResult, SubmissionResult, VerdictKind, from_json
 
 REPO = Path(__file__).resolve().parent.parent.parent
@@ -226,6 +230,51 @@ def test_ctrl_c_keeps_what_is_graded_and_ends_the_workers(tmp_path: Path) -> Non
         _, ended = process.communicate(timeout=SECONDS)
     assert process.returncode == 2 and "1 of 3 are graded and kept" in ended
     assert workers and not any(Path(f"/proc/{worker}").exists() for worker in workers)
+
+
+@pytest.mark.parametrize("command", ["grade", "check"])
+def test_a_command_loads_the_course_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    loads: list[object] = []
+    load = Course.load
+
+    def counting(path: Path | None = None, *, complete: bool = True) -> Course:
+        loads.append(path)
+        return load(path, complete=complete)
+
+    monkeypatch.setattr(Course, "load", counting)
+    work = str(OWN / "solutions" / "vectors.py")
+    places = {"grade": [work, "--out", str(tmp_path), "--jobs", "1"], "check": ["--submission", work]}
+    with pytest.raises(SystemExit) as ended:
+        main([command, "--course", str(OWN), *places[command]])
+    assert (ended.value.code, len(loads)) == (0, 1)
+
+
+def test_a_submission_that_cannot_be_read_is_an_error_that_is_kept_and_the_class_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    work = handed_in(tmp_path / "work", ann=SOLUTION, bob=SOLUTION)
+    reads: list[str] = []
+    fill = FolderSource._fill
+
+    def broken(source: FolderSource, bag: Bag) -> None:
+        reads.append(source.name)
+        if source.name == "ann":
+            raise MemoryError("too much")
+        fill(source, bag)
+
+    monkeypatch.setattr(FolderSource, "_fill", broken)
+    arguments = ["grade", str(work), "--course", str(OWN), "--out", str(tmp_path / "out"), "--jobs", "1"]
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 3 and sorted(reads) == ["ann", "bob"], "each is read once"
+    assert "ann: the grader itself failed to read it: MemoryError: too much" in capfd.readouterr().err
+    with Gradebook.open(tmp_path / "out" / "gradebook.sqlite") as book:
+        ann, bob = (row.result for row in book.results())
+    assert (ann.verdicts, ann.max, bob.score) == ({"error"}, 0, 3)
+    monkeypatch.setattr(FolderSource, "_fill", fill)
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 0 and "1 graded" in "".join(status_lines(tmp_path / "out", notes=False))
 
 
 def submission(name: str, text: str) -> Submission:
