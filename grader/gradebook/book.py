@@ -124,7 +124,7 @@ class Gradebook:
         late: LatePolicy = NOT_DUE,
         trial: bool = False,
     ) -> int:
-        """Makes a backup, records that a run begins, and returns its number.
+        """Records that a run begins, makes a backup, and returns the run's number.
 
         Args:
             selection: as `selection_key` gives it.
@@ -152,14 +152,7 @@ class Gradebook:
         with self._backed_up():
             self._db.execute("INSERT OR IGNORE INTO courses (hash, name) VALUES (?, ?)", (course_hash, course_name))
             (course,) = self._db.execute("SELECT id FROM courses WHERE hash = ?", (course_hash,)).fetchone()
-            row = self._db.execute(
-                "INSERT INTO runs (started, course, seed, selection, versions, expected, process, host, due,"
-                " late_penalty, grace_minutes, late_cap, late_until, by_file_time, trial) VALUES (:started, :course,"
-                " :seed, :selection, :versions, :expected, :process, :host, :due, :late_penalty,"
-                " :grace_minutes, :late_cap, :late_until, :by_file_time, :trial)",
-                {**run, "course": course},
-            )
-            return int(row.lastrowid or 0)
+            return self._insert("runs", {**run, "course": course})
 
     def finish_run(self, run: int) -> None:
         """Records that a run has finished."""
@@ -199,12 +192,7 @@ class Gradebook:
             "result": to_json(result).decode(),
         }
         with self._writing():
-            submission = self._submission(result.submission, digest)
-            self._db.execute(
-                "INSERT INTO results (run, submission, graded, seconds, score, max, final, result)"
-                " VALUES (:run, :submission, :graded, :seconds, :score, :max, :final, :result)",
-                {**row, "submission": submission},
-            )
+            self._insert("results", {**row, "submission": self._submission(result.submission, digest)})
 
     def lookup(
         self, name: str, digest: str, course_hash: str, seed: int, selection: str, *, reuse_in: int | None = None
@@ -252,25 +240,12 @@ class Gradebook:
             digest: that of the files that they looked at.
             person: the LMS's id of the student, if it is known.
         """
-        row = {**msgspec.structs.asdict(given), "course": course, "made": given.made or _now(), "digest": digest}
-        with self._backed_up():
-            self._db.execute(
-                "INSERT INTO overrides (course, student, exercise, points, max, why, who, made, digest, person)"
-                " VALUES (:course, :student, :exercise, :points, :max, :why, :who, :made, :digest, :person)",
-                {**row, "person": person},
-            )
+        self._keep("overrides", course, given, {"digest": digest, "person": person})
 
     def mark(self, course: str, given: Mark, looked_at: LookedAt) -> None:
         """Keeps a mark by a rubric, also one that is only begun."""
-        row = {**msgspec.structs.asdict(given), **msgspec.structs.asdict(looked_at)}
-        row |= {"course": course, "made": given.made or _now(), "items": msgspec.json.encode(given.items).decode()}
-        with self._backed_up():
-            self._db.execute(
-                "INSERT INTO marks (course, person, student, exercise, items, points, max, done, who, made, digest,"
-                " file, work) VALUES (:course, :person, :student, :exercise, :items, :points, :max, :done, :who, :made,"
-                " :digest, :file, :work)",
-                row,
-            )
+        items = {"items": msgspec.json.encode(given.items).decode()}
+        self._keep("marks", course, given, msgspec.structs.asdict(looked_at) | items)
 
     def latest_mark(self, course: str, name: str, person: str, exercise: str) -> Mark | None:
         """The newest mark of a student's exercise, also one that is only begun or that takes back those before it."""
@@ -279,13 +254,7 @@ class Gradebook:
 
     def comment(self, course: str, given: Comment, looked_at: LookedAt) -> None:
         """Keeps a comment on an exercise."""
-        row = {**msgspec.structs.asdict(given), **msgspec.structs.asdict(looked_at)}
-        with self._backed_up():
-            self._db.execute(
-                "INSERT INTO comments (course, person, student, exercise, text, who, made, digest, file, work) VALUES"
-                " (:course, :person, :student, :exercise, :text, :who, :made, :digest, :file, :work)",
-                {**row, "course": course, "made": given.made or _now()},
-            )
+        self._keep("comments", course, given, msgspec.structs.asdict(looked_at))
 
     def granted(self, course: str, name: str, person: str) -> tuple[str, ...]:
         """The exercises that a person has given all points for to a student, by name or the LMS's id."""
@@ -294,13 +263,7 @@ class Gradebook:
 
     def extend(self, course: str, given: Extension, person: str = "") -> None:
         """Keeps a later due date of one student; `person` is the LMS's id, if it is known."""
-        row = {**msgspec.structs.asdict(given), "course": course, "made": given.made or _now(), "person": person}
-        with self._backed_up():
-            self._db.execute(
-                "INSERT INTO extensions (course, person, student, due, why, who, made)"
-                " VALUES (:course, :person, :student, :due, :why, :who, :made)",
-                row,
-            )
+        self._keep("extensions", course, given, {"person": person})
 
     def extensions(self, course: str) -> list[Extension]:
         """The extensions of a course that were given by hand and are in force."""
@@ -311,7 +274,7 @@ class Gradebook:
         """The options about late work of earlier command lines; see `keep_late`."""
         with file_errors(self.path):
             row = self._db.execute("SELECT given FROM late_given").fetchone()
-        return {} if row is None else dict(json.loads(row[0]))
+            return {} if row is None else msgspec.json.decode(row[0], type=dict[str, Any])
 
     def keep_late(self, given: Mapping[str, Any]) -> None:
         """Keeps a command line's options about late work for later runs."""
@@ -325,6 +288,21 @@ class Gradebook:
         )
         found = self._db.execute("SELECT id FROM submissions WHERE name = :name AND digest = :digest", work)
         return int(found.fetchone()[0])
+
+    def _keep(
+        self, table: str, course: str, given: Override | Mark | Comment | Extension, more: Mapping[str, object]
+    ) -> None:
+        """Keeps something that a person gave; it is in a backup when this returns."""
+        row = {**msgspec.structs.asdict(given), "made": given.made or _now(), "course": course, **more}
+        row.pop("stale", None)  # it is found out anew at every reading
+        with self._backed_up():
+            self._insert(table, row)
+
+    def _insert(self, table: str, row: Mapping[str, object]) -> int:
+        """Adds a row, and returns its number."""
+        values = ", ".join(f":{name}" for name in row)
+        added = self._db.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({values})", row)
+        return int(added.lastrowid or 0)
 
     @contextlib.contextmanager
     def _backed_up(self) -> Iterator[None]:
