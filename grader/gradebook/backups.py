@@ -103,7 +103,7 @@ def restore(path: Path, number: int | None = None) -> Restored:
                 with contextlib.closing(sqlite3.connect(f"{backup.absolute().as_uri()}?mode=ro", uri=True)) as db:
                     _copy(db, backup, partial, number_of(path, there[0]))
             except sqlite3.Error as problem:
-                problems.append(f"{backup.name}: {problem}")
+                problems.append(" ".join(f"{backup.name}: {problem}".split()))
                 continue
             aside = _set_aside(path)
             os.replace(partial, path)

@@ -259,27 +259,32 @@ def test_an_older_backup_can_be_taken_and_the_next_run_goes_on_from_it(folder: P
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such permissions there")
-def test_a_backup_and_a_restored_gradebook_can_be_read_by_nobody_else(folder: Path) -> None:
+@pytest.mark.parametrize("mode", [0o600, 0o640])
+def test_a_backup_and_a_restored_gradebook_have_the_permissions_of_the_first(folder: Path, mode: int) -> None:
     path = folder / "gradebook.sqlite"
-    path.chmod(0o600)
+    path.chmod(mode)
     with Gradebook.open(path) as book:
         give(book)
     (newest, *_) = backups(path)
-    assert newest.stat().st_mode & 0o777 == 0o600
+    assert newest.stat().st_mode & 0o777 == mode
     path.unlink()
     restore(path)
-    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.stat().st_mode & 0o777 == mode
 
 
-def test_a_damaged_backup_is_passed_over(folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("damage", "words"), [("no text of a database", "is not a database"), ("zeroed page", "Page 5")]
+)
+def test_a_damaged_backup_is_passed_over(folder: Path, damage: str, words: str) -> None:
     path = folder / "gradebook.sqlite"
     with Gradebook.open(path) as book:
         give(book)
     newest, oldest = backups(path)
-    newest.write_bytes(b"\xa5" * PAGE)
+    DAMAGES[damage](newest)
     path.unlink()
-    with pytest.raises(UserError, match="is not a database"):
+    with pytest.raises(UserError, match=words) as caught:
         restore(path, 9)
+    assert "\n" not in str(caught.value)
     assert restore(path).backup == oldest
 
 
