@@ -44,6 +44,7 @@ SLOW = (
     "judge/test_judge.py",
     "judge/test_kit_grading.py",
     "judge/test_plugin.py",
+    "packaging",
     "portable/test_portable_engine.py",
     "testkit/test_torchrun.py",
 )

@@ -21,6 +21,7 @@ from grader.judge.marks import Mark, Place, mark_on, place_of
 from grader.judge.needs import unmet
 from grader.judge.time_limit import Overrun, TimeLimit
 from grader.results import VERDICT_OF, Cause, CheckResult
+from grader.testkit.marking import EXERCISE_MARK, NEEDS_MARK
 
 _ONLY_HERE: Final = "it ends on the reference solution: what this submission answered kept it busy"
 
@@ -118,12 +119,8 @@ def _parameters_of(item: pytest.Function) -> dict[str, Any]:
 def _needs_no_fixtures(item: pytest.Function) -> bool:
     params = set(item.callspec.params) if hasattr(item, "callspec") else set()
     marks = {mark.name for mark in item.iter_markers()}
-    return set(item.fixturenames) <= {"submission"} | params and marks <= {
-        "exercise",
-        "needs",
-        "parametrize",
-        "hypothesis",
-    }
+    known_marks = {EXERCISE_MARK, NEEDS_MARK, "parametrize", "hypothesis"}
+    return set(item.fixturenames) <= {"submission"} | params and marks <= known_marks
 
 
 def skipped_result(check: Check, reason: str) -> tuple[CheckResult, Trace]:

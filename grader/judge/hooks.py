@@ -1,8 +1,7 @@
 """The pytest hooks by which a marked test becomes a check: the same in the judge's session and under plain pytest.
 
 Both sessions register this module, for the mark and the ``submission`` fixture, and a `CheckHooks`. They differ in one
-thing only: the desk through which a check calls its submission. Must import nothing slow at its top, because pytest
-loads the plugin in every session of the environment that it is installed in.
+thing only: the desk through which a check calls its submission.
 """
 
 from __future__ import annotations
@@ -12,6 +11,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from grader.testkit.marking import EXERCISE_MARK, NEEDS_MARK
 
 if TYPE_CHECKING:
     from grader.judge.check import Check, Trace
@@ -31,9 +32,9 @@ class NoSubmissionYet:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
-        "markers", "exercise(name, hidden=False, may_change=False, ...): the exercise that a check belongs to"
+        "markers", f"{EXERCISE_MARK}(name, hidden=False, may_change=False, ...): the exercise that a check belongs to"
     )
-    config.addinivalue_line("markers", "needs(*what): what a check needs of the machine, else it is not assessed")
+    config.addinivalue_line("markers", f"{NEEDS_MARK}(*needs): what a check needs of the machine to be assessed")
 
 
 @pytest.fixture(name="submission", scope="session")
@@ -43,7 +44,7 @@ def submission_fixture() -> NoSubmissionYet:
 
 
 class CheckHooks:
-    """Turns every test with an ``exercise`` mark into a check, and runs it with its desk.
+    """Turns every test with a ``grader_exercise`` mark into a check, and runs it with its desk.
 
     Args:
         seed: seed of the generated inputs.
@@ -64,7 +65,7 @@ class CheckHooks:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         for item in items:
-            mark = item.get_closest_marker("exercise")
+            mark = item.get_closest_marker(EXERCISE_MARK)
             if mark is None or not isinstance(item, pytest.Function):
                 continue
             from grader.judge.check import Check

@@ -14,7 +14,7 @@ from grader.border.channel import Channel
 from grader.border.failures import SubmissionCrashed
 from grader.border.proxies import Call
 from grader.testkit import devices
-from grader.testkit.marking import NEEDS
+from grader.testkit.marking import NEEDS, NEEDS_MARK
 
 if TYPE_CHECKING:
     from grader.course import Course
@@ -28,7 +28,7 @@ def unmet(item: pytest.Item, layers: Collection[str]) -> str:
     Args:
         layers: the layers of the sandbox; none where nothing is sandboxed.
     """
-    mark = item.get_closest_marker("needs")
+    mark = item.get_closest_marker(NEEDS_MARK)
     for need in mark.args if mark else ():
         if not _IS_MET[need](layers):
             return NEEDS[need]

@@ -1,36 +1,92 @@
 """The pytest plugin: the same checks under a plain ``pytest``, in this process, with the same verdicts.
 
-``pytest --submission DIR CHECKS`` grades the modules in DIR. It does nothing in sessions that have no check.
+``pytest CHECKS --submission DIR`` grades the modules in DIR. Every pytest of the environment loads this module, so it
+must never be in the way of a project that has nothing to do with torchkata: it adds no option unless the command line
+or the current folder names a course, and no mark, fixture or hook before a course's check file is collected.
 """
 
 from __future__ import annotations
 
+import functools
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from grader.judge import hooks
-
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from grader.course import Course
+    from grader.judge.check import Check
+    from grader.judge.desk import Desk
     from grader.judge.hooks import DeskFor
 
-_COURSE: Final = pytest.StashKey["Course"]()
+_SHIPPED_CHECKS: Final = Path(__file__).resolve().parent.parent / "checks"
+_COURSES: Final = pytest.StashKey["dict[Path, Course]"]()
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+    config = pluginmanager.get_plugin("pytestconfig")
+    if not isinstance(config, pytest.Config) or not any(map(_course_of, _named_paths(config))):
+        return
     group = parser.getgroup("torchkata", "grading PyTorch exercises in-process (no isolation)")
-    group.addoption("--submission", metavar="DIR", help="folder with the topic modules to check")
-    group.addoption("--course", metavar="DIR", help="course folder (default: the shipped course)")
-    group.addoption("--devices", choices=["auto", "simulated", "real"], default="auto", help="GPUs that checks get")
-    group.addoption("--grader-seed", type=int, default=0, metavar="N", help="seed of the generated inputs")
+    add = functools.partial(group.addoption, action="store")
+    add("--submission", dest="grader_submission", metavar="DIR", help="folder with the topic modules to check")
+    add("--course", dest="grader_course", metavar="DIR", help="course folder (default: the one that the checks are in)")
+    add("--devices", dest="grader_devices", choices=["auto", "simulated", "real"], help="GPUs that checks get")
+    add("--grader-seed", type=int, metavar="N", help="seed of the generated inputs (default: 0)")
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.pluginmanager.register(hooks, "torchkata-hooks")
-    checks = hooks.CheckHooks(config.getoption("--grader-seed"), lambda: _in_process_desks(config))
-    config.pluginmanager.register(checks, "torchkata-checks")
+def _named_paths(config: pytest.Config) -> Iterator[Path]:
+    """The current folder, and the files and folders that the command line may name."""
+    here = config.invocation_params.dir
+    yield here
+    for argument in config.invocation_params.args:
+        path = here / str(argument).partition("::")[0].rpartition("=")[2]
+        if os.path.exists(path):
+            yield path
+
+
+def _course_of(path: Path) -> Path | None:
+    """The course folder that a path is, or whose ``checks`` it is in; or the shipped checks."""
+    path = Path(os.path.realpath(path))
+    if path.is_relative_to(_SHIPPED_CHECKS):
+        return _SHIPPED_CHECKS
+    for folder in (path, *path.parents):
+        if any(os.path.isfile(folder / place) for place in ("course.toml", "exercises/course.toml")):
+            return folder if path.relative_to(folder).parts[:1] in ((), ("checks",)) else None
+    return None
+
+
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> None:
+    """Before one of a course's check files is imported: makes checks of its tests, and loads the course's kit."""
+    config = parent.config
+    root = config.getoption("grader_course", None) or _course_of(module_path)
+    if root is None:
+        return
+    from grader.errors import UserError
+    from grader.kit import load, require_imported_names
+
+    try:
+        course = _course(config, Path(root))
+        if module_path.resolve().parent != course.checks_dir:
+            return
+        load(course.kit)
+        require_imported_names(module_path, course.kit)
+    except UserError as error:
+        raise parent.CollectError(str(error)) from None
+    _register_hooks(config)
+
+
+def _register_hooks(config: pytest.Config) -> None:
+    """Turns the marked tests of this session into checks, from now on."""
+    if not config.pluginmanager.has_plugin("torchkata-hooks"):
+        from grader.judge import hooks
+
+        checks = hooks.CheckHooks(_seed(config), lambda: _in_process_desks(config))
+        config.pluginmanager.register(hooks, "torchkata-hooks")
+        config.pluginmanager.register(checks, "torchkata-checks")
 
 
 def _in_process_desks(config: pytest.Config) -> DeskFor:
@@ -45,36 +101,33 @@ def _in_process_desks(config: pytest.Config) -> DeskFor:
     from grader.testkit import devices
 
     try:
-        devices.choose(resolve_devices(config.getoption("--devices")))
+        devices.choose(resolve_devices(config.getoption("grader_devices", None) or "auto"))
     except UserError as error:
         raise pytest.UsageError(str(error)) from None
-    folder = config.getoption("--submission")
-    return LocalDesks(Path(folder or "."), _course(config), config.getoption("--grader-seed")).desk_for
+    folder = Path(config.getoption("grader_submission", None) or ".")
+
+    @functools.cache
+    def desks(root: Path) -> LocalDesks:
+        return LocalDesks(folder, _course(config, root), _seed(config))
+
+    def desk_for(check: Check) -> Desk:
+        root = config.getoption("grader_course", None) or _course_of(check.item.path)
+        if root is None:
+            pytest.fail("this check is not in the folder `checks` of a course", pytrace=False)
+        return desks(Path(root)).desk_for(check)
+
+    return desk_for
 
 
-def _course(config: pytest.Config) -> Course:
-    """The course that the options name, read once: pytest makes a module of every file beside the one that it runs."""
+def _course(config: pytest.Config, root: Path) -> Course:
+    """A course, read once: pytest makes a module of every file beside the one that it runs."""
     from grader.course import Course
 
-    if _COURSE not in config.stash:
-        named = config.getoption("--course")
-        config.stash[_COURSE] = Course.load(Path(named) if named else None)
-    return config.stash[_COURSE]
+    courses = config.stash.setdefault(_COURSES, {})
+    if root not in courses:
+        courses[root] = Course.load(None if root == _SHIPPED_CHECKS else root)
+    return courses[root]
 
 
-def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> None:
-    """Loads the course's kit before one of its check files is imported."""
-    named = parent.config.getoption("--course")
-    shipped = Path(__file__).resolve().parent.parent / "checks"
-    if named is None and module_path.parent != shipped:
-        return
-    from grader.errors import UserError
-    from grader.kit import load, require_imported_names
-
-    try:
-        course = _course(parent.config)
-        if module_path.resolve().parent == course.checks_dir:
-            load(course.kit)
-            require_imported_names(module_path, course.kit)
-    except UserError as error:
-        raise parent.CollectError(str(error)) from None
+def _seed(config: pytest.Config) -> int:
+    return int(config.getoption("grader_seed", None) or 0)

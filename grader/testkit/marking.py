@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
+EXERCISE_MARK: Final = "grader_exercise"
+NEEDS_MARK: Final = "grader_needs"
+"""The names of pytest's marks that the decorators put on a check; other projects have marks with shorter names."""
 EXAMPLES: Final = 25
 """Generated examples per property, where the check does not say otherwise."""
 NEEDS: Final[Mapping[str, str]] = {
@@ -49,7 +52,7 @@ def exercise(
 
             check = settings(max_examples=EXAMPLES)(check)
         options = {"hidden": hidden, "may_change": may_change, "points": points, "bonus": bonus}
-        return pytest.mark.exercise(name, **options)(check)  # type: ignore[no-any-return]
+        return getattr(pytest.mark, EXERCISE_MARK)(name, **options)(check)  # type: ignore[no-any-return]
 
     return mark
 
@@ -72,7 +75,7 @@ def needs(*what: str) -> MarkDecorator:
     for name in what:
         if name not in NEEDS:
             raise ValueError(f"a check can need {' or '.join(map(repr, NEEDS))}, not {name!r}")
-    return pytest.mark.needs(*what)
+    return getattr(pytest.mark, NEEDS_MARK)(*what)  # type: ignore[no-any-return]
 
 
 def misconception(of: str, *, tell: str, name: str | None = None, part: str | None = None) -> Callable[[T], T]:

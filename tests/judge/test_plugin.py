@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
+import shutil
 
 import pytest
 from sessions import Outcome, plain_pytest
-from shared import OWN_COURSE
+from shared import KIT_COURSE, OWN_COURSE
 
 SOLUTION = (OWN_COURSE / "solutions" / "vectors.py").read_text()
 
 
-COURSE = ["--course", str(OWN_COURSE)]
 RIGHT = 'print("SEEN", length.sum().item())\n    return'
 
 SUBMISSIONS: dict[str, str | None] = {
@@ -43,7 +43,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
     (root / "other" / "test_other.py").write_text(OTHER_TESTS)
 
     def graded(name: str, *more: str) -> list[str]:
-        return ["-q", "-rA", str(OWN_COURSE / "checks"), *COURSE, "--submission", str(root / name), *more]
+        return ["-q", "-rA", str(OWN_COURSE / "checks"), "--submission", str(root / name), *more]
 
     sessions = [(name, root, graded(name)) for name in SUBMISSIONS if name not in ("right", "talking")]
     sessions += [
@@ -52,6 +52,19 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
     ]
     sessions.append(("other", root / "other", ["-q", "-W", "error"]))
     sessions.append(("right", root, ["-q", "course/checks", "--course", "course", "--submission", "right"]))
+    two = [f"{course / 'checks'}" for course in (OWN_COURSE, KIT_COURSE)]
+    (root / "both").mkdir()
+    for course in (OWN_COURSE, KIT_COURSE):
+        for file in (course / "solutions").glob("*.py"):
+            shutil.copy(file, root / "both")
+    sessions += [
+        ("in the course", KIT_COURSE, ["-q", "checks", "--submission", "solutions"]),
+        ("no path", KIT_COURSE, ["-q", "--submission=solutions", "--devices", "simulated"]),
+        ("in its checks", KIT_COURSE / "checks", ["-q", "test_layers.py", "--submission", "../solutions"]),
+        ("on two cores", KIT_COURSE, ["-q", "checks", "--submission", "solutions", "-n", "2"]),
+        ("two courses", root, ["-q", *two, "--submission", "both"]),
+        ("above the course", KIT_COURSE.parent, ["-q", "kit_course", "--submission", "kit_course/solutions"]),
+    ]
     return plain_pytest(sessions)
 
 
@@ -59,6 +72,21 @@ def test_a_right_submission_passes_also_by_folders_relative_to_the_current_one(d
     code, output = done["right"]
     assert code == 0, output
     assert "6 passed" in output
+
+
+@pytest.mark.parametrize(
+    ("session", "passed"),
+    [
+        *(("in the course", 2), ("no path", 2), ("in its checks", 2), ("on two cores", 2)),
+        *(("two courses", 8), ("above the course", 2)),
+    ],
+)
+def test_without_an_option_the_course_is_the_one_that_the_checks_are_in(
+    done: dict[str, Outcome], session: str, passed: int
+) -> None:
+    code, output = done[session]
+    assert code == 0, output
+    assert f"{passed} passed" in output
 
 
 def test_a_failure_shows_the_students_message_and_no_frames_of_the_grader(done: dict[str, Outcome]) -> None:
