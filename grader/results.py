@@ -67,13 +67,12 @@ VERDICT_OF: Final[Mapping[CauseKind, VerdictKind]] = {
 """The verdict of a check that did not pass, by the kind of its cause."""
 
 
-FlagKind = Literal["not_simulated", "source", "event", "replaced", "worker"]
+FlagKind = Literal["not_simulated", "source", "event", "worker"]
 """Why a person should look at a submission:
 
 - ``not_simulated``: an exercise fails because simulated devices lack something; it may be right all the same
 - ``source``: the code names things that no exercise needs, such as the frames of its callers
 - ``event``: the code was seen doing so while it ran
-- ``replaced``: it put functions of its own in the place of those of torch or of Python
 - ``worker``: the grader's processes ended while it was graded, more than once
 """
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import functools
+import inspect
 import itertools
 import re
 import sys
@@ -19,6 +20,7 @@ from grader.border.failures import one_line
 from grader.intake.topics import parse
 from grader.judge.constant_text import constant_text
 from grader.results import Flag
+from grader.student.audit import MEMORY_FILES
 
 MOST_FLAGS: Final = 20
 """Flags of one submission that are kept."""
@@ -30,29 +32,38 @@ _MOST_PARTS: Final = 8
 
 _HIDDEN_ATTRIBUTE: Final = re.compile(
     r"f_(back|locals|globals|builtins)|tb_frame|(gi|cr|ag)_(frame|code)|co_(code|consts)|cell_contents"
-    r"|__(globals|subclasses|closure|code|builtins|torch_function|torch_dispatch)__"
+    r"|__(globals|subclasses|closure|builtins|torch_function|torch_dispatch)__"
+    r"|_?Disable(TorchDispatch|TorchFunction\w*)|_disabled_torch_function_impl"
 )
 """Attributes that lead from an object to what is round it, or get between torch and its callers."""
-_UNNEEDED_MODULES: Final = frozenset(("grader", "ctypes", "_ctypes", "cffi", "faulthandler", "checks", "solutions"))
+_UNNEEDED_MODULES: Final = frozenset(("grader", "ctypes", "_ctypes", "cffi", "_thread", "checks", "solutions"))
 _UNNEEDED_NAME: Final = re.compile(
     r"sys\.(modules|_getframe|_current_frames|settrace|setprofile|addaudithook|meta_path|path_hooks|setswitchinterval)"
-    r"|threading\.(settrace|setprofile)|traceback\.(walk|extract)_stack"
+    r"|threading\.(settrace|setprofile|_\w+)|traceback\.(walk|extract)_stack"
     r"|inspect\.(stack|currentframe|trace|get(outer|inner)frames)"
     r"|gc\.(get_objects|get_referrers|get_referents|callbacks)"
     r"|os\.(closerange|dup2|kill|killpg|fork|forkpty)|signal\.pthread_kill|types\.CodeType"
-    r"|torch\.(overrides\.TorchFunctionMode|utils\._python_dispatch|_C\._disabled_torch_function_impl)"
+    r"|torch\.(overrides\.TorchFunctionMode|utils\._python_dispatch|utils\.cpp_extension|library)"
+    r"|torch\.(\w+\.)*_C|torch\.jit\.(script|trace|fork|load|CompilationUnit|ScriptFunction|_)\w*"
 )
-_GUARDED: Final = frozenset(("torch", "builtins", "time", "math", "random", "os", "operator", "numpy", "functools"))
-"""Modules whose attributes nobody needs to replace."""
-_SETTINGS: Final = re.compile(r"torch\.(backends|.*\bconfig)\b")
-"""Attributes of torch that are there to be set."""
+_GUARDED: Final = frozenset(("torch", "builtins", "time", "os"))
+"""Modules whose functions nobody needs to replace."""
+_OFTEN_REPLACED: Final = re.compile(
+    r".*\.(__(repr|str|format|rich_repr|dir|doc)__|_repr_\w+_|extra_repr)"
+    r"|builtins\.(print|input|help)|torch\.(load|save|compile|cuda\.is_available)"
+    r"|torch\.(backends\b|.*\bconfig\b).*"
+)
+"""What honest code replaces: the display of objects, settings, and functions for the machine that it runs on."""
 _SPELT: Final = frozenset(("sys", "os", "builtins", "inspect", "gc"))
 """Modules of which nobody needs an attribute by a name that is made up."""
-_PLACES: Final = re.compile(r"^grader(\.\w+)+$|/proc/|/dev/shm")
+_PLACES: Final = re.compile(rf"^grader(\.\w+)+$|{MEMORY_FILES}|/proc/$|/dev/shm/.")
 _RUNS_TEXT: Final = frozenset(("exec", "eval", "compile"))
 _BY_NAME: Final = frozenset(("getattr", "setattr", "delattr", "hasattr"))
 _CALLED: Final = frozenset(("__import__", "vars", *_RUNS_TEXT, *_BY_NAME))
 """Functions of Python by whose names a call is recognised."""
+_IMPORTS: Final = frozenset(("__import__", "importlib.import_module"))
+_CLASSES: Final = frozenset(("torch.Tensor", "torch.nn.Module"))
+_MISSING: Final = object()
 
 
 _PUT_TOGETHER: Final = (ast.BinOp, ast.JoinedStr, ast.FormattedValue, ast.Call, ast.Subscript)
@@ -114,6 +125,7 @@ class _File:
     def __init__(self, unneeded: Collection[str]) -> None:
         self._unneeded = unneeded
         self._names: dict[str, str] = {}
+        self._classes: set[str] = set()
 
     def look(self, content: bytes | str) -> Iterator[tuple[int, str]]:
         """Line and description of each thing that is noticed, in order; nothing where the file cannot be parsed."""
@@ -127,13 +139,17 @@ class _File:
         for node in nodes:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 self._remember(node)
+            elif isinstance(node, ast.ClassDef):
+                self._classes.add(node.name)
+        for node in sorted((node for node in nodes if isinstance(node, ast.Assign)), key=lambda node: node.lineno):
+            self._remember_alias(node)
         texts = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}  # docstrings
-        parts = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
+        harmless = {id(part) for node in nodes for part in self._harmless(node)}
         noticed = [
             (getattr(node, "lineno", 0), what)
             for node in nodes
-            if id(node) not in texts or not isinstance(node, ast.Constant)
-            for what in self._noticed(node, is_part=id(node) in parts)
+            if id(node) not in harmless and (id(node) not in texts or not isinstance(node, ast.Constant))
+            for what in self._noticed(node)
         ]
         yield from sorted(noticed)
 
@@ -146,7 +162,35 @@ class _File:
             for alias in node.names:
                 self._names[alias.asname or alias.name] = f"{node.module}.{alias.name}"
 
-    def _noticed(self, node: ast.AST, is_part: bool) -> Iterator[str]:
+    def _remember_alias(self, node: ast.Assign) -> None:
+        """Another name for a module, or for a function that is recognised: ``t = torch``, ``change = setattr``."""
+        name = self._dotted(node.value)
+        if name in sys.modules or name in _CALLED or name in _CLASSES:
+            self._names |= {target.id: name for target in node.targets if isinstance(target, ast.Name)}
+
+    def _harmless(self, node: ast.AST) -> Iterator[ast.expr]:
+        """The parts of an expression that only ask whether something is there, e.g. a notebook's kernel."""
+        match node:
+            case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[names]) if self._is_modules(names):
+                yield names
+            case ast.Subscript(value=names, slice=key, ctx=ast.Load() | ast.Del()) if self._is_modules(names):
+                yield from [names] if self._is_harmless_key(key) else []
+            case ast.Call(func=ast.Attribute(value=names, attr="get" | "pop"), args=[key, *_]):
+                yield from [names] if self._is_modules(names) and self._is_harmless_key(key) else []
+            case ast.Call(func=ast.Name(id="hasattr" | "dir"), args=[ast.Name(id="__builtins__") as names, *_]):
+                yield names
+
+    def _is_modules(self, node: ast.expr) -> bool:
+        return self._dotted(node) == "sys.modules"
+
+    def _is_harmless_key(self, key: ast.expr) -> bool:
+        """Whether it is the name of the file itself, or of a module that nobody would change."""
+        if isinstance(key, ast.Name):
+            return key.id == "__name__"
+        name = constant_text(key)
+        return name is not None and not self._is_unneeded(name) and _root(name) not in _GUARDED
+
+    def _noticed(self, node: ast.AST) -> Iterator[str]:
         match node:
             case ast.Import(names=names):
                 yield from (f"imports {one.name}" for one in names if self._is_unneeded(one.name))
@@ -175,9 +219,13 @@ class _File:
 
     def _attribute(self, node: ast.Attribute, attribute: str) -> Iterator[str]:
         if _HIDDEN_ATTRIBUTE.fullmatch(attribute):
-            yield f"uses {attribute}"
+            if not (attribute == "__subclasses__" and self._is_own_class(node.value)):
+                yield f"uses {attribute}"
         elif _is_unneeded_name(name := self._dotted(node)):
             yield f"uses {name}"
+
+    def _is_own_class(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Name) and node.id in self._classes
 
     def _call(self, node: ast.Call) -> Iterator[str]:
         name = self._dotted(node.func).removeprefix("builtins.")
@@ -188,10 +236,11 @@ class _File:
                 yield f"{name} of text that is made up"
             else:
                 yield from (f"{name}: {what}" for _, what in _File(self._unneeded).look(text))
-        elif name in ("__import__", "importlib.import_module") and first is not None:
+        elif name in _IMPORTS and first is not None:
             module = constant_text(first)
             if module is None:
-                yield "imports a module whose name is made up"
+                if not isinstance(first, ast.Name | ast.Attribute):
+                    yield "imports a module whose name is made up"
             elif self._is_unneeded(module):
                 yield f"imports {module}"
         elif name in _BY_NAME and first is not None and other is not None:
@@ -204,10 +253,11 @@ class _File:
         name = constant_text(attribute)
         if name is not None and _is_unneeded_name(f"{owner}.{name}"):
             yield f"uses {owner}.{name}"
-        if function in ("setattr", "delattr") and self._is_guarded(owner):
-            if _SETTINGS.match(f"{owner}."):
-                return
-            yield f"replaces {owner}.{name or '…'}"
+        if function in ("setattr", "delattr") and name == "__code__":
+            yield "replaces __code__"
+        elif function in ("setattr", "delattr") and self._is_guarded(owner):
+            if name is None or _is_replaced(owner, name):
+                yield f"replaces {owner}.{name or '…'}"
         elif name is None:
             is_made_up = not isinstance(attribute, ast.Name | ast.Attribute)
             if owner.partition(".")[0] in _SPELT or (is_made_up and _root(owner) in _GUARDED):
@@ -216,7 +266,9 @@ class _File:
     def _replaces(self, target: ast.expr) -> Iterator[str]:
         if isinstance(target, ast.Attribute):
             owner = self._dotted(target.value)
-            if self._is_guarded(owner) and not _SETTINGS.match(f"{owner}.{target.attr}"):
+            if target.attr == "__code__":
+                yield "replaces __code__"
+            elif self._is_guarded(owner) and _is_replaced(owner, target.attr):
                 yield f"replaces {owner}.{target.attr}"
         elif isinstance(target, ast.Subscript):
             owner = self._dotted(target.value)
@@ -233,6 +285,8 @@ class _File:
         while isinstance(node, ast.Attribute) and len(parts) < _MOST_PARTS:
             parts.append(node.attr)
             node = node.value
+        if isinstance(node, ast.Call) and node.args and self._dotted(node.func) in _IMPORTS:
+            return ".".join([constant_text(node.args[0]) or "", *reversed(parts)])
         if not isinstance(node, ast.Name):
             return ""
         if parts or node.id in self._names:
@@ -276,6 +330,19 @@ def _walk(tree: ast.AST) -> Iterator[ast.AST]:
 
 def _root(name: str) -> str:
     return name.partition(".")[0]
+
+
+def _is_replaced(owner: str, name: str) -> bool:
+    """Whether a new value for this name takes the place of a function; not if it is a new name, or often replaced."""
+    if _OFTEN_REPLACED.fullmatch(f"{owner}.{name}"):
+        return False
+    if name.startswith("__"):
+        return True
+    parts = owner.split(".")
+    value: object = sys.modules.get(parts[0])
+    for part in parts[1:]:
+        value = inspect.getattr_static(value, part, None)
+    return value is None or inspect.getattr_static(value, name, _MISSING) is not _MISSING
 
 
 def _is_unneeded_name(name: str) -> bool:

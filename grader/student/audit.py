@@ -1,28 +1,22 @@
-"""Watches what submitted code does in a student process, and writes down what no exercise needs. Prevents nothing.
+"""Watches submitted code in a student process for the few events that honest code never raises. Prevents nothing.
 
-In the process, before it imports the submission::
+In the process, before it imports the submission: ``audit.watch(descriptor, names_of_the_students_files)``. On the
+judge's side, at any time: ``audit.read(data)`` with the bytes that have come through the descriptor.
 
-    finish = audit.watch(descriptor, names_of_the_students_files)
-    ...  # import the submission
-    finish()
-
-On the judge's side, at any time: ``audit.read(data)`` with what has come through the descriptor.
-
-The hook cannot be removed, and writes each event before what it is about happens. What it holds leads to nothing of
-the grader: this module imports nothing of it at its top but `namespaces`, which imports nothing of it. A submission can
-still write to the descriptor itself, so the judge takes what it reads for data, bounded: whoever forges a line reports
-only himself.
+The source says most (`grader.judge.scan`); an event shows a name that the source hides. A hook cannot be removed, and
+each event is written before it takes effect. The hook holds nothing that leads to the grader: this module imports
+nothing of it at its top. A submission can write to the descriptor itself, so the judge takes what it reads for bounded
+data: if you forge a line, you report only yourself.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, Final
-
-from grader.student import namespaces
 
 if TYPE_CHECKING:
     from grader.results import Flag
@@ -31,42 +25,29 @@ MOST_EVENTS: Final = 20
 """Events of one process that are written, each with its line once."""
 MOST_BYTES: Final = 8192
 """Bytes of one process's events that are read."""
+MEMORY_FILES: Final = r"/proc/[^/]+/(task/[^/]+/)?(mem|maps|smaps\w*|fd|fdinfo|map_files|pagemap|environ|root|cwd)\b"
+"""A regular expression: files that lead into a process's memory or open files. ``/proc/cpuinfo`` is not one."""
 _MOST_UP: Final = 6
 
 _EVENTS: Final[Mapping[str, str]] = {
     "sys._getframe": "looked at the frames of its callers",
-    "sys._current_frames": "looked at the frames of all threads",
     "sys.settrace": "set a trace function",
-    "sys.setprofile": "set a profile function",
-    "sys.addaudithook": "added an audit hook",
     "gc.get_objects": "looked at all objects of the process",
     "gc.get_referrers": "looked for what refers to an object",
     "gc.get_referents": "looked for what an object refers to",
-    "code.__new__": "made a code object",
-    "marshal.loads": "read marshalled code",
-    "compile": "compiled text",
-    "exec": "ran text as code",
     "os.fork": "forked",
-    "os.forkpty": "forked",
     "os.kill": "sent a signal",
-    "os.killpg": "sent a signal",
-    "os.exec": "replaced its process",
-    "os.posix_spawn": "started a program",
-    "os.system": "started a program",
-    "subprocess.Popen": "started a program",
-    "object.__getattr__": "looked inside a function or frame",
-    "object.__setattr__": "changed a function's inside",
-    "import": "imported what no exercise needs",
-    "open": "opened a file of the system",
+    "import": "imported the grader",
+    "open": "opened memory or open files of a process",
 }
-_FORGED: Final = "wrote into the grader's notes about it"
 _CTYPES: Final = "called C functions by ctypes"
-_UNNEEDED: Final = ("grader", "ctypes", "_ctypes", "faulthandler", "solutions", "checks")
-_PLACES: Final = ("/proc/", "/dev/shm")
+_FORGED: Final = "wrote into the grader's notes about it"
+_PASSED_THROUGH: Final = ("inspect.py", "pathlib", "importlib", "codecs.py", "ctypes")
+"""Modules of the standard library that only hand on the student's own call; others act for reasons of their own."""
 
 
-def watch(descriptor: int, files: Collection[str]) -> Callable[[], None]:
-    """Begins to watch this process; call what it returns when the submission has been imported.
+def watch(descriptor: int, files: Collection[str]) -> None:
+    """Begins to watch this process; there is no end to it.
 
     Args:
         descriptor: where to write; it stays open.
@@ -75,88 +56,54 @@ def watch(descriptor: int, files: Collection[str]) -> Callable[[], None]:
     own = frozenset(files)
     write, getframe = os.write, sys._getframe
     standard = os.path.dirname(os.__file__) + os.sep
-    packages = os.sep + "site-packages" + os.sep
-    inspecting = standard + "inspect.py"
-    events, places, unneeded = dict(_EVENTS), _PLACES, _UNNEEDED
+    passed_through = ("<", *(standard + name for name in _PASSED_THROUGH))
+    events, is_memory = dict(_EVENTS), re.compile(MEMORY_FILES).match
     seen: set[tuple[str, str, int]] = set()
     busy: list[bool] = []
 
-    def report(kind: str, what: str, file: str, line: int) -> None:
-        key = (what, file, line)
-        if key in seen or len(seen) >= MOST_EVENTS:
-            return
-        seen.add(key)
-        name = file.rpartition("/")[2][:80]
-        text = f"{kind}\t{what[:80]}\t{name}\t{line}\n".encode("utf-8", "replace")
-        with contextlib.suppress(OSError):  # the submission has closed it, or nobody reads
-            write(descriptor, text)
-
     def students_frame(frame: Any) -> Any:
-        """The student's frame that did it: the caller, or above what it calls of the standard library or runs as text.
-
-        What torch or another package does on its own is nobody's fault.
-        """
+        """The student's frame that raised an event itself, or by text that it ran; None if a library raised it."""
         for _ in range(_MOST_UP):
             if frame is None:
                 return None
             name = frame.f_code.co_filename
             if name in own:
                 return frame
-            is_text = name.startswith("<") and not name.startswith("<frozen")
-            if not is_text and (packages in name or not name.startswith(standard) or "importlib" in name):
+            if not name.startswith(passed_through):
                 return None
             frame = frame.f_back
         return None
 
     def hook(event: str, args: tuple[Any, ...]) -> None:
-        what = events.get(event)
-        if what is None and not event.startswith("ctypes."):
-            return
-        if busy:
+        text = events.get(event) or (_CTYPES if event.startswith("ctypes.") else "")
+        if not text or busy:
             return
         busy.append(True)
         try:
-            if event == "import":
+            if event in ("import", "open"):
                 name = args[0]
-                if type(name) is not str or name.partition(".")[0] not in unneeded:
+                if type(name) is not str:
                     return
-                what = f"imported {name[:40]}"
-            elif event == "open":
-                name = args[0]
-                if type(name) is not str or not name.startswith(places):
+                if not (name.partition(".")[0] == "grader" if event == "import" else is_memory(name)):
                     return
-                what = f"opened {name[:40]}"
-            frame = getframe(1)
-            direct = event in ("exec", "compile", "sys._getframe", "object.__getattr__", "object.__setattr__")
-            name = frame.f_code.co_filename
-            is_text = name.startswith("<") and not name.startswith("<frozen")
-            if direct and name not in own and name != inspecting and not is_text:
+            frame = students_frame(getframe(1))
+            if frame is None:
                 return
-            found = students_frame(frame)
-            if found is not None:
-                report("event", what or _CTYPES, found.f_code.co_filename, found.f_lineno)
+            key = (text, frame.f_code.co_filename, frame.f_lineno)
+            if key in seen or len(seen) >= MOST_EVENTS:
+                return
+            seen.add(key)
+            line = f"{text}\t{key[1].rpartition('/')[2][:80]}\t{key[2]}\n"
+            with contextlib.suppress(OSError):  # the submission has closed it, or nobody reads
+                write(descriptor, line.encode("utf-8", "replace"))
         finally:
             busy.clear()
 
-    before = namespaces.now()
     sys.addaudithook(hook)
-
-    def finish() -> None:
-        # While all is still noted: what stands for a module now may run code of the submission when it is looked at.
-        replaced = [f"replaced {namespace.name}.{name}" for namespace in before for name in namespace.replaced()]
-        busy.append(True)
-        try:
-            for what in replaced:
-                report("replaced", what, "", 0)
-        finally:
-            busy.clear()
-            before.clear()
-
-    return finish
 
 
 def read(data: bytes) -> list[Flag]:
-    """The flags in what a process wrote; what is none of this module's lines was written by the submission itself."""
+    """The flags in the bytes that a process wrote; the submission itself wrote any line that this module does not."""
     from grader.border.failures import one_line
     from grader.results import Flag
 
@@ -165,10 +112,8 @@ def read(data: bytes) -> list[Flag]:
         match line.split("\t"):
             case [""]:
                 pass
-            case ["event" | "replaced" as kind, what, file, number] if number.isascii() and number.isdecimal():
-                place = min(int(number[:8]), 10_000_000)
-                flag = Flag("event" if kind == "event" else "replaced", one_line(what), one_line(file), place)
-                flags.setdefault(flag)
+            case [text, file, number] if number.isascii() and number.isdecimal():
+                flags.setdefault(Flag("event", one_line(text), one_line(file), min(int(number[:8]), 10_000_000)))
             case _:
                 flags.setdefault(Flag("event", _FORGED))
     if len(data) > MOST_BYTES:

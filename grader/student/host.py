@@ -23,7 +23,7 @@ from grader.border import frames, wire
 from grader.sandbox import kernel, process_tree
 from grader.sandbox.limits import CUDA_BYTES, Limits
 from grader.sandbox.sandbox import Sandbox
-from grader.student import namespaces, orders
+from grader.student import orders
 from grader.student.leader import lead
 from grader.student.preparation import CannotLoad, load_modules
 from grader.student.process import DUMP_SIGNAL, note_modules
@@ -104,7 +104,6 @@ class Host:
         self._extra = CUDA_BYTES if real else 0
         self._sandbox = Sandbox(limits=order.limits, hidden=[Path(path) for path in order.hidden], gpus=real)
         note_modules()
-        namespaces.remember()
         gc.freeze()  # without a collection before, which would free next to nothing
         gc.enable()  # also for the student processes
         self._baseline = process_tree.memory_of([os.getpid()], 0)

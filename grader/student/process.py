@@ -136,8 +136,8 @@ def _import(
 ) -> tuple[Service | None, Imported]:
     """Imports the submission, and says what was left out; no service when that raised, which has been sent then."""
     files = frozenset(str(folder / name) for name in setup.files)
-    # Not the course's own: what is watched is looked at whole, and a fork then copies it.
-    finish_watching = audit.watch(events, files) if events >= 0 and order.bindings is None else None
+    if events >= 0 and order.bindings is None:  # not the course's own
+        audit.watch(events, files)
     reporter = Service(ModuleType(setup.topic), files, modules=modules)
     overlay: dict[str, object] = {}
     # Here only: what never imports the submission must not find its files either, in a late import of its own.
@@ -162,8 +162,6 @@ def _import(
         flush_output()
         frames.send(calls, wire.pack(reporter.describe(error)))
         return None, imported
-    if finish_watching is not None:
-        finish_watching()
     if hasattr(signal, "setitimer"):
         for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):
             signal.setitimer(timer, 0)  # one that was set at import would end some exercise, by chance

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import torch
 
 from grader.results import Flag
-from grader.student import audit, namespaces
+from grader.student import audit
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="each case needs a process of its own")
 FILE = "/submission/tensor_ops.py"
@@ -26,11 +26,10 @@ def watched(source: str, call: Callable[[dict[str, object]], object] | None = No
             os.close(reading)
             null = os.open(os.devnull, os.O_WRONLY)
             os.dup2(null, 2)
-            finish = audit.watch(writing, [FILE])
+            audit.watch(writing, [FILE])
             code = compile(source, FILE, "exec")
             module: dict[str, object] = {"__name__": "tensor_ops"}
             exec(code, module)
-            finish()
             if call is not None:
                 call(module)
         finally:
@@ -54,82 +53,21 @@ def texts(source: str) -> list[str]:
         ("import inspect\ninspect.currentframe()", "looked at the frames of its callers"),
         ("import gc\ngc.get_objects()", "looked at all objects of the process"),
         ("import gc\nf = vars(gc)['get_' + 'referrers']\nf(f)", "looked for what refers to an object"),
-        ("def f(): pass\ngetattr(f, '__co' + 'de__')", "looked inside a function or frame"),
-        ("def f(): yield\nf().gi_frame", "looked inside a function or frame"),
-        ("try:\n    1 / 0\nexcept Exception as e:\n    e.__traceback__.tb_frame", "looked inside a function or frame"),
-        ("def f(): pass\nf.__code__ = (lambda: 1).__code__", "changed a function's inside"),
-        ("exec('1' + '1')", "ran text as code"),
-        ("eval(chr(49))", "compiled text"),
-        ("compile('1', 'torch/x.py', 'eval')", "compiled text"),
         ("import sys\nsys.settrace(None)", "set a trace function"),
-        ("import sys\nsys.addaudithook(print)", "added an audit hook"),
         ("import ctypes\nctypes.string_at(b'x')", "called C functions by ctypes"),
         ("import ctypes\nctypes.CDLL(None)", "called C functions by ctypes"),
-        ("open('/pro' + 'c/self/maps')", "opened /proc/self/maps"),
-        ("from pathlib import Path\nPath('/proc/self/maps').read_bytes()", "opened /proc/self/maps"),
+        ("open('/pro' + 'c/self/maps')", "opened memory or open files of a process"),
+        ("from pathlib import Path\nPath('/proc/self/maps').read_bytes()", "opened memory or open files of a process"),
         ("import os\nos.kill(os.getpid(), 0)", "sent a signal"),
         ("import os\nos.fork() or os._exit(0)", "forked"),
-        ("import os\nos.system('true')", "started a program"),
-        ("import subprocess\nsubprocess.run(['true'])", "started a program"),
-        ("import grader.no_such", "imported grader.no_such"),
-        ("__import__('grad' + 'er.no_such')", "imported grader.no_such"),
+        ("import grader.no_such", "imported the grader"),
+        ("__import__('grad' + 'er.no_such')", "imported the grader"),
         ("exec('import sys; sys._getframe()')", "looked at the frames of its callers"),
     ],
 )
 def test_what_no_exercise_needs_is_noted(source: str, expected: str) -> None:
     text = f"try:\n    {source.replace(chr(10), chr(10) + '    ')}\nexcept ImportError:\n    pass\n"
     assert expected in texts(text)
-
-
-@pytest.mark.parametrize(
-    ("source", "expected"),
-    [
-        ("import torch\ntorch.allclose = print", "replaced torch.allclose"),
-        ("import torch\nsetattr(torch.Tensor, '__e' + 'q__', print)", "replaced torch.Tensor.__eq__"),
-        ("import torch\ntorch.nn.functional.__dict__['relu'] = print", "replaced torch.nn.functional.relu"),
-        ("import torch\ntorch.nn.Module.__call__ = print", "replaced torch.nn.Module.__call__"),
-        ("import builtins\nbuiltins.abs = print", "replaced builtins.abs"),
-        ("import time\ntime.perf_counter = print", "replaced time.perf_counter"),
-        ("import torch\ndel torch.equal", "replaced torch.equal"),
-        ("import torch\ntorch.Tensor.sum = print", "replaced torch.Tensor.sum"),
-        ("import torch\nclass T(torch.Tensor): pass\ntorch.Tensor = T", "replaced torch.Tensor"),
-    ],
-)
-@pytest.mark.parametrize("how", ["remembered", "not remembered", "without versions"])
-def test_what_an_import_replaces_is_noted(
-    source: str, expected: str, how: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(namespaces, "_remembered", [])
-    if how == "without versions":
-        monkeypatch.setattr(namespaces, "_are_counted", lambda: False)
-    elif how == "remembered":
-        namespaces.remember()
-    assert Flag("replaced", expected) in watched(source)
-
-
-def test_what_stands_for_a_module_is_noted_and_does_nothing_unnoted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(namespaces, "_remembered", [])
-    namespaces.remember()
-    source = """
-import sys, torch
-class Module:
-    @property
-    def __dict__(self):
-        sys._getframe()
-        return {}
-sys.modules["time"] = Module()
-"""
-    flags = watched(source)
-    assert Flag("replaced", "replaced time.sleep") in flags
-    assert [flag for flag in flags if flag.text == "looked at the frames of its callers"]
-
-
-def test_what_was_replaced_before_is_not_the_submissions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(namespaces, "_remembered", [])
-    namespaces.remember()
-    monkeypatch.setattr(torch, "equal", torch.allclose)
-    assert watched("import torch\n") == []
-    assert Flag("replaced", "replaced torch.equal") in watched("import torch\ntorch.equal = print")
 
 
 HONEST = """
@@ -168,9 +106,26 @@ def train():
     warnings.warn("slow")
     logging.getLogger(__name__).warning("x")
     print(id(net), hash(Point(1, 2)), repr(net), np.ones(2).ctypes)
-    torch.jit.script(nn.Linear(2, 2))
+    import cProfile, multiprocessing, pdb, subprocess, traceback
     import gc
     gc.collect()
+    exec("n = 1 + 1")
+    eval("nn.ReLU()")
+    print(train.__wrapped__.__code__.co_varnames, Config.__init__.__defaults__)
+    subprocess.run(["true"], check=True)
+    child = multiprocessing.get_context("fork").Process(target=print)
+    child.start()
+    child.terminate()
+    child.join()
+    profile = cProfile.Profile()
+    profile.enable()
+    profile.disable()
+    open("/proc/cpuinfo").read()
+    open("/proc/self/status").read()
+    try:
+        1 / 0
+    except ZeroDivisionError as error:
+        traceback.format_exception(error)
 
 train()
 """
@@ -193,7 +148,7 @@ def test_calls_after_the_import_are_watched_as_well() -> None:
 def test_what_the_grader_does_in_that_process_is_not_the_students() -> None:
     def call(module: dict[str, object]) -> None:
         sys._getframe()
-        exec("1")
+        gc.get_objects()
 
     assert watched("x = 1", call) == []
 
@@ -214,25 +169,21 @@ def test_a_closed_descriptor_ends_nothing() -> None:
     assert texts("import os\nos.closerange(3, 99)\nimport gc\ngc.get_objects()") == []
 
 
-@pytest.mark.parametrize(
-    "forged", [b"\xff" * 5000, b"event\t" * 2000, b"event\tx\ty\t1e9\n", b"replaced\t\t\t\n", b"\n" * 9999]
-)
+@pytest.mark.parametrize("forged", [b"\xff" * 5000, b"forked\t" * 2000, b"x\ty\t1e9\n", b"\t\t\t\n", b"\n" * 9999])
 def test_any_bytes_are_read(forged: bytes) -> None:
     assert set(audit.read(forged)) <= {Flag("event", "wrote into the grader's notes about it")}
 
 
 def test_forged_lines_are_bounded_and_printable() -> None:
-    line = "event\t\x1b[2J" + "w" * 5000 + "\t../../x\x07\t" + "9" * 30 + "\n"
+    line = "\x1b[2J" + "w" * 5000 + "\t../../x\x07\t" + "9" * 30 + "\n"
     flags = audit.read(line.encode() * 500)
     assert len(flags) <= audit.MOST_EVENTS and all(str(flag).isprintable() and len(str(flag)) < 300 for flag in flags)
-    many = "".join(f"event\tx{n}\ty\t{n}\n" for n in range(999))
+    many = "".join(f"x{n}\ty\t{n}\n" for n in range(999))
     assert len(audit.read(many.encode())) == audit.MOST_EVENTS
 
 
 def test_it_leads_nowhere() -> None:
-    """What the hook holds are names and texts, and nothing of the grader but a module that holds nothing of it."""
-    for module, further in ((audit, ["from grader.student import namespaces"]), (namespaces, [])):
-        source = Path(module.__file__).read_text()
-        top = [line for line in source.splitlines() if line.startswith(("import ", "from "))]
-        assert [line for line in top if "grader" in line or "torch" in line] == further, top
-    assert torch is not None
+    """The hook holds names and texts, and nothing of the grader."""
+    source = Path(audit.__file__).read_text()
+    top = [line for line in source.splitlines() if line.startswith(("import ", "from "))]
+    assert not [line for line in top if "grader" in line or "torch" in line], top
