@@ -135,8 +135,13 @@ LateBy = Annotated[
         help="file-time: the times of files count where no roster has one; copies and downloads change them.  [known]",
     ),
 ]
-CheckSeconds = Annotated[float, typer.Option("--check-seconds", rich_help_panel=_LIMITS, help="Wall time of a check.")]
-TopicSeconds = Annotated[float, typer.Option("--topic-seconds", rich_help_panel=_LIMITS, help="Wall time of a topic.")]
+CheckSeconds = Annotated[float, typer.Option("--check-seconds", rich_help_panel=_LIMITS, help="Seconds for a check.")]
+TopicSeconds = Annotated[
+    float,
+    typer.Option(
+        "--topic-seconds", rich_help_panel=_LIMITS, help="Seconds for a topic, with its imports and second runs."
+    ),
+]
 Memory = Annotated[
     str,
     typer.Option("--memory", metavar="SIZE", callback=_size_option, rich_help_panel=_LIMITS, help="Memory it may add."),

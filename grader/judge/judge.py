@@ -222,7 +222,8 @@ class Judge:
         found = [cells.result(check) for check in ran]
         name = None
         if self._names_misconceptions and any(check.verdict in ("failed", "timeout", "crashed") for check in found):
-            name = self.misconceptions.name_of(exercise, traces)
+            with desk.paused():
+                name = self.misconceptions.name_of(exercise, traces)
         return with_points(exercise, self.checks.of(exercise.full_name), found, name)
 
     def run_checks(
@@ -273,7 +274,7 @@ class Judge:
                 results.append(explain.result(check.name, causes.not_assessed(reason)))
                 continue
             if same_for_all is None and desk.is_out_of_time:
-                same_for_all = causes.topic_timeout(desk.seconds)
+                same_for_all = causes.topic_timeout(self.host.limits.topic_seconds)
             if same_for_all is not None:
                 results.append(explain.result(check.name, same_for_all))
                 continue

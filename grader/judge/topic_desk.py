@@ -2,18 +2,22 @@
 
 One process answers exercise after exercise while all answers are right. Only a process in which nothing but the
 exercise at hand was asked may fail anybody: `begin_again` makes one.
+
+A topic has one budget of time. Everything draws from it: imports, checks, second runs. While an exercise runs, a part
+is kept for each exercise after it, so that no exercise pays for another.
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from grader.border.channel import Channel
-from grader.border.failures import SubmissionCrashed
-from grader.border.messages import Definitions, ImportFailure, SourceLine
+from grader.border.failures import SubmissionCrashed, SubmissionTimeout
+from grader.border.messages import Definitions, ImportFailure, ImportTimeout, SourceLine
 from grader.border.proxies import Call
 from grader.course import Course
 from grader.judge import cause as causes
@@ -25,15 +29,14 @@ from grader.judge.loading import Outcome, Partial, definitions_of, line_at_top, 
 from grader.judge.misconceptions import Replacements
 from grader.results import Flag
 from grader.sandbox import process_tree
-from grader.sandbox.clock import Deadline
 from grader.student.interfaces import Host
 from grader.student.leader_client import LeaderGone
 from grader.student.student_process import StudentProcess
 
 FIRST_TRY: Final = 0.4
 """The part of its time that a check gets where no failure counts."""
-SLOWER_IMPORT: Final = 5.0
-"""A later import of the same submission may take this much longer than the first (s), three times as long at most."""
+KEPT: Final = 0.5
+"""The part of its equal share of the topic's time that is kept for an exercise while those before it run."""
 
 
 class TopicDesk:
@@ -44,7 +47,6 @@ class TopicDesk:
         is_own: whether they are the course's own, with its wrong answers beside them.
 
     Attributes:
-        seconds: how long the checks of one exercise may take together (s).
         import_failure: why the topic cannot be imported, else None.
         import_prints: what the topic's import printed.
         partial: what was left out of the topic, where only its definitions could be loaded.
@@ -61,55 +63,50 @@ class TopicDesk:
         self._course = course
         self._topic = topic
         self._files = files
-        limits = host.limits
-        count = len(course.topic(topic).exercises)
-        self.seconds = max(limits.check_seconds, limits.topic_seconds / max(count, 1))
-        self._import_seconds = limits.topic_seconds
+        self._seconds = host.limits.topic_seconds
+        self._to_come = len(course.topic(topic).exercises)
+        self._kept = KEPT * self._seconds / max(self._to_come, 1)
         self._is_own = is_own
         self._leader = host.open_topic(topic, files, () if is_own else None)
+        self._topic_time = self._leader.deadline(self._seconds)
+        self._paused = 0.0
         self._process: StudentProcess | None = None
         self._channel: Channel | None = None
         self.flags: dict[Flag, None] = {}
         self._threads = 0
         self._is_final = True
         self._is_fresh = True
-        self._exercise = Deadline(self.seconds)
         self.import_prints = ""
         self.partial: Partial | None = None
         self.import_failure = self._load()
-        self._import_seconds = min(self._import_seconds, 3 * self._took + SLOWER_IMPORT)
 
     def _load(self) -> ImportFailure | None:
         """Imports the topic; why it cannot be imported, else None."""
         if self._is_own or self._course.strict_import:
             return self._start()
-        seconds = self._import_seconds
 
         def wanted() -> Definitions:
             return definitions_of(self._course.topic(self._topic), self._course.stub_file(self._topic))
 
         def do_import(definitions: Definitions | None, seconds: float) -> Outcome:
-            self._leader.definitions, self._import_seconds = definitions, seconds
-            failure = self._start()
+            self._leader.definitions = definitions
+            failure = self._start(seconds)
             assert self._process is not None
             place = line_at_top(self._process.stopped_at, f"{self._topic}.py")
             return Outcome(failure, self._process.imported, place)
 
-        failure, self.partial = load(self._topic, wanted, seconds, do_import)
-        self._import_seconds = seconds
+        failure, self.partial = load(self._topic, wanted, self._left(), do_import)
         return failure
 
-    def _start(self) -> ImportFailure | None:
-        """Starts a fresh process; why it could not import the topic, else None."""
+    def _start(self, seconds: float = math.inf) -> ImportFailure | None:
+        """Starts a fresh process; why it could not import the topic within that time, else None."""
         self.end_process()
-        started = time.monotonic()
+        seconds = max(min(seconds, self._left()), 0.01)
         self._process = self._leader.start_afresh()
-        deadline = self._leader.deadline(self._import_seconds)
-        failure = self._process.finish_import(deadline)
+        failure = self._process.finish_import(self._leader.deadline(seconds))
         if failure is None:
             self._leader.keep_files()
             self._threads = process_tree.count_threads(self._process.pid)
-        self._took = time.monotonic() - started
         self.import_prints = self._process.take_prints()
         self._is_fresh = True
         return failure
@@ -128,13 +125,12 @@ class TopicDesk:
 
     def begin(self) -> None:
         """Begins an exercise, in the process that the one before has used if that had right answers only."""
-        self._exercise = self._leader.deadline(self.seconds)
+        self._to_come = max(self._to_come - 1, 0)
         self._is_final = self._process is None or not self._process.alive or self._is_fresh
 
     def begin_again(self) -> None:
         """Begins the exercise again, in a fresh process: now its failures count."""
         self.end_process()
-        self._exercise = self._leader.deadline(self.seconds)
         self._is_final = True
 
     @property
@@ -155,15 +151,35 @@ class TopicDesk:
 
     @property
     def is_out_of_time(self) -> bool:
-        """Whether the exercise's time is used up."""
-        return self._exercise.is_over()
+        """Whether the topic's time is used up, except for the part that is kept for later exercises."""
+        return self._left() <= 0.0
+
+    def _left(self) -> float:
+        """The seconds of the topic's time that the running exercise may use. The course's own answers have no limit."""
+        if self._is_own:
+            return self._seconds
+        kept = self._kept * self._to_come
+        return self._topic_time.own_left(kept + self._host.limits.check_seconds) + self._paused - kept
+
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """The judge's own work meanwhile, such as naming a misconception, takes no time of the topic's."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self._paused += time.monotonic() - began
 
     # ---------------------------------------------------------------- a check
 
     def channel(self) -> Channel:
-        if (self._process is None or not self._process.alive) and self._start() is not None:
-            self.end_process()
-            raise SubmissionCrashed("cannot be imported a second time")
+        if self._process is None or not self._process.alive:
+            failure = self._start()
+            if isinstance(failure, ImportTimeout):
+                raise SubmissionTimeout(f"no time was left to import {self._topic}.py again")
+            if failure is not None:
+                self.end_process()
+                raise SubmissionCrashed("cannot be imported a second time")
         assert self._process is not None
         if self._channel is None:
             kit = self._course.kit.name if self._course.kit else ""
@@ -173,10 +189,10 @@ class TopicDesk:
         return self._channel
 
     def renew_time(self) -> None:
-        """Gives the running check its full time, as far as the exercise still has it."""
+        """Gives the running check its full time, as far as the topic still has it."""
         assert self._process is not None
         seconds = self._host.limits.check_seconds * (1.0 if self._is_final else FIRST_TRY)
-        seconds = max(min(seconds, self._exercise.own_left(seconds)), 0.01)
+        seconds = max(min(seconds, self._left()), 0.01)
         self._process.deadline = self._leader.deadline(seconds)
 
     def end_process(self) -> None:

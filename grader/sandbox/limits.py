@@ -33,7 +33,10 @@ class InvalidLimit(ValueError):
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """Bounds on one topic of one submission. Times in seconds of wall clock, sizes in bytes.
+    """Bounds on one topic of one submission. Sizes are in bytes.
+
+    Times are seconds that the submission works, sleeps or waits. If it waits for a processor because the machine is
+    busy, that does not count.
 
     Raises:
         InvalidLimit: a value is out of its range.
@@ -42,7 +45,8 @@ class Limits(msgspec.Struct, frozen=True):
     check_seconds: float = 10.0
     """The longest that one check may take (s)."""
     topic_seconds: float = 60.0
-    """The longest that all checks of a topic may take together (s); also each process's CPU time, plus 5 s."""
+    """The longest that a topic may take in all, with its imports and second runs (s); also each process's CPU time,
+    plus 5 s."""
     memory_bytes: int = 2 << 30
     """Memory that a submission may add to what the warm host already holds (bytes)."""
     processes: int = 64
