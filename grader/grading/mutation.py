@@ -111,7 +111,6 @@ def grade_mutants(
     host = engine.start()(Limits())
 
     def grade(judge: Judge) -> Score:
-        host.finish_preparing()
         counts = [_grade_topic(judge, topic, set(chosen), known, report, progress) for topic in topics]
         used = {one for count in counts for one in count.equivalent}
         caught = sum(count.caught for count in counts)

@@ -80,16 +80,13 @@ def _verify(
         for topic in course.topics
         if (exercises := tuple(one for one in topic.exercises if one.full_name in chosen))
     ]
+    limit = TimeLimit(judge_seconds)
     host = engine.start()(Limits())
 
     def verify(judge: Judge, second_run: SecondRun) -> None:
-        host.finish_preparing()
         gc.freeze()
         gc.enable()
-        limit = TimeLimit(judge_seconds)
-        judge.checks.limit_time(limit)
-        judge.checks.marks = second_run.marks()
-        with limit.ticking():
+        with judge.checks.leaving_out(second_run.marks()), limit.ticking():
             for topic in topics:
                 for defect in _defects(TopicEvidence(course, topic, judge, second_run), progress):
                     report(defect)
@@ -99,7 +96,7 @@ def _verify(
         devices_kit.choose(devices)
         # After the host was forked: this starts threads.
         with SecondRun(course, chosen, devices, seed, judge_seconds) as second_run:
-            with_judge(course, host, lambda judge: verify(judge, second_run), exercises=chosen, seed=seed)
+            with_judge(course, host, lambda judge: verify(judge, second_run), exercises=chosen, seed=seed, limit=limit)
     finally:
         host.close()
 

@@ -12,15 +12,15 @@ import importlib
 import os
 import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, NoReturn
 
-from grader.grading.protocol import Began, Done, Fault, Known, Sender, Work, WorkerOptions, read_frame, write_frame
+from grader.grading.protocol import Began, Done, Fault, Known, Sender, Work, WorkerOptions, read_frame
 from grader.judge.marks import Place
 from grader.judge.time_limit import TimeLimit
 
 if TYPE_CHECKING:
+    from grader.course import Course
     from grader.judge.judge import Judge
     from grader.results import ExerciseResult
     from grader.student.interfaces import Host
@@ -52,80 +52,94 @@ def main() -> int:
     if options is None:
         return 0
     from grader.errors import UserError
-    from grader.student.client import HostGone
 
     host = make_host(options.limits)
+    sender = Sender(answers)
+    server = _Server(requests, sender, host, TimeLimit(options.judge_seconds, sender.send_alive))
+    try:
+        course = _prepare(host, options)
+        from grader.judge.judge import with_judge  # takes a while, in which the host gets ready
 
-    def serve(judge: Judge) -> int:
+        _load_for_reference(course, options)
+        return with_judge(
+            course,
+            host,
+            server.serve,
+            exercises=options.exercises,
+            seed=options.seed,
+            names_misconceptions=options.misconceptions,
+            limit=server.limit,
+            began=server.began,
+        )
+    except UserError as error:
+        return _give_up(requests, sender, str(error))
+
+
+class _Server:
+    """Grades the submissions that arrive, one after the other, and reports on each while it is graded."""
+
+    def __init__(self, requests: IO[bytes], sender: Sender, host: Host, limit: TimeLimit) -> None:
+        self.limit = limit
+        self._requests = requests
+        self._sender = sender
+        self._host = host
+        self._place = Place("")
+
+    def began(self, place: Place) -> None:
+        """Reports the place that is run from now on."""
+        self._place = place
+        self._sender.send(Began(place))
+
+    def serve(self, judge: Judge) -> int:
+        """Serves until standard input ends; the worker's exit code."""
+        from grader.errors import UserError
+        from grader.student.client import HostGone
+
         gc.freeze()
         gc.enable()
         limit_memory()
-        sender = Sender(answers)
-        limit = TimeLimit(options.judge_seconds, sender.send_alive)
-        at: Place | None = None
-
-        def began(place: Place) -> None:
-            nonlocal at
-            at = place
-            sender.send(Began(place))
-
-        def send_known(result: ExerciseResult) -> None:
-            sender.send(Known(result))
-
-        judge.checks.limit_time(limit)
-        judge.checks.began = began
-        while (work := read_frame(requests, Work)) is not None:
+        while (work := read_frame(self._requests, Work)) is not None:
+            known = self._send_known if work.streams else None
             try:
-                judge.checks.marks = work.marks
-                judge.known = send_known if work.streams else lambda result: None
-                with limit.ticking():
-                    result = judge.grade(work.submission, work.exercises)
-                write_frame(answers, Done(result, resident_bytes()))
+                with self.limit.ticking():
+                    result = judge.grade(work.submission, work.exercises, marks=work.marks, known=known)
+                self._sender.send(Done(result, resident_bytes()))
             except UserError as error:  # a fault of the course that shows only while grading
-                write_frame(answers, Fault(str(error)))
+                self._sender.send(Fault(str(error)))
             except HostGone as error:
-                write_frame(answers, Fault(f"the warm host has ended: {error}", at or Place("")))
+                self._sender.send(Fault(f"the warm host has ended: {error}", self._place))
                 return 3
-        host.close()
+        self._host.close()
         return 0
 
-    try:
-        return _with_judge(host, options, serve)
-    except UserError as error:
-        return _give_up(requests, answers, str(error))
+    def _send_known(self, result: ExerciseResult) -> None:
+        self._sender.send(Known(result))
 
 
-def _with_judge(host: Host, options: WorkerOptions, serve: Callable[[Judge], int]) -> int:
+def _prepare(host: Host, options: WorkerOptions) -> Course:
+    """Loads the course, and has the host get ready for it without waiting."""
     from grader.course import Course
 
     # The main process has loaded it whole; here its files are read when they are needed.
     course = Course.load(Path(options.course) if options.course else None, complete=False)
-    topics = {name.partition(".")[0] for name in course.with_needs(options.exercises)}
-    preload = course.preload(topics)
-    host.prepare(hidden_paths(course), preload, options.devices, course.kit)
+    host.prepare(hidden_paths(course), _preload(course, options), options.devices, course.kit)
+    return course
 
-    from grader.judge.judge import with_judge  # takes a while, in which the host gets ready
 
+def _preload(course: Course, options: WorkerOptions) -> list[str]:
+    """The modules that the graded topics want to be loaded before their submissions run."""
+    return course.preload({name.partition(".")[0] for name in course.with_needs(options.exercises)})
+
+
+def _load_for_reference(course: Course, options: WorkerOptions) -> None:
+    """Chooses devices and loads modules for the reference solution, which runs in this process."""
     if options.devices != "simulated":
         from grader.testkit import devices
 
-        devices.choose(options.devices)  # the reference solution runs in this process
-    for module in preload:  # the reference solution needs them too
+        devices.choose(options.devices)
+    for module in _preload(course, options):
         with contextlib.suppress(ImportError):  # the host says so
             importlib.import_module(module)
-
-    def ready(judge: Judge) -> int:
-        host.finish_preparing()
-        return serve(judge)
-
-    return with_judge(
-        course,
-        host,
-        ready,
-        exercises=options.exercises,
-        seed=options.seed,
-        names_misconceptions=options.misconceptions,
-    )
 
 
 def hidden_paths(course: Any) -> list[str]:
@@ -142,10 +156,10 @@ def _installed(package: Path) -> list[Path]:
     return [package, *sorted(one for one in beside - {package} if (one / "grading" / "worker.py").is_file())]
 
 
-def _give_up(requests: IO[bytes], answers: IO[bytes], reason: str) -> int:
+def _give_up(requests: IO[bytes], sender: Sender, reason: str) -> int:
     """Answers every submission with the reason why nothing can be graded; the exit code."""
     while read_frame(requests, Work) is not None:
-        write_frame(answers, Fault(reason))
+        sender.send(Fault(reason))
     return 3
 
 

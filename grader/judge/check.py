@@ -6,7 +6,7 @@ import contextlib
 import copy
 from collections import defaultdict
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
@@ -14,6 +14,9 @@ import pytest
 from grader.border.messages import Exchange
 from grader.judge import examples as generated
 from grader.judge.right_runs import RightRuns
+
+if TYPE_CHECKING:
+    from grader.judge.time_limit import TimeLimit
 
 Example = dict[str, Any]
 
@@ -29,6 +32,9 @@ class Trace(msgspec.Struct, frozen=True):
 
 class Check:
     """One collected check.
+
+    Args:
+        limit: gives each run of its body the full time; None means no limit.
 
     Attributes:
         name: its name without ``test_``, with pytest's parameter id.
@@ -53,6 +59,7 @@ class Check:
         may_change: bool = False,
         points: float | None = None,
         bonus: float = 0.0,
+        limit: TimeLimit | None = None,
     ) -> None:
         self.item = item
         self.name = item.name.removeprefix("test_")
@@ -66,7 +73,8 @@ class Check:
         self.may_change = may_change
         function: Any = item.obj
         # Read now: while examples are made, Hypothesis runs another function in its place.
-        self.body: Callable[..., Any] = function.hypothesis.inner_test if generated.is_property(function) else function
+        body: Callable[..., Any] = function.hypothesis.inner_test if generated.is_property(function) else function
+        self.body = limit.timed(body) if limit else body
         self.fails_on_reference: bool | None = None
         self.right_runs: defaultdict[int, RightRuns] = defaultdict(RightRuns)
         self._examples: list[Example] | None = None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import pytest
@@ -31,27 +31,38 @@ class CollectedChecks:
 
     Args:
         run: runs one by pytest's own protocol, with its fixtures.
-
-    Attributes:
-        marks: checks that are not run for the submission at hand, and why.
+        limit: ends every check that takes too much of the judge's own time.
         began: called with the place of each check before it runs.
     """
 
-    def __init__(self, checks: Iterable[Check], run: Callable[[Check, Desk], tuple[CheckResult, Trace]]) -> None:
-        self.marks: Sequence[Mark] = ()
-        self.began: Callable[[Place], None] = lambda place: None
-        self._time_limit = TimeLimit()
+    def __init__(
+        self,
+        checks: Iterable[Check],
+        run: Callable[[Check, Desk], tuple[CheckResult, Trace]],
+        limit: TimeLimit,
+        began: Callable[[Place], None],
+    ) -> None:
+        self.began = began
+        self._marks: Sequence[Mark] = ()
+        self._time_limit = limit
         self._endless: dict[Place, Cause] = {}
         self._run = run
         self._checks: dict[str, list[Check]] = {}
         for check in checks:
             self._checks.setdefault(check.exercise, []).append(check)
 
-    def limit_time(self, limit: TimeLimit) -> None:
-        """Every check is ended that takes too much of the judge's own time; called once, before any check runs."""
-        self._time_limit = limit
-        for check in (check for found in self._checks.values() for check in found):
-            check.body = limit.timed(check.body)
+    @contextlib.contextmanager
+    def leaving_out(self, marks: Sequence[Mark]) -> Iterator[None]:
+        """Does not run the marked checks while it lasts: they get the cause of their mark."""
+        before, self._marks = self._marks, marks
+        try:
+            yield
+        finally:
+            self._marks = before
+
+    def mark_on(self, place: Place) -> Mark | None:
+        """The mark because of which nothing of the place is run, else None."""
+        return mark_on(place, self._marks)
 
     def of(self, exercise: str) -> list[Check]:
         """The checks of an exercise, in their files' order."""
@@ -79,7 +90,7 @@ class CollectedChecks:
         return self._ended(check, desk, place, overrun)
 
     def _cause_not_to_run(self, place: Place) -> Cause | None:
-        mark = mark_on(place, self.marks)
+        mark = self.mark_on(place)
         return mark.cause if mark else self._endless.get(place)
 
     def _broken(self, check: Check, desk: Desk, error: Exception) -> tuple[CheckResult, Trace]:

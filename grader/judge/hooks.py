@@ -17,6 +17,7 @@ from grader.testkit.marking import EXERCISE_MARK, NEEDS_MARK
 if TYPE_CHECKING:
     from grader.judge.check import Check, Trace
     from grader.judge.desk import Desk
+    from grader.judge.time_limit import TimeLimit
     from grader.results import CheckResult
 
     DeskFor = Callable[[Check], Desk]
@@ -49,14 +50,16 @@ class CheckHooks:
     Args:
         seed: seed of the generated inputs.
         open_desks: called once, when there are checks; returns the function that finds the desk of each.
+        limit: the limit of the judge's own time; None under plain pytest.
 
     Attributes:
         checks: the checks by node id, in the order of their files.
         outcomes: the last result and trace of each check that was run, by node id.
     """
 
-    def __init__(self, seed: int, open_desks: Callable[[], DeskFor]) -> None:
+    def __init__(self, seed: int, open_desks: Callable[[], DeskFor], limit: TimeLimit | None = None) -> None:
         self._seed = seed
+        self._limit = limit
         self._open_desks = open_desks
         self._desk_for: DeskFor | None = None
         self.checks: dict[str, Check] = {}
@@ -70,7 +73,7 @@ class CheckHooks:
                 continue
             from grader.judge.check import Check
 
-            self.checks[item.nodeid] = Check(item, mark.args[0], self._seed, **mark.kwargs)
+            self.checks[item.nodeid] = Check(item, mark.args[0], self._seed, limit=self._limit, **mark.kwargs)
         if self.checks and self._desk_for is None:
             self._desk_for = self._open_desks()
 

@@ -6,7 +6,8 @@ The trusted side: it never imports submitted code. What the student process send
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from grader import kit
@@ -21,13 +22,14 @@ from grader.judge.check import Trace
 from grader.judge.collected import CollectedChecks
 from grader.judge.flags import flags_of_results, together
 from grader.judge.manual import manual_of
-from grader.judge.marks import Place, mark_on
+from grader.judge.marks import Mark, Place
 from grader.judge.misconceptions import MisconceptionRecords, Replacements, RunChecks, files_with_misconceptions
 from grader.judge.near_names import with_near_names
 from grader.judge.needs import Assessment
 from grader.judge.points import with_points
 from grader.judge.scan import scan
 from grader.judge.session import with_collected_checks
+from grader.judge.time_limit import TimeLimit
 from grader.judge.topic_desk import TopicDesk
 from grader.results import Cause, CheckResult, ExerciseResult, Flag, SubmissionResult
 from grader.student import late_dynamo
@@ -42,6 +44,34 @@ def _is_unwritten(result: CheckResult) -> bool:
     return result.cause is not None and result.cause.kind == "unwritten"
 
 
+@dataclass(frozen=True)
+class _Work:
+    """A submission that is being graded.
+
+    Attributes:
+        modules: its Python files: nothing else of it comes near its processes.
+        known: is called with the result of each exercise as soon as it is known.
+    """
+
+    submission: Submission
+    modules: Mapping[str, bytes]
+    known: Callable[[ExerciseResult], None]
+
+
+@dataclass(frozen=True)
+class _GradedTopic:
+    """A topic of a submission after it was graded.
+
+    Attributes:
+        flags: of actions of the submission's processes that no exercise needs.
+        notes: about statements that were left out of the topic.
+    """
+
+    results: Sequence[ExerciseResult]
+    flags: Iterable[Flag] = ()
+    notes: Iterable[str] = ()
+
+
 def with_judge(
     course: Course,
     host: Host,
@@ -50,16 +80,20 @@ def with_judge(
     exercises: Sequence[str] = (),
     seed: int = 0,
     names_misconceptions: bool = True,
+    limit: TimeLimit | None = None,
+    began: Callable[[Place], None] = lambda place: None,
 ) -> T:
-    """Collects a course's checks, calls ``use`` with a judge over them, and returns what that returns.
+    """Collects a course's checks, waits until the host is ready, and returns ``use`` of a judge over them.
 
     Args:
         exercises: full names to grade; empty means all. What they need is graded too.
         seed: seed of the generated inputs.
         names_misconceptions: whether failures are compared with the course's misconceptions.
+        limit: of the judge's own time for a check; None means the default.
+        began: is called with the place of each topic and check before it is run.
 
     Raises:
-        UserError: when the checks cannot be collected.
+        UserError: when the checks cannot be collected, or the host cannot be made ready.
     """
     late_dynamo.install()
     wanted = set(course.with_needs(exercises))
@@ -69,22 +103,19 @@ def with_judge(
     kit.load(course.kit)
     for file in files:
         kit.require_imported_names(file, course.kit)
-    return with_collected_checks(
-        files,
-        course.checks_dir,
-        seed,
-        lambda checks: use(Judge(course, host, checks, topics, names_misconceptions)),
-    )
+
+    def use_judge(checks: CollectedChecks) -> T:
+        host.finish_preparing()
+        return use(Judge(course, host, checks, topics, names_misconceptions))
+
+    return with_collected_checks(files, course.checks_dir, seed, use_judge, limit=limit, began=began)
 
 
 class Judge:
     """Grades submissions one after the other against a course's checks; `with_judge` makes one.
 
     Args:
-        topics: what is graded: the topics, and of each the exercises.
-
-    Attributes:
-        known: is called with the result of each exercise as soon as it is known.
+        topics: the topics to grade, and of each the exercises.
     """
 
     def __init__(
@@ -98,36 +129,47 @@ class Judge:
         self.course = course
         self.host = host
         self.checks = checks
-        self.known: Callable[[ExerciseResult], None] = lambda result: None
         self._topics = topics
         self._names_misconceptions = names_misconceptions
         self._assessment = Assessment(course, checks, lambda: host.layers)
         self.misconceptions = MisconceptionRecords(course, self._misconceptions_runner)
 
-    def grade(self, submission: Submission, only: Sequence[str] = ()) -> SubmissionResult:
+    def grade(
+        self,
+        submission: Submission,
+        only: Sequence[str] = (),
+        *,
+        marks: Sequence[Mark] = (),
+        known: Callable[[ExerciseResult], None] | None = None,
+    ) -> SubmissionResult:
         """All verdicts of one submission.
 
         Args:
             only: full names of the exercises to grade, with what they need; empty means all.
+            marks: checks that are not run, and why.
+            known: is called with the result of each exercise as soon as it is known.
 
         Raises:
             HostGone: if the warm host has ended: the worker must be replaced.
         """
-        met: set[str] = set(submission.granted)
-        results: list[ExerciseResult] = []
-        seen: dict[Flag, None] = {}
-        notes: list[str] = []
+        modules = {path: content for path, content in submission.files.items() if path.endswith(".py")}
+        work = _Work(submission, modules, known or (lambda result: None))
         wanted = set(self.course.with_needs(only))
         every = ((topic, [one for one in found if one.full_name in wanted]) for topic, found in self._topics)
         chosen = [(topic, found) for topic, found in every if found]
-        modules = {path: content for path, content in submission.files.items() if path.endswith(".py")}
-        for topic, exercises in chosen:
-            if checked := _with_checks(exercises):
-                results += self._grade_topic(topic, checked, submission, modules, met, seen, notes)
-            results += self._to_mark(exercises, submission)
-        others = {topic.name for topic in self.course.topics} - {topic.name for topic, _ in chosen}
-        graded = {topic.name for topic, _ in chosen}
+        met = set(submission.granted)
+        graded: list[_GradedTopic] = []
+        with self.checks.leaving_out(marks):
+            for topic, exercises in chosen:
+                if checked := _with_checks(exercises):
+                    graded.append(self._grade_topic(topic, checked, work, met))
+                    met |= {result.name for result in graded[-1].results if result.meets_needs}
+                graded.append(self._to_mark(exercises, work))
+        results = [result for topic in graded for result in topic.results]
+        names = {topic.name for topic, _ in chosen}
+        others = {topic.name for topic in self.course.topics} - names
         read = scan(modules, self.course.kit.name if self.course.kit else "", others)
+        seen = dict.fromkeys(flag for topic in graded for flag in topic.flags)
         return SubmissionResult(
             submission=submission.name,
             score=sum(result.score for result in results),
@@ -135,64 +177,48 @@ class Judge:
             exercises=tuple(results),
             sandbox=self.host.layers,
             flags=together(read, seen, flags_of_results(results)),
-            notes=tuple(notes),
-            unread=tuple(one for one in submission.unread if one.topic in graded),
+            notes=tuple(note for topic in graded for note in topic.notes),
+            unread=tuple(one for one in submission.unread if one.topic in names),
         )
 
     def _grade_topic(
-        self,
-        topic: Topic,
-        exercises: Sequence[Exercise],
-        submission: Submission,
-        modules: Mapping[str, bytes],
-        met: set[str],
-        seen: dict[Flag, None],
-        notes: list[str],
-    ) -> list[ExerciseResult]:
-        """The results of a topic's exercises.
+        self, topic: Topic, exercises: Sequence[Exercise], work: _Work, met: Collection[str]
+    ) -> _GradedTopic:
+        """Grades some exercises of a topic.
 
         Args:
-            modules: the submission's Python files: nothing else of it comes near its processes.
-            met: gets the names of those that meet the needs of others.
-            seen: gets what the submission's processes did that no exercise needs.
-            notes: gets what was left out of the topic.
+            met: full names of the exercises of other topics that meet the needs of these.
         """
         file = f"{topic.name}.py"
-        if file not in modules:
-            note = next(iter(submission.notes_on(file)), "")
-            return self._all_not_passed(exercises, causes.missing_file(topic.name, note))
+        if file not in work.modules:
+            note = next(iter(work.submission.notes_on(file)), "")
+            return self._all_not_passed(exercises, causes.missing_file(topic.name, note), work)
         self.checks.began(Place(topic.name))
-        if mark := mark_on(Place(topic.name), self.checks.marks):
-            return self._all_not_passed(exercises, mark.cause)
-        with self.desk(topic.name, modules) as desk, self.misconceptions.topic(topic.name):
-            if desk.partial is not None:
-                notes += desk.partial.notes(modules[file])
-            results = self._grade_exercises(topic, exercises, desk, met, modules)
-        seen |= desk.flags
-        return results
+        if mark := self.checks.mark_on(Place(topic.name)):
+            return self._all_not_passed(exercises, mark.cause, work)
+        with self.desk(topic.name, work.modules) as desk, self.misconceptions.topic(topic.name):
+            notes = desk.partial.notes(work.modules[file]) if desk.partial is not None else ()
+            graded = self._grade_exercises(topic, exercises, desk, work, met)
+        return replace(graded, flags=tuple(desk.flags), notes=notes)
 
-    def _to_mark(self, exercises: Iterable[Exercise], submission: Submission) -> list[ExerciseResult]:
-        """What is left for a person to mark."""
+    def _to_mark(self, exercises: Iterable[Exercise], work: _Work) -> _GradedTopic:
+        """The exercises that are left for a person to mark."""
         results = []
         for exercise in (one for one in exercises if one.kind == "manual"):
-            manual = manual_of(exercise, submission.files, self.course.template_file(exercise))
+            manual = manual_of(exercise, work.submission.files, self.course.template_file(exercise))
             results.append(ExerciseResult(name=exercise.full_name, score=0.0, max=0.0, manual=manual))
-            self.known(results[-1])
-        return results
+            work.known(results[-1])
+        return _GradedTopic(results)
 
     def _grade_exercises(
-        self,
-        topic: Topic,
-        exercises: Sequence[Exercise],
-        desk: TopicDesk,
-        met: set[str],
-        files: Mapping[str, bytes],
-    ) -> list[ExerciseResult]:
-        cells = CellPlaces(files)
-        source = files[f"{topic.name}.py"]
+        self, topic: Topic, exercises: Sequence[Exercise], desk: TopicDesk, work: _Work, met: Collection[str]
+    ) -> _GradedTopic:
+        cells = CellPlaces(work.modules)
+        source = work.modules[f"{topic.name}.py"]
         if desk.import_failure is not None:
             cause = causes.import_failed(topic.name, desk.import_failure, desk.import_prints)
-            return self._all_not_passed(exercises, cells.cause(cause))
+            return self._all_not_passed(exercises, cells.cause(cause), work)
+        met = set(met)
         results: list[ExerciseResult] = []
         untouched = self._untouched_names(topic.name, source)
         for exercise in exercises:
@@ -206,8 +232,8 @@ class Judge:
             if result.meets_needs:
                 met.add(result.name)
             results.append(result)
-            self.known(result)
-        return results
+            work.known(result)
+        return _GradedTopic(results)
 
     def _untouched_names(self, topic: str, source: bytes) -> frozenset[str]:
         try:
@@ -322,11 +348,11 @@ class Judge:
 
             yield run_checks
 
-    def _all_not_passed(self, exercises: Iterable[Exercise], cause: Cause) -> list[ExerciseResult]:
+    def _all_not_passed(self, exercises: Iterable[Exercise], cause: Cause, work: _Work) -> _GradedTopic:
         results = [self._not_passed(exercise, cause) for exercise in exercises]
         for result in results:
-            self.known(result)
-        return results
+            work.known(result)
+        return _GradedTopic(results)
 
     def _not_passed(self, exercise: Exercise, cause: Cause) -> ExerciseResult:
         """The result of an exercise none of whose checks could run; those that are not assessed here stay so."""

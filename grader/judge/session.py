@@ -23,9 +23,13 @@ from grader.judge.check import Check, Trace
 from grader.judge.collected import CollectedChecks, skipped_result
 from grader.judge.desk import Desk
 from grader.judge.hooks import CheckHooks
+from grader.judge.marks import Place
+from grader.judge.time_limit import TimeLimit
 from grader.results import CheckResult
 
 T = TypeVar("T")
+RunCheck = Callable[[Check, Desk], tuple[CheckResult, Trace]]
+"""Runs a check at a desk, by pytest's own protocol."""
 
 # fmt: off
 _NOT_USED = (
@@ -39,7 +43,15 @@ _ENVIRONMENT = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": None, "
 """Environment variables that pytest reads: their values for the judge; None removes one."""
 
 
-def with_collected_checks(files: Iterable[Path], root: Path, seed: int, use: Callable[[CollectedChecks], T]) -> T:
+def with_collected_checks(
+    files: Iterable[Path],
+    root: Path,
+    seed: int,
+    use: Callable[[CollectedChecks], T],
+    *,
+    limit: TimeLimit | None = None,
+    began: Callable[[Place], None] = lambda place: None,
+) -> T:
     """Collects the checks of some topics, calls ``use`` with them, and returns what that returns.
 
     Args:
@@ -47,17 +59,20 @@ def with_collected_checks(files: Iterable[Path], root: Path, seed: int, use: Cal
         root: the folder that they belong to.
         seed: seed of the generated inputs.
         use: may run the checks as often as it likes, but not after it has returned.
+        limit: of the judge's own time for a check; None means the default.
+        began: called with the place of each check before it runs.
 
     Raises:
         UserError: when a check file cannot be collected: one line for each, with the reason.
     """
     files = list(files)
+    limit = limit or TimeLimit()
     if not files:  # pytest would collect the current folder
-        return use(CollectedChecks((), _no_check))
+        return use(CollectedChecks((), _no_check, limit, began))
     missing = [str(file) for file in files if not file.is_file()]
     if missing:  # pytest would look at the current folder instead
         raise _cannot_collect([f"{file} does not exist" for file in missing])
-    session = _Session(seed, use)
+    session = _Session(seed, limit, lambda checks, run: use(CollectedChecks(checks, run, limit, began)))
     arguments = ["-c", os.devnull, "--rootdir", str(root), "--confcutdir", str(root), "--import-mode=importlib"]
     for name in _NOT_USED:
         arguments += ["-p", f"no:{name}"]
@@ -73,8 +88,8 @@ def _no_check(check: Check, desk: Desk) -> tuple[CheckResult, Trace]:
 class _Session(Generic[T]):
     """A plugin for one pytest session, in which ``use`` takes the place of running the tests."""
 
-    def __init__(self, seed: int, use: Callable[[CollectedChecks], T]) -> None:
-        self.hooks = CheckHooks(seed, lambda: self._current_desk)
+    def __init__(self, seed: int, limit: TimeLimit, use: Callable[[Iterable[Check], RunCheck], T]) -> None:
+        self.hooks = CheckHooks(seed, lambda: self._current_desk, limit)
         self._use = use
         self._returned: list[T] = []
         self._error: BaseException | None = None
@@ -137,7 +152,7 @@ class _Session(Generic[T]):
     def pytest_runtestloop(self) -> bool:
         if not self._problems:
             try:
-                self._returned.append(self._use(CollectedChecks(self.hooks.checks.values(), self.run)))
+                self._returned.append(self._use(self.hooks.checks.values(), self.run))
             except BaseException as error:  # pytest would print it and go on
                 self._error = error
         return True

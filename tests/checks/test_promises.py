@@ -185,7 +185,6 @@ def main(topics: list[str]) -> None:
     host = HostClient(control, process, Limits(check_seconds=CHECK_SECONDS))
 
     def find(judge: Judge) -> dict[str, list[str]]:
-        host.finish_preparing()
         gc.freeze()
         gc.enable()
         return {topic: not_kept(judge, topic) for topic in topics}
