@@ -19,7 +19,7 @@ from grader.border.messages import Request
 
 ARENA_BYTES: Final = 32 << 20
 """Tensors beyond are in plain memory, and are not watched. Memory is only used where a tensor has lain."""
-_ALIGNMENT: Final = 64
+ALIGNMENT: Final = 64
 _PASSING: Final = frozenset(
     {
         ("grader.testkit.watching", "watch"),
@@ -110,7 +110,7 @@ class Slots:
     def take(self, size: int) -> int:
         """The offset of the next tensor, which may lie beyond the arena. One byte more is for `Marks`."""
         offset = self.next
-        self.next += -(-(size + 1) // _ALIGNMENT) * _ALIGNMENT
+        self.next += -(-(size + 1) // ALIGNMENT) * ALIGNMENT
         return offset
 
     @staticmethod
@@ -125,7 +125,12 @@ class Marks:
     SAME: Final = 0
     SHAPE: Final = 1
     REQUIRES_GRAD: Final = 2
-    WORDS: Final = {SHAPE: "its shape, strides or dtype", REQUIRES_GRAD: "its `requires_grad`"}
+    UNREADABLE: Final = 3
+    WORDS: Final = {
+        SHAPE: "its shape, strides or dtype",
+        REQUIRES_GRAD: "its `requires_grad`",
+        UNREADABLE: "it can no longer be read",
+    }
 
 
 class Sent(NamedTuple):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 import torch
 
 from grader.border import wire
-from grader.border.arena import ARENA_BYTES, Arena, Marks, Sent, Slots, tensors_of
+from grader.border.arena import ALIGNMENT, ARENA_BYTES, Arena, Marks, Sent, Slots, tensors_of
 from grader.border.bounds import Budget, WireError
 from grader.border.messages import Reply, Request, Returned
 from grader.border.proxies import Call
@@ -28,21 +29,27 @@ class WatchedArguments:
     def __init__(self, arena: Arena) -> None:
         self._arena = arena
         self._slots = Slots()
-        self._start = 0
+        self._is_refused = False
         self._may_change = False
         self._passed: list[tuple[Sent, Call | None]] = []
         self._change: Change | None = None
 
     def restart(self, reply: bytes) -> None:
-        """Begins a new check; `reply` is the student process's to `FORGET`, and says where its first tensor lies."""
-        self._start = 0
-        try:
+        """Begins a new check; `reply` is the student process's to `FORGET`, and says where its first tensor lies.
+
+        A tensor lies behind those that the submission may have kept, so not beyond the last one that was sent; and
+        there must be room. Any other start is refused: the arguments count as changed.
+        """
+        start: object = None
+        with suppress(WireError):
             match wire.unpack(reply, Reply):
-                case Returned(int(start)) if 0 <= start <= ARENA_BYTES:
-                    self._start = start
-        except WireError:
-            pass  # whoever lies about the place of its arguments is found to have changed them
-        self._slots.next = self._start
+                case Returned(start):
+                    pass
+        last = min(self._slots.next, ARENA_BYTES // 2)
+        if type(start) is int and 0 <= start <= last and start % ALIGNMENT == 0:
+            self._slots.next, self._is_refused = start, False
+        else:
+            self._slots.next, self._is_refused = 0, True
         self.begin_example(self._may_change)
 
     def begin_example(self, may_change: bool) -> None:
@@ -61,6 +68,9 @@ class WatchedArguments:
             return
         self._passed += passed
         for sent, call in passed:
+            if self._is_refused:
+                self._change = Change(f"changed the place of {sent.name} in memory", call)
+                return
             if not sent.is_kept(self._arena) and (words := _change(sent, self._arena)):
                 self._change = Change(words, call)
                 return

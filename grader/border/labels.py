@@ -13,6 +13,8 @@ from typing import Final
 
 import torch
 
+from grader.border import tensor_facts
+
 LABEL_ATTRIBUTE: Final = "_simulated_device"
 """Attribute of a storage: the `torch.device` that it is said to be on."""
 
@@ -52,7 +54,7 @@ surroundings: Final = Surroundings()
 def label_of(tensor: torch.Tensor) -> torch.device | None:
     """The label of a tensor's storage; None for a tensor that is where its ``device`` says."""
     try:
-        label: torch.device | None = tensor.untyped_storage().__dict__.get(LABEL_ATTRIBUTE)
+        label: torch.device | None = tensor_facts.storage(tensor).__dict__.get(LABEL_ATTRIBUTE)
     except (NotImplementedError, RuntimeError):  # sparse tensors and functorch's wrappers have no storage
         return None
     return None if label is None or label.type == "cpu" else label
@@ -60,7 +62,7 @@ def label_of(tensor: torch.Tensor) -> torch.device | None:
 
 def put_label(tensor: torch.Tensor, device: torch.device) -> None:
     """Says that the memory of this tensor, and of every view of it, is on that device."""
-    setattr(tensor.untyped_storage(), LABEL_ATTRIBUTE, device)
+    setattr(tensor_facts.storage(tensor), LABEL_ATTRIBUTE, device)
 
 
 def name_of(tensor: torch.Tensor) -> str:

@@ -1,7 +1,7 @@
 """Puts the tensors of a call into the memory that is shared with the judge: the student process's side of an arena.
 
 The judge reads that memory itself. Here is only done what it cannot see: a tensor that is no longer in its place is
-copied back, and a changed shape is marked.
+copied back, and a changed shape is marked. A tensor that cannot be read any more counts as changed.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 import torch
 
+from grader.border import tensor_facts
 from grader.border.arena import ARENA_BYTES, Arena, Marks, Slots
 
 _CROWDED: Final = ARENA_BYTES // 4
@@ -59,21 +60,16 @@ class Placing:
     def keep(self, tensor: torch.Tensor, view: torch.Tensor) -> None:
         """See `tensors.Memory`."""
         if self._last_mark is not None:
-            self._placed.append(_Placed(tensor, view, self._last_mark, _form(tensor)))
+            self._placed.append(_Placed(tensor, view, self._last_mark, tensor_facts.form(tensor)))
 
     def finish_call(self) -> None:
         """Makes the memory show what the call did to the tensors that were passed to it."""
         placed, self._placed = self._placed, []
+        for one in placed:  # before a look runs code of a subclass, which may raise anything, or end the loop
+            self._memory[one.mark] = Marks.UNREADABLE
         for one in placed:
-            # Submitted code may have made anything of its arguments, also what cannot be looked at.
             with suppress(Exception):
-                form = _form(one.tensor)
-                if form[1:] != one.form[1:]:
-                    self._memory[one.mark] = Marks.SHAPE
-                elif form[0] != one.form[0]:
-                    self._memory[one.mark] = Marks.REQUIRES_GRAD
-                elif one.tensor.data_ptr() != one.view.data_ptr():
-                    one.view.copy_(one.tensor.detach())
+                self._memory[one.mark] = _looked_at(one)
 
     def restart(self) -> int:
         """Where the next tensor lies, once nothing of the last check is needed any more.
@@ -91,6 +87,13 @@ class Placing:
         return max((end for _, end in self._alive), default=0)
 
 
-def _form(tensor: torch.Tensor) -> tuple[object, ...]:
-    """Whether a tensor requires grad, and what its bytes mean."""
-    return tensor.requires_grad, tensor.dtype, tensor.shape, tensor.stride()
+def _looked_at(one: _Placed) -> int:
+    """The mark of a tensor; copies it back if it is no longer in its place."""
+    requires_grad, *form = tensor_facts.form(one.tensor)
+    if form != list(one.form[1:]):
+        return Marks.SHAPE
+    if requires_grad != one.form[0]:
+        return Marks.REQUIRES_GRAD
+    if tensor_facts.start(one.tensor) != tensor_facts.start(one.view):
+        tensor_facts.copy(one.view, tensor_facts.plain(one.tensor))
+    return Marks.SAME

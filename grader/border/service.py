@@ -37,6 +37,7 @@ from grader.border.messages import (
     TooLarge,
 )
 from grader.border.placing import Placing
+from grader.border.tensor_facts import name_of_class
 from grader.border.wire import Tree
 from grader.package import FOLDER
 
@@ -144,12 +145,13 @@ class Service:
     def describe(self, error: BaseException) -> Raised:
         """An exception as it is sent. Of the exception's own code only ``__str__`` runs."""
         kind = type(error)
-        built_in = getattr(builtins, kind.__name__, None) is kind
+        name = name_of_class(kind)
+        built_in = getattr(builtins, name, None) is kind
         try:
             message = str(error)[:MAX_MESSAGE]
         except BaseException:
             message = "(its message cannot be read)"
-        name = kind.__name__[:100]
+        name = name[:100]
         if name == NOT_SIMULATED and self._is_raised_outside(error):
             name = "Exception"  # a submission cannot skip a check by an exception of that name
         return Raised(name, built_in, _encodable(message), self._frames(error))
@@ -157,10 +159,11 @@ class Service:
     def _frames(self, error: BaseException) -> tuple[SentLine, ...]:
         """The student's own frames, outermost first."""
         frames: list[SentLine] = []
-        if isinstance(error, SyntaxError) and error.filename in self._files:
-            text = _encodable((error.text or "").strip()[:200])
-            return (SentLine(_file_name(error.filename), error.lineno or 0, "", text),)
-        for frame, line in _frames_and_lines(error.__traceback__):
+        if isinstance(error, SyntaxError) and type(error.filename) is str and error.filename in self._files:
+            text = error.text if type(error.text) is str else ""
+            line = error.lineno if type(error.lineno) is int else 0
+            return (SentLine(_file_name(error.filename), line, "", _encodable(text.strip()[:200])),)
+        for frame, line in _frames_and_lines(_traceback(error)):
             filename = frame.f_code.co_filename
             if filename in self._files:
                 text = _encodable(_line_of(filename, line))
@@ -187,7 +190,7 @@ class Service:
 
         The submission then chose to raise it, and no call of torch failed.
         """
-        tb = error.__traceback__
+        tb = _traceback(error)
         while tb is not None and tb.tb_next is not None:
             tb = tb.tb_next
         if tb is None or tb.tb_lasti < 0:
@@ -200,13 +203,22 @@ class Service:
         if number is None:
             number = self._ids[id(value)] = len(self._ids)
             self._objects[number] = value
-        return ["h", number, type(value).__name__[:100]]
+        return ["h", number, name_of_class(type(value))[:100]]
 
 
 def _restart_generators() -> None:
     """Puts the global random generators of torch, Python and NumPy at the same place."""
     for seed in _SEED_A_GENERATOR:
         seed(_GENERATORS_SEED)
+
+
+def _traceback(error: BaseException) -> TracebackType | None:
+    """The traceback itself, not an attribute of that name which submitted code has defined."""
+    found: TracebackType | None = _get_traceback(error)
+    return found
+
+
+_get_traceback: Final[Any] = vars(BaseException)["__traceback__"].__get__
 
 
 def _line_of(filename: str, line: int) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 
 import torch
 
-from grader.border import labels
+from grader.border import labels, tensor_facts
 from grader.border.bounds import Budget, WireError
 from grader.border.frames import MAX_PAYLOAD
 
@@ -39,11 +39,11 @@ def encode_tensor(tensor: torch.Tensor, budget: Budget) -> list[Any] | None:
     """
     if tensor.layout is not torch.strided or tensor.dtype not in _DTYPE_NAMES or tensor.device.type not in _DEVICES:
         return None
-    requires_grad = tensor.requires_grad
+    requires_grad = tensor_facts.requires_grad(tensor)
     name = labels.name_of(tensor)
     device = None if name == "cpu" else name
     kind = 1 if type(tensor) is torch.nn.Parameter else 0
-    plain = tensor.detach()
+    plain = tensor_facts.plain(tensor)
     if plain.device.type != "cpu":
         plain = plain.cpu()
     if plain.is_conj() or plain.is_neg():
@@ -107,7 +107,7 @@ def decode_tensor(tree: list[Any], budget: Budget, memory: Memory | None = None)
             raise WireError("a bool tensor with other bytes than 0 and 1")
         flat = torch.frombuffer(bytearray(data), dtype=dtype).clone() if shared is None else shared
         tensor = flat.view(shape) if strides is None else flat.as_strided(shape, strides)
-    view = tensor.detach() if memory is not None else None
+    view = tensor_facts.plain(tensor) if memory is not None else None
     if device is not None:
         tensor = _on_device(tensor, device)
     if grad:

@@ -1,7 +1,7 @@
 """Probes: small looks at objects in the student process, for what a value that crosses the border cannot carry.
 
 They run over there through ``submission.there(probe, ...)`` and give plain values back. Must never hold an
-expected answer, decide anything, or import anything but torch and the standard library.
+expected answer, decide anything, or ask an object of submitted code for a fact about itself that torch can tell.
 """
 
 from __future__ import annotations
@@ -14,41 +14,51 @@ from typing import Any, Final
 import torch
 from torch import Tensor, nn
 
+from grader.border.tensor_facts import copy_of, grad_of, parts, registered, requires_grad
 from grader.errors import suggest_names
+
+_is_grad_enabled: Final = torch.is_grad_enabled
 
 # ---------------------------------------------------------------- models
 
 
 def state(model: nn.Module) -> dict[str, Tensor]:
-    """Copies of the entries of ``state_dict()``, as a plain dict."""
-    return {name: value.detach().clone() for name, value in model.state_dict().items()}
+    """Copies of the parameters and persistent buffers under their names in ``state_dict()``, as a plain dict."""
+    found: dict[str, Tensor] = {}
+    for name, fields in parts(model, each_name=True):
+        own = {**fields["_parameters"]}
+        own |= {
+            key: value for key, value in fields["_buffers"].items() if key not in fields["_non_persistent_buffers_set"]
+        }
+        found |= {f"{name}.{key}" if name else key: copy_of(value) for key, value in own.items() if value is not None}
+    return found
 
 
 def weights(model: nn.Module) -> list[Tensor]:
     """Copies of the parameters, in order of registration."""
-    return [param.detach().clone() for param in model.parameters()]
+    return [copy_of(param) for param in registered(model, "_parameters").values()]
 
 
 def model_grads(model: nn.Module) -> dict[str, Tensor | None]:
     """The ``.grad`` of each parameter by name, or None."""
-    return {
-        name: None if param.grad is None else param.grad.detach().clone() for name, param in model.named_parameters()
-    }
+    grads = {name: grad_of(param) for name, param in registered(model, "_parameters").items()}
+    return {name: None if grad is None else copy_of(grad) for name, grad in grads.items()}
 
 
 def trainable(model: nn.Module) -> dict[str, bool]:
     """``requires_grad`` of each parameter by name."""
-    return {name: param.requires_grad for name, param in model.named_parameters()}
+    return {name: requires_grad(param) for name, param in registered(model, "_parameters").items()}
 
 
 def training_flags(model: nn.Module) -> dict[str, bool]:
     """The training flag of the model (``""``) and of each submodule by name."""
-    return {name: module.training for name, module in model.named_modules()}
+    return {name: fields["training"] for name, fields in parts(model)}
 
 
 def devices(model: nn.Module) -> list[str]:
     """Type and index of every device that a parameter or buffer is on, sorted."""
-    return sorted({str(tensor.device) for tensor in [*model.parameters(), *model.buffers()]})
+    tensors = [*registered(model, "_parameters").values(), *registered(model, "_buffers").values()]
+    return sorted({str(tensor.device) for tensor in tensors})
 
 
 def forward_modes(call: Callable[..., Any], model: nn.Module, *args: object) -> dict[str, list[bool]]:
@@ -61,10 +71,10 @@ def forward_modes(call: Callable[..., Any], model: nn.Module, *args: object) -> 
     seen: dict[str, list[bool]] = {"training": [], "grad": []}
 
     def look(module: nn.Module, inputs: object) -> None:
-        seen["training"].append(any(part.training for part in module.modules()))
-        seen["grad"].append(torch.is_grad_enabled())
+        seen["training"].append(any(fields["training"] for _, fields in parts(module)))
+        seen["grad"].append(_is_grad_enabled())
 
-    handle = model.register_forward_pre_hook(look)
+    handle = nn.Module.register_forward_pre_hook(model, look)
     try:
         call(model, *args)
     finally:
@@ -80,7 +90,10 @@ def is_a(thing: object, name: str) -> bool:
     wanted: Any = torch
     for part in name.split(".")[1:]:
         wanted = getattr(wanted, part)
-    return issubclass(thing, wanted) if isinstance(thing, type) else isinstance(thing, wanted)
+    if type(thing) is Tensor:
+        return isinstance(thing, wanted)  # a buffer is a tensor with a mark
+    kind: Any = thing if issubclass(type(thing), type) else type(thing)
+    return issubclass(kind, wanted)
 
 
 def draw_from_global(count: int = 3) -> Tensor:

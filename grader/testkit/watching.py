@@ -12,6 +12,11 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from grader.border.tensor_facts import copy_of, is_a, is_leaf, plain, requires_grad, share_memory
+
+_equal, _allclose, _sum = torch.equal, torch.allclose, torch.sum
+_generator_state = torch.default_generator.get_state
+
 
 class _Calls(TorchFunctionMode):
     """Counts and names every torch function that runs, property reads excepted."""
@@ -49,18 +54,18 @@ class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
 def watch(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     """One call, and the fields of an `Observation`."""
     tensors = dict(_tensors(args, kwargs))
-    before = {path: tensor.detach().clone() for path, tensor in tensors.items()}
-    generator = torch.random.get_rng_state()
+    before = {path: copy_of(tensor) for path, tensor in tensors.items()}
+    generator = _generator_state()
     with _Calls() as calls, _Operations() as operations:
         result = function(*args, **kwargs)
-    rng_used = not torch.equal(generator, torch.random.get_rng_state())
-    changed = tuple(path for path, tensor in tensors.items() if not _same(before[path], tensor.detach()))
+    rng_used = not _equal(generator, _generator_state())
+    changed = tuple(path for path, tensor in tensors.items() if not _is_same(before[path], tensor))
     paths: dict[str, Any] = {str(position): item for position, item in enumerate(args)} | kwargs | tensors
-    is_tensor = isinstance(result, torch.Tensor)
+    is_tensor = is_a(result, torch.Tensor)
     returned = next((path for path, item in paths.items() if item is result and (is_tensor or _is_object(item))), None)
     shares = tuple(path for path, tensor in tensors.items() if is_tensor and _overlap(tensor, result))
-    grad = is_tensor and bool(result.requires_grad)
-    leaf = is_tensor and bool(result.is_leaf)
+    grad = is_tensor and requires_grad(result)
+    leaf = is_tensor and is_leaf(result)
     called = tuple(sorted(calls.names | operations.names))
     return result, changed, returned, shares, calls.count, called, grad, leaf, rng_used
 
@@ -74,13 +79,15 @@ def backpropagate(
     function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any], wrt: tuple[int, ...]
 ) -> tuple[Any, list[torch.Tensor | None], bool]:
     """One call, its value, and the gradients by torch."""
-    leaves = [args[position].detach().requires_grad_(True) for position in wrt]
+    leaves = [plain(args[position]).requires_grad_(True) for position in wrt]
     for position, leaf in zip(wrt, leaves, strict=True):
         args[position] = leaf
     value = function(*args, **kwargs)
-    if not isinstance(value, torch.Tensor) or not value.requires_grad:
+    if not is_a(value, torch.Tensor) or not requires_grad(value):
         return value, [None] * len(leaves), False
-    grads = torch.autograd.grad(value.sum(), leaves, allow_unused=True)
+    with torch._C.DisableTorchFunctionSubclass():
+        total = _sum(value)
+    grads = torch.autograd.grad(total, leaves, allow_unused=True)
     return value, list(grads), True
 
 
@@ -90,31 +97,32 @@ def _tensors(args: list[Any], kwargs: dict[str, Any]) -> Iterator[tuple[str, tor
 
 
 def _inside(path: str, item: Any) -> Iterator[tuple[str, torch.Tensor]]:
-    if isinstance(item, torch.Tensor):
+    if is_a(item, torch.Tensor):
         yield path, item
-    elif isinstance(item, (list, tuple)):
+    elif type(item) in (list, tuple):  # a check's own: of submitted code's kinds of list nobody knows the items
         for position, part in enumerate(item):
             yield from _inside(f"{path}[{position}]", part)
-    elif isinstance(item, dict):
+    elif type(item) is dict:
         for key, part in item.items():
             yield from _inside(f"{path}[{key!r}]", part)
 
 
 def _is_object(item: object) -> bool:
-    return not isinstance(item, (int, float, str, bytes, bool, type(None), tuple))
+    return not issubclass(type(item), (int, float, str, bytes, bool, type(None), tuple))
 
 
-def _same(before: torch.Tensor, after: torch.Tensor) -> bool:
-    return (
-        before.shape == after.shape
-        and before.dtype == after.dtype
-        and bool(torch.equal(before, after) or torch.allclose(before, after, rtol=0, atol=0, equal_nan=True))
-    )
+def _is_same(before: torch.Tensor, tensor: torch.Tensor) -> bool:
+    """Whether a tensor still has its shape, dtype and numbers; False if it can no longer be read."""
+    try:
+        after = plain(tensor)
+        return (
+            before.shape == after.shape
+            and before.dtype == after.dtype
+            and bool(_equal(before, after) or _allclose(before, after, rtol=0, atol=0, equal_nan=True))
+        )
+    except Exception:
+        return False
 
 
 def _overlap(one: torch.Tensor, other: torch.Tensor) -> bool:
-    if one is other:
-        return True
-    if one.layout is not torch.strided or other.layout is not torch.strided:
-        return False
-    return one.untyped_storage().data_ptr() == other.untyped_storage().data_ptr() and one.numel() > 0
+    return one is other or share_memory(one, other)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -15,9 +16,12 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from grader.border import arena as arenas
+from grader.border import wire
 from grader.border.arena import ARENA_BYTES, Arena
+from grader.border.arguments import WatchedArguments
 from grader.border.channel import Channel
 from grader.border.failures import ArgumentChanged
+from grader.border.messages import Missing, Request, Returned
 from grader.border.proxies import SubmissionProxy
 from grader.border.service import Service
 from grader.judge.in_process import LocalTransport
@@ -131,6 +135,141 @@ def test_what_changes_without_a_torch_call_of_its_own(act: Callable[[Tensor], ob
         act(x)
 
     assert There(f=f).change(lambda s: s.f(X)) == f"changed its first argument in place: {words}"
+
+
+class Quiet(torch.Tensor):
+    """Says of itself that it is as it was."""
+
+    detach = clone = lambda self, *args, **kwargs: torch.zeros(2, 2)  # type: ignore[assignment]
+    data_ptr = untyped_storage = storage = lambda self: 0  # type: ignore[assignment]
+    stride = lambda self, *args: (2, 1)  # type: ignore[assignment]  # noqa: E731
+    shape = property(lambda self: torch.Size((2, 2)))  # type: ignore[assignment]
+    requires_grad = property(lambda self: False)  # type: ignore[assignment]
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return torch.tensor([[0.0, 1.5], [2.0, 3.0]])
+
+
+class Loud(torch.Tensor):
+    """Raises at every look."""
+
+    shape = dtype = requires_grad = property(lambda self: 1 / 0)  # type: ignore[assignment]
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        raise RuntimeError("not now")
+
+
+class Raising(torch.Tensor):
+    """Raises below torch's own methods, too."""
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        raise KeyboardInterrupt if func is torch.ops.aten.mul.Tensor else RuntimeError("not now")
+
+
+def _attributes(x: Tensor, **values: object) -> None:
+    x.data = x.data + 1
+    vars(x).update(values)
+
+
+def _becomes(x: Tensor, kind: Any) -> None:
+    x.data = x.data + 1
+    x.__class__ = kind
+
+
+SECRETLY: dict[str, Callable[[Tensor], object]] = {
+    "an attribute detach": lambda x: _attributes(x, detach=lambda: torch.tensor([[0.0, 1.5], [2.0, 3.0]])),
+    "a detach that raises": lambda x: _attributes(x, detach=lambda: 1 / 0),
+    "an attribute data_ptr": lambda x: _attributes(x, data_ptr=functools.partial(int, x.data_ptr())),
+    "a data_ptr that raises": lambda x: _attributes(x, data_ptr=lambda: 1 / 0),
+    "storages of another tensor": lambda x: _attributes(x, storage=X.storage, untyped_storage=X.untyped_storage),
+    "a stride that raises": lambda x: _attributes(x, stride=lambda: 1 / 0),
+    "a subclass that lies": lambda x: _becomes(x, Quiet),
+    "a subclass that raises": lambda x: _becomes(x, Loud),
+    "a tensor of a subclass": lambda x: torch.utils.swap_tensors(x, torch.Tensor._make_subclass(Raising, x + 1)),
+}
+
+
+@pytest.mark.parametrize("how", SECRETLY)
+@pytest.mark.parametrize("observed", [False, True])
+def test_a_change_is_seen_whatever_the_tensor_says_of_itself(how: str, observed: bool) -> None:
+    def f(x: Tensor) -> None:
+        SECRETLY[how](x)
+
+    def use(submission: SubmissionProxy) -> None:
+        if observed:
+            assert observe(submission.f, X).changed == ("0",)
+        else:
+            submission.f(X)
+
+    assert There(f=f).change(use).startswith("changed its first argument in place: ")
+
+
+def test_facts_about_a_result_are_not_its_own_to_tell() -> None:
+    def shares(x: Tensor) -> Tensor:
+        result = x[:1]
+        vars(result).update(untyped_storage=torch.ones(1).untyped_storage, is_leaf=False)
+        return result
+
+    def has_no_graph(x: Tensor) -> Tensor:
+        result = x.detach().clone()
+        vars(result).update(sum=lambda: 2 * x.sum())
+        return result
+
+    def overrides(x: Tensor) -> Tensor:
+        result = (x * x).as_subclass(Quiet)
+        vars(result).update(sum=lambda: 7 * x.sum())
+        return result
+
+    there = There(shares=shares, has_no_graph=has_no_graph, overrides=overrides)
+    assert observe(there.proxy.shares, X).shares == ("0",)
+    assert not value_and_grad(there.proxy.has_no_graph, X).has_graph
+    (grad,) = value_and_grad(there.proxy.overrides, X).grads
+    assert grad is not None and grad.equal(2 * X)
+
+
+def test_facts_about_a_model_are_not_its_own_to_tell() -> None:
+    def lies(model: Any) -> Any:
+        for name in ("parameters", "named_parameters", "buffers", "modules", "named_modules", "state_dict"):
+            setattr(model, name, lambda *args, **kwargs: iter(()))
+        model.register_forward_pre_hook = lambda hook: None
+        return model
+
+    class Lying(torch.nn.Linear):
+        __class__ = torch.nn.ReLU  # type: ignore[assignment]
+        training = property(lambda self: False, lambda self, value: None)  # type: ignore[assignment]
+
+    there = There(lies=lambda: lies(torch.nn.Linear(2, 1)), Lying=lambda: Lying(2, 1), run=lambda model, x: model(x))
+    model = there.proxy.lies()
+    assert list(there.proxy.there(probes.state, model)) == ["weight", "bias"]
+    assert len(there.proxy.there(probes.weights, model)) == 2
+    assert there.proxy.there(probes.training_flags, model) == {"": True}
+    assert there.proxy.there(probes.model_grads, model) == {"weight": None, "bias": None}
+    assert there.proxy.there(probes.forward_modes, there.proxy.run, model, X)["training"] == [True]
+    assert not there.proxy.there(probes.is_a, there.proxy.Lying(), "torch.nn.ReLU")
+
+
+@pytest.mark.parametrize(
+    "start", [ARENA_BYTES, ARENA_BYTES - 64, ARENA_BYTES // 2 + 64, 1, -64, 1 << 62, "0", None, True]
+)
+def test_a_start_that_leaves_no_room_or_was_never_reached_counts_as_a_change(start: Any) -> None:
+    watched = WatchedArguments(Arena.local())
+    watched.restart(wire.pack(Returned(0)))
+    watched.pass_on(Request("call", [["f", "f"], wire.encode(torch.zeros(1 << 20), str)], []), None)
+    watched.restart(wire.pack(Returned(start)))
+    watched.look_at(watched.pass_on(Request("call", [["f", "f"], wire.encode(X, str)], []), None))
+    change = watched.first_change()
+    assert change is not None and change.words == "changed the place of its first argument in memory"
+
+
+@pytest.mark.parametrize("reply", [b"", b"\xff\xff", wire.pack(Missing("forget")), wire.pack(["returned", [1]])])
+def test_a_reply_without_a_start_counts_as_a_change(reply: bytes) -> None:
+    watched = WatchedArguments(Arena.local())
+    watched.restart(reply)
+    watched.look_at(watched.pass_on(Request("call", [["f", "f"], wire.encode(X, str)], []), None))
+    assert watched.first_change() is not None
 
 
 @pytest.mark.parametrize(

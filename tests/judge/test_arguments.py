@@ -38,6 +38,28 @@ def test_a_changed_argument_fails_the_check_in_words(warm: WarmUp, text: str) ->
         assert check_of(odd.grade(odd=RIGHT), "twice_every_number").verdict == "passed"
 
 
+MOVES_ITS_ARENA = """
+import sys
+
+def restart(self):
+    self._placed.clear()
+    self._slots.next = {start}
+    return {start}
+
+frame = sys._getframe()
+while "Service" not in frame.f_globals:
+    frame = frame.f_back
+frame.f_globals["Service"].answer.__globals__["Placing"].restart = restart
+"""
+
+
+@pytest.mark.parametrize("start", ["32 << 20", "(32 << 20) - 64", "24 << 20", "7"])
+def test_a_process_that_says_where_nothing_is_watched_has_changed_its_arguments(warm: WarmUp, start: str) -> None:
+    result = warm(ODD, check_seconds=2.0).grade(odd=MOVES_ITS_ARENA.format(start=start) + IN_PLACE)
+    check = check_of(result, "twice_every_number")
+    assert check.verdict == "failed" and "changed the place of its first argument" in check.message, check.message
+
+
 def test_an_exercise_may_be_marked_to_change_what_it_is_given(warm: WarmUp, tmp_path: Path) -> None:
     root = write_odd_course(tmp_path / "course")
     checks = root / "checks" / "test_odd.py"

@@ -222,7 +222,7 @@ def test_an_exception_of_all_ranks_says_so(written: Written) -> None:
 
 def test_a_look_that_finds_nothing_is_no_exception_of_the_students(written: Written) -> None:
     submission = written("def f():\n    return None\n")
-    with pytest.raises(AssertionError, match="what rank 0 left cannot be used: AttributeError"):
+    with pytest.raises(AssertionError, match="what rank 0 left cannot be used: TypeError"):
         ranks.run(submission.f, look=ranks.call(probes.state, ranks.RESULT))
 
 

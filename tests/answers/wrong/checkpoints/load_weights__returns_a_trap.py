@@ -1,4 +1,4 @@
-# verdict: crashed, failed
+# verdict: failed
 def load_weights(model, path, device):
     class Liar(type(model)):
         def state_dict(self, *args, **kwargs):
