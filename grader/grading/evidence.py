@@ -112,7 +112,6 @@ class TopicEvidence:
         if not found:
             return
         with self._judge.misconceptions_desk(self.topic.name) as desk:
-            desk.wants_trace_only = True
             for misconception in found:
                 desk.replace_functions(((misconception.part, misconception.function),))
                 traces = self._judge.run_checks(exercise.full_name, desk)[1]

@@ -45,7 +45,7 @@ def _is_unwritten(result: CheckResult) -> bool:
 
 
 @dataclass(frozen=True)
-class _Work:
+class _GradedSubmission:
     """A submission that is being graded.
 
     Attributes:
@@ -153,7 +153,7 @@ class Judge:
             HostGone: if the warm host has ended: the worker must be replaced.
         """
         modules = {path: content for path, content in submission.files.items() if path.endswith(".py")}
-        work = _Work(submission, modules, known or (lambda result: None))
+        work = _GradedSubmission(submission, modules, known or (lambda result: None))
         wanted = set(self.course.with_needs(only))
         every = ((topic, [one for one in found if one.full_name in wanted]) for topic, found in self._topics)
         chosen = [(topic, found) for topic, found in every if found]
@@ -182,7 +182,7 @@ class Judge:
         )
 
     def _grade_topic(
-        self, topic: Topic, exercises: Sequence[Exercise], work: _Work, met: Collection[str]
+        self, topic: Topic, exercises: Sequence[Exercise], work: _GradedSubmission, met: Collection[str]
     ) -> _GradedTopic:
         """Grades some exercises of a topic.
 
@@ -197,11 +197,12 @@ class Judge:
         if mark := self.checks.mark_on(Place(topic.name)):
             return self._all_not_passed(exercises, mark.cause, work)
         with self.desk(topic.name, work.modules) as desk, self.misconceptions.topic(topic.name):
-            notes = desk.partial.notes(work.modules[file]) if desk.partial is not None else ()
+            partial = desk.imported.partial
+            notes = partial.notes(work.modules[file]) if partial is not None else ()
             graded = self._grade_exercises(topic, exercises, desk, work, met)
         return replace(graded, flags=tuple(desk.flags), notes=notes)
 
-    def _to_mark(self, exercises: Iterable[Exercise], work: _Work) -> _GradedTopic:
+    def _to_mark(self, exercises: Iterable[Exercise], work: _GradedSubmission) -> _GradedTopic:
         """The exercises that are left for a person to mark."""
         results = []
         for exercise in (one for one in exercises if one.kind == "manual"):
@@ -211,12 +212,18 @@ class Judge:
         return _GradedTopic(results)
 
     def _grade_exercises(
-        self, topic: Topic, exercises: Sequence[Exercise], desk: TopicDesk, work: _Work, met: Collection[str]
+        self,
+        topic: Topic,
+        exercises: Sequence[Exercise],
+        desk: TopicDesk,
+        work: _GradedSubmission,
+        met: Collection[str],
     ) -> _GradedTopic:
         cells = CellPlaces(work.modules)
         source = work.modules[f"{topic.name}.py"]
-        if desk.import_failure is not None:
-            cause = causes.import_failed(topic.name, desk.import_failure, desk.import_prints)
+        partial = desk.imported.partial
+        if desk.imported.failure is not None:
+            cause = causes.import_failed(topic.name, desk.imported.failure, desk.imported.prints)
             return self._all_not_passed(exercises, cells.cause(cause), work)
         met = set(met)
         results: list[ExerciseResult] = []
@@ -228,7 +235,7 @@ class Judge:
             else:
                 result = self._grade_exercise(exercise, desk, cells, is_untouched=exercise.name in untouched)
                 result = with_near_names(result, source, [one.name for one in topic.exercises])
-                result = desk.partial.explain_lost(result, source) if desk.partial else result
+                result = partial.explain_lost(result, source) if partial else result
             if result.meets_needs:
                 met.add(result.name)
             results.append(result)
@@ -248,7 +255,7 @@ class Judge:
         found = [cells.result(check) for check in ran]
         name = None
         if self._names_misconceptions and any(check.verdict in ("failed", "timeout", "crashed") for check in found):
-            with desk.paused():
+            with desk.time.paused():
                 name = self.misconceptions.name_of(exercise, traces)
         return with_points(exercise, self.checks.of(exercise.full_name), found, name)
 
@@ -299,7 +306,7 @@ class Judge:
             if reason := self._assessment.reason(check, is_run=same_for_all is None):
                 results.append(explain.result(check.name, causes.not_assessed(reason)))
                 continue
-            if same_for_all is None and desk.is_out_of_time:
+            if same_for_all is None and desk.time.left() <= 0:
                 same_for_all = causes.topic_timeout(self.host.limits.topic_seconds)
             if same_for_all is not None:
                 results.append(explain.result(check.name, same_for_all))
@@ -314,18 +321,24 @@ class Judge:
         return results, traces
 
     @contextlib.contextmanager
-    def desk(self, topic: str, files: Mapping[str, bytes], *, is_own: bool = False) -> Iterator[TopicDesk]:
+    def desk(
+        self, topic: str, files: Mapping[str, bytes], *, is_own: bool = False, wants_trace_only: bool = False
+    ) -> Iterator[TopicDesk]:
         """A desk for one topic of a submission with these files, whose processes are ended afterwards.
 
         Args:
             is_own: whether they are the course's own, with its misconceptions.
+            wants_trace_only: whether runs of checks yield only their traces and no causes.
         """
-        with contextlib.closing(TopicDesk(self.host, self.course, topic, files, is_own=is_own)) as desk:
+        opened = TopicDesk(
+            self.host, self.course, topic, files, is_own=is_own, wants_trace_only=is_own or wants_trace_only
+        )
+        with contextlib.closing(opened) as desk:
             yield desk
 
     @contextlib.contextmanager
     def misconceptions_desk(self, topic: str) -> Iterator[TopicDesk]:
-        """The solutions with a topic's misconceptions beside them, as a submission.
+        """A desk for the solutions with a topic's misconceptions beside them; runs of checks yield only traces.
 
         Raises:
             CourseError: if they cannot be imported.
@@ -338,7 +351,6 @@ class Judge:
     @contextlib.contextmanager
     def _misconceptions_runner(self, topic: str) -> Iterator[RunChecks]:
         with self.misconceptions_desk(topic) as desk:
-            desk.wants_trace_only = True
 
             def run_checks(exercise: str, replacements: Replacements) -> Iterator[tuple[str, Trace]]:
                 desk.replace_functions(replacements)
@@ -348,7 +360,7 @@ class Judge:
 
             yield run_checks
 
-    def _all_not_passed(self, exercises: Iterable[Exercise], cause: Cause, work: _Work) -> _GradedTopic:
+    def _all_not_passed(self, exercises: Iterable[Exercise], cause: Cause, work: _GradedSubmission) -> _GradedTopic:
         results = [self._not_passed(exercise, cause) for exercise in exercises]
         for result in results:
             work.known(result)

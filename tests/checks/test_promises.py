@@ -146,13 +146,11 @@ def not_kept(judge: Judge, topic: str) -> list[str]:
 
 
 def desk_of(judge: Judge, answer: Answer) -> AbstractContextManager[TopicDesk]:
-    return judge.desk(answer.topic, dict(answer.submission().files))
+    return judge.desk(answer.topic, dict(answer.submission().files), wants_trace_only=True)
 
 
 def verdicts_that_keep_nothing(judge: Judge, desk: TopicDesk, topic: str, promise: Promise) -> list[str]:
     """One line if no case of the promise's check fails what lies on the desk; else nothing."""
-    desk.shrinks_failures = False
-    desk.wants_trace_only = True
     if desk.why_not_imported():
         return [f"{promise}: {promise.wrong} cannot be imported"]
     verdicts = []
