@@ -13,7 +13,7 @@ BY_HAND: Final = "✎"
 """Stands before what a person marks, or gave."""
 _ESCAPES = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
-    r"|[\x1b\x9d]\]?[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)"  # OSC and other strings: titles, links, clipboard
+    r"|[\x1b\x9d]\]?[^\x07\x1b\x9c\x9d\n]*(?:\x07|\x1b\\|\x9c)"  # OSC and other strings: titles, links, clipboard
     r"|\x1b[ -/]*[0-~]"  # two-character escapes
     r"|\x9b[0-?]*[ -/]*[@-~]"
 )

@@ -20,7 +20,8 @@ from grader.grading.local_workers import LocalWorkers
 from grader.grading.sandbox_needed import require_sandbox
 from grader.grading.settings import GradingSettings, topics_of, worker_options
 from grader.intake.find import find_submissions
-from grader.intake.submission import Submission, Unreadable, read
+from grader.intake.reader import Reader
+from grader.intake.submission import Submission, Unreadable
 from grader.machine import Devices, cores
 from grader.reports.feedback import worst
 from grader.results import SubmissionResult
@@ -136,8 +137,8 @@ def grade(
     options = worker_options(loaded, settings, tuple(only))
     sources = find_submissions([Path(path) for path in paths], topics_of(loaded))
     require_sandbox(len(sources), no_sandbox=no_sandbox)
-    with LocalWorkers(loaded, options, jobs or cores()) as workers:
-        found = (read(source) for source in sources)
+    with Reader() as reader, LocalWorkers(loaded, options, jobs or cores()) as workers:
+        found = (reader.read(source) for source in sources)
         unreadable: list[Unreadable] = []
         graded = list(workers.grade_all(_readable(found, unreadable)))
     graded += [unread(loaded, options, one) for one in unreadable]

@@ -6,7 +6,7 @@ Makes no verdict: every verdict comes from a worker. Never grades the same work 
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -28,9 +28,10 @@ from grader.grading.settings import (
     topics_of,
     worker_options,
 )
-from grader.intake.find import find_submissions
+from grader.intake.find import Source, find_submissions
+from grader.intake.reader import Reader
 from grader.intake.roster import Roster
-from grader.intake.submission import Source, Submission, Unreadable, digest, read
+from grader.intake.submission import Submission, Unreadable, digest
 from grader.machine import versions
 from grader.reports.notes import NoteList, print_note
 from grader.reports.progress import progress
@@ -73,6 +74,10 @@ class ClassGrading:
         Raises:
             UserError: no such submissions, or an unusable gradebook, roster or cluster.
         """
+        with Reader() as reader:
+            return self._run(reader)
+
+    def _run(self, reader: Reader) -> int:
         sources = self._find()
         self._require_sandbox(len(sources))
         with self._graders() as graders, Gradebook.open(gradebook_in(self._class.out)) as book:
@@ -80,7 +85,7 @@ class ClassGrading:
             self._late = self._late_of(book)
             graders.use_seed(self._options.seed)
             run = self._start_run(book, expected=len(sources))
-            if self._grade_new(sources, graders, book, run):
+            if self._grade_new(reader, sources, graders, book, run):
                 done = sum(1 for _ in book.results(run))
                 print_note(
                     f"interrupted: {done} of {len(sources)} are graded and kept; run the same command to continue"
@@ -152,10 +157,12 @@ class ClassGrading:
             trial=self._class.trial,
         )
 
-    def _grade_new(self, sources: Sequence[Source], graders: Graders, book: Gradebook, run: int) -> bool:
+    def _grade_new(
+        self, reader: Reader, sources: Sequence[Source], graders: Graders, book: Gradebook, run: int
+    ) -> bool:
         """Grades and records the submissions that the gradebook does not have yet; whether it was interrupted."""
         with StopOnInterrupt(graders.stop) as signals, progress(len(sources)) as advance:
-            for graded in graders.grade_all(self._new(sources, graders, book, run, advance)):
+            for graded in graders.grade_all(self._new(map(reader.read, sources), graders, book, run, advance)):
                 book.record(run, graded.result, graded.digest, graded.seconds)
                 if graded.fault:
                     print_note(f"{graded.result.submission}: the grader itself failed: {graded.fault}")
@@ -163,13 +170,17 @@ class ClassGrading:
         return signals.interrupted
 
     def _new(
-        self, sources: Sequence[Source], graders: Graders, book: Gradebook, run: int, advance: Callable[[], None]
+        self,
+        found: Iterable[Submission | Unreadable],
+        graders: Graders,
+        book: Gradebook,
+        run: int,
+        advance: Callable[[], None],
     ) -> Iterator[Submission]:
         """The submissions without a result that can be reused; records the others, and calls `advance` for each."""
-        for source in sources:
+        for submission in found:
             if graders.stopped:
                 return
-            submission = read(source)
             if isinstance(submission, Unreadable):
                 failed = unread(self._course, self._options, submission)
                 book.record(run, failed.result, failed.digest, failed.seconds)

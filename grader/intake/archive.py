@@ -5,6 +5,7 @@ Never writes a file, never trusts a size, a name or a count in an archive, opens
 
 from __future__ import annotations
 
+import functools
 import gzip
 import io
 import os
@@ -17,15 +18,27 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
-from typing import IO, Protocol, cast
+from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 
 from grader.intake.bag import Content, as_text
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 Place = Path | bytes
 """A file on disk, or the bytes of an archive that lay inside an LMS's."""
 
 TABLE_BYTES = 8 << 20
 UNPACKED_BYTES = 256 << 20
+_MEMBERS = 200_000
+_PATH_CHARACTERS = 1_000
+_EXTENDED = (
+    *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK),
+    *(tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE),
+)
+"""Types of headers that tarfile reads as a whole."""
+_HEADER_BYTES = 16 << 10
+"""Of one header of a tar, such as one for a long name. Some Pythons take seconds for a longer one."""
 TWICE = "more than once in the archive: the last one counts"
 _DRIVE = re.compile(r"^[A-Za-z]:")
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError)
@@ -68,9 +81,17 @@ def open_archive(name: str, place: Place) -> Archive:
         raise BrokenArchive(f"damaged, or not an archive of this kind ({problem}): nothing was read") from problem
 
 
+@functools.lru_cache(maxsize=4)
+def reopened(kind: Callable[[Place], Archive], place: Place) -> Archive:
+    """An archive that another process has opened before; a download is opened once for all of its students."""
+    return kind(place)
+
+
 def safe_path(name: str) -> tuple[str, str | None]:
     """The path inside an archive as a plain relative one, and the reason why it cannot be used, if there is one."""
     plain = name.replace("\\", "/")
+    if len(plain) > _PATH_CHARACTERS:
+        return plain[:_PATH_CHARACTERS], f"a path of more than {_PATH_CHARACTERS:,} characters: left out"
     if plain.startswith("/") or _DRIVE.match(plain):
         return plain, "an absolute path in an archive: left out"
     parts = PurePosixPath(plain).parts
@@ -83,6 +104,7 @@ class Zip:
     """A zip; may be read by several threads at once."""
 
     def __init__(self, place: Place) -> None:
+        self._place = place
         if _table_bytes(place) > TABLE_BYTES:
             raise BrokenArchive("its table of contents is too long: nothing was read")
         self._zip = zipfile.ZipFile(io.BytesIO(place) if isinstance(place, bytes) else place)
@@ -101,6 +123,9 @@ class Zip:
                 self.paths[path] = _time(member)
             else:
                 self.problems.append((path, reason))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return reopened, (Zip, self._place)
 
     def fill(self, bag: Taker, wanted: dict[str, str]) -> None:
         """Puts files into the bag; `wanted` maps paths in the archive to paths in the bag."""
@@ -127,6 +152,8 @@ class Tar:
         self.problems: list[tuple[str, str]] = []
         self._index: dict[str, int] = {}
         for index, (member, _) in enumerate(self._members()):
+            if index == _MEMBERS:
+                raise BrokenArchive(f"more than {_MEMBERS:,} files and folders inside: nothing was read")
             path, reason = safe_path(as_text(member.name))
             if member.isdir():
                 continue
@@ -139,6 +166,9 @@ class Tar:
                 self.problems.append((path, TWICE))
             self._index[path] = index
             self.paths[path] = float(member.mtime) if 0 < member.mtime < 1 << 40 else None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return reopened, (Tar, self._place)
 
     def fill(self, bag: Taker, wanted: dict[str, str]) -> None:
         """Puts files into the bag; `wanted` maps paths in the archive to paths in the bag."""
@@ -153,10 +183,22 @@ class Tar:
             head = raw.read(2)
             raw.seek(0)
             stream = cast("IO[bytes]", gzip.GzipFile(fileobj=raw)) if head == b"\x1f\x8b" else raw
-            with tarfile.open(fileobj=cast("IO[bytes]", _Bounded(stream)), mode="r|") as tar:
+            bounded = cast("IO[bytes]", _Bounded(stream))
+            with tarfile.open(fileobj=bounded, mode="r|", tarinfo=_Header) as tar:
                 for member in tar:
                     yield member, tar
                     tar.members.clear()  # type: ignore[attr-defined]  # tarfile would keep every member in memory.
+
+
+class _Header(tarfile.TarInfo):
+    """A header of a tar; those that are read as a whole must be short."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        found = super().frombuf(buf, encoding, errors)
+        if found.type in _EXTENDED and found.size > _HEADER_BYTES:
+            raise BrokenArchive(f"a header of more than {_HEADER_BYTES >> 10} KiB: nothing was read")
+        return found
 
 
 class _Bounded:

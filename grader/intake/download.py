@@ -9,8 +9,9 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from grader.intake.archive import TWICE, Archive, Taker
+from grader.intake.archive import TWICE, Archive, Taker, reopened
 from grader.intake.assemble import assemble
 from grader.intake.bag import (
     LINK,
@@ -89,6 +90,7 @@ class Folder:
     """A downloaded and unpacked folder, with the interface of an archive."""
 
     def __init__(self, root: Path) -> None:
+        self._root = root
         self.paths: dict[str, float | None] = {}
         self.problems: list[tuple[str, str]] = []
         self._files: dict[str, Path] = {}
@@ -105,6 +107,9 @@ class Folder:
             if len(self.paths) > _MAX_PATHS:
                 self.problems.append(("./", f"more than {_MAX_PATHS:,} files: the rest was left out"))
                 return
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return reopened, (Folder, self._root)
 
     def fill(self, bag: Taker, wanted: dict[str, str]) -> None:
         """Puts files into the bag; `wanted` maps paths in the folder to paths in the bag."""

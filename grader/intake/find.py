@@ -20,10 +20,10 @@ from grader.intake.download import DownloadSource, Folder, class_sources, lms_so
 from grader.intake.folder import ArchiveSource, FileSource, FolderSource, PathSource, UnsupportedSource
 from grader.intake.lms import pieces_of
 from grader.intake.roster import Roster
-from grader.intake.submission import Source
 from grader.intake.topics import Topics
 
-Found = PathSource | DownloadSource
+Source = PathSource | DownloadSource
+"""A submission that was found, but not read yet: a class need not fit in memory."""
 Known = Topics | Iterable[str] | Mapping[str, Iterable[str]]
 """What the files of a course are known by: see `Topics.of`."""
 _FIX = "give a folder with topic modules, a folder of such folders, a .py file, a notebook, a .zip or a .tar.gz"
@@ -76,7 +76,7 @@ def open_submission(path: Path, topics: Known) -> PathSource:
     )
 
 
-def _sources(path: Path, topics: Topics, skip: Path | None, note: Callable[[str], None]) -> Iterator[Found]:
+def _sources(path: Path, topics: Topics, skip: Path | None, note: Callable[[str], None]) -> Iterator[Source]:
     _require(path)
     if path.is_file():
         yield from _in_archive(path, topics, note) if is_archive(path.name) else [_source(path, topics)]
@@ -109,7 +109,7 @@ def _is_download(children: Sequence[Path]) -> bool:
     return bool(pieces_of(f"{as_text(child.name)}{'/file' if child.is_dir() else ''}" for child in children)[0])
 
 
-def _in_archive(path: Path, topics: Topics, note: Callable[[str], None]) -> Sequence[Found]:
+def _in_archive(path: Path, topics: Topics, note: Callable[[str], None]) -> Sequence[Source]:
     try:
         archive = open_archive(path.name, path)
     except BrokenArchive:
@@ -150,9 +150,9 @@ def _is_submission(folder: Path, topics: Topics) -> bool:
     return any(os.path.lexists(place / name) for name in names for place in places)
 
 
-def _enrolled(found: Iterable[Found], roster: Roster, note: Callable[[str], None]) -> list[Found]:
+def _enrolled(found: Iterable[Source], roster: Roster, note: Callable[[str], None]) -> list[Source]:
     """The submissions under the names of the class list, with its times."""
-    named: list[Found] = []
+    named: list[Source] = []
     seen = set()
     for line in roster.notes:
         note(line)
@@ -174,7 +174,7 @@ def _enrolled(found: Iterable[Found], roster: Roster, note: Callable[[str], None
     return named
 
 
-def _unique(found: Sequence[Found]) -> Iterator[Source]:
+def _unique(found: Sequence[Source]) -> Iterator[Source]:
     """Makes equal names different by what else is known of them, then by a number."""
     count = Counter(source.name for source in found)
     taken = {name for name, times in count.items() if times == 1}

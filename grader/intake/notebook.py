@@ -16,20 +16,22 @@ from typing import Final
 import msgspec
 
 from grader.intake.bag import FILE_BYTES
-from grader.intake.topics import check_compiles, parse
+from grader.intake.topics import parse
 
-_MAGIC = re.compile(r"^(?P<indent>\s*)(?:[\w., ]+=\s*)?(?:%{1,2}[A-Za-z]|!|\?{1,2}\w)|^(?P<help>\s*)[\w.]+\?{1,2}\s*$")
+_MAGIC = re.compile(r"(?:[\w., ]+=\s*)?(?:%{1,2}[A-Za-z]|!|\?{1,2}\w)|[\w.]+\?{1,2}$")
 _PYTHON_CELLS = frozenset({"%%time", "%%timeit", "%%capture", "%%prun"})
 _HEADER = re.compile(rb"(?:from __future__ import [\w, ]+  )?# (?:cell (\d{1,9})|In \[(\d{1,9})\])$")
 HANDED_IN: Final = "cell {}"
 """What a cell of a notebook that was handed in is called: by its place. Its execution counts may be of any session."""
 RUNNING: Final = "In [{}]"
 """What a cell of a notebook that is running is called: by its execution count."""
-_FUTURE_TOO_LATE = "from __future__ imports must occur at the beginning"
 _GRADING: Final = ("check", "hint")
 """What a notebook imports of the grader."""
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_ONLY_IN_FUNCTIONS = (ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)
 _MAX_CELLS = 5_000
 _MAX_FIXES = 20
+_MAX_NOTES = 50
 
 
 class _Cell(msgspec.Struct):
@@ -80,7 +82,8 @@ def module_of(content: bytes, heading: str = HANDED_IN) -> tuple[bytes | None, l
             notes += [f"cell {number}: {note}" for note in left_out]
             parts.append(f"# {heading.format(number)}\n{source}\n")
     first = f"from __future__ import {', '.join(futures)}  " if futures else ""
-    return (first + "\n".join(parts)).encode("utf-8", "replace"), notes
+    more = [f"{len(notes) - _MAX_NOTES:,} more notes like these"] if len(notes) > _MAX_NOTES else []
+    return (first + "\n".join(parts)).encode("utf-8", "replace"), [*notes[:_MAX_NOTES], *more]
 
 
 class Cells:
@@ -157,22 +160,27 @@ def _python(cell: _Cell, futures: dict[str, None], grading: set[str]) -> tuple[s
 
 
 def _problem(text: str) -> SyntaxError | None:
+    """Why a module cannot hold this code. It is parsed, not compiled, which may take gigabytes for a few lines."""
     try:
-        check_compiles(text)
+        nodes: list[ast.AST] = [parse(text)]
     except SyntaxError as problem:
-        return None if str(problem.msg).startswith(_FUTURE_TOO_LATE) else problem
+        return problem
+    for node in nodes:
+        if isinstance(node, _ONLY_IN_FUNCTIONS):
+            return SyntaxError(f"{type(node).__name__} outside of a function", ("", node.lineno, None, None))
+        if not isinstance(node, _FUNCTIONS):
+            nodes += ast.iter_child_nodes(node)
     return None
 
 
 def _drop(lines: list[str], index: int, dropped: list[str]) -> bool:
     """Replaces a line of magic or shell by ``pass``, in place; whether it was such a line."""
-    found = _MAGIC.match(lines[index]) if 0 <= index < len(lines) else None
-    if found is None:
+    line = lines[index].strip() if 0 <= index < len(lines) else ""
+    if not _MAGIC.match(line):
         return False
-    line = lines[index]
-    indent = found["indent"] if found["indent"] is not None else found["help"]
-    lines[index] = f"{indent}pass  # left out: {line.strip()}"
-    dropped.append(line.strip())
+    indent = lines[index][: len(lines[index]) - len(lines[index].lstrip())]
+    lines[index] = f"{indent}pass  # left out: {line}"
+    dropped.append(line)
     return True
 
 

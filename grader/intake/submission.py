@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from typing import Protocol
 
 import msgspec
 
 from grader.results import Unread
-from grader.text import one_line
 
 
 class Arrival(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,17 +88,6 @@ class Submission(msgspec.Struct, frozen=True):
         return tuple(map(str, self.notes))
 
 
-class Source(Protocol):
-    """A submission that was found, but not read yet: a class need not fit in memory."""
-
-    @property
-    def name(self) -> str:
-        """The submission's name, unique among those found together."""
-
-    def read(self) -> Submission:
-        """Its files, read now."""
-
-
 class Unreadable(msgspec.Struct, frozen=True):
     """A submission that the grader failed to read: its own fault, because a broken submission is read with notes.
 
@@ -111,14 +98,6 @@ class Unreadable(msgspec.Struct, frozen=True):
 
     name: str
     reason: str
-
-
-def read(source: Source) -> Submission | Unreadable:
-    """The submission, read now; never raises."""
-    try:
-        return source.read()
-    except Exception as problem:
-        return Unreadable(source.name, one_line(" ".join(f"{type(problem).__name__}: {problem}".split())))
 
 
 def digest(submission: Submission) -> str:

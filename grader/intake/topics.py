@@ -10,10 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-_DEFINITION = re.compile(r"^(?:async\s+)?(?:def|class)\s+(\w+)", re.MULTILINE)
-_MOST_COMPILED = 64 * 1024
-"""Characters of source that are compiled at most."""
-_COMPILING = threading.Lock()  # `catch_warnings` changes the filters of all threads.
+_DEFINITION = re.compile(r"^(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
+_PARSING = threading.Lock()  # `catch_warnings` changes the filters of all threads.
 
 
 @dataclass(frozen=True)
@@ -59,13 +57,8 @@ class Topics:
 
 
 def definitions(content: bytes) -> list[str]:
-    """Names of the functions and classes at the top level, also where the file cannot be parsed."""
-    try:
-        tree = parse(content)
-    except SyntaxError:
-        return list(dict.fromkeys(_DEFINITION.findall(content.decode("utf-8", "replace"))))
-    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    return list(dict.fromkeys(node.name for node in tree.body if isinstance(node, kinds)))
+    """Names of the functions and classes at the top level, read line by line: also if the file cannot be parsed."""
+    return list(dict.fromkeys(_DEFINITION.findall(content.decode("utf-8", "replace"))))
 
 
 def parse(content: bytes | str) -> ast.Module:
@@ -74,28 +67,11 @@ def parse(content: bytes | str) -> ast.Module:
     Raises:
         SyntaxError: it cannot be parsed, also where it nests too deeply or holds null bytes.
     """
-    with _COMPILING, warnings.catch_warnings():
+    with _PARSING, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             return ast.parse(content)
         except (ValueError, RecursionError, MemoryError) as problem:
-            raise SyntaxError(str(problem) or type(problem).__name__) from None
-
-
-def check_compiles(source: str) -> None:
-    """Compiles, and throws away, a part of a module; a long one is only parsed, as compiling may take minutes.
-
-    Raises:
-        SyntaxError: a module cannot hold it, as with ``await`` or ``return`` outside of functions.
-    """
-    if len(source) > _MOST_COMPILED:
-        parse(source)
-        return
-    with _COMPILING, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            compile(source, "cell", "exec", dont_inherit=True)
-        except (ValueError, RecursionError, MemoryError, OverflowError) as problem:
             raise SyntaxError(str(problem) or type(problem).__name__) from None
 
 

@@ -24,9 +24,9 @@ from grader.grading.exit_codes import exit_code
 from grader.grading.local_workers import LocalWorkers
 from grader.grading.protocol import WorkerOptions
 from grader.grading.worker_process import Worker
-from grader.intake.bag import Bag
-from grader.intake.folder import FolderSource
-from grader.intake.submission import Submission
+from grader.intake.find import Source
+from grader.intake.reader import Reader
+from grader.intake.submission import Submission, Unreadable
 from grader.reports.status import status_lines
 from grader.results import CheckResult, ExerciseResult, SubmissionResult, VerdictKind, from_json
 
@@ -254,24 +254,22 @@ def test_a_submission_that_cannot_be_read_is_an_error_that_is_kept_and_the_class
 ) -> None:
     work = handed_in(tmp_path / "work", ann=SOLUTION, bob=SOLUTION)
     reads: list[str] = []
-    fill = FolderSource._fill
+    read = Reader.read
 
-    def broken(source: FolderSource, bag: Bag) -> None:
+    def broken(reader: Reader, source: Source) -> Submission | Unreadable:
         reads.append(source.name)
-        if source.name == "ann":
-            raise MemoryError("too much")
-        fill(source, bag)
+        return Unreadable("ann", "KeyError: a fault") if source.name == "ann" else read(reader, source)
 
-    monkeypatch.setattr(FolderSource, "_fill", broken)
+    monkeypatch.setattr(Reader, "read", broken)
     arguments = ["grade", str(work), "--course", str(OWN), "--out", str(tmp_path / "out"), "--jobs", "1"]
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     assert ended.value.code == 3 and sorted(reads) == ["ann", "bob"], "each is read once"
-    assert "ann: the grader itself failed to read it: MemoryError: too much" in capfd.readouterr().err
+    assert "ann: the grader itself failed to read it: KeyError: a fault" in capfd.readouterr().err
     with Gradebook.open(tmp_path / "out" / "gradebook.sqlite") as book:
         ann, bob = (row.result for row in book.results())
     assert (ann.verdicts, ann.max, bob.score) == ({"error"}, 0, 3)
-    monkeypatch.setattr(FolderSource, "_fill", fill)
+    monkeypatch.setattr(Reader, "read", read)
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     assert ended.value.code == 0 and "1 graded" in "".join(status_lines(tmp_path / "out", notes=False))

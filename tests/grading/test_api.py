@@ -13,8 +13,9 @@ from shared import OWN_COURSE
 import grader
 from grader import Course, Results, grade
 from grader.errors import UserError
-from grader.intake.bag import Bag
-from grader.intake.folder import FolderSource
+from grader.intake.find import Source
+from grader.intake.reader import Reader
+from grader.intake.submission import Submission, Unreadable
 
 SOLUTION = OWN_COURSE / "solutions" / "vectors.py"
 
@@ -84,18 +85,16 @@ def test_what_the_grader_cannot_read_is_its_own_fault_and_the_class_goes_on(
     class_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reads: list[str] = []
-    fill = FolderSource._fill
+    read = Reader.read
 
-    def broken(source: FolderSource, bag: Bag) -> None:
+    def broken(reader: Reader, source: Source) -> Submission | Unreadable:
         reads.append(source.name)
-        if source.name == "empty":
-            raise MemoryError("a very\nlong story")
-        fill(source, bag)
+        return Unreadable("empty", "KeyError: a long story") if source.name == "empty" else read(reader, source)
 
-    monkeypatch.setattr(FolderSource, "_fill", broken)
+    monkeypatch.setattr(Reader, "read", broken)
     found = grade(class_folder, OWN_COURSE, only=["normalize"], jobs=1)
     assert [(one.submission, one.score, one.max) for one in found] == [("=bob", 0, 1), ("ada", 1, 1), ("empty", 0, 0)]
-    assert found["empty"].verdicts == {"error"} and found.faults == {"empty": "MemoryError: a very long story"}
+    assert found["empty"].verdicts == {"error"} and found.faults == {"empty": "KeyError: a long story"}
     assert sorted(reads) == ["=bob", "ada", "empty"], "each is read once"
 
 

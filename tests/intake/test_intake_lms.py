@@ -14,10 +14,9 @@ from msgspec.structs import replace
 from grader.course.due import LatePolicy
 from grader.errors import UserError
 from grader.gradebook.lateness import lateness
-from grader.intake.find import find_submissions
+from grader.intake.find import Source, find_submissions
 from grader.intake.lms import Piece, latest_files, pieces_of
 from grader.intake.roster import Roster
-from grader.intake.submission import Source
 from grader.intake.topics import Topics
 
 TOPICS = {"vectors": ["normalize", "cosine"]}

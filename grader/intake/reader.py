@@ -1,0 +1,181 @@
+"""Reads submissions in a process of its own, with limits.
+
+Parsers and unpackers have inputs that cost them minutes or gigabytes. Those end this process: the submission counts as
+one that could not be read, and the class goes on. No submitted code runs here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from types import TracebackType
+from typing import IO, Final
+
+import msgspec
+
+from grader import new_python
+from grader.intake.find import Source
+from grader.intake.submission import WORK, Note, Submission, Unreadable
+from grader.intake.unread import unread_topics
+from grader.text import counted, one_line
+
+_WAIT_SECONDS: Final = 600.0
+"""How long a reply may take on a system that does not limit processor time."""
+_OUT_OF_MEMORY: Final = 3
+"""The exit code of the process if it has used up its memory."""
+_Reply = tuple[Submission | None, str]
+"""The submission, or None and the fault of the grader's own that kept it from being read."""
+
+
+class Reader:
+    """Reads one submission after the other; use it in a ``with`` statement. A process that has ended is replaced.
+
+    Args:
+        seconds: of processor time for one submission.
+        memory: of the process (bytes); Windows and macOS do not limit it.
+    """
+
+    def __init__(self, seconds: int = 20, memory: int = 1 << 30) -> None:
+        self._seconds = seconds
+        self._memory = memory
+        self._process: subprocess.Popen[bytes] | None = None
+        self._is_ready = False
+
+    def __enter__(self) -> Reader:
+        self._start()  # now, so that it imports its modules while the caller does something else
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
+        if self._process is not None:
+            self._process.kill()  # it may be busy with a submission that nobody waits for any more
+        self._end()
+
+    def read(self, source: Source) -> Submission | Unreadable:
+        """The submission, read now; never raises because of what was handed in.
+
+        Raises:
+            OSError: the process cannot be started.
+        """
+        process = self._process or self._start()
+        assert process.stdin is not None and process.stdout is not None
+        if not self._is_ready and _receive(process.stdout) is None:
+            raise OSError(f"the process that reads submissions has not started: exit code {self._end()}")
+        self._is_ready = True
+        with _limited_wait(process):
+            try:
+                _send(process.stdin, pickle.dumps(source))
+                reply = _receive(process.stdout)
+            except OSError:
+                reply = None
+        if reply is not None:
+            submission, fault = msgspec.msgpack.decode(reply, type=_Reply)
+            return submission or Unreadable(source.name, fault)
+        note = Note("./", f"reading it took more than {self._limit_met()}: nothing was read", lost=WORK)
+        return Submission(source.name, {}, (note,), source.arrival, unread_topics({}, [note], source.topics))
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        self._is_ready = False
+        self._process = subprocess.Popen(
+            new_python.command("from grader.intake.reader import main; main()", str(self._seconds), str(self._memory)),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C reaches the main process only; that one ends this one.
+            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # the same on Windows
+        )
+        return self._process
+
+    def _limit_met(self) -> str:
+        """Ends the process that gave no reply; the limit that it has met."""
+        code = self._end()
+        if code == -getattr(signal, "SIGXCPU", 0):
+            return f"{counted(self._seconds, 'second')} of processor time"
+        return f"{self._memory >> 20:,} MiB of memory" if code == _OUT_OF_MEMORY else "its process could bear"
+
+    def _end(self) -> int:
+        """Ends the process, if there is one; its exit code."""
+        process, self._process = self._process, None
+        if process is None:
+            return 0
+        assert process.stdin is not None and process.stdout is not None
+        with contextlib.suppress(OSError):
+            process.stdin.close()
+        code = process.wait()
+        process.stdout.close()
+        return code
+
+
+@contextlib.contextmanager
+def _limited_wait(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Ends the process if nothing else would. Not elsewhere: a thread for each submission takes longer than reading."""
+    too_late = threading.Timer(_WAIT_SECONDS, process.kill) if os.name == "nt" else None
+    if too_late is not None:
+        too_late.start()
+    try:
+        yield
+    finally:
+        if too_late is not None:
+            too_late.cancel()
+
+
+def _send(stream: IO[bytes], message: bytes) -> None:
+    stream.write(len(message).to_bytes(8, "big") + message)
+    stream.flush()
+
+
+def _receive(stream: IO[bytes]) -> bytes | None:
+    """The next message; None if the other side has ended."""
+    size = stream.read(8)
+    message = stream.read(int.from_bytes(size, "big"))
+    return message if len(size) == 8 and len(message) == int.from_bytes(size, "big") else None
+
+
+def main() -> None:
+    """Answers each source on standard input with its submission on standard output."""
+    replies = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # nothing but replies is written there
+    seconds, memory = map(int, sys.argv[1:3])
+    _limit_memory(memory)
+    _send(replies, b"ready")
+    while (request := _receive(sys.stdin.buffer)) is not None:
+        _limit_time(seconds)
+        try:
+            # From the main process, which has found it. What a submission holds only goes the other way, as msgpack.
+            source: Source = pickle.loads(request)
+            reply = msgspec.msgpack.encode(_read(source))
+        except MemoryError:
+            os._exit(_OUT_OF_MEMORY)
+        _send(replies, reply)
+
+
+def _read(source: Source) -> _Reply:
+    try:
+        return source.read(), ""
+    except MemoryError:
+        raise
+    except Exception as problem:
+        return None, one_line(" ".join(f"{type(problem).__name__}: {problem}".split()))
+
+
+def _limit_memory(most: int) -> None:
+    with contextlib.suppress(ImportError, ValueError, OSError):  # Windows has no such limits, macOS not this one
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _limit_time(seconds: int) -> None:
+    """Gives the next submission its processor time."""
+    with contextlib.suppress(ImportError, ValueError, OSError):
+        import resource
+
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+        until = int(usage.ru_utime + usage.ru_stime) + 1 + seconds
+        resource.setrlimit(resource.RLIMIT_CPU, (until, hard))
