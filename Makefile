@@ -5,7 +5,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test quick lint docs pictures format bench clean
+.PHONY: help venv demo test quick nightly lint docs pictures format bench clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,8 +34,11 @@ lint: venv ## style, types, and who may import whom
 test: lint ## style, types and all tests
 	$(BIN)/python -m pytest -q -n 4 tests
 
+nightly: lint ## the tests that `make test` leaves out: more of kinds of which it has three
+	$(BIN)/python -m pytest -q -n $(JOBS) -m nightly tests
+
 quick: lint ## style, types and the tests that are not slow: for every change, before `make test`
-	$(BIN)/python -m pytest -q -n $(JOBS) -m "not slow" tests
+	$(BIN)/python -m pytest -q -n $(JOBS) -m "not slow and not nightly" tests
 
 # The variable silences the theme's notice of its end of life (May 2027): it says nothing about this build.
 docs: venv ## the documentation as a site, in site/; a broken link or an undocumented public name fails

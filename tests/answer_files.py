@@ -9,7 +9,7 @@
 
       # verdict: failed, timeout      all verdicts of its checks other than passed; `|` between alternatives
       # message: no file at `path`    words that the student must read; `|` between alternatives; any number of lines
-      # misconception: keeps_int64    the misconception that must be named; without this line, none may be
+      # misconception: keeps_int64    the misconception that must be named; without this line, none may be (nightly)
       # others: blocked               a verdict that other exercises of the topic may get, besides passed and skipped
 
 Adding a file adds a test case: nothing lists the files.
@@ -47,8 +47,6 @@ FLAGGED = frozenset(
 LIMITS = {"check_seconds": 4.0, "topic_seconds": 240.0, "memory_bytes": 512 << 20}
 """A check has more processor time than anything takes that ends, and not long for what does not; an exercise has its
 share of its topic's, which is enough for several checks of what never ends.
-
-The same for wrong answers and the sample class: what a misconception does is run once for both, and kept.
 """
 HEADERS = ("verdict", "message", "misconception", "others")
 
@@ -109,9 +107,16 @@ class Answer:
             return False
         if not (self.exercise and other.exercise and self.is_honest and other.is_honest):
             return False
+        if self.names_misconception != other.names_misconception:
+            return False
         needs = course_at(self.course).with_needs
         one_needs_the_other = self.exercise in needs([other.exercise]) or other.exercise in needs([self.exercise])
         return not (one_needs_the_other or self.names & other.names or self.header("others") or other.header("others"))
+
+    @property
+    def names_misconception(self) -> bool:
+        """Whether a misconception must be named for it."""
+        return bool(self.header("misconception"))
 
     @property
     def names(self) -> set[str]:

@@ -62,7 +62,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     places = [HERE / name for name in SLOW]
     all_slow = {path for path in {item.path for item in items} if any(map(path.is_relative_to, places))}
     for item in items:
-        if item.path in all_slow:
+        if item.path in all_slow or item.get_closest_marker("nightly"):
             item.add_marker("slow")
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: (item.path not in slow, item.path != FIRST))

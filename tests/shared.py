@@ -19,7 +19,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -58,6 +58,7 @@ class Warm:
         only: tuple[str, ...] = (),
         seed: int = 0,
         devices: Devices = "simulated",
+        misconceptions: bool = True,
     ) -> None:
         loaded = Course.load(course)
         options = WorkerOptions(
@@ -66,6 +67,7 @@ class Warm:
             seed=seed,
             devices=devices,
             limits=limits,
+            misconceptions=misconceptions,
         )
         self.worker = Worker()
         self.worker.configure(options)
@@ -82,7 +84,12 @@ class Warm:
 
 
 class WarmUp(Protocol):
-    """Gives a worker; a new one only for settings that no worker of this session has. `limits` are fields of Limits."""
+    """Gives a worker; a new one only for settings that no worker of this session has.
+
+    Args:
+        misconceptions: whether it names them, which takes longer than to grade.
+        limits: fields of Limits.
+    """
 
     def __call__(
         self,
@@ -91,6 +98,7 @@ class WarmUp(Protocol):
         only: tuple[str, ...] = (),
         seed: int = 0,
         devices: Devices = "simulated",
+        misconceptions: bool = True,
         **limits: float,
     ) -> Warm: ...
 
@@ -106,9 +114,10 @@ def warm() -> Iterator[WarmUp]:
         only: tuple[str, ...] = (),
         seed: int = 0,
         devices: Devices = "simulated",
+        misconceptions: bool = True,
         **limits: float,
     ) -> Warm:
-        settings = (course, Limits(**limits), only, seed, devices)
+        settings = (course, Limits(**limits), only, seed, devices, misconceptions)
         if settings not in workers:
             if len(workers) == MOST_WORKERS:
                 oldest = next(iter(workers))
@@ -119,6 +128,25 @@ def warm() -> Iterator[WarmUp]:
     yield warm_up
     for one in workers.values():
         one.worker.end()
+
+
+def but_nightly(cases: Iterable[Any], *names: str) -> list[Any]:
+    """The cases of a test, of which those of these names are left to ``make nightly``.
+
+    Args:
+        cases: each is a name, or begins with it.
+
+    Raises:
+        AssertionError: fewer than three stay in the suite, or a name is of no case.
+    """
+    named = {case if isinstance(case, str) else case[0]: case for case in cases}
+    assert named.keys() >= set(names) and len(named) - len(names) >= 3, names
+    marked = {name: case if name not in names else as_nightly(case) for name, case in named.items()}
+    return list(marked.values())
+
+
+def as_nightly(case: Any) -> Any:
+    return pytest.param(*([case] if isinstance(case, str) else case), marks=pytest.mark.nightly)
 
 
 def run_grader(*arguments: str | Path, cwd: Path = REPO) -> subprocess.CompletedProcess[str]:

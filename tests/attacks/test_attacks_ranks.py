@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 from answer_files import replaced
-from shared import PATIENCE
+from shared import PATIENCE, but_nightly
 
 from grader.course import Course
 from grader.grading.protocol import WorkerOptions
@@ -109,7 +109,7 @@ def global_accuracy(model, loader):
 }
 
 
-@pytest.mark.parametrize("attack", NO_RANKS)
+@pytest.mark.parametrize("attack", but_nightly(NO_RANKS, "fork_raises_at_import", "launcher_by_name"))
 def test_without_ranks_that_communicate_nothing_is_earned(worker: Worker, attack: str) -> None:
     assert earned(graded(worker, NO_RANKS[attack], RANKS)) == {HONEST}
 
@@ -240,7 +240,17 @@ def average_gradients(model):
 }
 
 
-@pytest.mark.parametrize("attack", HARM)
+@pytest.mark.parametrize(
+    "attack",
+    but_nightly(
+        HARM,
+        "kills_each_process",
+        "kills_the_first_process",
+        "stops_the_others",
+        "garbage_on_every_descriptor",
+        "a_frame_that_is_too_long",
+    ),
+)
 def test_a_rank_that_turns_on_the_others_costs_its_exercise(worker: Worker, attack: str) -> None:
     result = graded(worker, HARM[attack], RANKS)
     assert earned(result) == {HONEST, "global_accuracy"}, messages(result)
@@ -343,7 +353,17 @@ def main():
 }
 
 
-@pytest.mark.parametrize("attack", SCRIPTS)
+@pytest.mark.parametrize(
+    "attack",
+    but_nightly(
+        SCRIPTS,
+        "says_all_went_well",
+        "writes_the_others_log",
+        "trains_alone_on_rank_0",
+        "plays_all_ranks_on_rank_0",
+        "prints_the_loss_on_another_rank",
+    ),
+)
 def test_a_script_that_does_not_train_earns_nothing(worker: Worker, attack: str) -> None:
     result = graded(worker, SCRIPTS[attack], (HONEST, MAIN))
     assert earned(result) == {one.name.partition(".")[2] for one in result.exercises} - {MAIN}, messages(result)

@@ -2,6 +2,8 @@
 
 They raise, never end, lie, write where they must not, or are just wrong. A new file there is a new case here.
 Answers to different exercises of a topic are graded together, with a neighbour for which they must change nothing.
+Misconceptions are named for the answers that ask for a name. That none is named for the others takes as long as
+everything else, so it is a nightly test; that only the very same mistake is named, `judge/test_judge.py` shows.
 """
 
 from __future__ import annotations
@@ -23,7 +25,10 @@ pytestmark = [
 
 
 def worker_for(warm: WarmUp, answer: Answer) -> Warm:
-    return warm(answer.course, **LIMITS)
+    return warm(answer.course, misconceptions=answer.names_misconception, **LIMITS)
+
+
+MODULES = sorted(together(every("wrong")), key=lambda module: not module[0].names_misconception)
 
 
 def verdicts_of(exercise: ExerciseResult) -> set[str]:
@@ -34,7 +39,7 @@ def messages_of(exercise: ExerciseResult) -> str:
     return "\n".join(check.message for check in exercise.checks if check.verdict != "passed")
 
 
-@pytest.mark.parametrize("module", together(every("wrong")), ids=name_of)
+@pytest.mark.parametrize("module", MODULES, ids=name_of)
 def test_wrong_answers_get_the_verdicts_that_they_name(warm: WarmUp, module: tuple[Answer, ...]) -> None:
     first, *others = module
     result = worker_for(warm, first).of(first.submission(*others), *with_neighbour(*module))
@@ -48,10 +53,20 @@ def test_wrong_answers_get_the_verdicts_that_they_name(warm: WarmUp, module: tup
         for message in answer.header("message"):
             assert any(one in messages_of(exercise) for one in message.split(" | ")), words
         assert exercise.score == 0, answer
-        assert [exercise.misconception] == (answer.header("misconception") or [None]), answer
+        if answer.names_misconception:
+            assert [exercise.misconception] == answer.header("misconception"), answer
     allowed = {"passed", "skipped", *first.header("others")}
     rest = {name: messages_of(one) for name, one in graded.items() if not verdicts_of(one) <= allowed}
     assert not rest, rest
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("module", [one for one in MODULES if not one[0].names_misconception], ids=name_of)
+def test_no_misconception_is_named_for_answers_that_name_none(warm: WarmUp, module: tuple[Answer, ...]) -> None:
+    first, *others = module
+    exercises = [answer.exercise for answer in module if answer.exercise]
+    result = warm(first.course, **LIMITS).of(first.submission(*others), *exercises)
+    assert {one.name: one.misconception for one in result.exercises if one.misconception} == {}
 
 
 @pytest.mark.parametrize("place", ["a folder of the host", "/usr/lib", "the home folder", "/dev/shm/.."])
