@@ -6,6 +6,7 @@ Nothing here runs submitted code, and of a reply only its plain data is used.
 from __future__ import annotations
 
 import hashlib
+import time
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
@@ -70,6 +71,7 @@ class Channel:
         self._received = 0
         self._budget = Budget(CHECK_BUDGET)
         self._asked_again: deque[tuple[bytes, bytes]] = deque()
+        self._began = self._asked_at = 0.0
 
     def restart(self) -> None:
         """Starts a new record, with handles numbered from 0 again."""
@@ -82,6 +84,12 @@ class Channel:
         self._received = 0
         self._budget = Budget(CHECK_BUDGET)
         self._asked_again.clear()
+        self._began = self._asked_at = time.monotonic()
+
+    @property
+    def asks_on_and_on(self) -> bool:
+        """Whether the check spends its time on one request after the other, not on waiting for a single reply."""
+        return 2 * self._asked_at > self._began + time.monotonic()
 
     def request(
         self,
@@ -133,6 +141,7 @@ class Channel:
     def _exchange(self, payload: bytes, request: Request, shown: Call | None, outside: bool) -> bytes:
         """Sends a request; its reply."""
         passed = self.arguments.pass_on(request, shown) if self.arguments is not None and not outside else ()
+        self._asked_at = time.monotonic()
         reply = self.transport.call_outside(payload) if outside else self.transport.call(payload)
         kept = reply if len(reply) <= MAX_KEPT_BYTES else Digest(hashlib.sha256(reply).digest())
         self.record.append(Exchange(payload, kept, outside))

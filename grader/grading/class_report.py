@@ -86,11 +86,17 @@ class _Graded:
 
 def _counted_and_noted(rows: Iterable[Row], tally: Tally, notes: NoteList, graded: _Graded) -> Iterator[Row]:
     """The same rows, one at a time: the rows of a class need not fit in memory."""
+    faults: dict[str, list[str]] = {}
     for row in rows:
         tally.add(row.result)
         graded.add(row)
         _note(row, notes)
+        for fault in _faults_of_checks(row.result):
+            faults.setdefault(fault, []).append(row.result.submission)
         yield row
+    for fault, names in faults.items():
+        who = names[0] if len(names) == 1 else counted(len(names), "submission")
+        notes.add(f"{who}: {fault}", urgent=True)
 
 
 def _note(row: Row, notes: NoteList) -> None:
@@ -108,12 +114,17 @@ def _note(row: Row, notes: NoteList) -> None:
                 ended = "the grader's own process ended more than once at this exercise, which earns nothing"
                 notes.add(f"{name}: {exercise.name}: {ended}: have a look at the code", urgent=True)
                 break
-            if check.cause and check.cause.kind == "grader_fault" and check.cause.stage == "check":
-                what = f"check {check.name} ended in an error: {check.message}"
-                notes.add(f"{name}: {exercise.name}: {what}", urgent=True)
     if row.late is not None:
         marks = f"{points(row.score, row.max)} before, {points(row.final, row.max)} after"
         notes.add(f"{name}: {row.late}; {marks}")
+
+
+def _faults_of_checks(result: SubmissionResult) -> Iterator[str]:
+    """The checks that ended in an error: a fault of the course, so all submissions that met it share one note."""
+    for exercise in result.exercises:
+        for check in exercise.checks:
+            if check.cause and check.cause.kind == "grader_fault" and check.cause.stage == "check":
+                yield f"{exercise.name}: check {check.name} ended in an error: {check.message}"
 
 
 def write_jsonl(results: Iterable[SubmissionResult], path: Path) -> int:

@@ -1,7 +1,11 @@
 """What becomes of a submission that a worker process ended at: which checks are not run again, and what they get.
 
-The first time, the check at hand is at fault: it is an ``error``, and costs no points. A submission at which workers
-end again gets no points for what they did then, unless the solution ends them as well. The rest is graded.
+If a check did not end and its worker was ended for it, the check is run on the solution: if it does not end there
+either, it is an ``error`` for everybody, else the submission has failed it.
+
+If a worker ended by itself, the check at hand is at fault the first time: it is an ``error``, and costs no points. A
+submission at which workers end again gets no points for what they did then, unless the solution ends them as well. The
+rest is graded.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from grader.course import Course, checks_of
 from grader.errors import CourseError
 from grader.grading.worker_process import WorkerDied
 from grader.intake.submission import Submission
-from grader.judge.marks import Mark, Place
+from grader.judge.marks import Mark, Place, endless, kept_busy
 from grader.results import Cause, Frame
 
 _WHOLE_TOPICS_FROM: Final = 4
@@ -24,10 +28,15 @@ _WHOLE_TOPICS_FROM: Final = 4
 
 
 class Incident(msgspec.Struct, frozen=True):
-    """One end of a worker: what it did then, and the cause that the check gets if it is at fault."""
+    """One end of a worker: what it did then, and the cause that the check gets if it is at fault.
+
+    Attributes:
+        overran: how much of the judge's time the check had taken when the worker was ended for it (s); else 0.
+    """
 
     place: Place
     cause: Cause
+    overran: float = 0.0
 
 
 class Incidents:
@@ -35,10 +44,10 @@ class Incidents:
 
     Args:
         known: checks that end a worker whatever the submission is, by place: they are not run.
-        find_faulty: gives all such checks; called when workers end again, as it takes a while.
+        find_faulty: gives such checks, after it has looked for all of an exercise (full name), or of the course ("").
     """
 
-    def __init__(self, known: Mapping[Place, Cause], find_faulty: Callable[[], Mapping[Place, Cause]]) -> None:
+    def __init__(self, known: Mapping[Place, Cause], find_faulty: Callable[[str], Mapping[Place, Cause]]) -> None:
         self._faulty = known
         self._find_faulty = find_faulty
         self._incidents: list[Incident] = []
@@ -52,8 +61,10 @@ class Incidents:
         if not incident.place.topic:
             return False
         self._incidents.append(incident)
-        if len(self._incidents) + self._retried > 1:
-            self._faulty = self._find_faulty()
+        if incident.overran:
+            self._faulty = self._find_faulty(incident.place.exercise)
+        elif len(self._incidents) + self._retried > 1:
+            self._faulty = self._find_faulty("")
         return True
 
     @property
@@ -61,12 +72,16 @@ class Incidents:
         """What is not run when the submission is graded again."""
         faults = [Mark(place, cause) for place, cause in self._faulty.items()]
         own = [one for one in self._incidents if one.place not in self._faulty]
-        if len(own) + self._retried <= 1:
-            return (*faults, *(Mark(one.place, one.cause) for one in own))
-        return (*faults, *(_given_up(one, number) for number, one in enumerate(own, 1 + self._retried)))
+        is_first = len(own) + self._retried <= 1
+        return (*faults, *(_mark(one, number, is_first) for number, one in enumerate(own, 1 + self._retried)))
 
 
-def _given_up(incident: Incident, number: int) -> Mark:
+def _mark(incident: Incident, number: int, is_first: bool) -> Mark:
+    """What is not run again after the incident of that number."""
+    if incident.overran and number < _WHOLE_TOPICS_FROM:
+        return Mark(incident.place, kept_busy(incident.overran))
+    if is_first:
+        return Mark(incident.place, incident.cause)
     place = msgspec.structs.replace(incident.place, check="")
     if number >= _WHOLE_TOPICS_FROM:
         place = Place(place.topic)
@@ -105,6 +120,8 @@ def incident_of(course: Course, death: WorkerDied) -> Incident | None:
     if death.place is None:
         return None
     line = _check_line(course, death.place, death.stack)
+    if death.overran and death.place.check:
+        return Incident(death.place, endless(death.overran, line), death.overran)
     return Incident(death.place, Cause(kind="grader_fault", reason=f"the judge ended: {death.how}", check_line=line))
 
 

@@ -67,7 +67,8 @@ class LocalWorkers:
         self._lock = threading.RLock()  # Reentrant: `stop` may interrupt the very thread that holds it.
         self._workers: set[Worker] = set()
         self._idle: dict[tuple[str, ...], list[Worker]] = {part: [] for part in self._parts}
-        self._faulty: dict[Place, Cause] | None = None
+        self._faulty: dict[Place, Cause] = {}  # checks that end a worker, or do not end, on the solution too
+        self._searched: set[str] = set()  # exercises of which all such checks are known; "" if those of all are
         self._finding_faulty = threading.Lock()
         self._graded_one = False
         self._failures = 0
@@ -186,7 +187,7 @@ class LocalWorkers:
         self, submission: Submission, part: tuple[str, ...], watcher: Watcher | None, exercises: Sequence[str]
     ) -> tuple[SubmissionResult, str]:
         """The result, and for the instructor the grader's own failures meanwhile."""
-        incidents = Incidents(self._faulty or {}, self._find_faulty)
+        incidents = Incidents(dict(self._faulty), self._find_faulty)
         failures: list[str] = []
         while True:
             worker = self._worker(part)
@@ -198,6 +199,7 @@ class LocalWorkers:
             else:
                 if isinstance(reply, SubmissionResult):
                     self._graded_one = True
+                    self._faulty.update((mark.place, mark.cause) for mark in worker.endless)
                     if worker.grown > _MOST_GROWTH:
                         self._discard(worker)
                     else:
@@ -224,21 +226,24 @@ class LocalWorkers:
             self._course, msgspec.structs.replace(self._options, exercises=wanted), submission.name, reason
         )
 
-    def _find_faulty(self) -> dict[Place, Cause]:
-        """The checks that end a worker on the solution too. Found once, by grading the solution."""
+    def _find_faulty(self, exercise: str = "") -> dict[Place, Cause]:
+        """The checks that end a worker on the solution too: of an exercise, or of all. Found once, by grading that."""
         with self._finding_faulty:
-            if self._faulty is None:
-                self._faulty = faulty_checks(self._course, self._grade_solution)
-            return self._faulty
+            if not self._searched & {exercise, ""}:
+                self._faulty.update(faulty_checks(self._course, lambda marks: self._grade_solution(marks, exercise)))
+                self._searched.add(exercise)
+            return dict(self._faulty)
 
-    def _grade_solution(self, marks: Sequence[Mark]) -> WorkerDied | None:
-        """Grades the course's own solution with a worker of its own; how that died, if it did."""
+    def _grade_solution(self, marks: Sequence[Mark], exercise: str) -> WorkerDied | None:
+        """Grades the course's own solution, or one exercise of it, with a new worker; how that died, if it did."""
+        known = [Mark(place, cause) for place, cause in self._faulty.items()]
         worker = Worker()
         with self._lock:
             self._workers.add(worker)
         try:
             worker.configure(self._options)
-            worker.grade(solution_of(self._course), self._reply_timeout, marks)
+            solution = solution_of(self._course)
+            worker.grade(solution, self._reply_timeout, [*known, *marks], exercises=[exercise] if exercise else ())
         except WorkerDied as death:
             return death
         finally:

@@ -77,10 +77,12 @@ class Done(msgspec.Struct, frozen=True, tag=True):
 
     Attributes:
         resident: the memory that it holds now (bytes); 0 where that is not known.
+        endless: the checks that do not end on the reference solution either: other workers need not find out.
     """
 
     result: SubmissionResult
     resident: int = 0
+    endless: tuple[Mark, ...] = ()
 
 
 class Fault(msgspec.Struct, frozen=True, tag=True):

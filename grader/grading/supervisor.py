@@ -45,6 +45,7 @@ class Supervisor:
     Attributes:
         place: what the worker does; None before it has begun.
         reason: why the worker was ended; empty if it was not.
+        is_overrun: whether that was because it took too much of its own time for one step.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class Supervisor:
     ) -> None:
         self.place: Place | None = None
         self.reason = ""
+        self.is_overrun = False
         self._process = process
         self._seconds = seconds
         self._until = time.monotonic() + timeout
@@ -99,6 +101,7 @@ class Supervisor:
                 slept = slept + _LOOK_SECONDS if activity.sleeps else 0.0
                 is_stuck = activity.processor_time - before > self._seconds or slept > BLOCKED_FACTOR * self._seconds
             if is_stuck:
+                self.is_overrun = True
                 self._end("it did not end, and could not be interrupted")
                 return
 

@@ -103,7 +103,7 @@ class _Server:
             try:
                 with self.limit.ticking():
                     result = judge.grade(work.submission, work.exercises, marks=work.marks, known=known)
-                self._sender.send(Done(result, resident_bytes()))
+                self._sender.send(Done(result, resident_bytes(), judge.checks.not_to_run()))
             except UserError as error:  # a fault of the course that shows only while grading
                 self._sender.send(Fault(str(error)))
             except HostGone as error:

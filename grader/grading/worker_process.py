@@ -46,15 +46,17 @@ class WorkerDied(Exception):
 
     Attributes:
         how: how it ended, in one line.
+        overran: how much of the judge's time a check had taken when the worker was ended for it (s); 0 for other ends.
         place: what it did then; None when it had not begun to grade.
         stack: the files and lines that it was in, innermost first, where they are known.
     """
 
-    def __init__(self, how: str, words: Sequence[str], place: Place | None) -> None:
+    def __init__(self, how: str, words: Sequence[str], place: Place | None, overran: float = 0.0) -> None:
         text = "".join(f"\n  {line}" for line in words[-_LAST_WORDS:])
         super().__init__(how + (f"; its last words:{text}" if text else ""))
         self.how = how
         self.place = place
+        self.overran = overran
         self.stack = [(file, int(line)) for file, line in re.findall(r'File "([^"]+)", line (\d+)', "\n".join(words))]
 
 
@@ -77,6 +79,7 @@ class Worker:
     Attributes:
         resident: the memory that it held after its last submission (bytes); 0 where that is not known.
         grown: how much of that came since its first submission (bytes).
+        endless: the checks that do not end on the reference solution either, as far as it knows.
     """
 
     def __init__(self, hash_seed: int = 0) -> None:
@@ -94,6 +97,7 @@ class Worker:
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # the same on Windows
         )
         self.resident = self.grown = 0
+        self.endless: tuple[Mark, ...] = ()
         self._judge_seconds = WorkerOptions().judge_seconds
         self._stderr_lines: deque[str] = deque(maxlen=_STDERR_LINES)
         self._listener = threading.Thread(target=self._listen, daemon=True, name="worker-stderr")
@@ -136,11 +140,17 @@ class Worker:
                 reply, reason = None, f"{type(problem).__name__}: {problem}"
         if reply is None:
             self.end()
-            raise WorkerDied(self._how_it_died(supervisor.reason or reason), list(self._stderr_lines), supervisor.place)
+            raise WorkerDied(
+                self._how_it_died(supervisor.reason or reason),
+                list(self._stderr_lines),
+                supervisor.place,
+                self._judge_seconds if supervisor.is_overrun else 0.0,
+            )
         if isinstance(reply, Fault):
             return reply
         self.grown = reply.resident - self.resident + self.grown if self.resident else 0
         self.resident = reply.resident
+        self.endless = reply.endless
         return reply.result
 
     def _reply(self, supervisor: Supervisor, watcher: Watcher | None) -> Done | Fault | None:

@@ -16,7 +16,6 @@ from grader.border.failures import BadReply, MissingName, SubmissionCrashed, Sub
 from grader.border.messages import MAX_MESSAGE, ImportBadReply, ImportCrashed, ImportFailure, ImportRaised, SourceLine
 from grader.border.proxies import Call, Remote
 from grader.judge.check import Check
-from grader.judge.time_limit import Overrun
 from grader.results import MAX_TEXT, Cause, Frame
 from grader.testkit.compare import Mismatch
 from grader.testkit.show import show, show_call
@@ -162,11 +161,6 @@ def unusable(check: Check, error: Exception) -> Cause:
     """An answer on which the judge itself failed; the reference solution passes the check."""
     reason = f"sent an answer that the grader cannot use ({type(error).__name__})"
     return Cause(kind="no_answer", sentence=check.sentence[:MAX_TEXT], reason=reason)
-
-
-def endless(overrun: Overrun) -> Cause:
-    """A check that does not end in the judge: no student loses points."""
-    return Cause(kind="grader_fault", reason=str(overrun), check_line=overrun.line)
 
 
 def import_failed(topic: str, failure: ImportFailure, prints: str) -> Cause:

@@ -8,22 +8,19 @@ from __future__ import annotations
 import contextlib
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from grader.judge import cause as causes
 from grader.judge import explain, run
 from grader.judge.check import Check, Trace
 from grader.judge.desk import Desk
-from grader.judge.marks import Mark, Place, mark_on, place_of
+from grader.judge.marks import Mark, Place, endless, kept_busy, mark_on, place_of
 from grader.judge.needs import unmet
 from grader.judge.time_limit import Overrun, TimeLimit
 from grader.results import VERDICT_OF, Cause, CheckResult
 from grader.testkit.marking import EXERCISE_MARK, NEEDS_MARK
-
-_ONLY_HERE: Final = "it ends on the reference solution: what this submission answered kept it busy"
 
 
 class CollectedChecks:
@@ -79,8 +76,7 @@ class CollectedChecks:
         result = None
         try:
             with contextlib.suppress(Overrun), self._time_limit.counting(check):
-                direct = _needs_no_fixtures(check.item)
-                result = _run_directly(check, desk) if direct else self._run(check, desk)
+                result = self._run_on(check, desk)
         except Exception as error:  # While replies were handled, not in the check's body.
             return self._broken(check, desk, error)
         overrun = self._time_limit.overrun
@@ -88,6 +84,9 @@ class CollectedChecks:
             assert result is not None
             return result  # What was ended was only the search for a smaller example.
         return self._ended(check, desk, place, overrun)
+
+    def _run_on(self, check: Check, desk: Desk) -> tuple[CheckResult, Trace]:
+        return _run_directly(check, desk) if _needs_no_fixtures(check.item) else self._run(check, desk)
 
     def _cause_not_to_run(self, place: Place) -> Cause | None:
         mark = self.mark_on(place)
@@ -97,20 +96,30 @@ class CollectedChecks:
         """The result of a check that raised beside its body: a failure, unless the reference does not pass either."""
         desk.end_process()
         traceback.clear_frames(error.__traceback__)
-        if desk.reference_also_fails(check, _parameters_of(check.item)):
+        if desk.reference_also_fails(check, lambda reference: self._run_on(check, reference)):
             return explain.result(check.name, causes.fault(check, error)), Trace("error")
         return explain.result(check.name, causes.unusable(check, error)), Trace("crashed")
 
     def _ended(self, check: Check, desk: Desk, place: Place, overrun: Overrun) -> tuple[CheckResult, Trace]:
-        """The result of a check that did not end. One that does not end on the reference either is not run again."""
+        """The result of a check that did not end: a failure if it ends on the reference solution, else an error.
+
+        One that does not end there either is not run again.
+        """
         desk.end_process()
-        cause = causes.endless(overrun)
         with contextlib.suppress(Overrun), self._time_limit.counting(check):
-            if _needs_no_fixtures(check.item) and not desk.reference_also_fails(check, _parameters_of(check.item)):
-                cause = replace(cause, note=_ONLY_HERE)
-        if self._time_limit.overrun is not None:
+            desk.reference_also_fails(check, lambda reference: self._run_on(check, reference))
+        if self._time_limit.overrun is not None:  # pytest's own protocol has kept it from getting here
+            check.on_reference = "overruns"
+        if check.on_reference == "passes":
+            return explain.result(check.name, kept_busy(overrun.seconds, check.sentence)), Trace("failed")
+        cause = endless(overrun.seconds, overrun.line)
+        if check.on_reference == "overruns":
             self._endless[place] = cause
         return explain.result(check.name, cause), Trace("error")
+
+    def not_to_run(self) -> tuple[Mark, ...]:
+        """The checks that did not end on the reference solution either, up to now."""
+        return tuple(Mark(place, cause) for place, cause in self._endless.items())
 
 
 def _run_directly(check: Check, desk: Desk) -> tuple[CheckResult, Trace]:

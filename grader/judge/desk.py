@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
 
 from grader.border.channel import Channel
 from grader.border.messages import SourceLine
 from grader.border.proxies import Call
-from grader.judge.check import Check
+from grader.judge.check import Check, Trace
+from grader.results import CheckResult
 
 
 class Desk(Protocol):
@@ -50,5 +52,12 @@ class Desk(Protocol):
     def last_call(self) -> Call | None:
         """The last call that the check made, for messages; None before the first."""
 
-    def reference_also_fails(self, check: Check, fixtures: dict[str, Any]) -> bool:
-        """Whether the reference solution does not pass the check either; if so, the check itself is wrong."""
+    def reference_also_fails(self, check: Check, run: RunOn) -> bool:
+        """Whether the reference solution does not pass the check either; if so, the check itself is wrong.
+
+        Args:
+            run: runs the check with another desk, that of the reference solution.
+        """
+
+
+RunOn: TypeAlias = Callable[[Desk], tuple[CheckResult, Trace]]

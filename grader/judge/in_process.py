@@ -25,13 +25,14 @@ from grader.border.proxies import Call
 from grader.border.service import Service
 from grader.border.transport import Process
 from grader.judge import cause as causes
-from grader.judge import explain, run
+from grader.judge import explain
 from grader.judge.check import Check
 from grader.judge.collected import CollectedChecks
-from grader.judge.desk import Desk
+from grader.judge.desk import Desk, RunOn
 from grader.judge.loading import definitions_of
 from grader.judge.local_process import LocalProcess
 from grader.judge.session import with_collected_checks
+from grader.judge.time_limit import Overrun
 from grader.kit import Kit, load
 from grader.results import NOT_ASSESSED
 from grader.student.definitions import NothingLoaded, load_definitions
@@ -162,7 +163,7 @@ class LocalDesk:
     def last_call(self) -> Call | None:
         return self._channel.last if self._channel else None
 
-    def reference_also_fails(self, check: Check, fixtures: dict[str, Any]) -> bool:
+    def reference_also_fails(self, check: Check, run: RunOn) -> bool:
         raise NotImplementedError
 
 
@@ -171,7 +172,7 @@ class ReferenceDesk(LocalDesk):
 
     shrinks_failures = False
 
-    def reference_also_fails(self, check: Check, fixtures: dict[str, Any]) -> bool:
+    def reference_also_fails(self, check: Check, run: RunOn) -> bool:
         return True
 
 
@@ -196,29 +197,34 @@ class SubmissionDesk(LocalDesk):
                 return load_definitions(self._topic, path, order, describe)[0]
             raise
 
-    def reference_also_fails(self, check: Check, fixtures: dict[str, Any]) -> bool:
-        return reference_raises(self._course, check, fixtures)
+    def reference_also_fails(self, check: Check, run: RunOn) -> bool:
+        return reference_raises(self._course, check, run)
 
 
-def reference_raises(course: Course, check: Check, fixtures: dict[str, Any]) -> bool:
-    """Whether the check fails or ends in an error on the course's own solution; found out once for each check.
+def reference_raises(course: Course, check: Check, run: RunOn) -> bool:
+    """Whether the check fails, ends in an error or does not end on the course's own solution; found out once.
 
-    Where a course was handed out without its solutions, the check is taken to be right.
-    That it is late says nothing about a check: on a busy machine everything is.
+    If a course was handed out without its solutions, the check is taken to be right.
+
+    Raises:
+        Overrun: the check does not end, when it is asked for the first time.
     """
-    if check.fails_on_reference is None:
+    if check.on_reference is None:
         topic = check.exercise.partition(".")[0]
         if not course.solution_file(topic).is_file():
             return False
         desk = ReferenceDesk(course.solutions_dir, topic, course.kit)
         try:
-            result, _ = run.run(check, desk, fixtures)
-            check.fails_on_reference = result.verdict in ("failed", "error")
+            result, _ = run(desk)
+            check.on_reference = "fails" if result.verdict in ("failed", "error") else "passes"
         except Exception:  # what it raises cannot even be described
-            check.fails_on_reference = True
+            check.on_reference = "fails"
+        except Overrun:
+            check.on_reference = "overruns"
+            raise
         finally:
             desk.end_process()
-    return check.fails_on_reference
+    return check.on_reference != "passes"
 
 
 class LocalDesks:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from grader.results import Cause
+from grader.results import Cause, Frame
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -34,6 +34,23 @@ class Mark(msgspec.Struct, frozen=True):
 def mark_on(place: Place, marks: Iterable[Mark]) -> Mark | None:
     """The first mark that covers the place."""
     return next((mark for mark in marks if mark.place.covers(place)), None)
+
+
+def endless(seconds: float, line: Frame | None) -> Cause:
+    """The cause of a check that does not end on the reference solution either: no student loses points.
+
+    Args:
+        seconds: of the judge's own time, after which it was ended.
+        line: the check's line that was running.
+    """
+    reason = f"the check's own loop does not end: it took more than {seconds:g} s of the grader's time"
+    return Cause(kind="grader_fault", reason=reason, check_line=line)
+
+
+def kept_busy(seconds: float, sentence: str = "") -> Cause:
+    """The cause of a check that does not end on what a submission answers, but ends on the reference solution."""
+    reason = f"what came back kept the check busy for more than {seconds:g} s; the reference solution's answer does not"
+    return Cause(kind="assertion", sentence=sentence, reason=reason)
 
 
 def place_of(exercise: str, check: str) -> Place:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from grader.course import Course
     from grader.judge.check import Check
     from grader.judge.collected import CollectedChecks
+from grader.judge.desk import RunOn
 
 
 def unmet(item: pytest.Item, layers: Collection[str]) -> str:
@@ -124,5 +125,5 @@ class _NobodysDesk:
     def last_call(self) -> Call | None:
         return None
 
-    def reference_also_fails(self, check: Check, fixtures: dict[str, Any]) -> bool:
+    def reference_also_fails(self, check: Check, run: RunOn) -> bool:
         return True

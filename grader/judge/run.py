@@ -35,6 +35,7 @@ def run(check: Check, desk: Desk, fixtures: dict[str, Any]) -> tuple[CheckResult
     Where a failure does not count, or only the trace is wanted, there is no cause.
     Exceptions of pytest's own (skip) pass through.
     """
+    channel = None
     try:
         try:
             examples = check.examples()
@@ -49,6 +50,9 @@ def run(check: Check, desk: Desk, fixtures: dict[str, Any]) -> tuple[CheckResult
         failure = next(running, None)
         return _result(check, desk, channel, fixtures, failure, exchanges, running)
     except SubmissionTimeout as error:
+        if channel is not None and channel.asks_on_and_on and desk.is_final and not desk.wants_trace_only:
+            # Raises an `Overrun` if the check's own loop does not end.
+            desk.reference_also_fails(check, lambda reference: run(check, reference, fixtures))
         where = desk.stopped_at()
         cause = causes.timeout(check, desk.last_call(), where, desk.take_prints(), str(error))
         trace = Trace("timeout", error.examples)
@@ -119,7 +123,7 @@ def _run_example(
         # A skip after that could be what the submission wanted.
         # Either the answer is of a kind that the check does not expect, or the check itself is wrong.
         traceback.clear_frames(error.__traceback__)  # What the check held may be all the memory that the judge may use.
-        if not channel.record or desk.reference_also_fails(check, fixtures):
+        if not channel.record or desk.reference_also_fails(check, lambda reference: run(check, reference, fixtures)):
             raise CheckFault from error
         unusable = AssertionError(f"this answer cannot be used: {type(error).__name__}: {error}")
         unusable.__cause__ = error

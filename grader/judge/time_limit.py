@@ -44,11 +44,13 @@ class Overrun(BaseException):
     Remedy: a bound in the check on what it does with a value that came from a submission.
 
     Attributes:
+        seconds: how much it may take.
         line: the check's line that was running; None if it was elsewhere.
     """
 
     def __init__(self, seconds: float, line: Frame | None) -> None:
         super().__init__(f"it did not end: {seconds:g} s of the judge's own time were over")
+        self.seconds = seconds
         self.line = line
 
 

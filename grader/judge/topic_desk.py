@@ -14,7 +14,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from grader.border.channel import Channel
 from grader.border.failures import SubmissionCrashed, SubmissionTimeout
@@ -24,6 +24,7 @@ from grader.course import Course
 from grader.judge import cause as causes
 from grader.judge import explain
 from grader.judge.check import Check
+from grader.judge.desk import RunOn
 from grader.judge.endless_loops import endless_loop
 from grader.judge.in_process import reference_raises
 from grader.judge.loading import Outcome, Partial, definitions_of, line_at_top, load
@@ -273,8 +274,9 @@ class TopicDesk:
     def last_call(self) -> Call | None:
         return self._running.channel.last if self._running and self._running.channel else None
 
-    def reference_also_fails(self, check: Check, fixtures: dict[str, Any]) -> bool:
-        return reference_raises(self._course, check, fixtures)
+    def reference_also_fails(self, check: Check, run: RunOn) -> bool:
+        with self.time.paused():
+            return reference_raises(self._course, check, run)
 
     def close(self) -> None:
         """Ends all processes of the submission."""

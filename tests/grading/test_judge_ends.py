@@ -20,7 +20,9 @@ from grader.grading.local_workers import LocalWorkers
 from grader.grading.protocol import WorkerOptions
 from grader.grading.worker_process import Worker
 from grader.intake.submission import Submission
-from grader.results import CheckResult
+from grader.judge.marks import Place
+from grader.results import CheckResult, ExerciseResult
+from grader.sandbox.limits import Limits
 
 pytestmark = pytest.mark.slow
 
@@ -37,6 +39,7 @@ DIES = "os.kill(os.getpid(), signal.SIGKILL)"
 FOR_EVERYBODY = {
     "exits": ("os._exit(5)",),
     "swallows": ("while True:", "    try: time.sleep(0.1)", "    except BaseException: pass"),
+    "asks": ("while True:", "    submission.normalize(torch.ones(1, 2))"),
     "hungry": ("while True:", "    EATEN.append(bytes(64 << 20))"),
     "lives": ("del EATEN[:]",),
     "sleeps": ('if Path(__file__).with_name("asleep").exists():', "    time.sleep(10_000)"),
@@ -44,6 +47,7 @@ FOR_EVERYBODY = {
 WHEN_TOLD = {
     "crashes": ("import ctypes; ctypes.string_at(0)",),
     "endless": ("sum(itertools.repeat(0))",),
+    "busy_with_a_fixture": ("while True:", "    try: sum(range(100))", "    except Exception: pass"),
     "busy": ("while True:", "    try: sum(range(100))", "    except Exception: pass"),
     "kills": (DIES,),
     "kills_again": (DIES,),
@@ -69,7 +73,8 @@ def check(name: str) -> str:
     else:
         body = f'    if "{name}" in told:\n' + "".join(f"        {line}\n" for line in WHEN_TOLD[name])
     exercise = "normalize" if name in OF_NORMALIZE else "cosine"
-    head = f'@exercise("vectors.{exercise}")\ndef test_{name}(submission: Submission) -> None:'
+    fixture = ", tmp_path: Path" if name.endswith("with_a_fixture") else ""
+    head = f'@exercise("vectors.{exercise}")\ndef test_{name}(submission: Submission{fixture}) -> None:'
     return f'\n\n{head}\n    """{name}."""\n{ASKS}{body}'
 
 
@@ -87,7 +92,7 @@ class Class:
         file = folder / "checks" / "test_vectors.py"
         file.write_text(file.read_text() + HEAD + "".join(map(check, [*FOR_EVERYBODY, *WHEN_TOLD])) + HOARDS)
         self.text = file.read_text()
-        options = WorkerOptions(course=str(folder), judge_seconds=SECONDS)
+        options = WorkerOptions(course=str(folder), judge_seconds=SECONDS, limits=Limits(check_seconds=3.0))
         self.workers = LocalWorkers(Course.load(folder), options)
         self.first = self.grade()
         """Of the solution: meanwhile the checks are found that end a worker for everybody."""
@@ -179,22 +184,46 @@ def test_a_submission_at_which_two_judges_die_gets_nothing_for_that_and_the_rest
     assert verdicts(after) == FAULTY and after.result.score == 3.0
 
 
-def test_what_cannot_be_interrupted_ends_with_the_worker(one: Class) -> None:
+def test_an_answer_that_keeps_a_check_busy_in_c_fails_it_and_ends_the_worker(one: Class) -> None:
     process = one.worker.process.pid
     graded = one.grade(telling("endless"))
-    assert verdicts(graded) == FAULTY | {"endless": "error"} and graded.result.score == graded.result.max == 3.0
-    assert_at_loop(one, graded, "endless")
+    assert verdicts(graded) == FAULTY | {"endless": "failed"}
+    assert "the reference solution's answer does not" in check_of(graded.result, "endless").message
     assert one.worker.process.pid != process
 
 
-def test_where_what_a_submission_answers_keeps_a_check_busy_that_is_said(one: Class) -> None:
+@pytest.mark.parametrize("name", ["busy", "busy_with_a_fixture"])
+def test_an_answer_that_keeps_a_check_busy_fails_it(one: Class, name: str) -> None:
     process = one.worker.process.pid
-    graded = one.grade(telling("busy"))
-    assert verdicts(graded) == FAULTY | {"busy": "error"} and graded.result.score == graded.result.max == 3.0
-    assert_at_loop(one, graded, "busy")
-    found = check_of(graded.result, "busy")
-    assert found.cause is not None and "reference solution" in found.cause.note
+    graded = one.grade(telling(name))
+    assert verdicts(graded) == FAULTY | {name: "failed"}
+    assert "the reference solution's answer does not" in check_of(graded.result, name).message
+    assert verdicts(one.grade()) == FAULTY  # for others it is run as before
     assert one.worker.process.pid == process
+
+
+class Begun:
+    """Notes the places that a worker was busy with."""
+
+    def __init__(self) -> None:
+        self.checks: set[str] = set()
+
+    def began(self, place: Place) -> None:
+        self.checks.add(place.check)
+
+    def known(self, exercise: ExerciseResult) -> None:
+        pass
+
+
+def test_a_check_that_loops_round_its_calls_is_an_error_and_no_other_worker_runs_it(one: Class) -> None:
+    """Its time is up in a call, so it looks like a timeout: but on the solution it does not end either."""
+    cause = check_of(one.first.result, "asks").cause
+    assert cause is not None and "the check's own loop does not end" in cause.reason
+    one.workers._discard(one.worker)
+    begun = Begun()
+    graded = one.workers.grade(Submission("somebody", {"vectors.py": SOLUTION.encode()}), begun)
+    assert verdicts(graded) == FAULTY
+    assert "lives" in begun.checks and not begun.checks & {"asks", "swallows", "exits"}
 
 
 def test_a_worker_that_has_grown_is_replaced_before_the_next_submission(one: Class) -> None:
