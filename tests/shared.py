@@ -4,6 +4,7 @@ Beside it, each for one purpose:
 
 - ``answer_files.py``: student code in ``answers/`` and ``courses/*/answers/``, made into submissions;
 - ``odd_course.py``: the course ``courses/odd`` and submissions to it;
+- ``judge_here.py``: a judge over submissions in the test's own process, for tests of its decisions;
 - ``sessions.py``: plain pytest sessions, each in a process of its own;
 - ``classrooms.py``: results of made-up classes, without grading anything, for reports and exports;
 - ``class_of_sixty.py``: a class of 60, and the mark of each worked out by hand;

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 from classrooms import entry
+from judge_here import grade_here
 from msgspec.structs import replace
-from shared import OWN_COURSE, WarmUp, exercise_of, run_grader
+from shared import OWN_COURSE, exercise_of, run_grader
 
 from grader.course import Course, CourseError
 from grader.course.handout import init
@@ -39,7 +40,7 @@ EXTRA = "\n\ndef extra(x):\n    return x + 1\n"
 def shared_course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Own course with parts of points: of cosine's checks one has three parts of four, the other is hidden.
 
-    No test changes it, so that one worker grades for all.
+    No test changes it.
     """
     folder = tmp_path_factory.mktemp("shared") / "course"
     shutil.copytree(OWN_COURSE, folder, ignore=shutil.ignore_patterns("__pycache__"))
@@ -106,55 +107,46 @@ def test_an_exercise_none_of_whose_checks_has_points_is_refused(course: Path, ed
     assert "no check gives points" in refused(course)
 
 
-@pytest.mark.slow
-def test_each_check_earns_its_part_and_a_bonus_comes_on_top(warm: WarmUp, shared_course: Path, solution: str) -> None:
-    worker = warm(shared_course)
-    right = worker.grade(vectors=solution)
+def test_each_check_earns_its_part_and_a_bonus_comes_on_top(shared_course: Path, solution: str) -> None:
+    texts = (solution, solution + EXTRA, solution + SIGN_ONLY, "def normalize(x):\n    return x\n" + EXTRA)
+    right, more, part, lame = grade_here(shared_course, *({"vectors": text} for text in texts))
     assert (right.score, right.max, exit_code([right], None)) == (3, 3, 0)
     assert [check.verdict for check in right.exercises[0].checks][-1] == "failed"  # the bonus alone
     assert right.exercises[1].checks[0].verdict == "passed"  # which blocks nothing
 
-    more = worker.grade(vectors=solution + EXTRA)
     assert (more.score, more.max, more.exercises[0].bonus, more.exercises[0].is_right) == (3.5, 3, 0.5, True)
 
-    part = worker.grade(vectors=solution + SIGN_ONLY)
     cosine = exercise_of(part, "cosine")
     assert (part.score, cosine.score, cosine.max, cosine.is_right) == (1.5, 0.5, 2, False)
     assert [(check.score, check.max) for check in cosine.checks] == [(0, 1.5), (0.5, 0.5)]
 
-    lame = worker.grade(vectors="def normalize(x):\n    return x\n" + EXTRA)
     normalize = exercise_of(lame, "normalize")
     assert 0 < normalize.score - normalize.bonus < 1 and normalize.bonus == 0.5
     assert {check.verdict for check in exercise_of(lame, "cosine").checks} == {"blocked"}
     assert from_json(to_json(more)) == more
 
 
-@pytest.mark.slow
-def test_an_exercise_may_have_another_credit_than_the_course(
-    warm: WarmUp, course: Path, edit: Edit, solution: str
-) -> None:
+def test_an_exercise_may_have_another_credit_than_the_course(course: Path, edit: Edit, solution: str) -> None:
     """With ``all`` for the course, a bonus needs the exercise to be right; one exercise gives points per check."""
     edit(course / "course.toml", '"per-check"', '"all"')
     edit(course / "course.toml", 'name = "cosine"\n', 'name = "cosine"\ncredit = "per-check"\n')
-    worker = warm(course)
-    assert worker.grade(vectors=solution + EXTRA).score == 3.5
-    assert worker.grade(vectors="def normalize(x):\n    return x\n" + EXTRA).score == 0
-    assert worker.grade(vectors=solution + SIGN_ONLY).score == 1.5
+    texts = (solution + EXTRA, "def normalize(x):\n    return x\n" + EXTRA, solution + SIGN_ONLY)
+    assert [one.score for one in grade_here(course, *({"vectors": text} for text in texts))] == [3.5, 0, 1.5]
 
 
 @pytest.fixture
-def half(warm: WarmUp, shared_course: Path, solution: str) -> SubmissionResult:
+def half(shared_course: Path, solution: str) -> SubmissionResult:
     """Of cosine only the hidden check passes."""
-    return warm(shared_course).grade(vectors=solution + SIGN_ONLY)
+    return grade_here(shared_course, {"vectors": solution + SIGN_ONLY})[0]
 
 
 @pytest.fixture
-def other_half(warm: WarmUp, shared_course: Path, solution: str) -> SubmissionResult:
+def other_half(shared_course: Path, solution: str) -> SubmissionResult:
     """Of cosine only the hidden check fails."""
-    return warm(shared_course).grade(vectors=solution + "\n\ndef cosine(a, b):\n    raise ValueError(f'secret {a}')\n")
+    text = solution + "\n\ndef cosine(a, b):\n    raise ValueError(f'secret {a}')\n"
+    return grade_here(shared_course, {"vectors": text})[0]
 
 
-@pytest.mark.slow
 def test_gradescope_gets_a_test_for_each_check_and_csv_the_parts(half: SubmissionResult, course: Path) -> None:
     given = entry(half)
     document = json.loads(gradescope.results(given, Course.load(course)))
@@ -174,7 +166,6 @@ def test_gradescope_gets_a_test_for_each_check_and_csv_the_parts(half: Submissio
     assert document["tests"][-1]["name"] == "vectors.cosine" and document["tests"][-1]["score"] == 2
 
 
-@pytest.mark.slow
 def test_students_see_nothing_of_a_hidden_check_until_it_is_released(
     other_half: SubmissionResult, course: Path
 ) -> None:

@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from judge_here import grade_here
 from odd_course import RIGHT, with_own, write_odd_course
 from shared import REPO, Warm, WarmUp, check_of, exercise_of
 
-from grader.grading.protocol import Fault
-from grader.intake.submission import Submission
+from grader.errors import CourseError
 from grader.results import SubmissionResult
 from grader.sandbox.limits import Limits
 
@@ -202,16 +202,12 @@ def test_wrong_answers_that_cannot_be_imported_are_reported_with_their_file(tmp_
     course = write_odd_course(tmp_path)
     file = course / "solutions" / "misconceptions" / "odd.py"
     file.write_text(f"{file.read_text()}\nimport no_such_module\n")
-    warm = Warm(course)
-    try:
-        right = warm.grade(odd=RIGHT)
-        reply = warm.worker.grade(Submission("somebody", {"odd.py": with_own(scaled="return 0").encode()}), 120)
-    finally:
-        warm.worker.end()
+    (right,) = grade_here(course, {"odd": RIGHT}, names=True)
     assert right.score == right.max  # no name is looked for where nothing failed
-    assert isinstance(reply, Fault)
-    assert reply.fault.startswith(str(file)) and "No module named 'no_such_module'" in reply.fault
-    assert "Traceback" not in reply.fault
+    with pytest.raises(CourseError) as error:
+        grade_here(course, {"odd": with_own(scaled="return 0")}, names=True)
+    assert str(error.value).startswith(str(file)) and "No module named 'no_such_module'" in str(error.value)
+    assert "Traceback" not in str(error.value)
 
 
 EXERCISE_HEAD = '[[topics.exercises]]\nname = "{}"'

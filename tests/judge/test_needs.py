@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from judge_here import grade_here
 from sessions import plain_pytest
 from shared import REPO, Warm, WarmUp, check_of, exercise_of
 
@@ -39,8 +40,8 @@ def with_own(name: str, body: str, head: str = "") -> str:
     return f"{RIGHT}\n{head}\n\ndef {name}(*args):\n    {body}\n"
 
 
-def test_what_a_check_needs_is_not_assessed_and_says_why(lab: Warm) -> None:
-    result = lab.grade(lab=RIGHT)
+def test_what_a_check_needs_is_not_assessed_and_says_why() -> None:
+    (result,) = grade_here(COURSE, {"lab": RIGHT})
     assert {name for name, kinds in verdicts(result).items() if kinds == {"skipped"}} == NOT_ASSESSED
     assert check_of(result, "marked").message == "needs a CUDA device"
     assert check_of(result, "marked_for_pytest").message == "not on this machine"
@@ -49,8 +50,8 @@ def test_what_a_check_needs_is_not_assessed_and_says_why(lab: Warm) -> None:
     assert (result.score, result.max) == (MAX, MAX)
 
 
-def test_what_depends_on_something_not_assessed_is_not_assessed_either(lab: Warm) -> None:
-    result = lab.grade(lab=RIGHT)
+def test_what_depends_on_something_not_assessed_is_not_assessed_either() -> None:
+    (result,) = grade_here(COURSE, {"lab": RIGHT})
     why = "needs lab.marked, which is not assessed here: needs a CUDA device"
     assert check_of(result, "after_marked").message == why
     assert check_of(result, "after_that").message == f"needs lab.after_marked, which is not assessed here: {why}"
@@ -75,16 +76,16 @@ def test_the_maximum_is_the_same_whatever_is_handed_in(lab: Warm, files: dict[st
     assert (result.score, result.max - faulty) == (0, MAX)
 
 
-def test_a_skip_after_a_request_is_the_checks_fault(lab: Warm) -> None:
-    found = check_of(lab.grade(lab=RIGHT), "always_skips_too_late")
+def test_a_skip_after_a_request_is_the_checks_fault() -> None:
+    found = check_of(grade_here(COURSE, {"lab": RIGHT})[0], "always_skips_too_late")
     assert found.verdict == "error"
     assert "it skips itself after it has asked the submission (too late): name what it needs" in found.message
     assert "test_lab.py:" in found.message
 
 
 @pytest.mark.parametrize("body", ["return False", "return ''", "return []"])
-def test_an_answer_that_makes_a_check_skip_itself_is_a_wrong_answer(lab: Warm, body: str) -> None:
-    result = lab.grade(lab=with_own("asked", body))
+def test_an_answer_that_makes_a_check_skip_itself_is_a_wrong_answer(body: str) -> None:
+    (result,) = grade_here(COURSE, {"lab": with_own("asked", body)})
     assert verdicts(result)["asked"] == {"failed"} and verdicts(result)["after_asked"] == {"blocked"}
     assert "this answer cannot be used: Skipped: this machine cannot" in check_of(result, "asks_the_submission").message
     assert result.max == MAX

@@ -6,7 +6,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from shared import OWN_COURSE, WarmUp, check_of, exercise_of
+from judge_here import grade_here
+from shared import OWN_COURSE, check_of, exercise_of
 
 from grader.course.definitions import untouched_names
 
@@ -30,8 +31,8 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_no_further_check_is_run_on_a_stub(course: Path, warm: WarmUp) -> None:
-    result = warm(course).grade(vectors=HALF)
+def test_no_further_check_is_run_on_a_stub(course: Path) -> None:
+    (result,) = grade_here(course, {"vectors": HALF})
     normalize, cosine = exercise_of(result, "normalize"), exercise_of(result, "cosine")
     assert normalize.score == normalize.max > 0 == cosine.score
     assert {check.cause.kind for check in cosine.checks if check.cause} == {"unwritten"}
@@ -47,8 +48,8 @@ def test_no_further_check_is_run_on_a_stub(course: Path, warm: WarmUp) -> None:
     ],
     ids=["begun", "defined twice", "replaced unseen"],
 )
-def test_what_has_been_begun_meets_every_check(course: Path, warm: WarmUp, written: str) -> None:
-    result = warm(course).grade(vectors=written)
+def test_what_has_been_begun_meets_every_check(course: Path, written: str) -> None:
+    (result,) = grade_here(course, {"vectors": written})
     assert check_of(result, "nothing").verdict == "passed"
     assert exercise_of(result, "cosine").score == 0
 
