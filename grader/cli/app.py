@@ -16,7 +16,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from grader.cli import author, debug, doctor, instructor, reporting, similar, student, watch
-from grader.cli.help import GroupedHelp
+from grader.cli.help import App
 from grader.cli.output import print_error, print_lines
 from grader.errors import UserError
 from grader.package import __version__
@@ -24,7 +24,7 @@ from grader.package import __version__
 _INTERRUPTED = 130
 """What typer makes of Ctrl-C."""
 
-app = typer.Typer(name="grader", cls=GroupedHelp, rich_markup_mode=None, pretty_exceptions_enable=False)
+app = App(name="grader")
 for commands in (student, watch, debug, doctor, instructor, reporting, similar, author):
     commands.add_to(app)
 

@@ -1,9 +1,11 @@
-"""The help of `grader`: its commands in groups, for a student, an instructor and a course's author, one line each."""
+"""The help of `grader`: its commands and their options in groups, as plain text that fits any terminal."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
+import typer
 import typer.core
 
 GROUPS: Final = {
@@ -25,6 +27,37 @@ GROUPS: Final = {
     ),
     "Course author": ("release", "verify"),
 }
+
+
+class App(typer.Typer):
+    """A command line whose help shows commands and options in groups.
+
+    Typer draws the groups of options only with rich, which takes longer to import than most commands to run.
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(cls=GroupedHelp, rich_markup_mode=None, pretty_exceptions_enable=False, **settings)
+
+    def command(self, *arguments: Any, **settings: Any) -> Callable[[Any], Any]:
+        """Adds a command, as `typer.Typer.command` does."""
+        return super().command(*arguments, cls=GroupedOptions, **settings)
+
+
+class GroupedOptions(typer.core.TyperCommand):
+    """A command whose help shows its options under the headings of their ``rich_help_panel``."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Writes a section for each group, in the order of their first options."""
+        groups: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for parameter in self.get_params(ctx):
+            heading = "Arguments" if parameter.param_type_name == "argument" else "Options"
+            row = parameter.get_help_record(ctx)
+            if row is not None:
+                groups.setdefault(getattr(parameter, "rich_help_panel", None) or heading, []).append(row)
+        for heading, rows in groups.items():
+            if rows:
+                with formatter.section(heading):
+                    formatter.write_dl(rows)
 
 
 class GroupedHelp(typer.core.TyperGroup):

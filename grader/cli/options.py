@@ -46,13 +46,11 @@ def _percentage(value: float | None) -> float | None:
     return value
 
 
-DevicesOption = Annotated[
-    Literal["auto", "simulated", "real"],
-    typer.Option("--devices", help="GPUs that checks get; auto: real ones where there are enough, else simulated."),
-]
 DEFAULT_MEMORY = size_text(DEFAULT_LIMITS.memory_bytes)
 DEFAULT_FILES = size_text(DEFAULT_LIMITS.file_bytes)
 DEFAULT_PRINTS = size_text(DEFAULT_LIMITS.print_bytes)
+_INPUTS = "Course and inputs"
+_EXIT_CODE = "Exit code"
 _LATE = "Late work (shown beside the score)"
 _KEPT = "  [as before, else course.toml]"
 _LIMITS = "Limits of a submission"
@@ -65,10 +63,27 @@ _OPTION_OF_LIMIT = {
     "print_bytes": "--prints",
 }
 CourseOption = Annotated[
-    Path | None, typer.Option("--course", metavar="DIR", help="An instructor's own course.  [default: the shipped one]")
+    Path | None,
+    typer.Option(
+        "--course",
+        metavar="DIR",
+        rich_help_panel=_INPUTS,
+        help="An instructor's own course.  [default: the shipped one]",
+    ),
+]
+DevicesOption = Annotated[
+    Literal["auto", "simulated", "real"],
+    typer.Option(
+        "--devices",
+        rich_help_panel=_INPUTS,
+        help="GPUs that checks get; auto: real ones if there are enough, else simulated ones.",
+    ),
 ]
 SeedOption = Annotated[
-    int, typer.Option("--seed", min=0, max=2**31 - 1, help="Varies the inputs that checks generate.")
+    int,
+    typer.Option(
+        "--seed", min=0, max=2**31 - 1, rich_help_panel=_INPUTS, help="Varies the inputs that checks generate."
+    ),
 ]
 ClassSeedOption = Annotated[
     int | None,
@@ -76,6 +91,7 @@ ClassSeedOption = Annotated[
         "--seed",
         min=0,
         max=2**31 - 1,
+        rich_help_panel=_INPUTS,
         help="Varies the inputs that checks generate; kept for later runs.  [default: a secret one per gradebook]",
     ),
 ]
@@ -85,11 +101,15 @@ FailUnder = Annotated[
         "--fail-under",
         metavar="PERCENT",
         callback=_percentage,
-        help="Exit code 1 only when a score is below this percentage of the points (else: when any check fails).",
+        rich_help_panel=_EXIT_CODE,
+        help="1 only if a score is below this percentage of the points.  [default: if any check fails]",
     ),
 ]
 SkippedOk = Annotated[
-    bool, typer.Option("--skipped-ok", help="Points that are not assessed here do not count as missing.")
+    bool,
+    typer.Option(
+        "--skipped-ok", rich_help_panel=_EXIT_CODE, help="Points that are not assessed here do not count as missing."
+    ),
 ]
 OutOption = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where gradebook and results are.")]
 RosterOption = Annotated[
@@ -106,36 +126,61 @@ Due = Annotated[
         "--due",
         metavar="TIME",
         rich_help_panel=_LATE,
-        help="2026-10-31, or 2026-10-31T23:59; none; course: course.toml's.  [as before, else course.toml]",
+        help=f"2026-10-31 or 2026-10-31T23:59; none; course: as course.toml says.{_KEPT}",
     ),
 ]
 LatePenalty = Annotated[
     float | None,
     typer.Option(
-        "--late-penalty", metavar="FRACTION", rich_help_panel=_LATE, help="Lost per day.  [as before, else course.toml]"
+        "--late-penalty",
+        metavar="FRACTION",
+        rich_help_panel=_LATE,
+        help=f"The part of the points that each day costs.{_KEPT}",
     ),
 ]
 Grace = Annotated[
     float | None,
-    typer.Option("--grace", metavar="MINUTES", rich_help_panel=_LATE, help=f"Work is late only after these.{_KEPT}"),
+    typer.Option(
+        "--grace",
+        metavar="MINUTES",
+        rich_help_panel=_LATE,
+        help=f"Minutes after the due date that are not late.{_KEPT}",
+    ),
 ]
 LateCap = Annotated[
     float | None,
-    typer.Option("--late-cap", metavar="FRACTION", rich_help_panel=_LATE, help=f"Lateness costs at most this.{_KEPT}"),
+    typer.Option(
+        "--late-cap",
+        metavar="FRACTION",
+        rich_help_panel=_LATE,
+        help=f"The part of the points that lateness costs at most.{_KEPT}",
+    ),
 ]
 LateUntil = Annotated[
     str | None,
-    typer.Option("--late-until", metavar="TIME", rich_help_panel=_LATE, help=f"After it nothing counts; none.{_KEPT}"),
+    typer.Option(
+        "--late-until",
+        metavar="TIME",
+        rich_help_panel=_LATE,
+        help=f"Work that comes later does not count; none.{_KEPT}",
+    ),
 ]
 LateBy = Annotated[
     Literal["known", "file-time"] | None,
     typer.Option(
         "--late-by",
         rich_help_panel=_LATE,
-        help="file-time: the times of files count where no roster has one; copies and downloads change them.  [known]",
+        help="file-time: if no roster has a time, that of the file counts; copies and downloads change it.  [known]",
     ),
 ]
-CheckSeconds = Annotated[float, typer.Option("--check-seconds", rich_help_panel=_LIMITS, help="Seconds for a check.")]
+CheckSeconds = Annotated[
+    float,
+    typer.Option(
+        "--check-seconds",
+        rich_help_panel=_LIMITS,
+        help="Seconds for a check; time that it waits for a processor does not count.",
+    ),
+]
 TopicSeconds = Annotated[
     float,
     typer.Option(

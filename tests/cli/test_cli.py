@@ -143,6 +143,26 @@ def test_every_command_has_help_with_an_example() -> None:
         assert code == 0 and f"grader {name}" in printed.partition("Example")[2], name
 
 
+IN_GROUPS = {
+    "check": ("Course and inputs", "Exit code", "Limits of a submission"),
+    "grade": ("Late work (shown beside the score)", "Course and inputs", "Exit code", "Limits of a submission"),
+}
+OF_GROUP = {"--course": "Course and inputs", "--memory": "Limits of a submission", "--help": "Options"}
+
+
+@pytest.mark.parametrize("width", ["30", "80", "200"])
+def test_options_are_shown_in_groups_as_plain_text_on_any_terminal(width: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", width)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    shown = one_by_one([[name, "--help"] for name in IN_GROUPS])
+    for (name, groups), (_, printed, _) in zip(IN_GROUPS.items(), shown, strict=True):
+        headings = [line.removesuffix(":") for line in printed.splitlines() if re.fullmatch(r"\w.*[\w)]:", line)]
+        assert headings == ["Arguments", "Options", *groups], name
+        sections = dict(re.findall(r"^(\w.*):\n((?:  .*\n)+)", printed, re.MULTILINE))
+        assert all(f"  {option} " in sections[group] for option, group in OF_GROUP.items()), name
+        assert "\x1b" not in printed
+
+
 def test_without_a_command_there_is_help() -> None:
     ended = grader()
     assert ended.returncode == 0 and "Student:" in ended.stdout and "\b" not in ended.stdout
