@@ -4,36 +4,72 @@
 Importing the package loads neither these nor torch.
 """
 
+# The map of the package, from the top down. A folder imports only from those below it.
+#
+# cli/                  the command `grader`: parses its arguments, calls the others, prints
+# watch/, notebook/     the same for a student who writes code: in an editor, and in a notebook
+# grading/              one submission, a class, worker processes, a Dask cluster; `verify`. Begin with worker.py
+# exports/, similar/, marking/, reports/   what becomes of the results, for programs and for people
+# judge/                trusted: runs the checks, decides the verdicts, explains failures. Begin with judge.py
+# student/              the processes that run submitted code, and the judge's side of each
+# testkit/, checks/     what checks are written with, and those of the shipped course
+# intake/, gradebook/, course/   read uploads, keep results, read a course and its manifest
+# border/, sandbox/     what may cross between judge and student process; what the kernel lets submitted code do
+#
+# docs/architecture.md follows a submission through them, and says in which file each rule is.
+
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from grader.package import __version__
 
 if TYPE_CHECKING:
     from grader.course import Course
+    from grader.errors import CourseError, UserError
     from grader.grading.api import Results, grade
     from grader.notebook.api import check, hint
+    from grader.results import Cause, CheckResult, ExerciseResult, Flag, Frame, Manual, SubmissionResult, Unread
+    from grader.sandbox.limits import Limits
 
-__all__ = ["Course", "Results", "__version__", "check", "grade", "hint"]
+__all__ = [
+    "Cause",
+    "CheckResult",
+    "Course",
+    "CourseError",
+    "ExerciseResult",
+    "Flag",
+    "Frame",
+    "Limits",
+    "Manual",
+    "Results",
+    "SubmissionResult",
+    "Unread",
+    "UserError",
+    "__version__",
+    "check",
+    "grade",
+    "hint",
+]
 
-_HOMES = {
-    "Course": "grader.course",
-    "Results": "grader.grading.api",
-    "grade": "grader.grading.api",
-    "check": "grader.notebook.api",
-    "hint": "grader.notebook.api",
+_MODULES = {
+    "grader.course": "Course",
+    "grader.errors": "CourseError UserError",
+    "grader.grading.api": "Results grade",
+    "grader.notebook.api": "check hint",
+    "grader.results": "Cause CheckResult ExerciseResult Flag Frame Manual SubmissionResult Unread",
+    "grader.sandbox.limits": "Limits",
 }
-"""The public names, by the module that is imported when one is first asked for."""
+"""The modules that are imported when one of their public names is first asked for."""
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import importlib
-
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    for module, names in _MODULES.items():
+        if name in names.split():
+            return getattr(importlib.import_module(module), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+    return sorted({*globals(), *__all__})

@@ -94,7 +94,7 @@ def test_search_index_has_every_page_and_is_there_for_pages_opened_from_the_disk
     assert "assets/iframe-worker.js" in (site / "index.html").read_text(encoding="utf-8")
 
 
-def test_a_broken_link_and_each_undocumented_name_of_the_test_kit_stop_the_build(tmp_path: Path) -> None:
+def test_a_broken_link_and_each_undocumented_public_name_stop_the_build(tmp_path: Path) -> None:
     """With the site's own settings and hook: the site, built strictly, has an entry for every public name."""
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "public_names.py").write_bytes((REPO / "docs" / "public_names.py").read_bytes())
@@ -104,8 +104,11 @@ def test_a_broken_link_and_each_undocumented_name_of_the_test_kit_stop_the_build
     (tmp_path / "mkdocs.yml").write_text(settings, encoding="utf-8")
     (tmp_path / "docs" / "index.md").write_text("# Start\n\n[gone](nowhere.md)\n")
     (tmp_path / "docs" / "testkit.md").write_text("# The test kit\n\n::: grader.testkit.tensors\n")
+    (tmp_path / "docs" / "api.md").write_text("# Grading from Python\n\n::: grader.grade\n")
     printed = build(tmp_path, tmp_path / "built", code=1)
     assert "'nowhere.md', but the target is not found" in printed
     missing = re.findall(r"(\S+) has no entry on testkit.html", printed)
     assert len(missing) > 50 and "grader.testkit.shapes" in missing and "grader.testkit.tensors" not in missing
-    assert f"Aborted with {len(missing) + 1} warnings in strict mode" in printed
+    of_the_package = re.findall(r"(\S+) has no entry on api.html", printed)
+    assert "grader.Cause" in of_the_package and "grader.grade" not in of_the_package
+    assert f"Aborted with {len(missing) + len(of_the_package) + 1} warnings in strict mode" in printed

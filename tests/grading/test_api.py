@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import typing
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 from shared import OWN_COURSE
 
@@ -107,10 +110,36 @@ def test_what_cannot_be_graded_is_said_before_anything_starts(tmp_path: Path) ->
         grade(tmp_path, tmp_path)
 
 
-def test_importing_the_package_loads_nothing_slow() -> None:
-    code = "import sys, grader; grader.__version__; print(sorted(set(sys.modules) & {'torch', 'pytest', 'msgspec'}))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
-    assert all(getattr(grader, name) for name in grader.__all__)
+PUBLIC = {
+    *("check", "grade", "hint", "Course", "Results", "Limits", "UserError", "CourseError", "__version__"),
+    *("SubmissionResult", "ExerciseResult", "CheckResult", "Cause", "Flag", "Frame", "Manual", "Unread"),
+}
+
+
+def test_the_public_names_are_exactly_these() -> None:
+    assert set(grader.__all__) == PUBLIC and list(grader.__all__) == sorted(grader.__all__)
+    assert set(dir(grader)) >= PUBLIC
+    for name in PUBLIC - {"__version__"}:
+        assert getattr(grader, name).__name__ == name
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         _ = grader.nothing
+
+
+def structs_in(hint: Any) -> set[type[msgspec.Struct]]:
+    """The structs that a type is made of."""
+    inside = set().union(*map(structs_in, typing.get_args(hint)))
+    return inside | ({hint} if isinstance(hint, type) and issubclass(hint, msgspec.Struct) else set())
+
+
+@pytest.mark.parametrize("name", ["Results", "SubmissionResult", "ExerciseResult", "CheckResult", "Cause"])
+def test_the_type_of_every_part_of_a_result_is_public(name: str) -> None:
+    for hint in typing.get_type_hints(getattr(grader, name)).values():
+        assert {struct.__name__ for struct in structs_in(hint)} <= PUBLIC
+
+
+@pytest.mark.parametrize("used", ["__version__", "UserError", "SubmissionResult", "Limits", "Course", "grade", "check"])
+def test_the_public_names_load_nothing_slow(used: str) -> None:
+    slow = {"torch", "pytest", "hypothesis", "numpy"} | ({"msgspec"} if used == "__version__" else set())
+    code = f"import sys, grader; grader.{used}; print(sorted(set(sys.modules) & {slow}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
