@@ -9,7 +9,7 @@ from shared import MARKED_COURSE
 from grader.course import Course, content_hash
 from grader.gradebook import Gradebook, Row
 from grader.intake.submission import Arrival, Submission, digest
-from grader.judge.manual import manual_of
+from grader.judge.points import manual_of
 from grader.results import CheckResult, ExerciseResult, SubmissionResult
 
 COURSE = Course.load(MARKED_COURSE)

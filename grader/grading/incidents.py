@@ -20,7 +20,7 @@ from grader.course import Course, checks_of
 from grader.errors import CourseError
 from grader.grading.worker_process import WorkerDied
 from grader.intake.submission import Submission
-from grader.judge.marks import Mark, Place, endless, kept_busy
+from grader.judge.marks import NotRun, Place, endless, kept_busy
 from grader.results import Cause, Frame
 
 _WHOLE_TOPICS_FROM: Final = 4
@@ -68,25 +68,25 @@ class Incidents:
         return True
 
     @property
-    def marks(self) -> tuple[Mark, ...]:
+    def marks(self) -> tuple[NotRun, ...]:
         """What is not run when the submission is graded again."""
-        faults = [Mark(place, cause) for place, cause in self._faulty.items()]
+        faults = [NotRun(place, cause) for place, cause in self._faulty.items()]
         own = [one for one in self._incidents if one.place not in self._faulty]
         is_first = len(own) + self._retried <= 1
         return (*faults, *(_mark(one, number, is_first) for number, one in enumerate(own, 1 + self._retried)))
 
 
-def _mark(incident: Incident, number: int, is_first: bool) -> Mark:
+def _mark(incident: Incident, number: int, is_first: bool) -> NotRun:
     """What is not run again after the incident of that number."""
     if incident.overran and number < _WHOLE_TOPICS_FROM:
-        return Mark(incident.place, kept_busy(incident.overran))
+        return NotRun(incident.place, kept_busy(incident.overran))
     if is_first:
-        return Mark(incident.place, incident.cause)
+        return NotRun(incident.place, incident.cause)
     place = msgspec.structs.replace(incident.place, check="")
     if number >= _WHOLE_TOPICS_FROM:
         place = Place(place.topic)
     reason = "the grader's own process ended more than once while it graded this; your instructor is told"
-    return Mark(place, Cause(kind="judge_ended", reason=reason))
+    return NotRun(place, Cause(kind="judge_ended", reason=reason))
 
 
 def host_incident(place: Place) -> Incident:
@@ -100,14 +100,14 @@ def solution_of(course: Course) -> Submission:
     return Submission("solution", files)
 
 
-def faulty_checks(course: Course, grade: Callable[[Sequence[Mark]], WorkerDied | None]) -> dict[Place, Cause]:
+def faulty_checks(course: Course, grade: Callable[[Sequence[NotRun]], WorkerDied | None]) -> dict[Place, Cause]:
     """The checks at which a worker ends on the solution, each with its cause.
 
     Args:
         grade: grades the solution without the marked checks; how the worker died, if it did.
     """
     found: dict[Place, Cause] = {}
-    while death := grade([Mark(place, cause) for place, cause in found.items()]):
+    while death := grade([NotRun(place, cause) for place, cause in found.items()]):
         incident = incident_of(course, death)
         if incident is None or not incident.place.check or incident.place in found:
             break

@@ -24,7 +24,7 @@ from grader.grading.parts import InOrder, Parts, join
 from grader.grading.protocol import WorkerOptions
 from grader.grading.worker_process import Watcher, Worker, WorkerDied
 from grader.intake.submission import Submission, digest
-from grader.judge.marks import Mark, Place
+from grader.judge.marks import NotRun, Place
 from grader.results import Cause, SubmissionResult
 from grader.sandbox.clock import CAP
 
@@ -234,9 +234,9 @@ class LocalWorkers:
                 self._searched.add(exercise)
             return dict(self._faulty)
 
-    def _grade_solution(self, marks: Sequence[Mark], exercise: str) -> WorkerDied | None:
+    def _grade_solution(self, marks: Sequence[NotRun], exercise: str) -> WorkerDied | None:
         """Grades the course's own solution, or one exercise of it, with a new worker; how that died, if it did."""
-        known = [Mark(place, cause) for place, cause in self._faulty.items()]
+        known = [NotRun(place, cause) for place, cause in self._faulty.items()]
         worker = Worker()
         with self._lock:
             self._workers.add(worker)

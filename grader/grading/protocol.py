@@ -11,7 +11,7 @@ import msgspec
 
 from grader.border import frames
 from grader.intake.submission import Submission
-from grader.judge.marks import Mark, Place
+from grader.judge.marks import NotRun, Place
 from grader.judge.time_limit import JUDGE_SECONDS
 from grader.machine import Devices
 from grader.results import ExerciseResult, SubmissionResult
@@ -51,7 +51,7 @@ class Work(msgspec.Struct, frozen=True):
     """
 
     submission: Submission
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[NotRun, ...] = ()
     streams: bool = False
     exercises: tuple[str, ...] = ()
 
@@ -82,7 +82,7 @@ class Done(msgspec.Struct, frozen=True, tag=True):
 
     result: SubmissionResult
     resident: int = 0
-    endless: tuple[Mark, ...] = ()
+    endless: tuple[NotRun, ...] = ()
 
 
 class Fault(msgspec.Struct, frozen=True, tag=True):

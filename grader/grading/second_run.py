@@ -16,7 +16,7 @@ from grader.grading.incidents import solution_of
 from grader.grading.local_workers import LocalWorkers
 from grader.grading.protocol import WorkerOptions
 from grader.grading.settings import course_option
-from grader.judge.marks import Mark, place_of
+from grader.judge.marks import NotRun, place_of
 from grader.machine import Devices
 from grader.results import CheckResult
 
@@ -59,10 +59,10 @@ class SecondRun:
         exercises = self._graded.result().result.exercises
         return {(exercise.name, check.name): check for exercise in exercises for check in exercise.checks}
 
-    def marks(self) -> tuple[Mark, ...]:
+    def marks(self) -> tuple[NotRun, ...]:
         """The checks at which the judge ended or did not come to an end."""
         return tuple(
-            Mark(place_of(exercise, name), check.cause)
+            NotRun(place_of(exercise, name), check.cause)
             for (exercise, name), check in self.results.items()
             if check.cause and check.cause.kind == "grader_fault" and check.cause.check_line
             if not check.cause.exception_type

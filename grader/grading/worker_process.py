@@ -32,7 +32,7 @@ from grader.grading.protocol import (
 )
 from grader.grading.supervisor import Supervisor
 from grader.intake.submission import Submission
-from grader.judge.marks import Mark, Place
+from grader.judge.marks import NotRun, Place
 from grader.results import ExerciseResult, SubmissionResult
 
 _STDERR_LINES = 150
@@ -97,7 +97,7 @@ class Worker:
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # the same on Windows
         )
         self.resident = self.grown = 0
-        self.endless: tuple[Mark, ...] = ()
+        self.endless: tuple[NotRun, ...] = ()
         self._judge_seconds = WorkerOptions().judge_seconds
         self._stderr_lines: deque[str] = deque(maxlen=_STDERR_LINES)
         self._listener = threading.Thread(target=self._listen, daemon=True, name="worker-stderr")
@@ -113,7 +113,7 @@ class Worker:
         self,
         submission: Submission,
         timeout: float,
-        marks: Sequence[Mark] = (),
+        marks: Sequence[NotRun] = (),
         watcher: Watcher | None = None,
         exercises: Sequence[str] = (),
     ) -> SubmissionResult | Fault:

@@ -16,7 +16,7 @@ from grader.judge import cause as causes
 from grader.judge import explain, run
 from grader.judge.check import Check, Trace
 from grader.judge.desk import Desk
-from grader.judge.marks import Mark, Place, endless, kept_busy, mark_on, place_of
+from grader.judge.marks import NotRun, Place, endless, kept_busy, mark_on, place_of
 from grader.judge.needs import unmet
 from grader.judge.time_limit import Overrun, TimeLimit
 from grader.results import VERDICT_OF, Cause, CheckResult
@@ -40,7 +40,7 @@ class CollectedChecks:
         began: Callable[[Place], None],
     ) -> None:
         self.began = began
-        self._marks: Sequence[Mark] = ()
+        self._marks: Sequence[NotRun] = ()
         self._time_limit = limit
         self._endless: dict[Place, Cause] = {}
         self._run = run
@@ -49,7 +49,7 @@ class CollectedChecks:
             self._checks.setdefault(check.exercise, []).append(check)
 
     @contextlib.contextmanager
-    def leaving_out(self, marks: Sequence[Mark]) -> Iterator[None]:
+    def leaving_out(self, marks: Sequence[NotRun]) -> Iterator[None]:
         """Does not run the marked checks while it lasts: they get the cause of their mark."""
         before, self._marks = self._marks, marks
         try:
@@ -57,7 +57,7 @@ class CollectedChecks:
         finally:
             self._marks = before
 
-    def mark_on(self, place: Place) -> Mark | None:
+    def mark_on(self, place: Place) -> NotRun | None:
         """The mark because of which nothing of the place is run, else None."""
         return mark_on(place, self._marks)
 
@@ -117,9 +117,9 @@ class CollectedChecks:
             self._endless[place] = cause
         return explain.result(check.name, cause), Trace("error")
 
-    def not_to_run(self) -> tuple[Mark, ...]:
+    def not_to_run(self) -> tuple[NotRun, ...]:
         """The checks that did not end on the reference solution either, up to now."""
-        return tuple(Mark(place, cause) for place, cause in self._endless.items())
+        return tuple(NotRun(place, cause) for place, cause in self._endless.items())
 
 
 def _run_directly(check: Check, desk: Desk) -> tuple[CheckResult, Trace]:

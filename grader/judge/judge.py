@@ -17,16 +17,14 @@ from grader.errors import CourseError
 from grader.intake.submission import Submission
 from grader.judge import cause as causes
 from grader.judge import explain
-from grader.judge.cell_places import CellPlaces
 from grader.judge.check import Trace
 from grader.judge.collected import CollectedChecks
 from grader.judge.flags import flags_of_results, together
-from grader.judge.manual import manual_of
-from grader.judge.marks import Mark, Place
+from grader.judge.marks import NotRun, Place
 from grader.judge.misconceptions import MisconceptionRecords, Replacements, RunChecks, files_with_misconceptions
 from grader.judge.near_names import with_near_names
 from grader.judge.needs import Assessment
-from grader.judge.points import with_points
+from grader.judge.points import manual_of, with_points
 from grader.judge.scan import scan
 from grader.judge.session import with_collected_checks
 from grader.judge.time_limit import TimeLimit
@@ -139,7 +137,7 @@ class Judge:
         submission: Submission,
         only: Sequence[str] = (),
         *,
-        marks: Sequence[Mark] = (),
+        marks: Sequence[NotRun] = (),
         known: Callable[[ExerciseResult], None] | None = None,
     ) -> SubmissionResult:
         """All verdicts of one submission.
@@ -219,7 +217,7 @@ class Judge:
         work: _GradedSubmission,
         met: Collection[str],
     ) -> _GradedTopic:
-        cells = CellPlaces(work.modules)
+        cells = explain.CellPlaces(work.modules)
         source = work.modules[f"{topic.name}.py"]
         partial = desk.imported.partial
         if desk.imported.failure is not None:
@@ -249,10 +247,10 @@ class Judge:
             return frozenset()
 
     def _grade_exercise(
-        self, exercise: Exercise, desk: TopicDesk, cells: CellPlaces, *, is_untouched: bool
+        self, exercise: Exercise, desk: TopicDesk, cells: explain.CellPlaces, *, is_untouched: bool
     ) -> ExerciseResult:
         ran, traces = self.run_checks(exercise.full_name, desk, is_untouched=is_untouched)
-        found = [cells.result(check) for check in ran]
+        found = [cells.in_result(check) for check in ran]
         name = None
         if self._names_misconceptions and any(check.verdict in ("failed", "timeout", "crashed") for check in found):
             with desk.time.paused():

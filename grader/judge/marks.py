@@ -24,14 +24,14 @@ class Place(msgspec.Struct, frozen=True):
         return self.topic == other.topic and self.exercise in ("", other.exercise) and self.check in ("", other.check)
 
 
-class Mark(msgspec.Struct, frozen=True):
+class NotRun(msgspec.Struct, frozen=True):
     """A place that is not run, and the cause that its checks get instead."""
 
     place: Place
     cause: Cause
 
 
-def mark_on(place: Place, marks: Iterable[Mark]) -> Mark | None:
+def mark_on(place: Place, marks: Iterable[NotRun]) -> NotRun | None:
     """The first mark that covers the place."""
     return next((mark for mark in marks if mark.place.covers(place)), None)
 

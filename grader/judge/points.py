@@ -1,17 +1,19 @@
-"""The points of an exercise, from the results of its checks."""
+"""The points of an exercise, from the results of its checks or, later, from a person."""
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 from msgspec.structs import replace
 
 from grader.course import Exercise
 from grader.course.topic import ALWAYS
 from grader.judge.check import Check
-from grader.results import NOT_ASSESSED, CheckResult, ExerciseResult
+from grader.results import NOT_ASSESSED, CheckResult, ExerciseResult, Manual
 
 
 def with_points(
@@ -57,6 +59,22 @@ def with_points(
         not_assessed=_sum((points, -most)),
         bonus=bonus,
     )
+
+
+def manual_of(exercise: Exercise, files: Mapping[str, bytes], template: Path) -> Manual:
+    """The work that a person marks, which earns no points here. Reads bytes only.
+
+    Args:
+        files: the submission's files, by path.
+        template: the file that students began with; there may be none.
+    """
+    file = exercise.work_file
+    if file not in files:
+        return Manual(exercise.points, file, "missing")
+    with contextlib.suppress(OSError):
+        if template.read_bytes() == files[file]:
+            return Manual(exercise.points, file, "untouched")
+    return Manual(exercise.points, file)
 
 
 def _function(check: Check) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 
-from grader.notebook.desk import Desk
+from grader.notebook.desk import NotebookDesk
 from grader.results import SubmissionResult
 
 
@@ -44,5 +44,5 @@ def hint(name: str, level: int | None = None) -> None:
 
 
 @functools.cache
-def _desk() -> Desk:
-    return Desk()
+def _desk() -> NotebookDesk:
+    return NotebookDesk()

@@ -44,7 +44,7 @@ class CheckInterrupted(KeyboardInterrupt):
         return [f"stopped: {self}"]
 
 
-class Desk:
+class NotebookDesk:
     """See the module.
 
     Raises:
