@@ -5,5 +5,5 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-__version__: Final = "0.1.0"
+__version__ = "0.1.0"  # the only place: pyproject.toml takes it from here
 FOLDER: Final = Path(__file__).absolute().parent

@@ -11,7 +11,7 @@ import typer
 
 from grader.cli.output import print_lines
 
-_PACKAGES = ("torchkata", "torch", "pytest", "hypothesis", "msgspec", "psutil", "typer", "rich")
+_PACKAGES = ("torchkata", "torch", "pytest", "hypothesis", "msgspec", "typer", "rich")
 
 
 def add_to(app: typer.Typer) -> None:

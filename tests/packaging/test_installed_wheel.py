@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import email
 import os
+import re
 import subprocess
+import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+
+from grader import __version__
 
 CONFTEST = """
 import pytest
@@ -74,6 +80,20 @@ def test_a_project_with_the_same_options_and_marks_is_left_alone(installed: Path
     assert "3 passed" in parallel
     helped = run(installed, theirs, "-m", "pytest", "--help")
     assert "torchkata" not in helped and "grader_" not in helped
+
+
+def test_the_metadata_is_right_on_a_package_index(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (one for one in archive.namelist() if one.endswith(".dist-info/METADATA"))
+        about = email.message_from_bytes(archive.read(name))
+    assert about["Version"] == __version__ and about["Keywords"] and about.get_all("Classifier")
+    assert all(url.split(", ")[1].startswith("https://") for url in about.get_all("Project-URL"))
+    text = about.get_payload()
+    assert re.findall(r"\]\((?!https://)[^)]*\)|<!--|<img", text) == [], "no relative links, pictures or comments"
+    assert "(`docs/security.md`)" in text and "holds its solutions and checks" in text
+    on_linux = [Requirement(one) for one in about.get_all("Requires-Dist")]
+    linux = {"extra": "", "sys_platform": "linux"}
+    assert "psutil" not in {one.name for one in on_linux if one.marker is None or one.marker.evaluate(linux)}
 
 
 def test_the_wheel_grades_with_its_own_course(installed: Path, tmp_path: Path) -> None:
