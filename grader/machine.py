@@ -1,4 +1,4 @@
-"""This machine: its cores, the versions that results depend on, and its NVIDIA GPUs, found by their device files.
+"""This machine: its cores and memory, the versions that results depend on, and its NVIDIA GPUs by their device files.
 
 Must never ask torch or the driver: the host must not start CUDA before it forks.
 """
@@ -104,6 +104,64 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+WORKER_BYTES: Final = 1 << 30
+"""Memory that a worker is started for: the judge, its warm host, and a submission that takes little itself (bytes)."""
+
+
+def memory_bytes() -> int | None:
+    """The memory that this process may use: the machine's, or the least that a control group above it allows.
+
+    None if the system does not say.
+    """
+    found = [limit for folder in _control_groups("memory") for limit in _limits_in(folder)]
+    with contextlib.suppress(ValueError, OSError, AttributeError):
+        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    return min(found, default=None)
+
+
+def workers_in_memory() -> int:
+    """How many workers the memory is enough for; at least one."""
+    memory = memory_bytes()
+    return max(memory // WORKER_BYTES, 1) if memory is not None else 1 << 10
+
+
+def memory_kills() -> int:
+    """How many processes the system has ended because memory was short, on all of the machine; 0 if it does not say."""
+    try:
+        counts = Path("/proc/vmstat").read_bytes()
+    except OSError:
+        return 0
+    found = re.search(rb"^oom_kill (\d+)$", counts, re.MULTILINE)
+    return int(found[1]) if found else 0
+
+
+def _control_groups(controller: str, root: Path = Path("/sys/fs/cgroup")) -> list[Path]:
+    """The folders of the control groups that this process is in, innermost first, and of all groups above them."""
+    try:
+        lines = Path("/proc/self/cgroup").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+    folders: list[Path] = []
+    for line in lines:
+        _, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        if controllers and controller not in controllers.split(","):
+            continue
+        base = root / controller if controllers else root
+        inner = base / path.lstrip("/")
+        folders += [one for one in (inner, *inner.parents) if one == base or base in one.parents]
+    return folders
+
+
+def _limits_in(folder: Path) -> list[int]:
+    """The limits of memory of one control group (bytes), of the first and the second version of control groups."""
+    found = []
+    for name in ("memory.max", "memory.high", "memory.limit_in_bytes"):
+        with contextlib.suppress(OSError, ValueError):  # "max" where there is none
+            found.append(int((folder / name).read_text(encoding="ascii")))
+    return found
 
 
 def idle_cores() -> float:

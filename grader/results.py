@@ -30,6 +30,7 @@ CauseKind = Literal[
     "no_answer",
     "blocked",
     "not_assessed",
+    "memory_short",
     "not_simulated",
     "judge_ended",
     "grader_fault",
@@ -42,6 +43,8 @@ CauseKind = Literal[
 - ``no_answer``: the process sent something that is not an answer: not data, or too much of it
 - ``blocked``: another exercise must pass first
 - ``not_assessed``: the check cannot run here, e.g. without a GPU
+- ``memory_short``: the system ended the process because the machine's memory was short; graded again alone, it did so
+  again
 - ``not_simulated``: the submission uses something that simulated devices do not offer, and fails: a person should look
 - ``judge_ended``: the grader's own process ended more than once while it graded this: a person should look at it
 - ``grader_fault``: the check or the grader is wrong; nobody loses points
@@ -60,6 +63,7 @@ VERDICT_OF: Final[Mapping[CauseKind, VerdictKind]] = {
     "no_answer": "crashed",
     "blocked": "blocked",
     "not_assessed": "skipped",
+    "memory_short": "skipped",
     "not_simulated": "failed",
     "judge_ended": "crashed",
     "grader_fault": "error",

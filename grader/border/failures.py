@@ -14,6 +14,8 @@ from grader.border.messages import MAX_MESSAGE, Exchange, ImportRaised, Raised, 
 OUT_OF_MEMORY: Final = "used more memory than it may"
 """The same words whether the process noticed it first, or the host that watches it."""
 
+MEMORY_SHORT: Final = "the machine's memory was short, and the system ended the process"
+
 MAX_SOURCE_LINES: Final = 16
 """Lines of a traceback that are kept."""
 
@@ -64,6 +66,10 @@ class SubmissionTimeout(NoAnswer):
 
 class SubmissionCrashed(NoAnswer):
     """The student process ended, broke the protocol, or went over a limit."""
+
+
+class KilledBySystem(SubmissionCrashed):
+    """The system ended the student process because the machine's memory was short: no fault of the submission's."""
 
 
 class BadReply(SubmissionCrashed):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 from collections.abc import Iterator
 
 import typer
 
 from grader.cli.output import print_lines
+from grader.text import counted
 
 _PACKAGES = ("torchkata", "torch", "pytest", "hypothesis", "msgspec", "typer", "rich")
 
@@ -40,8 +40,9 @@ def _report() -> Iterator[str]:
         yield f"{name:<11} {version}"
     yield f"system      {platform.platform()}"
     yield f"cores       {machine.cores()}"
-    with contextlib.suppress(ValueError, OSError, AttributeError):
-        yield f"memory      {os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.1f} GiB"
+    if memory := machine.memory_bytes():
+        workers = min(machine.workers_in_memory(), machine.cores())
+        yield f"memory      {memory / 2**30:.1f} GiB, enough for {counted(workers, 'submission')} at a time"
     reason = machine.why_no_gpu()
     count = sum(path.name.removeprefix("nvidia").isdigit() for path in machine.gpu_files())
     real = f"real ones ({count}) where enough, else simulated" if reason is None else f"simulated ({reason})"

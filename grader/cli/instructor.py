@@ -116,8 +116,12 @@ def grade(
     from grader.grading.late_options import LateOptions
     from grader.grading.many_submissions import grade_class
     from grader.grading.settings import ClassSettings, GradingSettings
-    from grader.machine import cores
+    from grader.machine import cores, workers_in_memory
+    from grader.reports.notes import print_note
 
+    fitting = min(jobs or cores(), workers_in_memory())
+    if fitting < jobs:
+        print_note(f"--jobs {jobs}: the memory is enough for {fitting} at a time (see: grader doctor)")
     settings = GradingSettings(
         names=tuple(only or ()),
         seed=seed,
@@ -129,7 +133,7 @@ def grade(
     class_settings = ClassSettings(
         paths=tuple(paths),
         out=out,
-        jobs=jobs or cores(),
+        jobs=fitting,
         dask=dask,
         again=again,
         trial=trial,

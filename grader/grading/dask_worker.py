@@ -19,7 +19,7 @@ from grader.grading.graders import Graded, GradingStopped
 from grader.grading.local_workers import LocalWorkers
 from grader.grading.protocol import WorkerOptions
 from grader.intake.submission import Submission
-from grader.machine import cores, versions
+from grader.machine import cores, versions, workers_in_memory
 
 _SAME_EVERYWHERE = ("torchkata", "torch", "hypothesis")
 """Packages whose versions must be equal: results depend on them."""
@@ -79,7 +79,7 @@ class _WorkersByRun:
             workers = self._workers[settings.run][0] if settings.run in self._workers else None
             if workers is None:
                 course = Course.load(settings.options.course and Path(settings.options.course))
-                workers = LocalWorkers(course, settings.options, cores())
+                workers = LocalWorkers(course, settings.options, min(cores(), workers_in_memory()))
             self._workers[settings.run] = workers, now
         for one in old:
             _end(one)

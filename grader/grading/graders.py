@@ -15,7 +15,7 @@ from grader.course import Course, checks_of
 from grader.grading.protocol import WorkerOptions
 from grader.intake.submission import Submission, Unreadable, digest
 from grader.judge import explain
-from grader.results import Cause, CheckResult, ExerciseResult, Manual, SubmissionResult
+from grader.results import Cause, CauseKind, CheckResult, ExerciseResult, Manual, SubmissionResult
 
 _MAX_REASON: Final = 5_000
 """Characters of a fault that results keep: the last ones, because a traceback ends with the error."""
@@ -72,9 +72,11 @@ def unread(course: Course, options: WorkerOptions, found: Unreadable) -> Graded:
     return Graded(result, digest(Submission(found.name, {})), 0.0)
 
 
-def error_result(course: Course, options: WorkerOptions, name: str, reason: str) -> SubmissionResult:
+def error_result(
+    course: Course, options: WorkerOptions, name: str, reason: str, kind: CauseKind = "grader_fault"
+) -> SubmissionResult:
     """The result of a submission that the grader failed on: every check is an ``error``, nothing counts against it."""
-    cause = Cause(kind="grader_fault", stage="submission", reason=reason[-_MAX_REASON:])
+    cause = Cause(kind=kind, stage="submission", reason=reason[-_MAX_REASON:])
     wanted = set(course.select(options.exercises))
     checks: dict[str, list[CheckResult]] = {}
     for topic in {exercise.topic for exercise in course.exercises if exercise.full_name in wanted}:

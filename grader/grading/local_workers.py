@@ -17,6 +17,7 @@ from types import TracebackType
 
 import msgspec
 
+from grader.border.failures import MEMORY_SHORT
 from grader.course import Course
 from grader.grading.graders import Graded, GradingStopped, error_result
 from grader.grading.incidents import Incidents, faulty_checks, host_incident, incident_of, solution_of
@@ -25,7 +26,8 @@ from grader.grading.protocol import WorkerOptions
 from grader.grading.worker_process import Watcher, Worker, WorkerDied
 from grader.intake.submission import Submission, digest
 from grader.judge.marks import NotRun, Place
-from grader.results import Cause, SubmissionResult
+from grader.machine import memory_kills
+from grader.results import Cause, CauseKind, SubmissionResult
 from grader.sandbox.clock import CAP
 
 _EXTRA_SECONDS = 120.0
@@ -64,6 +66,7 @@ class LocalWorkers:
         self._hash_seed = hash_seed
         self._reply_timeout = _EXTRA_SECONDS + CAP * options.limits.topic_seconds * len(course.topics)
         self._threads = ThreadPoolExecutor(max_workers=self._jobs, thread_name_prefix="grade")
+        self._turns = _Turns()
         self._lock = threading.RLock()  # Reentrant: `stop` may interrupt the very thread that holds it.
         self._workers: set[Worker] = set()
         self._idle: dict[tuple[str, ...], list[Worker]] = {part: [] for part in self._parts}
@@ -154,7 +157,12 @@ class LocalWorkers:
     ) -> Graded:
         started = time.monotonic()
         try:
-            result, fault = self._grade(submission, part, watcher, exercises)
+            with self._turns.beside_others():
+                result, fault = self._grade(submission, part, watcher, exercises)
+            if _memory_was_short(result):
+                with self._turns.alone():
+                    self._discard_idle()
+                    result, fault = self._grade(submission, part, watcher, exercises)
         except GradingStopped:
             raise
         except Exception as problem:
@@ -190,6 +198,7 @@ class LocalWorkers:
         incidents = Incidents(dict(self._faulty), self._find_faulty)
         failures: list[str] = []
         while True:
+            kills = memory_kills()
             worker = self._worker(part)
             try:
                 reply = worker.grade(submission, self._reply_timeout, incidents.marks, watcher, exercises)
@@ -211,6 +220,8 @@ class LocalWorkers:
             self._discard(worker)
             if self.stopped:
                 raise GradingStopped
+            if memory_kills() > kills:
+                return self._error(submission, part, exercises, MEMORY_SHORT, "memory_short"), "\n".join(failures)
             is_hopeless = self._has_never_worked() or (incident is None and len(failures) > 1)
             if is_hopeless or not (incident is None or incidents.add(incident)):
                 break
@@ -218,12 +229,17 @@ class LocalWorkers:
         return self._error(submission, part, exercises, reason), "\n".join(dict.fromkeys(failures))
 
     def _error(
-        self, submission: Submission, part: Sequence[str], exercises: Sequence[str], reason: str
+        self,
+        submission: Submission,
+        part: Sequence[str],
+        exercises: Sequence[str],
+        reason: str,
+        kind: CauseKind = "grader_fault",
     ) -> SubmissionResult:
         """The result of a part of a submission, or of some of its exercises, that the grader failed on."""
         wanted = self._course.with_needs(exercises) if exercises else tuple(part)
         return error_result(
-            self._course, msgspec.structs.replace(self._options, exercises=wanted), submission.name, reason
+            self._course, msgspec.structs.replace(self._options, exercises=wanted), submission.name, reason, kind
         )
 
     def _find_faulty(self, exercise: str = "") -> dict[Place, Cause]:
@@ -278,7 +294,58 @@ class LocalWorkers:
         worker.configure(msgspec.structs.replace(self._options, exercises=part))
         return worker
 
+    def _discard_idle(self) -> None:
+        """Ends the workers that nothing uses, so that one has all of the memory."""
+        with self._lock:
+            idle = [worker for workers in self._idle.values() for worker in workers]
+            for workers in self._idle.values():
+                workers.clear()
+        for worker in idle:
+            self._discard(worker)
+
     def _discard(self, worker: Worker) -> None:
         with self._lock:
             self._workers.discard(worker)
         worker.end()
+
+
+class _Turns:
+    """Lets submissions be graded beside each other, or one of them alone."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._running = 0
+        self._waiting = 0
+
+    @contextlib.contextmanager
+    def beside_others(self) -> Iterator[None]:
+        """Waits until nobody is alone, or wants to be."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._waiting)
+            self._running += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._running -= 1
+                self._changed.notify_all()
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Waits until no other submission is graded; none begins meanwhile."""
+        with self._changed:
+            self._waiting += 1
+            self._changed.wait_for(lambda: not self._running)
+            self._running += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._running -= 1
+                self._waiting -= 1
+                self._changed.notify_all()
+
+
+def _memory_was_short(result: SubmissionResult) -> bool:
+    checks = (check for exercise in result.exercises for check in exercise.checks)
+    return any(check.cause is not None and check.cause.kind == "memory_short" for check in checks)

@@ -17,7 +17,7 @@ from grader.grading.graders import Graded
 from grader.grading.worker_process import Watcher
 from grader.judge.flags import MOST_FLAGS
 from grader.judge.marks import Place
-from grader.machine import idle_cores
+from grader.machine import idle_cores, workers_in_memory
 from grader.results import ExerciseResult
 
 Parts = tuple[tuple[str, ...], ...]
@@ -34,7 +34,8 @@ _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
 def parts_for_now(course: Course, exercises: Sequence[str]) -> Parts:
     """The exercises in two parts if a second worker is a gain on this machine now, else in one."""
-    return halves(course, exercises) if idle_cores() >= _IDLE else (tuple(exercises),)
+    has_room = idle_cores() >= _IDLE and workers_in_memory() > 1
+    return halves(course, exercises) if has_room else (tuple(exercises),)
 
 
 def halves(course: Course, exercises: Sequence[str]) -> Parts:

@@ -12,7 +12,14 @@ from typing import Final
 import pytest
 from msgspec.structs import replace
 
-from grader.border.failures import BadReply, MissingName, SubmissionCrashed, SubmissionRaised
+from grader.border.failures import (
+    MEMORY_SHORT,
+    BadReply,
+    KilledBySystem,
+    MissingName,
+    SubmissionCrashed,
+    SubmissionRaised,
+)
 from grader.border.messages import MAX_MESSAGE, ImportBadReply, ImportCrashed, ImportFailure, ImportRaised, SourceLine
 from grader.border.proxies import Call, Remote
 from grader.judge.check import Check
@@ -126,6 +133,8 @@ def topic_timeout(seconds: float) -> Cause:
 
 def crashed(check: Check, call: Call | None, error: SubmissionCrashed, prints: str) -> Cause:
     """The process ended, went over a limit, or sent something that is not an answer."""
+    if isinstance(error, KilledBySystem):
+        return Cause(kind="memory_short", reason=MEMORY_SHORT)
     return _with_prints(
         Cause(
             kind="no_answer" if isinstance(error, BadReply) else "crash",
@@ -170,6 +179,8 @@ def import_failed(topic: str, failure: ImportFailure, prints: str) -> Cause:
 
 def _import_cause(file: str, failure: ImportFailure) -> Cause:
     match failure:
+        case ImportCrashed(reason) if reason == MEMORY_SHORT:
+            return Cause(kind="memory_short", reason=MEMORY_SHORT)
         case ImportRaised(kind, message, frames):
             return Cause(
                 kind="crash" if kind in ("SystemExit", "KeyboardInterrupt") else "exception",

@@ -5,6 +5,7 @@ Shows submitted work as text only, cleaned and within bounds; opens it in anothe
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 import textwrap
 from collections.abc import Callable, Sequence
@@ -90,18 +91,17 @@ class MarkingScreen:
     def run(self) -> bool:
         """Whether it ended because all was marked, not by a key."""
         with tempfile.TemporaryDirectory(prefix="grader-mark-") as folder:
-            while self._at < len(self._tasks):
-                self._show()
-                self._message = ""
-                try:
+            with contextlib.suppress(KeyboardInterrupt, EOFError):
+                while self._at < len(self._tasks):
+                    self._show()
+                    self._message = ""
                     key = self._terminal.read_key()
                     key = _ARROWS.get(key, key.lower())
                     if key in ("q", "\x04"):
                         return False
                     self._do(key, Path(folder))
-                except (KeyboardInterrupt, EOFError):
-                    return False
-        return True
+                return True
+        return False
 
     # ---------------------------------------------------------------- keys
 

@@ -14,7 +14,7 @@ from grader.results import Cause, CheckResult, ExerciseResult, SubmissionResult
 
 NAME: Final = "hidden_check"
 _SAID: Final = "a hidden check does not pass"
-_OPEN: Final = frozenset(("blocked", "not_assessed", "unwritten", "judge_ended", "grader_fault"))
+_OPEN: Final = frozenset(("blocked", "not_assessed", "memory_short", "unwritten", "judge_ended", "grader_fault"))
 """Kinds of causes that reveal nothing about a check."""
 
 

@@ -13,9 +13,10 @@ from typing import Any, Final, TypeVar
 from grader.border import frames, wire
 from grader.border.arena import Arena
 from grader.border.bounds import WireError
-from grader.border.failures import OUT_OF_MEMORY, SubmissionCrashed, SubmissionTimeout
+from grader.border.failures import MEMORY_SHORT, OUT_OF_MEMORY, KilledBySystem, SubmissionCrashed, SubmissionTimeout
 from grader.border.frames import BrokenFrame
 from grader.border.messages import Definitions, Ended, Forked, FromLeader, Keep, SetUp, Start, Stop, Tidied, Tidy
+from grader.machine import memory_kills
 from grader.sandbox import process_tree
 from grader.sandbox.clock import Deadline, Effort
 from grader.student import audit
@@ -58,6 +59,7 @@ class LeaderClient:
         self._files = files
         self.bindings = bindings
         self.definitions: Definitions | None = None
+        self._memory_kills = memory_kills()
         self._count = 0
         self._endings: dict[int, int] = {}
         self._started: set[int] = set()
@@ -103,6 +105,8 @@ class LeaderClient:
         try:
             return self._start(imports=imports, afresh=False)
         except LeaderGone as error:
+            if memory_kills() > self._memory_kills:
+                raise KilledBySystem(MEMORY_SHORT) from error
             raise SubmissionCrashed("ended the process that had started it") from error
 
     def _start(self, *, imports: bool, afresh: bool) -> StudentProcess:
@@ -198,6 +202,8 @@ class LeaderClient:
         code = self._endings.get(number)
         if code is None:
             return "ended the process"
+        if code == -signal.SIGKILL and memory_kills() > self._memory_kills:
+            return MEMORY_SHORT
         if code < 0:
             return f"was ended by signal {-code} ({_signal_name(-code)})"
         return f"ended the process with exit code {code}"

@@ -14,10 +14,10 @@ from typing import Final
 
 from grader.border import frames, wire
 from grader.border.arena import Arena
-from grader.border.failures import OUT_OF_MEMORY, SubmissionCrashed
+from grader.border.failures import MEMORY_SHORT, OUT_OF_MEMORY, SubmissionCrashed
 from grader.border.messages import Definitions, SetUp, Start
 from grader.kit import Kit
-from grader.machine import Devices
+from grader.machine import Devices, memory_kills
 from grader.sandbox import process_tree
 from grader.sandbox.any_system import Stopwatch
 from grader.sandbox.clock import Deadline, Effort
@@ -142,6 +142,7 @@ class PortableTopic:
         self._outputs: dict[int, list[FilePrints]] = {}
         self._count = 0
         self._over_memory = False
+        self._memory_kills = memory_kills()
         self._starting_seconds = 0.0
         self._reusable: dict[int, int] = {}
         self._idle: list[SpawnedPython] = []
@@ -242,6 +243,8 @@ class PortableTopic:
         code = None if spawned is None else spawned.exit_code(END_SECONDS)
         if code is None:
             return "ended the process"
+        if code == -9 and memory_kills() > self._memory_kills:
+            return MEMORY_SHORT
         if code < 0:
             return f"was ended by signal {-code} ({_signal_name(-code)})"
         shown = f"{code:#x}" if code > 0xFFFF else str(code)  # on Windows, what the system ended a process for

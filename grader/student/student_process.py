@@ -14,8 +14,10 @@ from grader.border import wire
 from grader.border.arena import Arena
 from grader.border.bounds import WireError
 from grader.border.failures import (
+    MEMORY_SHORT,
     OUT_OF_MEMORY,
     BadReply,
+    KilledBySystem,
     SubmissionCrashed,
     SubmissionTimeout,
     import_raised,
@@ -232,7 +234,8 @@ class StudentProcess:
         self.alive = False
         if reason:
             return BadReply(f"sent something that is no answer ({reason})")
-        return SubmissionCrashed(self._team.why_it_ended(self.number))
+        why = self._team.why_it_ended(self.number)
+        return KilledBySystem(why) if why == MEMORY_SHORT else SubmissionCrashed(why)
 
     def _locate(self) -> None:
         """Asks the process where it is before it is ended; it may not answer."""
