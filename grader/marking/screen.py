@@ -90,17 +90,17 @@ class MarkingScreen:
 
     def run(self) -> bool:
         """Whether it ended because all was marked, not by a key."""
-        with tempfile.TemporaryDirectory(prefix="grader-mark-") as folder:
-            with contextlib.suppress(KeyboardInterrupt, EOFError):
-                while self._at < len(self._tasks):
-                    self._show()
-                    self._message = ""
-                    key = self._terminal.read_key()
-                    key = _ARROWS.get(key, key.lower())
-                    if key in ("q", "\x04"):
-                        return False
-                    self._do(key, Path(folder))
-                return True
+        folders = tempfile.TemporaryDirectory(prefix="grader-mark-")
+        with folders as folder, contextlib.suppress(KeyboardInterrupt, EOFError):
+            while self._at < len(self._tasks):
+                self._show()
+                self._message = ""
+                key = self._terminal.read_key()
+                key = _ARROWS.get(key, key.lower())
+                if key in ("q", "\x04"):
+                    return False
+                self._do(key, Path(folder))
+            return True
         return False
 
     # ---------------------------------------------------------------- keys
