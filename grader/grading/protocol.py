@@ -22,15 +22,15 @@ MAX_WORKER_MESSAGE = 256 << 20
 
 
 class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The first frame to a worker: what all its submissions are graded with.
+    """The first frame to a worker: the settings for all its submissions.
 
     Attributes:
         course: root of the course; None is the shipped one.
         exercises: full names of the exercises to grade; empty means all.
         seed: varies the generated inputs.
-        limits: what each submission may use.
+        limits: of each submission.
         misconceptions: whether to compare with the records of the misconceptions.
-        devices: what checks that want GPUs get; resolved for this machine.
+        devices: the kind of devices for checks that want GPUs; resolved for this machine.
         judge_seconds: processor time of the judge for one run of a check's body.
     """
 
@@ -44,10 +44,10 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Work(msgspec.Struct, frozen=True):
-    """A frame to a worker: a submission, what is not run for it, and whether `Known` messages are wanted.
+    """A frame to a worker: a submission, the checks that are not run for it, and whether `Known` messages are wanted.
 
     Attributes:
-        exercises: full names of those that are graded of it, with what they need; empty means all of the worker's.
+        exercises: full names of those that are graded, with those that they need; empty means all of the worker's.
     """
 
     submission: Submission
@@ -57,7 +57,7 @@ class Work(msgspec.Struct, frozen=True):
 
 
 class Began(msgspec.Struct, frozen=True, tag=True):
-    """From a worker: what it does from now on."""
+    """From a worker: the place that it runs from now on."""
 
     place: Place
 
@@ -76,7 +76,7 @@ class Done(msgspec.Struct, frozen=True, tag=True):
     """A worker's reply.
 
     Attributes:
-        resident: the memory that it holds now (bytes); 0 where that is not known.
+        resident: the memory that it holds now (bytes); 0 if that is not known.
         endless: the checks that do not end on the reference solution either: other workers need not find out.
     """
 
@@ -89,7 +89,7 @@ class Fault(msgspec.Struct, frozen=True, tag=True):
     """A worker's reply when it could not grade: the grader's own fault, in words.
 
     Attributes:
-        place: what it did when its warm host ended; None for other faults.
+        place: the place that it ran when its warm host ended; None for other faults.
     """
 
     fault: str

@@ -34,8 +34,8 @@ def verify_course(
 
     Args:
         report: called with each defect as soon as it is found.
-        progress: called with a line about what is being verified.
-        devices: what checks that want GPUs get.
+        progress: called with a line about the current topic and promise.
+        devices: the kind of devices for checks that want GPUs.
         only: names of topics and exercises; empty means the whole course.
         seed: of the generated inputs; a class is graded with one of its own.
         judge_seconds: see `TimeLimit`.
@@ -102,14 +102,14 @@ def _verify(
 
 
 def kit_defects(course: Course) -> Iterator[Defect]:
-    """Imports that a kit must not have: it is loaded where submitted code runs, and students can read it."""
+    """Imports that a kit must not have, because student processes load it and students can read it."""
     if course.kit is not None:
         for found in forbidden_imports(course.kit):
             yield Defect(found.file, found.line, found.message)
 
 
 def _defects(evidence: TopicEvidence, progress: Callable[[str], None]) -> Iterator[Defect]:
-    """The defects of one topic, each once: what makes one promise impossible to judge may break several."""
+    """The defects of one topic, each once: one defect may break several promises."""
     seen: set[Defect] = set()
     for title, promises in PROMISES.items():
         progress(f"{evidence.topic.name}: {title}")

@@ -1,6 +1,7 @@
-"""A worker: one judge and its warm host, grading what arrives on standard input.
+"""A worker: one judge and its warm host, grading the submissions that arrive on standard input.
 
-The host is forked before anything of the course is read: submitted code runs in its children, where no answer may be.
+The host is forked before anything of the course is read, because submitted code runs in its children, which must hold
+no answer.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 JUDGE_BYTES: Final = 2 << 30
 """Memory that the judge may take beyond what it has when it is ready (bytes)."""
 STACK_SIGNAL: Final = getattr(signal, "SIGUSR1", None)
-"""Makes a worker write to its standard error where it is, also deep in C."""
+"""Makes a worker write its stack to standard error, also deep in C."""
 
 
 def main() -> int:
@@ -143,13 +144,13 @@ def _load_for_reference(course: Course, options: WorkerOptions) -> None:
 
 
 def hidden_paths(course: Any) -> list[str]:
-    """The folders that no submission may see: the course's and the grader's own, also where it is installed twice."""
+    """The folders that no submission may see: the course's and the grader's own, even if it is installed twice."""
     package = Path(__file__).resolve().parent.parent
     return [str(path) for path in (*_installed(package), course.root, course.checks_dir, course.solutions_dir)]
 
 
 def _installed(package: Path) -> list[Path]:
-    """The grader's package, and what else of it is in folders of packages that submissions may see: it has answers."""
+    """The grader's package, which holds answers, and its copies in folders of packages that submissions may see."""
     prefixes = {Path(one) for one in (sys.prefix, sys.base_prefix, "/usr", "/usr/local")}
     folders = {*map(Path, sys.path), *(found for one in prefixes for found in one.glob("lib*/python*/*-packages"))}
     beside = {(folder / package.name).resolve() for folder in folders}
@@ -169,7 +170,7 @@ def limit_memory(more: int = JUDGE_BYTES) -> None:
         import resource
     except ImportError:
         return  # then a worker that has grown is only replaced
-    with contextlib.suppress(OSError, ValueError, StopIteration):  # where it is not offered, workers are only replaced
+    with contextlib.suppress(OSError, ValueError, StopIteration):  # if it is not offered, workers are only replaced
         status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace").splitlines()
         data = next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmData:"))
         _, most = resource.getrlimit(resource.RLIMIT_DATA)
@@ -180,7 +181,7 @@ def limit_memory(more: int = JUDGE_BYTES) -> None:
 
 
 def resident_bytes() -> int:
-    """The memory that this process holds; 0 where that is not known."""
+    """The memory that this process holds; 0 if that is not known."""
     with contextlib.suppress(OSError, ValueError, IndexError, AttributeError):
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")

@@ -1,7 +1,7 @@
-"""What a student reads first about a check that did not pass: what happened, in a sentence, made from the cause.
+"""The first sentence that a student reads about a check that did not pass, made from the cause.
 
 Pure: looks at nothing but the cause, imports no torch, and decides nothing. A sentence says what Python or torch mean,
-with the student's own names and shapes; where none is known, it is the exception or the reason itself.
+with the student's own names and shapes. If none is known, it is the exception or the reason itself.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Sentence = str | Callable[[re.Match[str]], str]
 
 
 def advice_on(cause: Cause) -> str:
-    """What happened, in one sentence; empty where the check's own sentence has to be enough."""
+    """The first sentence; empty if the check's own sentence has to be enough."""
     if cause.stage == "import":
         return _on_import(cause)
     match cause.kind:
@@ -40,7 +40,7 @@ def advice_on(cause: Cause) -> str:
 
 
 def on_exception(cause: Cause) -> str:
-    """What an exception means, where it is one of those that students meet often; else empty."""
+    """The meaning of an exception, if it is one that students meet often; else empty."""
     for kinds, pattern, sentence in _EXCEPTIONS:
         found = re.search(pattern, cause.exception_message) if cause.exception_type in kinds.split() else None
         if found:
@@ -76,7 +76,7 @@ def _on_import(cause: Cause) -> str:
 
 
 def _on_syntax(cause: Cause) -> str:
-    """What to do about a file that cannot be imported, where that is known."""
+    """The advice about a file that cannot be imported, if there is any."""
     frame = cause.frames[-1] if cause.frames else Frame("", 0)
     at = f" in {frame.place}" if frame.place else f" in line {frame.line}" if frame.line else ""
     text = frame.text
@@ -309,7 +309,7 @@ _EXCEPTIONS: Final[tuple[tuple[str, str, Sentence], ...]] = (
         lambda m: f"index {m[1]} is asked of dimension {m[2]}, which has size {m[3]}: indices begin at 0",
     ),
 )
-"""Types of exceptions, what their message must match, and what to say. The first that fits counts."""
+"""Types of exceptions, the pattern that their message must match, and the sentence. The first that fits counts."""
 
 _NEWER_SYNTAX: Final = (
     ((3, 12), r"^\s*type\s+\w+.*="),

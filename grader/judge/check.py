@@ -22,7 +22,7 @@ Example = dict[str, Any]
 
 
 class Trace(msgspec.Struct, frozen=True):
-    """What crossed the border in one check, example by example. It is compared with the traces of misconceptions."""
+    """The requests and replies of one check, example by example, to compare with those of misconceptions."""
 
     verdict: str
     examples: tuple[tuple[Exchange, ...], ...] = ()
@@ -40,8 +40,8 @@ class Check:
         name: its name without ``test_``, with pytest's parameter id.
         exercise: full name of its exercise.
         sentence: its docstring's first paragraph on one line.
-        hidden: whether a failure must not show what was expected.
-        is_secret: whether students see neither its name nor what it does.
+        hidden: whether a failure must not show the expected value.
+        is_secret: whether students see neither its name nor its sentence.
         weight: its part of the exercise's points, beside those of the exercise's other checks; 0 for a bonus.
         bonus: points that it gives above the exercise's.
         may_change: whether a submission may change the tensors that the check passes to it.
@@ -93,7 +93,7 @@ class Check:
         """The same check with its first example alone, unless all are drawn: that takes less than half of the time."""
         if self._drawn or not generated.is_property(self.item.obj):
             return self
-        # Who runs the whole check says what is wrong with it, or why it skips itself.
+        # The run of the whole check reports any error in it, or why it skips itself.
         with contextlib.suppress(Exception, pytest.skip.Exception, pytest.fail.Exception):
             if first := generated.draw(self.item.obj, self.seed, self.name, at_most=1):
                 found = copy.copy(self)

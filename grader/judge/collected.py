@@ -82,7 +82,7 @@ class CollectedChecks:
         overrun = self._time_limit.overrun
         if overrun is None or (result is not None and result[0].verdict != "error"):
             assert result is not None
-            return result  # What was ended was only the search for a smaller example.
+            return result  # Only the search for a smaller example was ended.
         return self._ended(check, desk, place, overrun)
 
     def _run_on(self, check: Check, desk: Desk) -> tuple[CheckResult, Trace]:

@@ -13,7 +13,7 @@ from grader.results import CheckResult
 
 
 class Desk(Protocol):
-    """Through a desk a check calls a submission, and asks what it printed and where it stopped.
+    """Through a desk a check calls a submission, and reads its prints and the lines at which it stopped.
 
     Attributes:
         shrinks_failures: whether a smaller failing example is looked for, which only a reader of messages needs.
@@ -41,10 +41,10 @@ class Desk(Protocol):
         """Ends the process; the next `channel` starts a new one."""
 
     def end_worlds(self) -> None:
-        """Ends what further processes the check has started."""
+        """Ends the further processes that the check has started."""
 
     def take_prints(self) -> str:
-        """What the submission printed since this was last called."""
+        """The text that the submission printed since this was last called."""
 
     def stopped_at(self) -> tuple[SourceLine, ...]:
         """After a timeout: the student's lines that were running, innermost first."""

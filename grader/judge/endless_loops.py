@@ -1,4 +1,4 @@
-"""Where an endless loop is: the line of the loop, not the line that the process was in when its time was up.
+"""Finds the line of an endless loop, not the line that the process was in when its time was up.
 
 That line differs from run to run, the loop does not. Reads the source as text only: submitted code must not run here,
 and parsing deeply nested code could crash the judge.
@@ -17,7 +17,7 @@ _HEAD = re.compile(rb"^([ \t]*)(?:async[ \t]+)?(while|for|def|class)\b")
 
 
 def endless_loop(frames: Sequence[SourceLine], source: bytes) -> SourceLine | None:
-    """The most likely loop round the lines that a process was in; the innermost of these where no loop is found.
+    """The most likely loop round the lines that a process was in; the innermost of these if no loop is found.
 
     A ``while`` is likelier than a ``for``. Of several, the outermost ``while`` is taken, which the process is in each
     time, but the innermost ``for``.

@@ -1,6 +1,6 @@
 """Generated examples of one check: drawn once, replayed as a plain loop, shrunk only when one fails.
 
-Hypothesis is what costs most in a property check. Its examples are deterministic, so the judge draws them once per
+Hypothesis takes most of the time of a property check. Its examples are deterministic, so the judge draws them once per
 seed and replays the same ones for every submission. Must never time anything: all limits are counts.
 """
 
@@ -48,7 +48,7 @@ def draw(test: Any, seed: int, name: str, at_most: int | None = None) -> list[di
 
 
 def run_drawing_check(test: Any, seed: int, name: str, run: Callable[[dict[str, Any]], None]) -> None:
-    """Runs a check that draws values while it runs, until an example raises; ``run`` keeps what it raised.
+    """Runs a check that draws values while it runs, until an example raises; ``run`` keeps the exception.
 
     The example that raised may run once more: Hypothesis tests whether it draws the same values again.
     """

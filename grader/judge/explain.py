@@ -1,4 +1,4 @@
-"""The message of a cause: what the student reads about a check that did not pass. No other module makes messages.
+"""The message of a cause, which a student reads about a check that did not pass. No other module makes messages.
 
 Pure: looks at nothing but the cause, imports no torch, and decides nothing.
 """
@@ -41,7 +41,7 @@ def _one_line(text: str) -> str:
 
 
 def message(cause: Cause) -> str:
-    """Several short lines of plain text, what happened first; their number of characters is bounded."""
+    """Several short lines of plain text, the most important first; their number of characters is bounded."""
     text = "\n".join(line for line in _lines(cause) if line)[:MAX_TEXT] + _prints(cause)
     return f"{text}\n({cause.note})" if cause.note else text
 

@@ -94,6 +94,6 @@ class CheckHooks:
 
 
 def fixtures_of(item: pytest.Function) -> dict[str, Any]:
-    """The fixtures and parameters that pytest passes to a test, by name, without what Hypothesis generates."""
+    """The fixtures and parameters of a test by name, without the values that Hypothesis generates."""
     parameters = inspect.signature(item.obj).parameters.values()
     return {one.name: item.funcargs[one.name] for one in parameters if one.default is one.empty}

@@ -1,8 +1,8 @@
 """All that the grader uses of Hypothesis beyond its documented interface, and nothing else.
 
-Seen on 6.170.15; a test names what vanishes from a later one. Documented are ``hypothesis.seed`` and the reassignable
-``test.hypothesis.inner_test``. Not documented are how to give a test other settings once it is decorated, and how to
-keep constants of loaded modules out of its examples.
+Seen on 6.170.15; a test names everything that vanishes from a later one. Documented are ``hypothesis.seed`` and the
+reassignable ``test.hypothesis.inner_test``. Not documented are how to give a test other settings once it is decorated,
+and how to keep constants of loaded modules out of its examples.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ except ImportError:
 SEEN_ON: Final = "6.170.15"
 _SETTINGS: Final = "_hypothesis_internal_use_settings"
 _CONSTANTS: Final = ("Constants", "CONSTANTS_CACHE", "_get_local_constants")
-"""Names in ``providers``: what a module's constants are kept in, the cache of those allowed, and their source."""
+"""Names in ``providers``: the store of a module's constants, the cache of those allowed, and their source."""
 
 
 class HypothesisChanged(RuntimeError):
-    """The installed Hypothesis has no settings where this one looks for them: no examples can be made.
+    """The installed Hypothesis does not keep its settings in the expected place, so no examples can be made.
 
     Remedy: install the version that the grader was seen on.
     """
 
 
 def missing_names() -> list[str]:
-    """What the installed Hypothesis lacks of what is used here; empty on the versions that it was seen on."""
+    """The names used here that the installed Hypothesis lacks; empty on the versions that it was seen on."""
     missing = [] if hasattr(_probe, _SETTINGS) else [f"test.{_SETTINGS}"]
     missing += [f"providers.{name}" for name in _CONSTANTS if not hasattr(providers, name)]
     return missing if LRUCache is not None else [*missing, "internal.cache.LRUCache"]
@@ -45,7 +45,7 @@ def changed_settings(test: Callable[..., Any], **changes: Any) -> Iterator[None]
     """Gives a test that is decorated already its own settings with changes, while the context lasts.
 
     Raises:
-        HypothesisChanged: if its settings are not where they were.
+        HypothesisChanged: if its settings are in another place.
     """
     own = getattr(test, _SETTINGS, None)
     if own is None:
@@ -63,8 +63,8 @@ def changed_settings(test: Callable[..., Any], **changes: Any) -> Iterator[None]
 def no_constants_of_modules() -> Iterator[None]:
     """Keeps Hypothesis from mixing in constants that it finds in the modules that happen to be loaded.
 
-    With them, examples would depend on which topics are graded, and on where the grader is installed. Does nothing
-    where the names are missing: versions from before the feature need nothing.
+    With them, examples would depend on which topics are graded, and on the folder of the grader. Does nothing
+    if the names are missing: versions from before the feature need nothing.
     """
     if _no_constants is None or not all(hasattr(providers, name) for name in _CONSTANTS):
         yield
@@ -80,7 +80,7 @@ def no_constants_of_modules() -> Iterator[None]:
 
 @hypothesis.given(number=hypothesis.strategies.none())
 def _probe(number: None) -> None:
-    """Never run: shows what a decorated test looks like."""
+    """Never run: shows the attributes of a decorated test."""
 
 
 _no_constants: Final[Any] = getattr(providers, "Constants", None)

@@ -52,8 +52,8 @@ class LocalTransport:
     """Answers calls from a service in this process, and forks further processes; a `Transport` and a `Starter`.
 
     Args:
-        make_service: imports the submission again, for a further process; None where none is ever needed.
-        folder: where the submission's files are.
+        make_service: imports the submission again, for a further process; None if none is ever needed.
+        folder: of the submission's files.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class LocalTransport:
         return [*started]
 
     def add_prints(self, text: str) -> None:
-        """Shows what further processes have printed, as what is printed here."""
+        """Prints the output of further processes as if it were this one's."""
         print(text, end="")
 
     def own_network(self) -> AbstractContextManager[None]:
@@ -90,7 +90,7 @@ class LocalTransport:
         return one_at_a_time()
 
     def close(self) -> None:
-        """Ends the further processes, and removes what was kept for them."""
+        """Ends the further processes, and removes everything that was kept for them."""
         for kept in self.kept.values():
             if isinstance(kept, RunningWorld):
                 kept.end()
@@ -101,7 +101,7 @@ class LocalTransport:
 
 
 def _import_before_fork() -> None:
-    """Imports what ranks need on first use: every one of them would pay more than a second for it."""
+    """Imports the modules that ranks need first, because each rank would pay more than a second for them."""
     import torch._dynamo
     import torch.distributed.run
     import torch.nn.parallel
@@ -184,7 +184,7 @@ class SubmissionDesk(LocalDesk):
         self._course = course
 
     def _load(self, path: Path, files: frozenset[str]) -> ModuleType:
-        """The module; where its import raises, its definitions, as in a student process."""
+        """The module, or only its definitions if its import raises, as in a student process."""
         try:
             return load_module(self._topic, path)
         except (Exception, SystemExit):
@@ -217,7 +217,7 @@ def reference_raises(course: Course, check: Check, run: RunOn) -> bool:
         try:
             result, _ = run(desk)
             check.on_reference = "fails" if result.verdict in ("failed", "error") else "passes"
-        except Exception:  # what it raises cannot even be described
+        except Exception:  # an exception that cannot even be described
             check.on_reference = "fails"
         except Overrun:
             check.on_reference = "overruns"
@@ -228,7 +228,7 @@ def reference_raises(course: Course, check: Check, run: RunOn) -> bool:
 
 
 class LocalDesks:
-    """Gives each check of a plain pytest session its desk; skips what its exercise's needs block."""
+    """Gives each check of a plain pytest session its desk; skips it if the needs of its exercise are not met."""
 
     def __init__(self, folder: Path, course: Course, seed: int) -> None:
         exercises = folder / "exercises"
@@ -284,7 +284,7 @@ def load_module(name: str, path: Path) -> ModuleType:
 
 @contextlib.contextmanager
 def _importable(name: str, path: Path) -> Iterator[None]:
-    """A file's folder is first on ``sys.path`` meanwhile; afterwards its name means what it meant before."""
+    """A file's folder is first on ``sys.path`` meanwhile; afterwards its name means the same module as before."""
     before = sys.modules.get(name)
     dont_write, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     sys.path.insert(0, str(path.parent))

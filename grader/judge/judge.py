@@ -1,6 +1,6 @@
 """One submission against the collected checks: verdicts, points and misconceptions.
 
-The trusted side: it never imports submitted code. What the student process sends is data, and is checked as such.
+The trusted side: it never imports submitted code. The replies of a student process are data, and are checked as such.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def with_judge(
     """Collects a course's checks, waits until the host is ready, and returns ``use`` of a judge over them.
 
     Args:
-        exercises: full names to grade; empty means all. What they need is graded too.
+        exercises: full names to grade; empty means all. The exercises that they need are graded too.
         seed: seed of the generated inputs.
         names_misconceptions: whether failures are compared with the course's misconceptions.
         limit: of the judge's own time for a check; None means the default.
@@ -143,7 +143,7 @@ class Judge:
         """All verdicts of one submission.
 
         Args:
-            only: full names of the exercises to grade, with what they need; empty means all.
+            only: full names of the exercises to grade, with those that they need; empty means all.
             marks: checks that are not run, and why.
             known: is called with the result of each exercise as soon as it is known.
 
@@ -262,7 +262,7 @@ class Judge:
     ) -> tuple[list[CheckResult], dict[str, Trace]]:
         """Runs the checks of one exercise; the results of all, and by name the traces of those that were run.
 
-        If one does not pass where a failure does not count, all are run again where it does.
+        If one does not pass in a process that earlier exercises have used, all are run again in a fresh one.
 
         Args:
             is_untouched: whether the file has the stub as it was handed out. Then one check tells that it is unwritten,
@@ -293,9 +293,9 @@ class Judge:
     def _run_in_order(
         self, exercise: str, desk: TopicDesk, is_untouched: bool
     ) -> tuple[list[CheckResult], dict[str, Trace]] | None:
-        """The results and traces; None once a check does not pass where that does not count.
+        """The results and traces; None once a check does not pass in a used process.
 
-        After a timeout, or where nothing is written yet, no further check is run: the others get the same cause.
+        After a timeout, or if nothing is written yet, no further check is run: the others get the same cause.
         """
         results: list[CheckResult] = []
         traces: dict[str, Trace] = {}

@@ -1,6 +1,7 @@
 """Further processes of a submission under plain pytest: forked from this process, without a sandbox.
 
-They answer requests as a sandboxed student process does, so what drives several of those at once drives these as well.
+They answer requests as a sandboxed student process does, so the code that drives several of those at once drives these
+as well.
 Isolates nothing: submitted code has all that this process had.
 """
 
@@ -29,7 +30,7 @@ from grader.student.prints import Prints
 from grader.student.process import DUMP_SIGNAL, serve
 
 PRINT_BYTES: Final = 64 << 10
-"""How much of what a process prints is kept."""
+"""Bytes of a process's prints that are kept."""
 
 
 class LocalProcess:
@@ -48,7 +49,7 @@ class LocalProcess:
         self._ending: SubmissionCrashed | None = None
         flush_output()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons warn where the caller has threads
+            warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons warn if the caller has threads
             self.pid = os.fork()
         if not self.pid:
             _live(theirs, [pipe.writer for pipe in pipes], make_service, folder)
@@ -94,7 +95,7 @@ class LocalProcess:
         self._replies.feed(data)
 
     def _why_it_ended(self) -> str:
-        """How it has ended, or what it was when it closed its socket: it is killed then."""
+        """How it has ended; it is killed if it has only closed its socket."""
         process, status = os.waitpid(self.pid, os.WNOHANG)
         if not process:
             self._kill()

@@ -13,7 +13,7 @@ from grader.results import Cause, Frame
 
 
 class Place(msgspec.Struct, frozen=True):
-    """What a judge was busy with: a check, all of an exercise (without a check), or a topic (without an exercise)."""
+    """A part of a course: a check, all of an exercise (without a check), or a topic (without an exercise)."""
 
     topic: str
     exercise: str = ""
@@ -48,7 +48,7 @@ def endless(seconds: float, line: Frame | None) -> Cause:
 
 
 def kept_busy(seconds: float, sentence: str = "") -> Cause:
-    """The cause of a check that does not end on what a submission answers, but ends on the reference solution."""
+    """The cause of a check that does not end on a submission's answer, but ends on the reference solution's."""
     reason = f"what came back kept the check busy for more than {seconds:g} s; the reference solution's answer does not"
     return Cause(kind="assertion", sentence=sentence, reason=reason)
 

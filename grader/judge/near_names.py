@@ -1,4 +1,4 @@
-"""Offers the name that a student may have meant: from the submission's own file, where a name is missing or unknown.
+"""Offers the name that a student may have meant: from the submission's own file, if a name is missing or unknown.
 
 Reads text only: submitted code is never run, imported or parsed here.
 """
@@ -27,7 +27,7 @@ _UNKNOWN: Final = re.compile(r"name '(\w+)' is not defined")
 
 
 def with_near_names(result: ExerciseResult, source: bytes, exercises: Collection[str] = ()) -> ExerciseResult:
-    """The same result; what it says of an unknown name offers the most similar one of the student's file.
+    """The same result, in which a message about an unknown name offers the most similar one of the student's file.
 
     Args:
         source: the topic's file as it was handed in.

@@ -1,6 +1,6 @@
 """Decides which checks are not assessed on this machine, from the check and the machine alone.
 
-A submission has no say: what can be earned here is the same for everybody. Must never ask a student process.
+A submission has no say: everybody can earn the same points here. Must never ask a student process.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from grader.judge.desk import RunOn
 
 
 def unmet(item: pytest.Item, layers: Collection[str]) -> str:
-    """Why this machine does not have what a check's `needs` mark names; empty if it has all of it.
+    """Why this machine does not meet a check's `needs` mark; empty if it does.
 
     Args:
-        layers: the layers of the sandbox; none where nothing is sandboxed.
+        layers: the layers of the sandbox; none if nothing is sandboxed.
     """
     mark = item.get_closest_marker(NEEDS_MARK)
     for need in mark.args if mark else ():
@@ -58,8 +58,8 @@ class Assessment:
     def reason(self, check: Check, *, is_run: bool = True) -> str:
         """Why a check is not assessed here; empty if it is.
 
-        It needs what this machine lacks, or it skips itself before it has asked the submission anything, or its
-        exercise needs one that is not assessed.
+        It needs something that this machine lacks, or it skips itself before it has asked the submission anything, or
+        its exercise needs one that is not assessed.
 
         Args:
             is_run: whether the check will be run if it is assessed: all its examples are needed then.

@@ -22,10 +22,10 @@ def with_points(
     results: Iterable[CheckResult],
     misconception: str | None = None,
 ) -> ExerciseResult:
-    """The exercise's result. What no check of it could assess leaves the total.
+    """The exercise's result. Points that no check could assess leave the total.
 
     With the credit ``all`` it earns all its points if every check passed that could be assessed, else none; with
-    ``per-check`` those of the checks that passed. A bonus comes on top; with ``all``, only where all is right.
+    ``per-check`` those of the checks that passed. A bonus comes on top; with ``all``, only if all is right.
 
     Args:
         checks: the exercise's checks, in the order of their results.
@@ -82,7 +82,7 @@ def _function(check: Check) -> str:
 
 
 def _marked(result: CheckResult, check: Check, exercise: Exercise, cases: int) -> CheckResult:
-    """The result with the bonus that its check gives, and until when students do not see it, where that is so."""
+    """The result with its check's bonus and, if the check is hidden, the time until which students do not see it."""
     if check.bonus:
         worth = check.bonus / cases
         result = replace(result, is_bonus=True, max=worth, score=worth if result.verdict == "passed" else 0.0)

@@ -1,7 +1,7 @@
-"""What submissions that passed an example were asked and answered: who answers the same passes it, too.
+"""The requests and replies of submissions that passed an example: whoever answers the same passes it, too.
 
 A check's body decides by its inputs and the replies alone. So a request is sent again only when the reply to the one
-before is known, as the body would send it, and where every reply is that of a run that passed, the body need not run.
+before is known, as the body would send it. If every reply is that of a run that passed, the body need not run.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MOST_RUNS: Final = 32
 
 
 class _Step:
-    """A request, and what follows each reply to it: another step, or None where the example has passed."""
+    """A request, and what follows each reply to it: another step, or None if the example has passed."""
 
     def __init__(self, exchange: Exchange) -> None:
         self.payload = exchange.request
@@ -57,7 +57,7 @@ class RightRuns:
             step = step.after[digest]
 
     def are_repeated(self, channel: Channel) -> bool:
-        """Asks again what was asked, while the replies are known; whether they are those of a run that passed.
+        """Sends the same requests again while the replies are known; whether they are those of a run that passed.
 
         If they are not, the channel has kept them, for the body of the check to take.
         """

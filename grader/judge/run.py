@@ -1,7 +1,7 @@
 """Runs one check against one submission and decides its verdict: the same way in the judge and under plain pytest.
 
-Where a desk says that a failure counts, the examples after the first that fails are run too, to record all calls, which
-misconceptions are compared with, and then a smaller example is looked for. Else the first failure is the end.
+If a failure counts at the desk, the examples after the first that fails are run too, because misconceptions are
+compared with the record of all calls, and then a smaller example is looked for. Else the first failure is the end.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Failure = AssertionError | SubmissionRaised
 def run(check: Check, desk: Desk, fixtures: dict[str, Any]) -> tuple[CheckResult, Trace]:
     """The verdict of one check, its cause, and its trace (empty when passed).
 
-    Where a failure does not count, or only the trace is wanted, there is no cause.
+    If a failure does not count, or only the trace is wanted, there is no cause.
     Exceptions of pytest's own (skip) pass through.
     """
     channel = None
@@ -75,7 +75,7 @@ def _result(
     exchanges: list[tuple[Exchange, ...]],
     running: Iterator[Failure],
 ) -> tuple[CheckResult, Trace]:
-    """What follows from the first failure.
+    """The result and the trace that follow from the first failure.
 
     Args:
         exchanges: of each example that was run.
@@ -103,7 +103,7 @@ def _run_example(
     """Runs the check's body on one example, unless its replies are those of a run that passed.
 
     Args:
-        right: such runs; None where the messages of a failure are wanted.
+        right: such runs; None if the messages of a failure are wanted.
     """
     try:
         channel.before_call = desk.take_prints if desk.is_final else None  # a failure shows those of its own call
@@ -120,9 +120,11 @@ def _run_example(
     except (Exception, pytest.skip.Exception) as error:
         if isinstance(error, pytest.skip.Exception) and not channel.record:
             raise
-        # A skip after that could be what the submission wanted.
+        # A skip after that could be the wish of the submission.
         # Either the answer is of a kind that the check does not expect, or the check itself is wrong.
-        traceback.clear_frames(error.__traceback__)  # What the check held may be all the memory that the judge may use.
+        traceback.clear_frames(
+            error.__traceback__
+        )  # The values of the check may fill all the memory that the judge may use.
         if not channel.record or desk.reference_also_fails(check, lambda reference: run(check, reference, fixtures)):
             raise CheckFault from error
         unusable = AssertionError(f"this answer cannot be used: {type(error).__name__}: {error}")
@@ -232,7 +234,7 @@ def _shrink(check: Check, attempt: generated.Attempt) -> None:
 def _is_unwritten(failure: Failure) -> bool:
     """Whether there is no answer yet: no such name, or a stub as it was handed out.
 
-    For the latter the student's own line must say so: torch raises the same exception for what it cannot do.
+    For the latter the student's own line must say so: torch raises the same exception for things that it cannot do.
     """
     if isinstance(failure, MissingName):
         return True

@@ -52,7 +52,7 @@ def with_collected_checks(
     limit: TimeLimit | None = None,
     began: Callable[[Place], None] = lambda place: None,
 ) -> T:
-    """Collects the checks of some topics, calls ``use`` with them, and returns what that returns.
+    """Collects the checks of some topics, calls ``use`` with them, and returns its value.
 
     Args:
         files: check files.
@@ -99,10 +99,10 @@ class _Session(Generic[T]):
         self._missing_fixture = ""
 
     def outcome(self, code: int) -> T:
-        """What ``use`` returned; the exit code is pytest's.
+        """The value that ``use`` returned; the exit code is pytest's.
 
         Raises:
-            UserError: when a check file could not be collected. Otherwise what ``use`` raised.
+            UserError: when a check file could not be collected. Otherwise the exception of ``use``.
         """
         if self._error is not None:
             raise self._error

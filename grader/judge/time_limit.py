@@ -1,6 +1,6 @@
 """The judge's own time limit: ends a check that loops or blocks in the judge itself, at a line of the check.
 
-What counts is the judge's processor time, and the time that it blocks without waiting for a student process; so neither
+The judge's processor time counts, and the time that it blocks without waiting for a student process; so neither
 a slow submission nor a busy machine uses any of it. Code deep in C cannot be interrupted from here: then the judge's
 signs of life end, and the main process ends the worker (`grading/supervisor.py`).
 """
@@ -32,16 +32,16 @@ _IDLE: Final = 0.01
 _PACKAGE: Final = Path(__file__).resolve().parent.parent
 _WAIT_FILES: Final = ("student/", "testkit/_ranks/", "testkit/ranks.py", "judge/local_process.py")
 _WAITS: Final = tuple(str(_PACKAGE / part) for part in _WAIT_FILES)
-"""Where the judge waits for student processes."""
+"""The files in which the judge waits for student processes."""
 _MOST_RAISED: Final = 3
 _TICK_SIGNAL: Final[signal.Signals | None] = getattr(signal, "SIGALRM", getattr(signal, "SIGBREAK", None))
-"""What a tick comes as; the second one on Windows."""
+"""The signal of a tick; the second one on Windows."""
 
 
 class Overrun(BaseException):
     """A check took too much of the judge's own time. Not an `Exception`, so that no check takes it for an answer.
 
-    Remedy: a bound in the check on what it does with a value that came from a submission.
+    Remedy: a bound in the check on its work with a value that came from a submission.
 
     Attributes:
         seconds: how much it may take.
@@ -85,7 +85,7 @@ class TimeLimit:
 
     @contextlib.contextmanager
     def counting(self, check: Check) -> Iterator[None]:
-        """Limits what runs while it lasts, each run of the check's body by itself; `overrun` says if it was too long.
+        """Limits each run of the check's body by itself while the context lasts; `overrun` says if one was too long.
 
         Raises:
             Overrun: in the middle of the check.
@@ -138,7 +138,7 @@ def _timer() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _timer_thread(number: signal.Signals) -> Iterator[None]:
-    """The same where the system has no interval timers: a thread has Python call the signal's handler."""
+    """The same for systems without interval timers: a thread has Python call the signal's handler."""
     is_over = threading.Event()
 
     def tick() -> None:

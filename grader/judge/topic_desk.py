@@ -38,7 +38,7 @@ from grader.student.leader_client import LeaderGone
 from grader.student.student_process import StudentProcess
 
 FIRST_TRY: Final = 0.4
-"""The part of its time that a check gets where no failure counts."""
+"""The part of its time that a check gets in a process that earlier exercises have used."""
 KEPT: Final = 0.5
 """The part of its equal share of the topic's time that is kept for an exercise while those before it run."""
 
@@ -129,8 +129,8 @@ class TopicDesk:
     Attributes:
         is_final: whether a failure of the running exercise counts: nothing else was asked of its process.
         imported: how the topic was imported first.
-        time: what is left of the topic's time.
-        flags: of what the submission did that no exercise needs, as far as its ended processes say.
+        time: the budget of the topic's time.
+        flags: of actions that no exercise needs, as far as the ended processes of the submission say.
     """
 
     shrinks_failures = True
@@ -215,7 +215,7 @@ class TopicDesk:
         self.is_final = True
 
     def finish(self, *, is_right: bool) -> None:
-        """Ends an exercise: what it left in the work folder is removed; so is its process, but after right answers."""
+        """Ends an exercise: removes its files from the work folder, and ends its process unless all was right."""
         running = self._running
         if is_right and running is not None and running.process.alive:
             with contextlib.suppress(LeaderGone):
