@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import builtins
 import difflib
+import functools
 import re
 import sys
 from collections.abc import Callable, Iterable
 from typing import Final
 
 from grader.results import Cause, Frame
+
+_SIMILAR: Final = 0.72
+_LONGEST_NAME: Final = 60
+_MOST_COMPARED: Final = 200
 
 Sentence = str | Callable[[re.Match[str]], str]
 
@@ -60,7 +65,16 @@ def with_message(cause: Cause, always: bool = False) -> str:
 
 def close_names(name: str, known: Iterable[str]) -> list[str]:
     """The names that are most similar to one that does not exist: at most two."""
-    return difflib.get_close_matches(name, sorted(set(known) - {name}), n=2, cutoff=0.72)
+    return [] if len(name) > _LONGEST_NAME else list(_closest(name, frozenset(known) - {name}))
+
+
+@functools.lru_cache(maxsize=256)
+def _closest(name: str, known: frozenset[str]) -> list[str]:
+    """Compares only with names of similar letters and length, because each comparison takes the judge some time."""
+    letters = set(name)
+    likely = sorted(known, key=lambda one: (len(letters.symmetric_difference(one)) + abs(len(one) - len(name)), one))
+    likely = likely[:_MOST_COMPARED]
+    return difflib.get_close_matches(name, sorted(likely), n=2, cutoff=_SIMILAR)
 
 
 def did_you_mean(names: Iterable[str]) -> str:

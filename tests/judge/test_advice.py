@@ -6,6 +6,7 @@ The exceptions are raised by Python and torch themselves, and go the way of a st
 from __future__ import annotations
 
 import bdb
+import difflib
 import io
 import sys
 from collections.abc import Callable
@@ -20,7 +21,7 @@ from grader.border.failures import SubmissionRaised, exception_of, import_raised
 from grader.border.service import Service
 from grader.judge import cause as causes
 from grader.judge import explain
-from grader.judge.advice import advice_on
+from grader.judge.advice import advice_on, close_names
 from grader.judge.near_names import names_in, with_near_names
 from grader.results import Cause, ExerciseResult, Frame
 from grader.testkit.compare import Mismatch
@@ -285,3 +286,20 @@ def test_frames_of_a_recursion_are_folded() -> None:
     )
     lines = explain.message(cause).splitlines()
     assert lines[-2:] == ["  tensor_ops.py:3 in gram", "  tensor_ops.py:7 in f: return f(x)  (again and again)"]
+
+
+def test_a_name_is_compared_with_a_bounded_number_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each comparison takes the judge some time, and a submission chooses how many names it has."""
+    compared = []
+    real = difflib.get_close_matches
+
+    def counting(name: str, others: list[str], n: int, cutoff: float) -> list[str]:
+        compared.append(len(others))
+        return real(name, others, n, cutoff)
+
+    monkeypatch.setattr(difflib, "get_close_matches", counting)
+    known = {f"some_name_{number}" for number in range(100_000)} | {"wieght_decay"}
+    for _ in range(3):
+        assert close_names("weight_decay", known) == ["wieght_decay"]
+    assert len(compared) == 1 and compared[0] <= 200
+    assert close_names("x" * 2000, known) == []
