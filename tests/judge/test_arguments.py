@@ -25,7 +25,7 @@ LATER = with_own(
 
 @pytest.mark.parametrize("text", [IN_PLACE, LIES, LATER])
 def test_a_changed_argument_fails_the_check_in_words(warm: WarmUp, text: str) -> None:
-    odd = warm(ODD, check_seconds=2.0)
+    odd = warm(ODD)
     for _ in range(2):
         result = odd.grade(odd=text)
         checks = {check.name: check for check in exercise_of(result, "double").checks}
@@ -55,7 +55,7 @@ frame.f_globals["Service"].answer.__globals__["Placing"].restart = restart
 
 @pytest.mark.parametrize("start", ["32 << 20", "(32 << 20) - 64", "24 << 20", "7"])
 def test_a_process_that_says_where_nothing_is_watched_has_changed_its_arguments(warm: WarmUp, start: str) -> None:
-    result = warm(ODD, check_seconds=2.0).grade(odd=MOVES_ITS_ARENA.format(start=start) + IN_PLACE)
+    result = warm(ODD).grade(odd=MOVES_ITS_ARENA.format(start=start) + IN_PLACE)
     check = check_of(result, "twice_every_number")
     assert check.verdict == "failed" and "changed the place of its first argument" in check.message, check.message
 
@@ -66,7 +66,7 @@ def test_an_exercise_may_be_marked_to_change_what_it_is_given(warm: WarmUp, tmp_
     text = checks.read_text()
     assert '@exercise("odd.double")' in text
     checks.write_text(text.replace('@exercise("odd.double")', '@exercise("odd.double", may_change=True)'))
-    odd = warm(root, check_seconds=2.0)
+    odd = warm(root)
     result = odd.grade(odd=IN_PLACE)
     assert check_of(result, "twice_every_number").verdict == "passed"
     assert result.score == odd.grade(odd=RIGHT).score
