@@ -303,26 +303,32 @@ def test_never_negative(submission: Submission, x: Tensor) -> None:
     assert_that(bool((result >= 0).all()), f"a squared distance is negative: {result.min().item():.3g}")
 
 
+def numbers_apart(n: int, m: int, seed: int) -> list[Tensor]:
+    """Two tables of one column, one above 1 and one below -1: `torch.cdist` finds short distances less exactly."""
+    return [recipes.normal((n, 1), seed).abs() + 1, -1 - recipes.normal((m, 1), seed + 1).abs()]
+
+
 # The same measurement on a loop, in an order that is drawn, tells whether it measures at all.
 @exercise("tensor_ops.pairwise_sq_dists")
 @pytest.mark.parametrize("of_a", [True, False], ids=["a", "b"])
 @settings(max_examples=2)
-@given(more=st.integers(200, 240), loop_first=st.booleans(), seed=SEEDS)
+@given(more=st.integers(4000, 4400), loop_first=st.booleans(), seed=SEEDS)
 def test_as_many_steps_for_many_rows(
     submission: Submission, of_a: bool, more: int, loop_first: bool, seed: int
 ) -> None:
-    """The number of torch calls is the same for few rows as for many, of a as of b, and there is no loop over rows."""
-    few = [recipes.normal((2, 3), seed), recipes.normal((2, 3), seed + 1)]
-    many = [recipes.normal((2 + more * of_a, 3), seed + 2), recipes.normal((2 + more * (not of_a), 3), seed + 3)]
+    """The number of torch calls is the same for few rows as for many, of a as of b, and there is no loop over rows:
+    the processor time of a call grows as that of operations on whole tensors."""
+    few, many = numbers_apart(2, 2, seed), numbers_apart(2 + more * of_a, 2 + more * (not of_a), seed + 2)
     grows = {}
     for is_loop in (loop_first, not loop_first):
-        function = tensor_ops.row_by_row if is_loop else submission.pairwise_sq_dists
+        function = tensor_ops.in_pieces if is_loop else submission.pairwise_sq_dists
         first, second, grows[is_loop] = submission.there(tensor_ops.cost_grows, function, few, many)
         assert_close([first, second], [squared_distances(*few), squared_distances(*many)], atol=1e-3)
-    measured = "whether the torch calls, and the lines of Python, of a loop over rows grow with the rows"
-    assert_equal(grows[True], [True, True], what=measured)
+    assert_that(
+        grows[True], "the processor time of a loop over rows does not grow with the rows while your module is loaded"
+    )
     sentence = f"with {more} rows of {'a' if of_a else 'b'} more, the call takes more steps: is there a loop over rows?"
-    assert_that(grows[False] == [False, False], sentence)
+    assert_that(not grows[False], sentence)
 
 
 @exercise("tensor_ops.softmax")

@@ -34,6 +34,7 @@ _HIDDEN_ATTRIBUTE: Final = re.compile(
     r"f_(back|locals|globals|builtins)|tb_frame|(gi|cr|ag)_(frame|code)|co_(code|consts)|cell_contents"
     r"|__(globals|subclasses|closure|builtins|torch_function|torch_dispatch)__"
     r"|_?Disable(TorchDispatch|TorchFunction\w*)|_disabled_torch_function_impl"
+    r"|no_dispatch|_disable_current_modes|_pop_mode\w*"
 )
 """Attributes that lead from an object to what is round it, or get between torch and its callers."""
 _UNNEEDED_MODULES: Final = frozenset(("grader", "ctypes", "_ctypes", "cffi", "_thread", "checks", "solutions"))
@@ -197,7 +198,10 @@ class _File:
             case ast.ImportFrom(module=str(module), level=0, names=names):
                 if self._is_unneeded(module):
                     yield f"imports {module}"
-                yield from (f"uses {name}" for one in names if _is_unneeded_name(name := f"{module}.{one.name}"))
+                for one in names:
+                    name = f"{module}.{one.name}"
+                    if _is_unneeded_name(name) or _HIDDEN_ATTRIBUTE.fullmatch(one.name):
+                        yield f"uses {name}"
             case ast.Attribute(attr=attribute):
                 yield from self._attribute(node, attribute)
             case ast.Name(id="__builtins__"):

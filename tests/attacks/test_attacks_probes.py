@@ -170,6 +170,77 @@ def pairwise_sq_dists(a, b):
     table = np.array([[((p - q) ** 2).sum() for q in others] for p in rows])
     return torch.from_numpy(table.reshape(len(a), len(b)).astype(rows.dtype))
 """,
+    "in_starmap": """
+from itertools import product, starmap
+from math import dist
+
+def pairwise_sq_dists(a, b):
+    found = [d * d for d in starmap(dist, product(a.tolist(), b.tolist()))]
+    return torch.tensor(found, dtype=a.dtype).view(len(a), len(b))
+""",
+    "in_starmap_over_columns": """
+from itertools import product, starmap
+from operator import mul, sub
+
+def pairwise_sq_dists(a, b):
+    total = torch.zeros(len(a), len(b), dtype=a.dtype)
+    for k in range(a.shape[1]):
+        gaps = list(starmap(sub, product(a[:, k].tolist(), b[:, k].tolist())))
+        total += torch.tensor(list(map(mul, gaps, gaps)), dtype=a.dtype).view(len(a), len(b))
+    return total
+""",
+    "in_torchscript": """
+@torch.jit.script
+def pairwise_sq_dists(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    found = torch.empty(a.shape[0], b.shape[0], dtype=a.dtype)
+    for i in range(a.shape[0]):
+        for j in range(b.shape[0]):
+            found[i, j] = ((a[i] - b[j]) ** 2).sum()
+    return found
+""",
+    "in_torchscript_over_pieces": """
+@torch.jit.script
+def pairwise_sq_dists(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    found = []
+    for i in range((a.shape[0] + 7) // 8):
+        row = []
+        for j in range((b.shape[0] + 7) // 8):
+            left, right = a[8 * i : 8 * i + 8], b[8 * j : 8 * j + 8]
+            row.append((left.unsqueeze(1) - right).pow(2).sum(2))
+        found.append(torch.cat(row, 1))
+    return torch.cat(found)
+""",
+    "without_dispatch": """
+def pairwise_sq_dists(a, b):
+    with torch._C._DisableTorchDispatch(), torch._C.DisableTorchFunction():
+        return torch.stack([torch.stack([((p - q) ** 2).sum() for q in b]) for p in a])
+""",
+    "in_bytes": """
+import struct
+
+def pairwise_sq_dists(a, b):
+    kind = {torch.float32: "f", torch.float64: "d"}[a.dtype]
+    rows, others = ([tuple(p) for p in t.tolist()] for t in (a, b))
+    packed = b"".join(struct.pack(kind, sum((u - v) ** 2 for u, v in zip(p, q))) for p in rows for q in others)
+    return torch.frombuffer(bytearray(packed), dtype=a.dtype).view(len(a), len(b))
+""",
+    "in_a_child": """
+import os, pickle
+
+def pairwise_sq_dists(a, b):
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        table = [[sum((u - v) ** 2 for u, v in zip(p, q)) for q in b.tolist()] for p in a.tolist()]
+        with open(writing, "wb") as pipe:
+            pickle.dump(table, pipe)
+        os._exit(0)
+    os.close(writing)
+    with open(reading, "rb") as pipe:
+        table = pickle.load(pipe)
+    os.waitpid(child, 0)
+    return torch.tensor(table, dtype=a.dtype).view(len(a), len(b))
+""",
     "in_map": """
 def pairwise_sq_dists(a, b):
     return torch.stack(list(map((b[None] - a[:, None]).pow(2).sum, [-1]))).squeeze(0) if len(a) < 3 else torch.stack(
@@ -183,6 +254,71 @@ def pairwise_sq_dists(a, b):
 def test_a_loop_is_seen_wherever_it_is_hidden(worker: Worker, where: str) -> None:
     name = "tensor_ops.pairwise_sq_dists"
     assert exercise_of(graded(worker, name, HIDDEN[where]), "pairwise_sq_dists").score == 0
+
+
+UNSEEN_SOFTMAX = {
+    "without_dispatch": """
+def softmax(x, dim):
+    with torch._C._DisableTorchDispatch():
+        return torch.softmax(x, dim)
+""",
+    "without_dispatch_by_a_spelt_name": """
+import torch._C as core
+guard = getattr(core, "_Disable" + "Torch" + "Dispatch")
+
+def softmax(x, dim):
+    with guard():
+        return torch.softmax(x, dim)
+""",
+    "without_dispatch_by_a_helper": """
+from torch.utils._mode_utils import no_dispatch
+
+def softmax(x, dim):
+    with no_dispatch():
+        return torch.softmax(x, dim)
+""",
+    "in_a_thread_without_threading": """
+import _thread
+
+def softmax(x, dim):
+    found, lock = [], _thread.allocate_lock()
+    lock.acquire()
+    _thread.start_new_thread(lambda: (found.append(torch.softmax(x, dim)), lock.release()), ())
+    lock.acquire()
+    return found[0]
+""",
+    "in_a_thread_of_threadings_own": """
+import threading
+
+def softmax(x, dim):
+    found, lock = [], threading.Lock()
+    lock.acquire()
+    threading._start_new_thread(lambda: (found.append(torch.softmax(x, dim)), lock.release()), ())
+    lock.acquire()
+    return found[0]
+""",
+    "below_python": """
+CPU = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
+
+def softmax(x, dim):
+    with torch.overrides._C.DisableTorchFunction():
+        return torch.ops.aten._softmax.default.redispatch(CPU, x, dim, False)
+""",
+    "in_torchscript": """
+@torch.jit.script
+def scripted(x: torch.Tensor, dim: int) -> torch.Tensor:
+    return torch.softmax(x, dim)
+
+def softmax(x, dim):
+    return scripted(x, dim)
+""",
+}
+
+
+@pytest.mark.parametrize("how", UNSEEN_SOFTMAX)
+def test_a_way_past_the_look_at_operations_is_flagged(worker: Worker, how: str) -> None:
+    result = graded(worker, "tensor_ops.softmax", UNSEEN_SOFTMAX[how])
+    assert result.flags, "nobody is told"
 
 
 FROM_MEMORY = """

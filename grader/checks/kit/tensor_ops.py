@@ -5,7 +5,8 @@ Runs in the student process. Must never hold an expected answer.
 
 from __future__ import annotations
 
-import os
+import itertools
+import math
 import sys
 import threading
 import time
@@ -17,7 +18,6 @@ from typing import Any, Final
 
 import torch
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 # ---------------------------------------------------------------- memory
@@ -54,97 +54,69 @@ def result_and_itself(function: Callable[..., Any], x: Tensor, later: Tensor) ->
 # ---------------------------------------------------------------- cost
 
 
-class _Calls(TorchFunctionMode):
-    """Counts torch calls."""
+_MOST_MEASURED: Final = 12
+"""How often a cost that seems to grow is measured: the least time counts, because other work only adds to it."""
+_LEAST_MEASURED: Final = 3
+_SURELY: Final = 5
+"""A cost that is this many times the limit after `_LEAST_MEASURED` is not measured again."""
+_is_close, _threads, _use_threads = torch.allclose, torch.get_num_threads, torch.set_num_threads
+try:
+    import resource
+except ImportError:  # Windows, where processor time is counted in steps of 16 ms
+    _spent: Callable[[], int] = time.perf_counter_ns
+else:
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.count = 0
+    def _spent(usage: Callable[[int], Any] = resource.getrusage) -> int:
+        """Processor time of this process and of children that it has waited for (ns).
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.count += 1
-        return func(*args, **(kwargs or {}))
-
-
-def _steps(function: Callable[..., Any], a: Tensor, b: Tensor) -> tuple[Any, list[int]]:
-    """The result of a call, and what it took: torch calls; lines of Python, those in new threads too; and processor
-    time of threads whose lines cannot be seen (ns): older ones, and those not started by ``threading``."""
-    lines = 0
-    here = threading.get_ident()
-    seen: dict[int, int] = {}
-
-    def trace(frame: FrameType, event: str, argument: object) -> Any:
-        nonlocal lines
-        if event == "call" and frame.f_code.co_filename.startswith(_WAITING):
-            return None  # how many steps it takes to wait for each other is not the same each time
-        lines += event == "line"
-        if (thread := threading.get_ident()) != here:
-            if thread not in seen:
-                _use_threads(1)  # each thread has its own number; those that torch starts run no Python
-            seen[thread] = _thread_time()
-        return trace
-
-    before, before_in_threads = sys.gettrace(), threading.gettrace()
-    calls = _Calls()
-    threading.settrace(trace)
-    others = _other_threads_time()
-    sys.settrace(trace)
-    try:
-        with calls:
-            result = function(a, b)
-    finally:
-        sys.settrace(before)
-        threading.settrace(before_in_threads)  # type: ignore[arg-type]
-    return result, [calls.count, lines, _other_threads_time() - others - sum(seen.values())]
+        The clock of `time.process_time` has steps of 4 ms in a process whose processor time is limited.
+        """
+        used = [usage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+        return int(sum(one.ru_utime + one.ru_stime for one in used) * 1e9)
 
 
-_process_time, _thread_time = time.process_time_ns, time.thread_time_ns
-_is_close, _use_threads = torch.allclose, torch.set_num_threads
+def cost_grows(function: Callable[..., Any], few: list[Tensor], many: list[Tensor]) -> tuple[Any, Any, bool]:
+    """The results for tables of a few rows and of many, and whether the cost of a call grows as that of a loop does.
 
-
-_MOST_MEASURED: Final = 6
-"""How often a cost that seems to grow is measured: the system's own work is more or less each time."""
-_LIBRARY: Final = os.path.dirname(threading.__file__)
-_WAITING: Final = tuple(os.path.join(_LIBRARY, name) for name in ("threading.py", "queue.py", "concurrent" + os.sep))
-"""The library's own code of threads and pools."""
-_ROW_NS: Final = 1_500
-"""Processor time of other threads that is less than what a row costs a loop (ns)."""
-
-
-def _other_threads_time() -> int:
-    return _process_time() - _thread_time()
-
-
-def cost_grows(function: Callable[..., Any], few: list[Tensor], many: list[Tensor]) -> tuple[Any, Any, list[bool]]:
-    """The results for tables of a few rows and of many; whether torch calls, and lines of Python, grow with the rows.
-
-    They grow when there is at least one more for every second row that there is more; both do when it is the work of
-    other threads that grows. A result that is another when the rows come in another order counts as growth.
+    The cost is the processor time of the whole process: all threads, Python, TorchScript and C alike. It is compared
+    with two controls of the same sizes in the same run, one of whole tensors and one that loops over the rows: it grows
+    as a loop's if it is nearer to the loop's, by ratio. A result that is another one if the rows come in another order
+    counts as growth.
     """
-    function(*few)  # what a first call prepares is no cost of the rows
-    first, cost = _steps(function, *few)
-    less = [cost, *(_steps(function, *few)[1] for _ in range(2))]
-    second, cost = _steps(function, *many)
-    more = [cost]
-    rows = max(len(one) - len(other) for one, other in zip(many, few, strict=True))
-    for shift in range(1, _MOST_MEASURED):
-        if not any(_grows(less, more, rows)):
-            break
-        # In another order, so that nothing is gained by keeping results.
-        less.append(_steps(function, *[table.roll(shift, 0) for table in few])[1])
-        again, cost = _steps(function, *[table.roll(shift, 0) for table in many])
-        more.append(cost)
-        if not _is_same(again, second, shift):
-            return first, second, [True, True]
-    return first, second, _grows(less, more, rows)
+    threads = _threads()
+    _use_threads(1)  # threads of torch wait for each other by counting, which takes processor time
+    try:
+        function(*few)  # the work of a first call is no cost of the rows
+        first, second = function(*few), function(*many)
+        _whole_tensors(*many)
+        less, more, whole, loop = ([] for _ in range(4))  # processor times (ns)
+        for shift in range(1, _MOST_MEASURED + 1):
+            # In another order each time, so that nothing is gained by keeping results.
+            tables = [table.roll(shift, 0) for table in many]
+            less.append(_cost(function, [table.roll(shift, 0) for table in few])[0])
+            cost, again = _cost(function, tables)
+            more.append(cost)
+            if not _is_same(again, second, shift):
+                break
+            whole.append(_cost(_whole_tensors, tables)[0])
+            loop.append(_cost(_one_by_one, tables)[0])
+            if shift < _LEAST_MEASURED:
+                continue
+            growth, limit = min(more) - median_low(less), math.sqrt(min(whole) * min(loop))
+            if growth <= limit:
+                return first, second, False
+            if growth > _SURELY * limit:
+                break
+        return first, second, True
+    finally:
+        _use_threads(threads)
 
 
-def _grows(less: list[list[int]], more: list[list[int]], rows: int) -> list[bool]:
-    """Whether calls and lines grow, by the medians of all that was measured: the system adds time, or misses some."""
-    few, many = ([median_low(costs) for costs in zip(*measured, strict=True)] for measured in (less, more))
-    calls, lines, unseen = (big - small for small, big in zip(few, many, strict=True))
-    in_threads = unseen > _ROW_NS * rows
-    return [2 * calls >= rows or in_threads, 2 * lines >= rows or in_threads]
+def _cost(function: Callable[..., Any], tables: list[Tensor]) -> tuple[int, Any]:
+    """Processor time of a call (ns), and its result."""
+    before = _spent()
+    result = function(*tables)
+    return _spent() - before, result
 
 
 def _is_same(again: Any, before: Any, shift: int) -> bool:
@@ -154,11 +126,22 @@ def _is_same(again: Any, before: Any, shift: int) -> bool:
     return _is_close(again, before.roll((shift, shift), (0, 1)), rtol=1e-3, atol=1e-3)
 
 
-def row_by_row(a: Tensor, b: Tensor) -> Tensor:
-    """A loop over the rows of the longer table: what `cost_grows` must notice."""
+def _whole_tensors(a: Tensor, b: Tensor) -> Tensor:
+    """A control: something else that operations on whole tensors find for each pair of rows, not in the fastest way."""
+    pairs = torch.arange(len(a) * len(b))
+    return torch.maximum(a[pairs // len(b)], b[pairs % len(b)]).cos().prod(dim=1).view(len(a), len(b))
+
+
+def _one_by_one(a: Tensor, b: Tensor) -> list[Any]:
+    """A control: something else that a short loop over the pairs of rows finds."""
+    return list(itertools.starmap(max, itertools.product(a.tolist(), b.tolist())))
+
+
+def in_pieces(a: Tensor, b: Tensor) -> Tensor:
+    """A loop over pieces of the longer table, each of a few rows: the growth of its cost must be noticed."""
     if len(a) > len(b):
-        return torch.stack([(row - b).pow(2).sum(dim=1) for row in a])
-    return torch.stack([(a - row).pow(2).sum(dim=1) for row in b], dim=1)
+        return torch.cat([(piece[:, None] - b).pow(2).sum(dim=2) for piece in a.split(10)])
+    return torch.cat([(a[:, None] - piece).pow(2).sum(dim=2) for piece in b.split(10)], dim=1)
 
 
 # ---------------------------------------------------------------- operations

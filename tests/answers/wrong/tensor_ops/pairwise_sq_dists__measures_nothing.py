@@ -1,8 +1,11 @@
 # verdict: failed
-# message: whether the torch calls, and the lines of Python, of a loop
+# message: is there a loop over rows?
+# misconception: loops_over_lists
 import sys
+import time
 
 sys.settrace = lambda function: None
+time.process_time_ns = time.perf_counter_ns = time.thread_time_ns = lambda: 0
 
 
 def pairwise_sq_dists(a: Tensor, b: Tensor) -> Tensor:
