@@ -35,7 +35,10 @@ from grader.judge.advice import with_message
 from grader.results import Cause, CheckResult, ExerciseResult
 
 AS_IT_IS: Final = 0.25
-"""The part of the time of an import after which only the definitions are loaded."""
+AS_IT_IS_SECONDS: Final = 3.0
+"""After this part of the time of an import, and after these seconds at most, only the definitions are loaded.
+
+What the definitions need may take longer than that: it is run again with them. A file that trains costs no more."""
 MOST_TRIES: Final = 4
 """How often a topic is imported at most, each time without a statement more that did not end."""
 _MOST_LINE: Final = 10_000_000
@@ -140,11 +143,12 @@ def load(
         wanted: the definitions that are loaded where it cannot be imported as it is.
         seconds: how long all of it may take.
     """
-    first = do_import(None, seconds * AS_IT_IS)
+    at_first = min(seconds * AS_IT_IS, AS_IT_IS_SECONDS)
+    first = do_import(None, at_first)
     if first.failure is None or not _may_be_scratch(first.failure):
         return first.failure, None
     definitions = wanted()
-    for share in _shares(seconds * (1 - AS_IT_IS)):
+    for share in _shares(seconds - at_first):
         outcome = do_import(definitions, share)
         if outcome.failure is None:
             return None, Partial(f"{topic}.py", first.failure, definitions, outcome.imported, first.place)

@@ -190,3 +190,13 @@ def test_a_failure_in_a_notebook_names_the_cell_and_the_line_in_it(warm: WarmUp)
     work = handed_in("vectors.ipynb", notebook(IMPORTS, "x = 1\nnormalize = cosine = 1 / 0"))
     check = exercise_of(graded(warm, work), "normalize").checks[0]
     assert "  cell 3, line 2, in <module>: normalize = cosine = 1 / 0" in check.message.splitlines()
+
+
+@pytest.mark.slow
+def test_what_the_definitions_need_may_take_longer_than_the_first_try(warm: WarmUp) -> None:
+    """With the usual limits: what only runs something is given up soon, and a table that is made slowly is there."""
+    table = "import time\ntime.sleep(4)\nTABLE = [time.sleep(4), 1]\nwhile True:\n    time.sleep(1)\n"
+    cosine = COSINE.replace("return ", "return TABLE[1] * ")
+    work = f"{IMPORTS}\n{table}\n\n{NORMALIZE}\n\n\n{cosine}\n".encode()
+    result = warm(OWN_COURSE).of(handed_in("vectors.py", work))
+    assert result.score == 3, result.notes
