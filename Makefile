@@ -5,10 +5,10 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test quick nightly lint docs pictures format bench clean
+.PHONY: help venv demo test quick nightly lint docs pictures format bench release-check clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # torch first and pinned: left to itself, pip takes a build with gigabytes of CUDA packages. Compiled afterwards, on all
 # cores: pip takes one. Some packages hold files that no Python can compile.
@@ -54,6 +54,9 @@ format: venv ## put the code in the project's format
 bench: venv ## measured comparisons, printed, never asserted
 	for file in benchmarks/*.py; do $(BIN)/python "$$file" || exit 1; done
 	$(BIN)/python benchmarks/throughput.py --peers 200
+
+release-check: venv ## rehearse a release: build and check it, and run the quick tests against the installed wheel
+	$(BIN)/python tests/packaging/rehearse.py
 
 clean: ## remove what the commands above made (the venv too)
 	rm -rf .venv demo-out site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -16,8 +16,8 @@ class UserError(Exception):
     """A problem that the user can solve.
 
     Attributes:
-        message: one line: what is wrong.
-        fix: what to do about it, if there is one thing to do.
+        message: the problem in one line.
+        fix: the remedy, if there is one thing to do.
     """
 
     def __init__(self, message: str, fix: str | None = None) -> None:
@@ -55,7 +55,7 @@ class CourseError(UserError):
 class UnknownName(UserError):
     """A topic or exercise that the course does not have; the message gives the most similar names.
 
-    Remedy: write ``TOPIC``, ``TOPIC.EXERCISE``, or ``EXERCISE`` where only one topic has it.
+    Remedy: write ``TOPIC``, ``TOPIC.EXERCISE``, or ``EXERCISE`` if only one topic has it.
     """
 
 

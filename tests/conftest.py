@@ -11,6 +11,8 @@ import hypothesis
 import pytest
 from shared import *  # noqa: F403
 
+from grader.package import FOLDER
+
 collect_ignore = ["answers", "courses"]
 
 for _size in ("COLUMNS", "LINES"):  # the size of somebody's terminal must not fold what tests read
@@ -28,7 +30,7 @@ if CACHE:
     os.environ["XDG_CACHE_HOME"] = CACHE
     # Once, as pip does where it installs: where PYTHONDONTWRITEBYTECODE is set, each of the hundreds of commands and
     # workers that the tests start would compile the package again.
-    compileall.compile_dir(HERE.parent / "grader", quiet=1)
+    compileall.compile_dir(FOLDER, quiet=1)
 
 gc.disable()  # until everything is collected, which stays
 SLOW = (

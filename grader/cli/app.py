@@ -15,17 +15,17 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from grader.cli import author, debug, doctor, instructor, reporting, similar, student, watch
+from grader.cli import author, doctor, instructor, reporting, similar, student, watch
 from grader.cli.help import App
 from grader.cli.output import print_error, print_lines
 from grader.errors import UserError
 from grader.package import __version__
 
 _INTERRUPTED = 130
-"""What typer makes of Ctrl-C."""
+"""The exit code that typer gives for Ctrl-C."""
 
 app = App(name="grader")
-for commands in (student, watch, debug, doctor, instructor, reporting, similar, author):
+for commands in (student, watch, doctor, instructor, reporting, similar, author):
     commands.add_to(app)
 
 
@@ -45,7 +45,7 @@ def grader(
 
 
 def _show_where() -> bool:
-    """Shows where a student is, in a folder that `grader init` made; whether this is one."""
+    """Shows a student's progress, if this is a folder that `grader init` made; returns whether it is one."""
     from grader.course.home import Home
 
     home = Home.find()

@@ -1,4 +1,4 @@
-"""What people type after a command: names of exercises, files, folders; and which course and folder are meant."""
+"""Reads names of exercises, files and folders after a command, and finds the course and the folder that they mean."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def course_path(given: Path | None, places: Iterable[Path] = ()) -> Path | None:
     named may be anybody's.
 
     Args:
-        places: what was named on the command line: the first that is in a folder that `grader init` made counts, else
-            the current folder.
+        places: the files and folders named on the command line. The first that is in a folder made by `grader init`
+            counts, else the current folder.
 
     Raises:
         UserError: a folder is named that holds a course.
@@ -47,7 +47,7 @@ def course_path(given: Path | None, places: Iterable[Path] = ()) -> Path | None:
 def split_targets(
     arguments: Sequence[str], submission: Path | None, topics: Sequence[str]
 ) -> tuple[Path, tuple[str, ...]]:
-    """The folder or file with the work, and the names of what is wanted of it.
+    """The folder or file with the work, and the names of the wanted topics and exercises.
 
     ``kata`` and ``kata/tensor_ops.py`` name a folder and a topic in it as well as ``tensor_ops`` and
     ``tensor_ops.gram`` name a part of the work here.
@@ -87,7 +87,7 @@ def _work_here(topics: Sequence[str]) -> Path:
 
 
 def complete_name(incomplete: str) -> list[str]:
-    """What the shell offers for the beginning of a name: topics, and exercises with their topic."""
+    """The names that complete the beginning of one in the shell: topics, and exercises with their topic."""
     from grader.course import Course
 
     try:

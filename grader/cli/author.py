@@ -21,7 +21,7 @@ def add_to(app: typer.Typer) -> None:
 
 def release(
     check: Annotated[
-        bool, typer.Option("--check", help="Only say what would change; exit code 1 if anything.")
+        bool, typer.Option("--check", help="Write nothing, only list the changes; exit code 1 if there are any.")
     ] = False,
     course: CourseOption = None,
 ) -> int:
@@ -42,7 +42,8 @@ def verify(
     course: CourseOption = None,
     devices: DevicesOption = "auto",
     mutants: Annotated[
-        bool, typer.Option("--mutants", help="Change the solutions in many small ways; list what no check fails.")
+        bool,
+        typer.Option("--mutants", help="Change the solutions in many small ways; list those that no check fails."),
     ] = False,
     seed: SeedOption = 0,
 ) -> int:

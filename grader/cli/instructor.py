@@ -87,7 +87,7 @@ def grade(
     ] = None,
     trial: Annotated[bool, typer.Option("--trial", help="Only for grader diff: reports leave this run out.")] = False,
     no_sandbox: Annotated[
-        bool, typer.Option("--no-sandbox", help="Grade several submissions where there is no sandbox, too.")
+        bool, typer.Option("--no-sandbox", help="Grade several submissions even if there is no sandbox.")
     ] = False,
     roster: RosterOption = None,
     due: Due = None,
@@ -146,9 +146,7 @@ def grade(
 
 def status(
     out: OutOption = _OUT,
-    notes: Annotated[
-        bool, typer.Option("--notes", help="Also list what was left out or unclear in submissions.")
-    ] = False,
+    notes: Annotated[bool, typer.Option("--notes", help="Also list the files that were left out or unclear.")] = False,
 ) -> None:
     """Show how far a class is graded: done, left, failed, remaining time; late work and overrides."""
     from grader.reports.status import status_lines
@@ -173,14 +171,14 @@ def restore(
     ] = None,
     out: OutOption = _OUT,
 ) -> None:
-    """Take a backup of a damaged gradebook; what is there now is kept under another name."""
+    """Replace a damaged gradebook with a backup; the damaged file is kept under another name."""
     from grader.gradebook import gradebook_in, restore
 
     restored = restore(gradebook_in(out), number)
     typer.echo(f"restored: {restored.backup.name}, made {restored.made:%Y-%m-%d %H:%M:%S}")
     if restored.aside is not None:
         typer.echo(f"kept:     {restored.aside} (the gradebook that was there)")
-    typer.echo("run the same `grader grade` again: it grades what the backup does not have")
+    typer.echo("run the same `grader grade` again: it grades the submissions that the backup does not have")
 
 
 def override(
@@ -205,7 +203,7 @@ def mark(
     student: Annotated[
         str | None, typer.Option("--student", metavar="STUDENT", help="Only this one: name, or the LMS's id.")
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Also what is marked and has not changed.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Also work that is marked and has not changed.")] = False,
     items: Annotated[
         str | None,
         typer.Option("--items", metavar="LIST", help="Give these items without asking: 1,3; all; none; back."),
@@ -217,7 +215,7 @@ def mark(
     out: OutOption = _OUT,
     course: CourseOption = None,
 ) -> int:
-    """Mark by a rubric what no check can, one submission after the other; what was left begins where it ended."""
+    """Mark work by a rubric, one submission after the other; begins again where you left off."""
     from grader.course import Course
     from grader.marking.by_rubric import mark_one
 
@@ -234,7 +232,7 @@ def mark(
 def comment(
     student: Annotated[str, typer.Argument(metavar="STUDENT", help="The submission's name, or the LMS's id.")],
     exercise: Annotated[str, typer.Argument(metavar="EXERCISE")],
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="What the student reads; `none`: no comment any more.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The text for the student; `none` removes the comment.")],
     who: Annotated[str | None, typer.Option("--who", metavar="NAME", help="Who says it.  [your user name]")] = None,
     out: OutOption = _OUT,
 ) -> None:
@@ -251,7 +249,7 @@ def extend(
     who: Annotated[str | None, typer.Option("--who", metavar="NAME", help="Who decides.  [your user name]")] = None,
     out: OutOption = _OUT,
 ) -> None:
-    """Give one student more time; it counts at once, also for what is graded already."""
+    """Give one student more time; it counts at once, for graded work too."""
     from grader.marking.points_and_time import give_time
 
     print_lines(give_time(out, student, due, why, who))

@@ -111,7 +111,7 @@ SkippedOk = Annotated[
         "--skipped-ok", rich_help_panel=_EXIT_CODE, help="Points that are not assessed here do not count as missing."
     ),
 ]
-OutOption = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where gradebook and results are.")]
+OutOption = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of the gradebook and the results.")]
 RosterOption = Annotated[
     Path | None,
     typer.Option(

@@ -1,4 +1,4 @@
-"""What the commands print: lines on stdout, errors on stderr. Never lets a control character through."""
+"""Prints for the commands: lines on stdout, errors on stderr. Never lets a control character through."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ def print_lines(lines: Iterable[str]) -> None:
 
 
 def print_error(message: str, fix: str | None = None) -> None:
-    """Prints what is wrong, and below it what to do about it."""
+    """Prints an error, and below it the fix."""
     print(f"error: {clean(message)}" + (f"\n  {clean(fix)}" if fix else ""), file=sys.stderr)

@@ -27,7 +27,7 @@ _Hashes = Annotated[
 
 
 class ExportFormat(str, Enum):
-    """What `grader export` can make."""
+    """The formats of `grader export`."""
 
     csv = "csv"
     json = "json"

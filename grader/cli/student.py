@@ -1,10 +1,12 @@
-"""The commands of a student: ``check``, ``list``, ``next``, ``hint``, ``solution``, ``reset``, ``init``.
+"""The commands of a student: ``check``, ``list``, ``next``, ``hint``, ``solution``, ``reset``, ``init``, ``debug``.
 
 Importing it imports nothing slow.
 """
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import Iterable
 from enum import Enum
 from pathlib import Path
@@ -12,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from grader import new_python
 from grader.cli.arguments import complete_name, course_path, one_exercise, split_targets
 from grader.cli.options import (
     DEFAULT_FILES,
@@ -68,6 +71,7 @@ def add_to(app: typer.Typer) -> None:
     app.command(
         epilog="\b\nExamples:\n  grader init my-work\n  grader init my-work --course my-course\n  grader init --update"
     )(init)
+    app.command(epilog="\b\nExamples:\n  grader debug tensor_ops.gram\n  grader debug gram --check rows_dotted")(debug)
 
 
 def check(
@@ -141,7 +145,7 @@ def check(
 
 
 def _printer(form: CheckFormat) -> Printer | None:
-    """What prints a result in a form that programs read; None for people."""
+    """The function that prints a result in a form that programs read; None for people."""
     if form is CheckFormat.text:
         return None
 
@@ -165,7 +169,7 @@ def _printer(form: CheckFormat) -> Printer | None:
 
 
 def list_exercises(course: CourseOption = None) -> None:
-    """List topics and exercises with their points, and what is done."""
+    """List topics and exercises with their points, and your progress."""
     from grader.course import Course
     from grader.course.home import Home
     from grader.reports.where import list_lines
@@ -175,7 +179,7 @@ def list_exercises(course: CourseOption = None) -> None:
 
 
 def next_exercise(course: CourseOption = None) -> None:
-    """Say which exercise is next, and where it is."""
+    """Say which exercise is next, and its file and line."""
     from grader.course import Course
     from grader.course.home import Home
     from grader.reports.where import next_of, place_of
@@ -280,3 +284,35 @@ def _update(folder: Path | None, course: Path | None) -> int:
     changes = update(Course.load(own), place, hand_out=own is not None)
     print_lines([f"note: {one.text}" if one.is_problem else one.text for one in changes] or ["all is up to date"])
     return 0
+
+
+def debug(
+    name: Annotated[str, typer.Argument(metavar="EXERCISE", autocompletion=complete_name)],
+    check: Annotated[
+        str | None, typer.Option("--check", metavar="WORDS", help="Only checks with these words in their name.")
+    ] = None,
+    submission: Annotated[
+        Path | None, typer.Option("--submission", metavar="DIR", help="Folder with the work.  [default: here]")
+    ] = None,
+    course: CourseOption = None,
+) -> int:
+    """Run an exercise's checks so that `breakpoint()` and prints work: no sandbox, no time limit."""
+    from grader.course import Course, checks_of
+
+    path = course_path(course, [submission] if submission else [])
+    loaded = Course.load(path)
+    folder, _ = split_targets((), submission, [topic.name for topic in loaded.modules])
+    exercise = one_exercise(loaded, name, "debug")
+    topic = exercise.partition(".")[0]
+    file = loaded.check_file(topic)
+    wanted = [f"{file}::{one.function}" for one in checks_of(loaded, topic) if one.exercise == exercise]
+    options = ["-c", os.devnull, "--rootdir", str(folder.resolve()), "-p", "no:cacheprovider", "-s", "-x", "-q"]
+    options += ["--tb=short", "--submission", str(folder), *(["-k", check] if check else [])]
+    options += [] if path is None else ["--course", str(loaded.root)]
+    environment = {**os.environ, "PYTEST_ADDOPTS": "", "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        new_python.command("import pytest; sys.exit(pytest.main(sys.argv[1:]))", *options, *wanted),
+        env=environment,
+        check=False,
+    )
+    return min(done.returncode, 1)

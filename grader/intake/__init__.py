@@ -1,1 +1,1 @@
-"""Readers of submissions: what was handed in becomes plain `Submission` data. Never runs or imports any of it."""
+"""Readers of submissions: they turn uploads into plain `Submission` data, and never run or import any of it."""

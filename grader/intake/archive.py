@@ -56,7 +56,7 @@ class Taker(Protocol):
 
 
 class Archive(Protocol):
-    """Files that are read without unpacking: what `open_archive` returns, or a folder."""
+    """Files that are read without unpacking them: of an archive, or of a folder."""
 
     paths: dict[str, float | None]
     """Safe paths of the files inside, with their times."""
@@ -228,7 +228,7 @@ def _tar_reader(tar: tarfile.TarFile, member: tarfile.TarInfo) -> Callable[[int]
 
 
 def _name(member: zipfile.ZipInfo) -> str:
-    """The name. Where its encoding is not given, zipfile decodes it as CP437, but nearly all programs write UTF-8."""
+    """The name. If its encoding is not given, zipfile decodes it as CP437, but nearly all programs write UTF-8."""
     if not member.flag_bits & 0x800:
         try:
             return member.orig_filename.encode("cp437").decode("utf-8")

@@ -1,10 +1,11 @@
 """Makes a submission of the files that were found: notebooks become modules, and each topic gets its file.
 
-Never guesses in silence: a file that was taken for a topic for what it defines, or that is in doubt, has a note.
+Never guesses in silence: if a file was taken for a topic because of its definitions, or is in doubt, a note says so.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -16,8 +17,8 @@ from grader.intake.notebook import module_of
 from grader.intake.submission import ASIDE, WORK, Arrival, Note, Submission
 from grader.intake.topics import Topics
 from grader.intake.unread import unread_topics
-from grader.intake.versions import latest
 
+_VERSION = re.compile(r"(?:[ _.-]*|(?<=[a-z]))v(?:er|ersion)?[ _.-]?(?P<number>\d{1,4})$", re.IGNORECASE)
 _NAMED = 5
 """How many files a note may name, and how many files that belong to no topic get a note."""
 
@@ -40,7 +41,7 @@ def assemble(name: str, bag: Bag, topics: Topics, arrival: Arrival) -> Submissio
 
 
 class _Module(msgspec.Struct, frozen=True):
-    """A module of the submission: its path there, where it came from (below the root), and its text."""
+    """A module of the submission: its path there, its path in the upload (below the root), and its text."""
 
     path: str
     origin: str
@@ -48,7 +49,7 @@ class _Module(msgspec.Struct, frozen=True):
 
 
 class _Places(msgspec.Struct, frozen=True):
-    """Where a submission's modules are in the bag; prefixes of paths, ``exercises/`` below the root too."""
+    """The folders of a submission's modules in the bag, as prefixes of paths; ``exercises/`` may be one, too."""
 
     root: str
     stubs: str
@@ -58,7 +59,7 @@ class _Places(msgspec.Struct, frozen=True):
 
 @dataclass
 class _Found:
-    """What is in the bag: modules by path, and notes on what was left out."""
+    """The modules in the bag by their path, and notes on the files that were left out."""
 
     modules: dict[str, _Module] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
@@ -72,7 +73,7 @@ class _Given:
     notes: list[Note] = field(default_factory=list)
 
 
-# ---------------------------------------------------------------- where the work is
+# ---------------------------------------------------------------- the folder of the work
 
 
 def _places(bag: Bag, topics: Topics) -> _Places:
@@ -101,7 +102,7 @@ def _root_of(root: str, bag: Bag, topics: Topics) -> str:
 
 
 def _version(root: str, bag: Bag, topics: Topics) -> tuple[str, Note | None]:
-    """The folder that the work is in: the last one where folders are versions of each other, and a note on that."""
+    """The folder of the work; of several that are versions of each other the last one, with a note that says so."""
     inside = [path.removeprefix(root) for path in bag.files]
     if any(_topic_of(path.removeprefix(f"{STUBS}/"), topics) for path in inside):
         return root, None
@@ -171,7 +172,7 @@ def _work(bag: Bag, places: _Places, topics: Topics) -> tuple[dict[str, bytes], 
 
 
 def _note_on_topic(note: Note, places: _Places, topics: Topics) -> Note:
-    """The note on the topic's file, where it is about what would have become that file."""
+    """The same note, on the topic's file if it is about a file that would have become that one."""
     for place in (places.stubs, places.root):
         inside = note.path.removeprefix(place)
         topic = _topic_of(inside, topics) if note.path.startswith(place) else None
@@ -255,3 +256,22 @@ def _of_no_topic(module: _Module, example: str) -> Note:
         "its name does not say which topic it is, and it defines none of the exercises;"
         f" call it {example}.py, for example",
     )
+
+
+# ---------------------------------------------------------------- versions of one thing: homework_v1, homework_v2
+
+
+def version_of(name: str) -> tuple[str, int] | None:
+    """The name without its version, in lower case, and the version's number; None if it has none."""
+    found = _VERSION.search(name)
+    return (name[: found.start()].lower(), int(found["number"])) if found else None
+
+
+def latest(names: Sequence[str]) -> str | None:
+    """The last version, if all names are versions of one thing; None if not, or if two are the same version."""
+    versions = [version_of(name) for name in names]
+    known = [version for version in versions if version is not None]
+    if len(known) != len(names) or len(known) < 2 or len({base for base, _ in known}) != 1:
+        return None
+    numbers = [number for _, number in known]
+    return names[numbers.index(max(numbers))] if len(set(numbers)) == len(numbers) else None

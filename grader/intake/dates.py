@@ -30,7 +30,7 @@ _AFTER_A_CLOCK = {"uhr", "h", "hrs", "klo", "kl"}
 
 
 def read_time(text: str) -> str:
-    """The ISO time that the text means, local where it says no offset; empty if it means none, or more than one."""
+    """The ISO time that the text means, in local time if it has no offset; empty if it means none, or more than one."""
     try:
         return moment(text).isoformat(timespec="seconds")
     except ValueError:

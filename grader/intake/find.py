@@ -25,7 +25,7 @@ from grader.intake.topics import Topics
 Source = PathSource | DownloadSource
 """A submission that was found, but not read yet: a class need not fit in memory."""
 Known = Topics | Iterable[str] | Mapping[str, Iterable[str]]
-"""What the files of a course are known by: see `Topics.of`."""
+"""The names by which files of a course are recognised: see `Topics.of`."""
 _FIX = "give a folder with topic modules, a folder of such folders, a .py file, a notebook, a .zip or a .tar.gz"
 
 
@@ -43,8 +43,8 @@ def find_submissions(
     """The submissions at the paths: each is a submission, or a folder or archive of them; sorted, with unique names.
 
     Args:
-        topics: names, or names and their exercises, so that a file can be recognised by what it defines.
-        skip: the one folder inside them that is not a submission: where the results go.
+        topics: names, or names and their exercises, so that a file can be recognised by its definitions.
+        skip: the one folder inside them that is not a submission, because the results are in it.
         roster: gives names to ids, and times.
         note: is called with a line for each file of no student, and for each student who handed in nothing.
 
@@ -175,7 +175,7 @@ def _enrolled(found: Iterable[Source], roster: Roster, note: Callable[[str], Non
 
 
 def _unique(found: Sequence[Source]) -> Iterator[Source]:
-    """Makes equal names different by what else is known of them, then by a number."""
+    """Makes equal names different: by the id or the folder of each, and then by a number."""
     count = Counter(source.name for source in found)
     taken = {name for name, times in count.items() if times == 1}
     for source in found:

@@ -190,7 +190,7 @@ class OneFile:
 def add_archive(
     bag: Bag, name: str, place: Place, topics: Topics, prefix: str = "", depth: int = 1, nested: _Nested | None = None
 ) -> None:
-    """Puts the Python files and notebooks of an archive into the bag, and notes what is left out and why.
+    """Puts the Python files and notebooks of an archive into the bag, with a note on each file that is left out.
 
     Args:
         prefix: the folder of the submission that its files are in.
@@ -265,7 +265,7 @@ def reading_order(path: str, topics: Topics) -> tuple[bool, bool, str]:
 
 
 def with_file_time(arrival: Arrival, bag: Bag) -> Arrival:
-    """The arrival with the time of the newest file, where nothing else says when it was handed in."""
+    """The arrival, with the time of the newest file if nothing else says when the work was handed in."""
     if arrival.submitted or bag.newest is None or arrival.lms == "canvas":
         return arrival  # Canvas packs the files itself: their times are those of the download.
     try:

@@ -29,8 +29,8 @@ class Piece:
     """One file of a student's in a download.
 
     Attributes:
-        path: where it is in the download.
-        file: what it is called in the submission.
+        path: in the download.
+        file: its name in the submission.
         name: the student's name as the LMS writes it.
         student: the LMS's id; in a download without ids the name again.
         order: greater for files that were handed in later.

@@ -1,8 +1,8 @@
 """Notebooks as Python modules: code cells in order, without the lines that only a notebook can run.
 
-Never runs a cell. Each part that is left out gets a note with the number of its cell: cells of all kinds, from 1. What
-raises or does not end when the module is imported is left out then: see ``grader/student/definitions.py``. The calls of
-the grader itself, which a ready notebook is full of, are left out without a word.
+Never runs a cell. Each part that is left out gets a note with the number of its cell: cells of all kinds, from 1. Code
+that raises or does not end is left out later, when the module is imported: see ``grader/student/definitions.py``. Calls
+of the grader itself, which a ready notebook is full of, are left out without a note.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _MAGIC = re.compile(r"(?:[\w., ]+=\s*)?(?:%{1,2}[A-Za-z]|!|\?{1,2}\w)|[\w.]+\?{1
 _PYTHON_CELLS = frozenset({"%%time", "%%timeit", "%%capture", "%%prun"})
 _HEADER = re.compile(rb"(?:from __future__ import [\w, ]+  )?# (?:cell (\d{1,9})|In \[(\d{1,9})\])$")
 HANDED_IN: Final = "cell {}"
-"""What a cell of a notebook that was handed in is called: by its place. Its execution counts may be of any session."""
+"""The name of a cell in a notebook that was handed in: its place, because execution counts may be of any session."""
 RUNNING: Final = "In [{}]"
-"""What a cell of a notebook that is running is called: by its execution count."""
+"""The name of a cell in a notebook that is running: its execution count."""
 _GRADING: Final = ("check", "hint")
-"""What a notebook imports of the grader."""
+"""The functions of the grader that a notebook imports."""
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _ONLY_IN_FUNCTIONS = (ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)
 _MAX_CELLS = 5_000
@@ -51,10 +51,10 @@ class _Notebook(msgspec.Struct):
 
 
 def module_of(content: bytes, heading: str = HANDED_IN) -> tuple[bytes | None, list[str]]:
-    """The notebook's code as a module, and what was left out of it; None when it cannot be read at all.
+    """The notebook's code as a module, and notes on the parts left out; None if it cannot be read at all.
 
     Args:
-        heading: what each cell is called in the module, `HANDED_IN` or `RUNNING`.
+        heading: the form of each cell's name in the module, `HANDED_IN` or `RUNNING`.
     """
     try:
         notebook = msgspec.json.decode(content.removeprefix(b"\xef\xbb\xbf"), type=_Notebook)
@@ -87,7 +87,7 @@ def module_of(content: bytes, heading: str = HANDED_IN) -> tuple[bytes | None, l
 
 
 class Cells:
-    """Where the lines of a module are in the notebook that it was made of; false for a module that was no notebook.
+    """Finds the lines of a module in the notebook that it was made of; false if it was made of none.
 
     A comment of the student's own that looks like a cell's heading counts for one at most if its number is higher.
     """
@@ -125,10 +125,10 @@ class Cells:
 
 
 def _python(cell: _Cell, futures: dict[str, None], grading: set[str]) -> tuple[str, list[str]]:
-    """The cell as Python, and notes on what was left out.
+    """The cell as Python, and notes on the lines that were left out.
 
     Args:
-        futures: gets what it imports of ``__future__``.
+        futures: gets the names that it imports from ``__future__``.
         grading: names that stand for functions of the grader; gets those that it imports.
     """
     source = cell.source or cell.input
@@ -186,7 +186,7 @@ def _drop(lines: list[str], index: int, dropped: list[str]) -> bool:
 
 def _take_out(lines: list[str], futures: dict[str, None], grading: set[str]) -> None:
     """Replaces statements by ``pass``, in place, so that no line moves: imports of ``__future__``, which must stand at
-    the top of the module, and calls of the grader, which is not there where submitted code runs."""
+    the top of the module, and calls of the grader, which a student process cannot import."""
     out: list[ast.stmt] = []
     for node in parse("\n".join(lines)).body:
         match node:

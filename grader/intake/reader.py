@@ -57,7 +57,7 @@ class Reader:
         self._end()
 
     def read(self, source: Source) -> Submission | Unreadable:
-        """The submission, read now; never raises because of what was handed in.
+        """The submission, read now; never raises because of an upload.
 
         Raises:
             OSError: the process cannot be started.
@@ -145,7 +145,7 @@ def main() -> None:
     while (request := _receive(sys.stdin.buffer)) is not None:
         _limit_time(seconds)
         try:
-            # From the main process, which has found it. What a submission holds only goes the other way, as msgpack.
+            # Safe: it comes from the main process. The content of a submission only goes the other way, as msgpack.
             source: Source = pickle.loads(request)
             reply = msgspec.msgpack.encode(_read(source))
         except MemoryError:

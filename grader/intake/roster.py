@@ -30,7 +30,7 @@ _TIMES = {
     "created_at": "Gradescope time",
     worksheet.SUBMITTED: "Moodle worksheet",
 }
-"""Columns with the time of handing in, and what that time is called."""
+"""Columns with the time of handing in, and the name of that time."""
 _EXTENSIONS = ("extension", "extended to", "extended until")
 _NO_TIME = ("", "-", "\u2013")
 
@@ -41,7 +41,7 @@ class Student:
 
     Attributes:
         submitted: an ISO time, or empty.
-        by: where that time is from.
+        by: the source of that time.
         extension: the ISO time until which the student may hand in, or empty.
     """
 
@@ -56,7 +56,7 @@ class Roster:
     """The class list of one file.
 
     Attributes:
-        notes: what could not be read in it.
+        notes: lines on the cells that could not be read.
     """
 
     def __init__(self, students: Iterable[Student], file: Path, notes: Iterable[str] = ()) -> None:
@@ -101,7 +101,7 @@ class Roster:
 
 
 class _Columns:
-    """Which column of a class list is what, and the students made of its lines."""
+    """Finds the columns of a class list, and makes students of its lines."""
 
     def __init__(self, rows: Sequence[Sequence[str]]) -> None:
         known = worksheet.columns_of(rows)
@@ -137,7 +137,7 @@ class _Columns:
         return Student(name, keys, submitted, written[1] if submitted else "", self._extension(until, name))
 
     def notes(self, file: str) -> Iterator[str]:
-        """What could not be read."""
+        """Lines on the cells that could not be read."""
         if self._unread:
             times = counted(len(self._unread), "time")
             first = one_line(self._unread[0])

@@ -19,7 +19,7 @@ class Arrival(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         student: the id that the LMS knows the student by.
         submitted: ISO time with offset.
-        by: where that time is from: ``roster``, ``Moodle worksheet``, ``Gradescope time`` or ``file time``.
+        by: the source of that time: ``roster``, ``Moodle worksheet``, ``Gradescope time`` or ``file time``.
         late: whether the LMS marks it late.
         lms: ``canvas`` or ``moodle`` when it came from such a download.
         due: ISO time until when the class list says that this student may hand in; empty: as for everybody.
@@ -40,14 +40,14 @@ WORK, ASIDE = "work", "aside"
 
 
 class Note(msgspec.Struct, frozen=True):
-    """What intake left out or could not decide, and why; as text ``path: text``, or ``path: source: text``.
+    """A note on something that was left out or is in doubt, and why; as text ``path: text``, or ``path: source: text``.
 
     Attributes:
         path: the file of the submission that it is about; ``./``: all of it.
         text: one line.
-        source: the file that was handed in, where that has another name.
-        lost: whether a topic's work may have been lost with it: ``work``: it may; ``aside``: only where nothing else
-            of it is there, as with a PDF; empty: no.
+        source: the file that was handed in, if that has another name.
+        lost: whether a topic's work may have been lost with it: ``work``: it may; ``aside``: only if nothing else of
+            it is there, as with a PDF; empty: no.
     """
 
     path: str
@@ -60,13 +60,13 @@ class Note(msgspec.Struct, frozen=True):
 
 
 class Submission(msgspec.Struct, frozen=True):
-    """What one student handed in.
+    """The work of one student, as it was handed in.
 
     Attributes:
         name: the row's name in every report.
         files: POSIX paths below the submission's root, to their bytes; ``*.py`` files, and those that a person marks.
-        notes: what was left out and why.
-        arrival: whose it is and when it came.
+        notes: on the files that were left out, and why.
+        arrival: the student's id, and the time when the work came.
         unread: the topics whose work could not be read.
         granted: exercises that a person gave all points for: others that need them are graded.
     """
@@ -101,7 +101,7 @@ class Unreadable(msgspec.Struct, frozen=True):
 
 
 def digest(submission: Submission) -> str:
-    """SHA-256 of what was handed in, independent of its name and arrival: same digest, same work."""
+    """SHA-256 of the files and notes, independent of name and arrival: the same digest means the same work."""
     total = hashlib.sha256()
     for path in sorted(submission.files):
         content = submission.files[path]

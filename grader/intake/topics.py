@@ -1,4 +1,4 @@
-"""Which file is which topic: by its name, else by what it defines. Never runs a line of it."""
+"""Finds the topic of a file: by its name, else by its definitions. Never runs a line of it."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def parse(content: bytes | str) -> ast.Module:
     """The syntax tree, without a warning.
 
     Raises:
-        SyntaxError: it cannot be parsed, also where it nests too deeply or holds null bytes.
+        SyntaxError: it cannot be parsed, for example because it nests too deeply or holds null bytes.
     """
     with _PARSING, warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -21,8 +21,8 @@ _UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
 def unread_topics(files: Mapping[str, bytes], notes: Iterable[Note], topics: Topics) -> tuple[Unread, ...]:
     """The topics whose work is there and could not be read, with the reason.
 
-    A topic without a file is one of them only where something was left out that its file may have been. What is no
-    code at all, such as a PDF, may have been it only where no topic was read.
+    A topic without a file is one of them only if a file was left out that may have been the topic's. A file that is no
+    code at all, such as a PDF, may have been it only if no topic was read.
     """
     return tuple(_unread(files, list(notes), topics))
 

@@ -1,6 +1,6 @@
 """The columns of Moodle's offline grading worksheet, whose first line is in the language of whoever downloaded it.
 
-By their names where these are known, else by their places and by what is in them. Works on cells only.
+Known names are enough; else the place of a column and its cells say which it is. Works on cells only.
 """
 
 from __future__ import annotations
