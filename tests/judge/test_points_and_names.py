@@ -1,0 +1,87 @@
+"""Decisions of the judge about exercises, made in this process: blocking, names, checks left out, and reports."""
+
+from __future__ import annotations
+
+from judge_here import HostHere, grade_here, of_modules
+from odd_course import ODD, with_own
+from shared import OWN_COURSE, check_of, exercise_of
+
+from grader.course import Course
+from grader.judge.judge import Judge, with_judge
+from grader.judge.marks import NotRun, Place, place_of
+from grader.results import Cause, ExerciseResult, SubmissionResult
+
+SOLUTION = (OWN_COURSE / "solutions" / "vectors.py").read_text()
+
+
+def verdicts(result: SubmissionResult, exercise: str) -> list[str]:
+    return [check.verdict for check in exercise_of(result, exercise).checks]
+
+
+def test_an_exercise_whose_needs_are_unmet_is_blocked() -> None:
+    (result,) = grade_here(ODD, {"odd": with_own(double="return x")})
+    assert verdicts(result, "after") == ["blocked"]
+    assert check_of(result, "after").message == "odd.double must pass first"
+    assert (exercise_of(result, "after").score, exercise_of(result, "after").max) == (0, 2)
+
+
+def test_a_misconception_is_named_however_it_is_written() -> None:
+    bodies = ("return x * x", "return x ** 2", "y = x.clone()\n    y *= x\n    return y", "return +x")
+    graded = grade_here(ODD, *({"odd": with_own(double=body)} for body in bodies), names=True)
+    names = [exercise_of(one, "double").misconception for one in graded]
+    assert names == ["squares", "squares", "squares", "leaves_it"]
+
+
+def test_only_the_very_same_mistake_is_named() -> None:
+    bodies = ("return x * x + 1", "return x * x if x.dim() else x", "return 0", "raise ValueError")
+    graded = grade_here(ODD, *({"odd": with_own(double=body)} for body in bodies), names=True)
+    found = [exercise_of(one, "double") for one in graded]
+    assert [(one.score, one.misconception) for one in found] == [(0, None)] * 4
+
+
+def test_a_misconception_passes_where_the_answer_passed_and_fails_where_it_failed() -> None:
+    bodies = (
+        "return x + x",
+        "return x + x + x",
+        "return 2 * x if factor == 3 else 5 * x",  # like `always_doubles` in one check, unlike it in the other
+        "return 2 * x if factor == 3 else x + 1",
+    )
+    graded = grade_here(ODD, *({"odd": with_own(scaled=body)} for body in bodies), names=True)
+    names = [exercise_of(one, "scaled").misconception for one in graded]
+    assert names == ["always_doubles", "triples", None, None]
+
+
+def test_a_parameter_of_pytest_goes_with_generated_values() -> None:
+    text = with_own(scaled="return factor + factor * x if factor == 3 else 2 * x")
+    (result,) = grade_here(ODD, {"odd": text})
+    assert verdicts(result, "scaled") == ["passed", "failed"]
+    assert check_of(result, "scaled[3]").message.splitlines()[2] == "scaled(0, 3)"
+
+
+def test_a_check_is_left_out_of_the_submission_that_ended_a_judge_and_of_no_other() -> None:
+    course = Course.load(OWN_COURSE)
+    submission = of_modules({"vectors": SOLUTION})
+
+    def grade(judge: Judge) -> list[SubmissionResult]:
+        name = judge.checks.of("vectors.normalize")[0].name
+        not_run = NotRun(place_of("vectors.normalize", name), Cause(kind="judge_ended", reason="it ended the judge"))
+        return [judge.grade(submission, marks=[not_run]), judge.grade(submission)]
+
+    without, whole = with_judge(course, HostHere(course), grade)
+    assert [verdicts(one, "normalize")[0] for one in (without, whole)] == ["crashed", "passed"]
+    assert whole.score == whole.max > without.score
+
+
+def test_exercises_are_reported_in_order_as_they_are_known() -> None:
+    course = Course.load(OWN_COURSE)
+    events: list[object] = []
+
+    def grade(judge: Judge) -> SubmissionResult:
+        return judge.grade(of_modules({"vectors": SOLUTION}), known=events.append)
+
+    result = with_judge(course, HostHere(course), grade, began=events.append)
+    assert [one for one in events if isinstance(one, ExerciseResult)] == list(result.exercises)
+    first = events.index(result.exercises[0])
+    before = [one.exercise for one in events[:first] if isinstance(one, Place)]
+    after = [one.exercise for one in events[first:] if isinstance(one, Place)]
+    assert set(before) == {"", "vectors.normalize"} and set(after) == {"vectors.cosine"}
