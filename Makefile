@@ -1,6 +1,8 @@
 # Everything a contributor runs. `make` alone lists it.
 PYTHON ?= python3
 JOBS ?= 2
+# Processes that run tests: two more than cores, because some tests wait for what sleeps.
+TESTERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
 BIN := .venv/bin
 STAMP := .venv/.installed
 
@@ -32,10 +34,10 @@ lint: venv ## style, types, and who may import whom
 	$(BIN)/lint-imports --no-cache
 
 test: lint ## style, types and all tests
-	$(BIN)/python -m pytest -q -n 4 tests
+	$(BIN)/python -m pytest -q -n $(TESTERS) tests
 
 nightly: lint ## the tests that `make test` leaves out: more of kinds of which it has three
-	$(BIN)/python -m pytest -q -n $(JOBS) -m nightly tests
+	$(BIN)/python -m pytest -q -n $(TESTERS) -m nightly tests
 
 quick: lint ## style, types and the tests that are not slow: for every change, before `make test`
 	$(BIN)/python -m pytest -q -n $(JOBS) -m "not slow and not nightly" tests

@@ -38,36 +38,57 @@ SLOW = (
     "checks/test_devices_grading.py",
     "cli/test_cli.py",
     "cli/test_devices_option.py",
+    "cli/test_mark.py",
     "exports/test_ci.py",
     "exports/test_package_gradescope.py",
     "grading/test_dask.py",
     "grading/test_parts.py",
     "grading/test_verify.py",
+    "intake/test_intake_limits.py",
+    "judge/test_arguments.py",
+    "judge/test_clock.py",
     "judge/test_judge.py",
     "judge/test_kit_grading.py",
+    "judge/test_needs.py",
     "judge/test_plugin.py",
+    "judge/test_reuse.py",
     "packaging",
     "portable/test_portable_engine.py",
+    "testkit/test_devices_operations.py",
+    "testkit/test_devices_training.py",
+    "testkit/test_ranks.py",
     "testkit/test_torchrun.py",
 )
-"""Folders and files whose tests are all slow: they start workers, commands or ranks. Others say so test by test."""
+"""Folders and files whose tests are all slow: most start workers, commands or ranks. Others say so test by test."""
 
 
-FIRST = HERE / "checks" / "test_wrong_answers.py"
-"""It takes longest, and keeps what misconceptions do for the sample class: without, that takes longer."""
+LONGEST = (
+    "checks/test_wrong_answers.py",
+    "grading/test_sample_class.py",
+    "checks/test_right_answers.py",
+    "checks/test_promises.py",
+    "docs/test_commands.py",
+    "grading/test_judge_ends.py",
+    "attacks/test_attacks_ranks.py",
+    "attacks/test_eats_the_machine.py",
+    "grading/test_verify.py",
+    "portable/test_portable_engine.py",
+)
+"""Files that take half a minute and more, the longest first: they start in this order, before all others."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with slow tests start first: begun last, one of them would leave the other cores idle at the end."""
-    gone = [name for name in SLOW if not (HERE / name).exists()]
-    assert not gone, f"SLOW names what does not exist: {gone}"
+    """The longest files start first, then others with slow tests: begun last, they would leave cores idle."""
+    gone = [name for name in (*SLOW, *LONGEST) if not (HERE / name).exists()]
+    assert not gone, f"SLOW or LONGEST names what does not exist: {gone}"
     places = [HERE / name for name in SLOW]
     all_slow = {path for path in {item.path for item in items} if any(map(path.is_relative_to, places))}
     for item in items:
         if item.path in all_slow or item.get_closest_marker("nightly"):
             item.add_marker("slow")
     slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: (item.path not in slow, item.path != FIRST))
+    order = {HERE / name: at for at, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: (item.path not in slow, order.get(item.path, len(order))))
 
 
 def pytest_unconfigure() -> None:
