@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import copy
 import io
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import torch
+from shared import REPO
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -59,6 +63,23 @@ def test_hooks_and_own_functions_see_devices_in_backward(log: list[Any]) -> None
     x.register_post_accumulate_grad_hook(lambda p: seen.append(p.grad.device))
     Scale.apply(x, torch.full((2,), 3.0, device=1)).sum().backward()
     assert seen == [ONE, ONE, CPU, ONE, ONE] and x.grad.tolist() == [3.0, 3.0]
+
+
+CHECKPOINT_FIRST = """
+import torch
+from grader.student import late_dynamo
+from grader.testkit import devices
+
+late_dynamo.install()
+with devices.simulated(gpus=1):
+    layer, x = torch.nn.Linear(2, 2).cuda(), torch.ones(1, 2, device="cuda", requires_grad=True)
+    torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=False).sum().backward()
+    assert x.grad.is_cuda
+"""
+
+
+def test_activation_checkpoints_may_be_the_first_to_import_the_compiler() -> None:
+    subprocess.run([sys.executable, "-c", CHECKPOINT_FIRST], check=True, env={**os.environ, "PYTHONPATH": str(REPO)})
 
 
 def test_activation_checkpoints_work(log: list[Any]) -> None:

@@ -61,6 +61,7 @@ def _core(machine: Machine) -> dict[str, Any]:
 
     return {
         "_cuda_getDeviceCount": lambda: machine.gpus,
+        "_cuda_getCurrentRawStream": lambda index: 0,  # torch's compiler imports it
         "_cuda_getDevice": lambda: machine.cuda(-1).index,
         "_cuda_setDevice": set_device,
         "_cuda_exchangeDevice": lambda index: machine.select(index),
