@@ -1,4 +1,4 @@
-"""Makes the cause of a check that did not pass, from what happened. All of it is bounded: submissions sent much of it.
+"""Makes the cause of a check that did not pass. All of it is bounded, because submissions sent much of it.
 
 A cause holds the student's own lines only, never the grader's frames, and never an expected value of a hidden check.
 """
@@ -198,7 +198,7 @@ def _import_cause(file: str, failure: ImportFailure) -> Cause:
 
 
 def missing_file(topic: str, note: str = "") -> Cause:
-    """The topic's file is not in the submission; `note` says what became of it, if that is known."""
+    """The topic's file is not in the submission; `note` says why, if that is known."""
     file = f"{topic}.py"
     return Cause(kind="missing", stage="topic", file=file, reason=note[:MAX_TEXT] or f"{file} is not in the submission")
 
@@ -227,7 +227,7 @@ def _call(call: Call | None) -> str:
 
 
 def _reason(failure: BaseException) -> str:
-    """The check's own words, without what pytest adds to a plain assert."""
+    """The check's own words, without pytest's additions to a plain assert."""
     text = str(failure)
     head, _, _ = text.partition("\nassert ")
     return head.strip() or text.strip() or "the answer is wrong"

@@ -11,7 +11,7 @@ _MOST_TERMS: Final = 40
 
 
 def constant_text(node: ast.AST, depth: int = 8) -> str | None:
-    """The text of a constant, or of one that is put together of constants only; None where it is not one."""
+    """The text of a constant, or of one that is put together of constants only; None if it is not one."""
     if not depth:
         return None
     match node:

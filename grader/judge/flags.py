@@ -1,4 +1,4 @@
-"""Collects what an instructor should look at in a submission. Decides no verdict."""
+"""Collects the lines and events of a submission that an instructor should look at. Decides no verdict."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ MOST_FLAGS: Final = 40
 
 
 def together(read: Sequence[Flag], seen: Iterable[Flag], results: Iterable[Flag]) -> tuple[Flag, ...]:
-    """All flags of a submission, each once; of a line that was flagged as it was read, what was seen is left out."""
+    """All flags of a submission, each once; if a line was flagged as it was read, events of that line are left out."""
     lines = {(flag.file, flag.line) for flag in read}
     rest = [flag for flag in seen if not flag.line or (flag.file, flag.line) not in lines]
     return tuple(dict.fromkeys([*results, *read, *rest]))[:MOST_FLAGS]
 
 
 def flags_of_results(results: Iterable[ExerciseResult]) -> Iterator[Flag]:
-    """A flag for each exercise that fails for what simulated devices do not have: it may be right all the same."""
+    """A flag for each exercise that fails because simulated devices lack something: it may be right all the same."""
     for result in results:
         causes = (check.cause for check in result.checks)
         cause = next((cause for cause in causes if cause and cause.kind == "not_simulated"), None)

@@ -1,4 +1,4 @@
-"""How a topic of a submission is loaded: as it is; where that raises or does not end, its definitions alone.
+"""How a topic of a submission is loaded: as it is or, if that raises or does not end, its definitions alone.
 
 A student's file may hold more than answers: a cell that plots, a call that trains, a package that is not installed.
 What is left out is said, and a definition that needs it fails for that reason. Runs no submitted code: it only asks
@@ -38,7 +38,8 @@ AS_IT_IS: Final = 0.25
 AS_IT_IS_SECONDS: Final = 3.0
 """After this part of the time of an import, and after these seconds at most, only the definitions are loaded.
 
-What the definitions need may take longer than that: it is run again with them. A file that trains costs no more."""
+The statements that the definitions need may take longer than that, because they are run again with them. A file that
+trains costs no more."""
 MOST_TRIES: Final = 4
 """How often a topic is imported at most, each time without a statement more that did not end."""
 _MOST_LINE: Final = 10_000_000
@@ -56,8 +57,8 @@ class Outcome(msgspec.Struct, frozen=True):
 
     Attributes:
         failure: why the topic could not be imported; None if it was.
-        imported: what was left out of it, as its process says.
-        place: the line at the topic's top level where it was when its time was up; 0 when unknown.
+        imported: the statements that were left out, as its process says.
+        place: the line at the topic's top level that was running when its time was up; 0 if unknown.
     """
 
     failure: ImportFailure | None
@@ -72,8 +73,8 @@ class Partial(msgspec.Struct, frozen=True):
         file: the topic's file.
         failure: why it could not be imported as it is.
         definitions: how further processes load it.
-        imported: what was left out, as the process says.
-        stopped: the line where the first import was when its time was up; 0 when unknown.
+        imported: the statements that were left out, as the process says.
+        stopped: the line that the first import was running when its time was up; 0 if unknown.
     """
 
     file: str
@@ -83,7 +84,7 @@ class Partial(msgspec.Struct, frozen=True):
     stopped: int = 0
 
     def notes(self, source: bytes) -> list[str]:
-        """What was left out and why, for the student and the instructor; lines are cells where it was a notebook."""
+        """The statements that were left out and why, for students and instructors; of a notebook, its cells."""
         where = _Places(source)
         frames = self.failure.frames if isinstance(self.failure, ImportRaised) else ()
         line = next((frame.line for frame in frames if frame.file == self.file), self.stopped)
@@ -108,7 +109,7 @@ class Partial(msgspec.Struct, frozen=True):
         return f"cannot be imported as it is: it {one_line(self.failure.reason, 160)}"
 
     def explain_lost(self, result: ExerciseResult, source: bytes) -> ExerciseResult:
-        """The same result; where it fails for a name that was lost, it says which statement of `source` failed."""
+        """The same result; if it fails for a name that was lost, it says which statement of `source` failed."""
         lost = dict(self.imported.lost)
         if not any(check.cause and check.cause.kind in ("missing", "exception") for check in result.checks):
             return result
@@ -137,10 +138,10 @@ def definitions_of(topic: Topic, stub: Path) -> Definitions:
 def load(
     topic: str, wanted: Callable[[], Definitions], seconds: float, do_import: Import
 ) -> tuple[ImportFailure | None, Partial | None]:
-    """Imports a topic; why it cannot be imported, else None, and what was left out of it, if something was.
+    """Imports a topic; why it cannot be imported, else None, and the parts that were left out, if any.
 
     Args:
-        wanted: the definitions that are loaded where it cannot be imported as it is.
+        wanted: the definitions that are loaded if it cannot be imported as it is.
         seconds: how long all of it may take.
     """
     at_first = min(seconds * AS_IT_IS, AS_IT_IS_SECONDS)
@@ -169,7 +170,7 @@ def _may_be_scratch(failure: ImportFailure) -> bool:
 
 
 def _shares(seconds: float) -> Iterator[float]:
-    """The time of each further try: a half of what is left."""
+    """The time of each further try: half of the time that is left."""
     for _ in range(MOST_TRIES - 1):
         seconds /= 2
         yield seconds
@@ -194,7 +195,7 @@ def _why(failed: FailedStatement) -> str:
 
 
 class _Places:
-    """Says where lines of a module are: its lines, or the cells of the notebook that it was made of."""
+    """Names the place of a line: the line itself, or the cell of the notebook that the module was made of."""
 
     def __init__(self, source: bytes) -> None:
         self._cells = Cells(source)

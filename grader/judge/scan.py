@@ -1,6 +1,6 @@
-"""Reads the source of a submission for what no exercise needs: ways into the grader, into callers, into torch itself.
+"""Reads the source of a submission for names that no exercise needs: ways into the grader, into callers, into torch.
 
-It is evidence for a person, and changes no verdict. Runs nothing of what it reads.
+It is evidence for a person, and changes no verdict. Runs nothing that it reads.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _HIDDEN_ATTRIBUTE: Final = re.compile(
     r"|_?Disable(TorchDispatch|TorchFunction\w*)|_disabled_torch_function_impl"
     r"|no_dispatch|_disable_current_modes|_pop_mode\w*"
 )
-"""Attributes that lead from an object to what is round it, or get between torch and its callers."""
+"""Attributes that lead from an object to its surroundings, or get between torch and its callers."""
 _UNNEEDED_MODULES: Final = frozenset(("grader", "ctypes", "_ctypes", "cffi", "_thread", "checks", "solutions"))
 _UNNEEDED_NAME: Final = re.compile(
     r"sys\.(modules|_getframe|_current_frames|settrace|setprofile|addaudithook|meta_path|path_hooks|setswitchinterval)"
@@ -54,7 +54,7 @@ _OFTEN_REPLACED: Final = re.compile(
     r"|builtins\.(print|input|help)|torch\.(load|save|compile|cuda\.is_available)"
     r"|torch\.(backends\b|.*\bconfig\b).*"
 )
-"""What honest code replaces: the display of objects, settings, and functions for the machine that it runs on."""
+"""Names that honest code replaces: the display of objects, settings, and functions for the machine that it runs on."""
 _SPELT: Final = frozenset(("sys", "os", "builtins", "inspect", "gc"))
 """Modules of which nobody needs an attribute by a name that is made up."""
 _PLACES: Final = re.compile(rf"^grader(\.\w+)+$|{MEMORY_FILES}|/proc/$|/dev/shm/.")
@@ -68,19 +68,19 @@ _MISSING: Final = object()
 
 
 _PUT_TOGETHER: Final = (ast.BinOp, ast.JoinedStr, ast.FormattedValue, ast.Call, ast.Subscript)
-"""What `constant_text` knows as a text, but for a constant."""
+"""Nodes that `constant_text` knows as a text, but for a constant."""
 _COOKIE_BYTES: Final = 400
-"""Where a file's encoding is named, if it is: in its first two lines."""
+"""The name of a file's encoding, if it has one in its first two lines."""
 _NOTHING_BELOW: Final = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
 
 
 def scan(files: Mapping[str, bytes], kit: str = "", others: Collection[str] = ()) -> tuple[Flag, ...]:
-    """What an instructor should look at, in the files' order; at most `MOST_FLAGS`.
+    """The lines that an instructor should look at, in the files' order; at most `MOST_FLAGS`.
 
     Args:
         files: the submission's files by path.
         kit: the name of the course's kit; empty when it has none.
-        others: topics that are not graded: their files are read only where another names them.
+        others: topics that are not graded: their files are read only if another names them.
     """
     own = {part.removesuffix(".py") for path in files for part in path.split("/")}
     unneeded = (_UNNEEDED_MODULES | ({kit} if kit else set())) - own
@@ -112,12 +112,12 @@ def _names(content: bytes, path: str) -> bool:
 
 @functools.lru_cache(maxsize=256)
 def _noticed_in(content: bytes, unneeded: frozenset[str]) -> tuple[tuple[int, str], ...]:
-    """What `_File` notices; kept, as stubs are the same in a whole class, and files in most checks of a student."""
+    """Everything that `_File` notices; kept, because a class shares its stubs, and a student most of their files."""
     return tuple(itertools.islice(_File(unneeded).look(content), MOST_FLAGS))
 
 
 class _File:
-    """One file: what its names stand for, as far as its imports say.
+    """One file, with the meaning of its names as far as its imports say.
 
     Args:
         unneeded: modules that no submission needs to import.
@@ -129,7 +129,7 @@ class _File:
         self._classes: set[str] = set()
 
     def look(self, content: bytes | str) -> Iterator[tuple[int, str]]:
-        """Line and description of each thing that is noticed, in order; nothing where the file cannot be parsed."""
+        """Line and description of each thing that is noticed, in order; nothing if the file cannot be parsed."""
         if len(content) > MOST_BYTES:
             yield 0, "is too long to be read for what no exercise needs"
             return
@@ -284,7 +284,7 @@ class _File:
         return _root(name) in _GUARDED and name != ""
 
     def _dotted(self, node: ast.expr) -> str:
-        """The full name of what a dotted name stands for, e.g. ``torch.nn.Linear``; empty where that is not known."""
+        """The full name that a dotted name stands for, e.g. ``torch.nn.Linear``; empty if that is not known."""
         parts: list[str] = []
         while isinstance(node, ast.Attribute) and len(parts) < _MOST_PARTS:
             parts.append(node.attr)
@@ -301,7 +301,7 @@ class _File:
 
 
 def _parsed(content: bytes | str) -> ast.Module | None:
-    """The syntax tree; None where it cannot be parsed."""
+    """The syntax tree; None if it cannot be parsed."""
     found: list[ast.Module] = []
 
     def attempt() -> None:
@@ -358,7 +358,7 @@ def _is_telling(text: str) -> bool:
 
 
 def _targets(node: ast.AST) -> list[ast.expr]:
-    """What a statement assigns to or deletes."""
+    """The targets that a statement assigns to or deletes."""
     match node:
         case ast.Assign(targets=targets) | ast.Delete(targets=targets):
             return [part for target in targets for part in _unpacked(target)]

@@ -105,7 +105,7 @@ class TopicImport:
 
 
 @dataclass
-class _Running:
+class _ImportedProcess:
     """The student process that answers the checks.
 
     Attributes:
@@ -155,7 +155,7 @@ class TopicDesk:
         self._leader = host.open_topic(topic, files, () if is_own else None)
         deadline = None if is_own else self._leader.deadline(host.limits.topic_seconds)
         self.time = TopicTime(deadline, host.limits, len(course.topic(topic).exercises))
-        self._running: _Running | None = None
+        self._running: _ImportedProcess | None = None
         self.imported = self._import_whole() if is_own or course.strict_import else self._import()
 
     def _import_whole(self) -> TopicImport:
@@ -185,7 +185,7 @@ class TopicDesk:
         self.end_process()
         seconds = self.time.at_most(seconds)
         process = self._leader.start_afresh()
-        self._running = _Running(process)
+        self._running = _ImportedProcess(process)
         failure = process.finish_import(self._leader.deadline(seconds))
         if failure is None:
             self._leader.keep_files()
