@@ -12,6 +12,8 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
+from shared import PATIENCE
+
 from grader.grading.protocol import WorkerOptions
 from grader.grading.worker_process import Worker
 from grader.intake.find import open_submission
@@ -25,7 +27,6 @@ PROJECT = HERE.parent.parent
 HONEST = ("make_tensor", "describe", "as_float32")
 EXERCISES = (*HONEST, "gram")
 LIMITS = Limits(check_seconds=2.0, topic_seconds=6.0, memory_bytes=512 << 20, processes=24)
-PATIENCE = 60.0
 PORT = 47123
 """Where attacks listen that would outlive their submission."""
 MARK = "attack-was-here"

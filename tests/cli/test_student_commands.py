@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -228,7 +227,6 @@ def test_where_you_are_needs_nothing_slow(tmp_path: Path) -> None:
         "import sys\nfrom grader.cli.app import _run\n_run([])\n"
         "print({'torch', 'rich', 'numpy', 'pytest', 'hypothesis'} & set(sys.modules), file=sys.stderr)"
     )
-    started = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-c", code],
         cwd=tmp_path / "kata",
@@ -237,7 +235,7 @@ def test_where_you_are_needs_nothing_slow(tmp_path: Path) -> None:
         text=True,
         check=True,
     )
-    assert time.monotonic() > started and done.stderr == "set()\n" and "next: tensor_ops.make_tensor" in done.stdout
+    assert done.stderr == "set()\n" and "next: tensor_ops.make_tensor" in done.stdout
 
 
 @pytest.mark.slow

@@ -184,7 +184,7 @@ def test_a_server_and_a_client_meet_on_the_childs_own_loopback(box: Sandbox) -> 
 
     def child() -> Any:
         address = ("127.0.0.1", 12345)
-        with socket.create_server(address) as server, socket.create_connection(address, timeout=5) as client:
+        with socket.create_server(address) as server, socket.create_connection(address, timeout=PATIENCE) as client:
             client.sendall(b"hello")
             return server.accept()[0].recv(5).decode()
 
@@ -202,14 +202,14 @@ def test_multiprocessing_queues_and_semaphores_work(box: Sandbox) -> None:
         semaphore = context.Semaphore(0)
 
         def work() -> None:
-            semaphore.acquire(timeout=5)
+            semaphore.acquire(timeout=PATIENCE)
             queue.put("done")
 
         process = context.Process(target=work)
         process.start()
         semaphore.release()
-        answer = queue.get(timeout=5)
-        process.join(5)
+        answer = queue.get(timeout=PATIENCE)
+        process.join(PATIENCE)
         return [answer, process.exitcode]
 
     assert inside(box, child) == ["done", 0]

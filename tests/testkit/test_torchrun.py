@@ -26,15 +26,24 @@ preload = ["torch._dynamo", "torch.distributed.run"]
 [[topics.exercises]]
 name = "main"
 points = 1
+
+[[topics]]
+name = "hanging"
+title = "A script that does not end"
+preload = ["torch._dynamo", "torch.distributed.run"]
+
+[[topics.exercises]]
+name = "main"
+points = 1
 """
 CHECKS = '''\
-"""Checks of script."""
+"""Checks of a script."""
 from grader.testkit import assert_equal, exercise, ranks
 
-@exercise("script.main")
+@exercise("TOPIC.main")
 def test_main(submission):
     """One line on each worker."""
-    ran = ranks.torchrun(submission.main, "script.py", seconds=8.0)
+    ran = ranks.torchrun(submission.main, "TOPIC.py", seconds=SECONDS)
     assert_equal((ran.exit_code, ran.lines), (0, [1, 1]))
 '''
 HEAD = """\
@@ -57,6 +66,8 @@ RIGHT = """\
     optimizer.step()
     print(f"{int(x)} {dist.get_world_size()} {os.environ['LOCAL_RANK']}")
 """
+SECONDS = {"script": 300.0, "hanging": 3.0}
+"""How long the script of a topic may take: more than anything needs that ends, and little where it does not."""
 GUARD = 'if __name__ == "__main__":\n    main()\n'
 SCRIPTS = {
     "leaves the group": (RIGHT + "    dist.destroy_process_group()\n" + GUARD, "passed", ""),
@@ -76,21 +87,21 @@ SCRIPTS = {
         "failed",
         "[0]: 1 where 0 was expected",
     ),
-    "hangs": (RIGHT + "    rank or dist.barrier()\n    time.sleep(99)\n" + GUARD, "timeout", "script.py did not end"),
 }
+HANGS = RIGHT + "    rank or dist.barrier()\n    time.sleep(99)\n" + GUARD
 
 
 @pytest.fixture(scope="module")
 def graded(warm: WarmUp, tmp_path_factory: pytest.TempPathFactory) -> Warm:
     folder = tmp_path_factory.mktemp("script")
     (folder / "course.toml").write_text(MANIFEST)
-    for name, file, text in (
-        ("checks", "test_script.py", CHECKS),
-        ("solutions", "script.py", HEAD + RIGHT + GUARD),
-        ("exercises", "script.py", "def main(): raise NotImplementedError\n"),
-    ):
+    for name in ("checks", "solutions", "exercises"):
         (folder / name).mkdir()
-        (folder / name / file).write_text(text)
+    for topic, seconds in SECONDS.items():
+        checks = CHECKS.replace("TOPIC", topic).replace("SECONDS", str(seconds))
+        (folder / "checks" / f"test_{topic}.py").write_text(checks)
+        (folder / "solutions" / f"{topic}.py").write_text(HEAD + RIGHT + GUARD)
+        (folder / "exercises" / f"{topic}.py").write_text("def main(): raise NotImplementedError\n")
     return warm(Path(folder), check_seconds=20.0)
 
 
@@ -99,6 +110,11 @@ def test_a_script_ends_as_it_would_from_the_command_line(graded: Warm, name: str
     body, verdict, words = SCRIPTS[name]
     (check,) = graded.grade(script=HEAD + body).exercises[0].checks
     assert check.verdict == verdict and words in check.message, check.message
+
+
+def test_a_script_that_hangs_is_ended(graded: Warm) -> None:
+    (check,) = graded.grade(hanging=HEAD + HANGS).exercises[1].checks
+    assert check.verdict == "timeout" and "hanging.py did not end" in check.message, check.message
 
 
 WITHOUT_MOUNTS = """
