@@ -1,1 +1,1 @@
-"""What may cross between judge and student process: plain data, handles, calls. Never pickles, never evaluates."""
+"""The messages between judge and student process: plain data, handles, calls. Never pickles, never evaluates."""

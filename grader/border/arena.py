@@ -1,8 +1,8 @@
 """Memory that the judge and a student process share: there lie the tensors that a check passes to submitted code.
 
-When a call has returned, the judge reads the memory itself and sees whether the arguments changed. What it reads is
-data of a student process: compared with what was sent, and never used for anything else. Where the tensors lie is not
-said in a message: both sides count it from the request alone.
+When a call has returned, the judge reads the memory itself and sees whether the arguments changed. The bytes are
+data of a student process: they are compared with the tensors that were sent, and never used for anything else. No
+message says which place a tensor has: both sides count it from the request alone.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 from grader.border.messages import Request
 
 ARENA_BYTES: Final = 32 << 20
-"""Tensors beyond are in plain memory, and are not watched. Memory is only used where a tensor has lain."""
+"""Tensors beyond are in plain memory, and are not watched. Only memory that has held a tensor is really used."""
 ALIGNMENT: Final = 64
 _PASSING: Final = frozenset(
     {
@@ -34,7 +34,7 @@ class Arena:
     """A piece of memory, as one of its two sides has it.
 
     Attributes:
-        memory: the memory; None on the judge's side, which must not map what another process could cut short.
+        memory: the memory; None on the judge's side, which must not map memory that another process could cut short.
         descriptor: of the file behind the memory, on the judge's side; -1 elsewhere.
     """
 
@@ -47,7 +47,7 @@ class Arena:
         """The judge's side of new memory, which `close` gives back.
 
         Args:
-            path: a file that does not exist yet, where a student process cannot be given the descriptor.
+            path: a file that does not exist yet, if a student process cannot be given the descriptor.
         """
         if path is not None:
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
@@ -78,7 +78,7 @@ class Arena:
         return cls(bytearray(ARENA_BYTES))
 
     def read(self, offset: int, size: int) -> bytes:
-        """What is there now; shorter where there is no such memory."""
+        """The bytes that are there now; fewer if there is no such memory."""
         if self.memory is not None:
             return bytes(self.memory[offset : offset + size])
         read = b""
@@ -98,10 +98,10 @@ class Arena:
 
 
 class Slots:
-    """Counts where the tensors of watched requests lie, one after the other; equal on both sides.
+    """Counts the places of the tensors of watched requests, one after the other; equal on both sides.
 
     Attributes:
-        next: where the next one lies.
+        next: the place of the next one.
     """
 
     def __init__(self) -> None:
@@ -134,7 +134,7 @@ class Marks:
 
 
 class Sent(NamedTuple):
-    """One tensor that a check passed: where it lies, what it is called, and the tree that it was sent as."""
+    """One tensor that a check passed: its place, its name in messages, and the tree that it was sent as."""
 
     offset: int
     name: str
@@ -156,7 +156,7 @@ class Sent(NamedTuple):
 
 
 def is_watched(call: Request) -> bool:
-    """Whether the tensors among a request's arguments lie in the arena: it is a call of what submitted code made."""
+    """Whether the tensors among a request's arguments lie in the arena: if it calls an object of submitted code."""
     if call.operation != "call" or not call.args:
         return False
     match call.args[0]:
@@ -177,7 +177,7 @@ def tensors_of(call: Request, slots: Slots) -> list[Sent]:
 
 
 def _arguments(call: Request) -> Iterator[tuple[str, Any]]:
-    """The trees of a watched call's arguments, each with what it is called; none for other calls."""
+    """The trees of a watched call's arguments, each with its name in messages; none for other calls."""
     if not is_watched(call):
         return
     positional: list[Any] = call.args[1:]

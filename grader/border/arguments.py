@@ -35,7 +35,7 @@ class WatchedArguments:
         self._change: Change | None = None
 
     def restart(self, reply: bytes) -> None:
-        """Begins a new check; `reply` is the student process's to `FORGET`, and says where its first tensor lies.
+        """Begins a new check; `reply` is the student process's to `FORGET`, with the place of its first tensor.
 
         A tensor lies behind those that the submission may have kept, so not beyond the last one that was sent; and
         there must be room. Any other start is refused: the arguments count as changed.
@@ -83,7 +83,7 @@ class WatchedArguments:
 
 
 def _change(sent: Sent, arena: Arena) -> str:
-    """What changed, in words; empty where the values are still equal: 0.0 and -0.0, one NaN and another."""
+    """The change, in words; empty if the values are still equal: 0.0 and -0.0, one NaN and another."""
     size = len(sent.data)
     now = arena.read(sent.offset, size + 1)
     said = f"changed {sent.name} in place"
@@ -106,7 +106,7 @@ def _change(sent: Sent, arena: Arena) -> str:
 
 
 def _differs(before: torch.Tensor, after: torch.Tensor) -> torch.Tensor:
-    """Where two tensors of one dtype hold other values."""
+    """A mask of the elements in which two tensors of one dtype differ."""
     if before.dtype in _SIGNED:
         before, after = before.view(_SIGNED[before.dtype]), after.view(_SIGNED[after.dtype])
     return (before != after) & ~((before != before) & (after != after))

@@ -99,7 +99,7 @@ class Channel:
         shown: Call | None,
         outside: bool = False,
     ) -> Any:
-        """Performs one operation where the submitted code runs.
+        """Performs one operation in the process that runs submitted code.
 
         Args:
             shown: the call as messages show it; its result is filled in.

@@ -1,6 +1,6 @@
 """The exceptions that a check gets in place of a value: submitted code raised, or gave no answer at all.
 
-Makes them from what was sent about an exception; only the plain data of that is used.
+Makes them from the message about an exception, of which only plain data is used.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ class ArgumentChanged(AssertionError):
 class NoAnswer(BaseException):
     """Submitted code gave no answer. Not an `Exception`, so that no check swallows it.
 
-    Its text, if any, says to the student what happened.
+    Its text, if any, is the message to the student.
 
     Attributes:
-        examples: the exchanges up to that point; set only where the process itself still runs and reports the failure.
+        examples: the exchanges up to that point; set only if the process itself still runs and reports the failure.
     """
 
     examples: tuple[tuple[Exchange, ...], ...] = ()
@@ -85,7 +85,7 @@ _kinds: dict[str, type[SubmissionRaised]] = {}
 
 
 def exception_of(raised: Raised) -> BaseException:
-    """What the judge raises for an exception of submitted code: a `SubmissionRaised`, or a crash."""
+    """The exception that the judge raises for one of submitted code: a `SubmissionRaised`, or a crash."""
     if raised.kind in ("SystemExit", "KeyboardInterrupt", "GeneratorExit") and raised.is_built_in:
         return SubmissionCrashed(f"ended the process with {raised.kind}({raised.message[:200]})")
     if is_out_of_memory(raised):
@@ -98,7 +98,7 @@ def exception_of(raised: Raised) -> BaseException:
 
 
 def import_raised(raised: Raised) -> ImportRaised:
-    """What the judge keeps of an exception at import."""
+    """The part of an exception at import that the judge keeps."""
     return ImportRaised(one_line(raised.kind), raised.message[:MAX_MESSAGE], source_lines(raised.frames))
 
 

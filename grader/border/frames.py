@@ -31,7 +31,7 @@ def frame(payload: bytes) -> bytes:
 
 
 class FrameReader:
-    """Cuts what arrives on a stream into payloads; holds at most one incomplete frame.
+    """Cuts the bytes that arrive on a stream into payloads; holds at most one incomplete frame.
 
     Args:
         limit: the largest payload (bytes).
@@ -42,7 +42,7 @@ class FrameReader:
         self._limit = limit
 
     def feed(self, data: bytes) -> None:
-        """Adds what has arrived."""
+        """Adds bytes that have arrived."""
         self._data += data
 
     @property
@@ -51,7 +51,7 @@ class FrameReader:
         return bool(self._data)
 
     def missing(self) -> int:
-        """How many bytes to read next: what the current frame still needs as far as is known, at most 1 MiB."""
+        """How many bytes to read next: as many as the current frame is known to need, at most 1 MiB."""
         if len(self._data) < _HEADER.size:
             return _HEADER.size - len(self._data)
         return min(_HEADER.size + int(_HEADER.unpack_from(self._data)[0]) - len(self._data), _MAX_READ_BYTES)

@@ -1,7 +1,7 @@
 """The device that a tensor is said to be on: a label on its storage, so that every view of the same memory shares it.
 
 A simulated GPU tensor is an ordinary CPU tensor with such a label. So is, in the judge, a tensor that came from a
-student's real GPU. Must never move a tensor, except where a student process uses real devices.
+student's real GPU. Must never move a tensor, except in a student process that uses real devices.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Surroundings:
         enter: gives the context manager for one call, None for plain calls.
         real: whether a device name that arrives means the real device.
         translate: gives the exception to report for one that a call raised.
-        close: what to do when plain calls begin again.
+        close: is called when plain calls begin again.
     """
 
     def __init__(self) -> None:
@@ -66,12 +66,12 @@ def put_label(tensor: torch.Tensor, device: torch.device) -> None:
 
 
 def name_of(tensor: torch.Tensor) -> str:
-    """``"cpu"``, ``"cuda:0"``: the label, or the tensor's own device where there is no label."""
+    """``"cpu"``, ``"cuda:0"``: the label, or the tensor's own device if there is no label."""
     return str(label_of(tensor) or tensor.device)
 
 
 def place(tensor: torch.Tensor, name: str) -> torch.Tensor:
-    """A tensor that arrived with a device name: labelled, or on the real device where those are used.
+    """A tensor that arrived with a device name: labelled, or on the real device if real ones are used.
 
     Raises:
         ValueError: if it is not the name of a device, or names a real device that this machine does not have.

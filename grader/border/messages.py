@@ -1,7 +1,7 @@
 """The messages of a student process, each a struct: its control messages, and the calls that it answers.
 
-A message is decoded by its type, strictly: what a student process sends is data of exactly these shapes, or it is
-refused. Must never hold an expected answer. What `Raised` and `SentLine` say is only what the submission sent.
+A message is decoded by its type, strictly: a student process sends data of exactly these shapes, or its message is
+refused. Must never hold an expected answer. `Raised` and `SentLine` repeat the submission, and are not to be believed.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class Start(_Message, frozen=True, tag="start"):
     """Asks for a student process under a number that the judge chose. Answer: `Forked`.
 
     Attributes:
-        roles: what each descriptor that comes along is for, in order.
+        roles: the use of each descriptor that comes along, in order.
         imports: whether it imports the topic, or never does.
         afresh: whether all other processes are ended before, and the work folder is made new.
         bindings: pairs (name, other name): calls of the first go to the second, in the course's wrong answers; None
@@ -158,11 +158,11 @@ class Stop(_Message, frozen=True, tag="stop"):
 
 
 class Keep(_Message, frozen=True, tag="keep"):
-    """What is in the work folder now is not removed by `Tidy`. No answer."""
+    """`Tidy` does not remove the files that are in the work folder now. No answer."""
 
 
 class Tidy(_Message, frozen=True, tag="tidy"):
-    """Removes what calls have left in the work folder. Answer: `Tidied`."""
+    """Removes the files that calls have left in the work folder. Answer: `Tidied`."""
 
 
 Order: TypeAlias = Start | Stop | Keep | Tidy
@@ -190,11 +190,11 @@ FromLeader: TypeAlias = Forked | Ended | Tidied
 
 
 class FailedStatement(_Message, frozen=True):
-    """A statement at the top level that failed where only definitions were taken.
+    """A statement at the top level that failed when only definitions were taken.
 
     Attributes:
         first, last: its lines, from 1.
-        raised: its exception; None where it was not run, as it did not end before.
+        raised: its exception; None if it was not run, because it did not end before.
     """
 
     first: int
@@ -206,8 +206,8 @@ class Imported(_Message, frozen=True, tag="imported"):
     """First message of a student process, on its own socket: calls may come. The other one is `Raised`.
 
     Attributes:
-        failed: where only definitions were taken: the statements that failed.
-        left_out: first and last lines of what no definition needs.
+        failed: the statements that failed, if only definitions were taken.
+        left_out: first and last lines of the statements that no definition needs.
         lost: names that have no value now, each with the number of the failed statement that it needs.
     """
 

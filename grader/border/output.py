@@ -19,7 +19,7 @@ def use_output(output: int, errors: int) -> None:
 
 
 def flush_output() -> None:
-    """Sends on what has been printed, if it can be sent: submitted code may have put anything in place of a stream."""
+    """Sends prints on, if that is possible: submitted code may have put anything in place of a stream."""
     with contextlib.suppress(BaseException):
         sys.stdout.flush()
         sys.stderr.flush()

@@ -1,6 +1,6 @@
 """Puts the tensors of a call into the memory that is shared with the judge: the student process's side of an arena.
 
-The judge reads that memory itself. Here is only done what it cannot see: a tensor that is no longer in its place is
+The judge reads that memory itself. This side only does the rest: a tensor that is no longer in its place is
 copied back, and a changed shape is marked. A tensor that cannot be read any more counts as changed.
 """
 
@@ -17,7 +17,7 @@ from grader.border import tensor_facts
 from grader.border.arena import ARENA_BYTES, Arena, Marks, Slots
 
 _CROWDED: Final = ARENA_BYTES // 4
-"""Where garbage is collected before it is decided which tensors are still in use."""
+"""Beyond this place, garbage is collected before it is decided which tensors are still in use."""
 
 
 class _Placed(NamedTuple):
@@ -63,7 +63,7 @@ class Placing:
             self._placed.append(_Placed(tensor, view, self._last_mark, tensor_facts.form(tensor)))
 
     def finish_call(self) -> None:
-        """Makes the memory show what the call did to the tensors that were passed to it."""
+        """Makes the memory show how the call changed the tensors that were passed to it."""
         placed, self._placed = self._placed, []
         for one in placed:  # before a look runs code of a subclass, which may raise anything, or end the loop
             self._memory[one.mark] = Marks.UNREADABLE
@@ -72,9 +72,9 @@ class Placing:
                 self._memory[one.mark] = _looked_at(one)
 
     def restart(self) -> int:
-        """Where the next tensor lies, once nothing of the last check is needed any more.
+        """The place of the next tensor, once nothing of the last check is needed any more.
 
-        Memory is used again only where no tensor is left: submitted code may keep what it was given.
+        Memory is used again only if no tensor is left in it: submitted code may keep its arguments.
         """
         self._placed.clear()
         if self._end() > _CROWDED:

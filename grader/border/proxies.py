@@ -1,4 +1,4 @@
-"""What a check holds in place of submitted code: proxies that turn every use into one message.
+"""Proxies, which a check holds in place of submitted code: they turn every use into one message.
 
 Nothing here runs submitted code. The `Channel` decides the result of a use.
 """
@@ -14,7 +14,7 @@ from grader.text import with_article
 
 
 class Call:
-    """One use of the submission, for messages: what was called with what, and what came back."""
+    """One use of the submission, for messages: the function, its arguments and its result."""
 
     __slots__ = ("answered", "args", "kwargs", "name", "result")
 
@@ -148,7 +148,7 @@ class SubmissionProxy:
     def outside(self, function: Callable[..., Any], *args: object, **kwargs: object) -> Any:
         """Runs a recipe or a probe beside the submission, in a process that never imports it.
 
-        It has the same work folder: what a call has left there can be read without trusting the submission's process.
+        It has the same work folder: you can read the files of a call there without trusting the submission's process.
 
         Args:
             function: as for `there`.

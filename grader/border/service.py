@@ -1,7 +1,7 @@
 """Answers the judge's calls, in the process that holds the submitted module.
 
 It runs wherever submitted code runs (a student process, or in-process under plain pytest), so it holds no expected
-answer and decides nothing: it calls, and sends what came back. Must never import checks, solutions or the judge.
+answer and decides nothing: it calls, and sends the result. Must never import checks, solutions or the judge.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _TRUSTED: Final = tuple(
 
 
 _GENERATORS_SEED: Final = 20_210
-# NumPy is there where torch has loaded it. Its generators are loaded now, as they would else begin at any place.
+# If torch has loaded NumPy, its generators are loaded now, because else they would begin at any place.
 _SEED_A_GENERATOR: Final[tuple[Callable[[int], object], ...]] = (
     torch.default_generator.manual_seed,
     random.seed,
@@ -83,8 +83,8 @@ class Service:
         module: the submitted topic module.
         files: file names whose frames are the student's own.
         modules: modules by name whose functions a check may run here: of the test kit and of the course's kit.
-        overlay: objects that take the place of what the module has under the same name.
-        arena: memory shared with the judge, for the tensors that are passed to what submitted code made.
+        overlay: objects that take the place of the module's own of the same name.
+        arena: memory shared with the judge, for the tensors that are passed to functions and objects of submitted code.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Service:
         """Drops all handles and puts the global random generators at a fixed place; checks do not depend on another.
 
         Returns:
-            where the next tensor lies in the arena: at 0, unless submitted code keeps some that it was given.
+            the place of the next tensor in the arena: 0, unless submitted code keeps some that it was given.
         """
         self._objects.clear()
         self._ids.clear()

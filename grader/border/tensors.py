@@ -61,13 +61,13 @@ def encode_tensor(tensor: torch.Tensor, budget: Budget) -> list[Any] | None:
 
 
 class Memory(Protocol):
-    """Where decoded tensors lie, if not in memory of their own."""
+    """The memory for decoded tensors, if not memory of their own."""
 
     def put(self, data: bytes, dtype: torch.dtype) -> torch.Tensor | None:
         """A flat tensor of these bytes; None for one that is in plain memory. Called once for each tensor."""
 
     def keep(self, tensor: torch.Tensor, view: torch.Tensor) -> None:
-        """Remembers the tensor that became of what was last put, and its place as a tensor of the same shape."""
+        """Remembers the tensor made of the bytes that were put last, and its place as a tensor of the same shape."""
 
 
 def decode_tensor(tree: list[Any], budget: Budget, memory: Memory | None = None) -> torch.Tensor:

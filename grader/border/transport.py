@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 
 class Activity(NamedTuple):
-    """What a process has done: whether all its threads sleep, their processor time, and how long they waited for a
+    """The work of a process: whether all its threads sleep, their processor time, and how long they waited for a
     processor (seconds)."""
 
     at_rest: bool
@@ -31,20 +31,20 @@ class Process(Protocol):
         """The reply if all of it has come, else None; never waits.
 
         Raises:
-            SubmissionCrashed: the process ended, or sent what is no frame; the text says how.
+            SubmissionCrashed: the process ended, or sent something else than a frame; the text says how.
         """
 
     def ask_where(self) -> None:
-        """Makes the process write where it is."""
+        """Makes the process write the lines that it is at."""
 
     def stacks(self) -> str:
-        """What it has written of that so far, as `faulthandler` writes it; never waits. Nothing to be trusted."""
+        """The lines that it has written so far, as `faulthandler` writes them; never waits. Not to be trusted."""
 
     def activity(self) -> Activity:
-        """What the process has done up to now, as the kernel counts it."""
+        """The work of the process up to now, as the kernel counts it."""
 
     def prints(self) -> tuple[str, str]:
-        """What it wrote to standard output and to standard error since last asked; never waits."""
+        """Its standard output and standard error since the last call; never waits."""
 
     def end(self) -> None:
         """Ends the process and all that it started."""
@@ -57,8 +57,8 @@ class Transport(Protocol):
     """Carries one request to wherever submitted code runs, and its reply back.
 
     Attributes:
-        kept: what lives as long as the processes behind this transport, by any name, e.g. a world of ranks that the
-            next check can use again.
+        kept: objects by any name that live as long as the processes behind this transport, e.g. a world of ranks that
+            the next check can use again.
     """
 
     kept: dict[str, object]

@@ -1,8 +1,8 @@
 """The data-only format that crosses the border between judge and student process.
 
 A value becomes a tree of MessagePack scalars and tagged arrays. Only exact built-in types, tensors, dtypes and
-devices are values, and what torch and the standard library derive from dict, list and tuple, which crosses as the
-plain type; everything else is a *handle*. Must never pickle, evaluate or call anything that comes with a
+devices are values, and classes that torch and the standard library derive from dict, list and tuple, which cross as
+the plain type; everything else is a *handle*. Must never pickle, evaluate or call anything that comes with a
 value, and must never trust a length, a shape or a tag that it reads.
 """
 
@@ -16,9 +16,8 @@ from typing import Any, Final, TypeAlias, TypeVar, cast
 import msgspec
 import torch
 
-from grader.border.bounds import MAX_DEPTH, MAX_INTEGER_BITS, MAX_KEYS, MAX_NODES, Budget, WireError
+from grader.border.bounds import MAX_DEPTH, MAX_INTEGER_BITS, MAX_KEYS, MAX_NODES, Budget, WireError, has_more_nodes
 from grader.border.frames import MAX_PAYLOAD
-from grader.border.nodes import has_more_nodes
 from grader.border.tensors import Memory, decode_tensor, encode_tensor
 
 T = TypeVar("T")
@@ -37,7 +36,7 @@ def encode(value: object, other: Other, budget: Budget | None = None, depth: int
     """The tree of a value.
 
     Args:
-        value: what to encode; only exact types count as values.
+        value: only exact types count as values.
         other: gives the tree for anything that is not a value (a handle, a reference).
 
     Raises:
@@ -55,12 +54,12 @@ def encode(value: object, other: Other, budget: Budget | None = None, depth: int
 
 
 class Reading:
-    """What is needed while a tree is decoded.
+    """The state while a tree is decoded.
 
     Args:
         other: gives the object for a tag that this module does not know (handles, references).
-        budget: counts what the decoded values hold; one for all values of a message.
-        memory: where tensors lie, if not in memory of their own.
+        budget: counts the contents of the decoded values; one for all values of a message.
+        memory: for the tensors, if not memory of their own.
     """
 
     __slots__ = ("budget", "memory", "other")
@@ -302,7 +301,7 @@ def _decode_device(tree: list[Tree], reading: Reading, depth: int) -> torch.devi
         case [_, str(name)] if len(name) < 32:
             try:
                 return torch.device(name)
-            except Exception as error:  # torch raises what it likes for a name that it does not know
+            except Exception as error:  # torch raises any exception for a name that it does not know
                 raise WireError("an unknown device") from error
     raise WireError("an unknown device")
 

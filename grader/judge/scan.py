@@ -13,12 +13,11 @@ import itertools
 import re
 import sys
 import threading
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from grader.border.failures import one_line
 from grader.intake.topics import parse
-from grader.judge.constant_text import constant_text
 from grader.results import Flag
 from grader.student.audit import MEMORY_FILES
 
@@ -68,7 +67,9 @@ _MISSING: Final = object()
 
 
 _PUT_TOGETHER: Final = (ast.BinOp, ast.JoinedStr, ast.FormattedValue, ast.Call, ast.Subscript)
-"""Nodes that `constant_text` knows as a text, but for a constant."""
+"""Nodes that `_constant_text` knows as a text, but for a constant."""
+_MOST_TERMS: Final = 40
+"""Terms that a text is put together from."""
 _COOKIE_BYTES: Final = 400
 """The name of a file's encoding, if it has one in its first two lines."""
 _NOTHING_BELOW: Final = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
@@ -188,7 +189,7 @@ class _File:
         """Whether it is the name of the file itself, or of a module that nobody would change."""
         if isinstance(key, ast.Name):
             return key.id == "__name__"
-        name = constant_text(key)
+        name = _constant_text(key)
         return name is not None and not self._is_unneeded(name) and _root(name) not in _GUARDED
 
     def _noticed(self, node: ast.AST) -> Iterator[str]:
@@ -213,7 +214,7 @@ class _File:
                 yield f"defines {name}"
             case ast.Call():
                 yield from self._call(node)
-        if isinstance(node, _PUT_TOGETHER) and (spelt := constant_text(node)) and _is_telling(spelt):
+        if isinstance(node, _PUT_TOGETHER) and (spelt := _constant_text(node)) and _is_telling(spelt):
             yield f"spells {spelt[:60]!r}"
         for target in _targets(node):
             yield from self._replaces(target)
@@ -235,13 +236,13 @@ class _File:
         name = self._dotted(node.func).removeprefix("builtins.")
         first, other = (*node.args, None, None)[:2]
         if name in _RUNS_TEXT and first is not None:
-            text = constant_text(first)
+            text = _constant_text(first)
             if text is None:
                 yield f"{name} of text that is made up"
             else:
                 yield from (f"{name}: {what}" for _, what in _File(self._unneeded).look(text))
         elif name in _IMPORTS and first is not None:
-            module = constant_text(first)
+            module = _constant_text(first)
             if module is None:
                 if not isinstance(first, ast.Name | ast.Attribute):
                     yield "imports a module whose name is made up"
@@ -254,7 +255,7 @@ class _File:
 
     def _by_name(self, function: str, owner: str, attribute: ast.expr) -> Iterator[str]:
         """An attribute by its name: ``getattr(sys, "mod" + "ules")``."""
-        name = constant_text(attribute)
+        name = _constant_text(attribute)
         if name is not None and _is_unneeded_name(f"{owner}.{name}"):
             yield f"uses {owner}.{name}"
         if function in ("setattr", "delattr") and name == "__code__":
@@ -290,7 +291,7 @@ class _File:
             parts.append(node.attr)
             node = node.value
         if isinstance(node, ast.Call) and node.args and self._dotted(node.func) in _IMPORTS:
-            return ".".join([constant_text(node.args[0]) or "", *reversed(parts)])
+            return ".".join([_constant_text(node.args[0]) or "", *reversed(parts)])
         if not isinstance(node, ast.Name):
             return ""
         if parts or node.id in self._names:
@@ -371,3 +372,33 @@ def _targets(node: ast.AST) -> list[ast.expr]:
 
 def _unpacked(target: ast.expr) -> list[ast.expr]:
     return list(target.elts) if isinstance(target, ast.Tuple | ast.List) else [target]
+
+
+def _constant_text(node: ast.AST, depth: int = 8) -> str | None:
+    """The text of a constant, or of one that is put together of constants only; None if it is not one."""
+    if not depth:
+        return None
+    match node:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.BinOp(op=ast.Add(), left=left, right=right):
+            return _together([left, right], "", depth)
+        case ast.JoinedStr(values=values):
+            return _together(values, "", depth)
+        case ast.FormattedValue(value=value, format_spec=None):
+            return _constant_text(value, depth - 1)
+        case ast.Call(
+            func=ast.Attribute(value=value, attr="join"), args=[ast.List(elts=parts) | ast.Tuple(elts=parts)]
+        ):
+            between = _constant_text(value, depth - 1)
+            return None if between is None else _together(parts, between, depth)
+        case ast.Subscript(value=value, slice=ast.Slice(lower=None, upper=None, step=ast.UnaryOp(op=ast.USub()))):
+            forwards = _constant_text(value, depth - 1)
+            return None if forwards is None else forwards[::-1]
+    return None
+
+
+def _together(nodes: Sequence[ast.expr], between: str, depth: int) -> str | None:
+    texts = [_constant_text(node, depth - 1) for node in nodes[:_MOST_TERMS]]
+    known = [text for text in texts if text is not None]
+    return between.join(known) if len(known) == len(nodes) else None

@@ -1,11 +1,12 @@
-"""What a check is written with. The public face: import from here, not from the modules behind it.
+"""The tools that checks are written with. The public face: import from here, not from the modules behind it.
 
 Two sides, which never mix:
 
 - in the judge, where checks run: `compare` (``assert_close`` ...), `strategies` (``tensors`` ...), `marking`
   (``exercise``, ``misconception``), `observation` (``observe`` ...), `reference`, `show`;
 - in the student process, through ``submission.there`` and ``ranks.call``: `recipes`, `models`, `probes`, `watching`,
-  `devices`, and what `ranks` starts. These hold no expected answer, and load neither pytest nor Hypothesis.
+  `devices`, and the functions that `ranks` starts. These hold no expected answer, and load neither pytest nor
+  Hypothesis.
 
 A course adds recipes and probes of its own in its kit; see docs/kit.md. Names are loaded when first used, so that a
 student process can hold one side without the other.
@@ -76,7 +77,7 @@ _HOME = {
 }
 
 _RENAMED = {"Submission": "SubmissionProxy"}
-"""What a name is called where it comes from: `grader.intake` has a submission of its own."""
+"""The name that it has in its own module: `grader.intake` has another class `Submission`."""
 
 
 def __getattr__(name: str) -> object:

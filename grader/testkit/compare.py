@@ -38,8 +38,8 @@ class Mismatch(AssertionError):
 
     Attributes:
         reason: the mismatch in words, without any expected value.
-        actual: what came back.
-        expected: what should have come back.
+        actual: the value that came back.
+        expected: the value that is right.
     """
 
     def __init__(self, reason: str, actual: object, expected: object) -> None:
@@ -70,7 +70,7 @@ def assert_close(
     Args:
         rtol: relative tolerance; by dtype when left out (1e-4 for float32, 1e-7 for float64 and Python floats).
         atol: absolute tolerance; by dtype when left out.
-        what: what is compared, e.g. ``"the second gradient"``; opens the message.
+        what: the name of the compared value, e.g. ``"the second gradient"``; opens the message.
 
     Raises:
         Mismatch: with the reason in words.

@@ -7,7 +7,8 @@ in the student process, then the student's functions, then `events`:
     result = submission.to_device(batch, "cuda:1")
     assert_equal(submission.there(devices.events), [...])
 
-Must never give a wrong verdict: what cannot be simulated raises `NotSimulated`; the check fails, and says why.
+Must never give a wrong verdict: a function that cannot be simulated raises `NotSimulated`; the check fails and
+says why.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ _chosen: list[machine.Devices] = ["simulated"]
 
 
 def choose(devices: machine.Devices) -> None:
-    """What `start` gives from now on: ``simulated``, ``real``, or ``auto`` (real where there are enough).
+    """Chooses the devices of `start` from now on: ``simulated``, ``real``, or ``auto`` (real if there are enough).
 
     The grader's ``--devices``; not for checks.
     """
@@ -57,7 +58,7 @@ def choose(devices: machine.Devices) -> None:
 
 @contextmanager
 def simulated(gpus: int = 4, mps: bool = False) -> Iterator[list[dict[str, Any]]]:
-    """Within the block this machine has so many CUDA devices, and an Apple GPU if asked for; gives the list of events.
+    """Within the block this machine has this many CUDA devices, and an Apple GPU if asked for; gives the events.
 
     Raises:
         ValueError: if `gpus` is not in 0 to 8, or the block is within another one.
@@ -94,7 +95,7 @@ def start(gpus: int = 4, mps: bool = False, recording: bool = False) -> None:
 
 
 def real(gpus: int) -> bool:
-    """Whether `start` with so many GPUs, and without `recording`, gives this machine's own."""
+    """Whether `start` with this many GPUs, and without `recording`, gives this machine's own."""
     return bool(gpus) and _chosen != ["simulated"] and torch.cuda.device_count() >= gpus
 
 
@@ -110,7 +111,7 @@ def _forget() -> None:
 
 
 def events() -> list[dict[str, Any]]:
-    """What happened since `start` or `clear_events`, in order, as plain data; empty on real devices.
+    """The events since `start` or `clear_events`, in order, as plain data; empty on real devices.
 
     A transfer is ``{"kind": "transfer", "from", "to", "shape", "nbytes", "non_blocking", "pinned", "what"}``, a
     synchronisation ``{"kind": "sync", "what", "device"}``.
@@ -124,7 +125,7 @@ def transfers() -> list[tuple[str, str, tuple[int, ...]]]:
 
 
 def syncs() -> list[str]:
-    """What made the CPU wait, in order: ``"item"``, ``"cpu"``, ``"synchronize"``."""
+    """The reasons for which the CPU waited, in order: ``"item"``, ``"cpu"``, ``"synchronize"``."""
     return [event["what"] for event in events() if event["kind"] == "sync"]
 
 

@@ -15,12 +15,12 @@ EXERCISE_MARK: Final = "grader_exercise"
 NEEDS_MARK: Final = "grader_needs"
 """The names of pytest's marks that the decorators put on a check; other projects have marks with shorter names."""
 EXAMPLES: Final = 25
-"""Generated examples per property, where the check does not say otherwise."""
+"""Generated examples per property, unless the check says otherwise."""
 NEEDS: Final[Mapping[str, str]] = {
     "gpu": "needs a CUDA device",
     "ranks": "needs a network namespace in the sandbox (see `grader doctor`)",
 }
-"""What a check can need of the machine, and what is said where the machine does not have it."""
+"""The things that a check can need of the machine, and the message if the machine does not have one."""
 
 
 def exercise(
@@ -35,11 +35,11 @@ def exercise(
 
     Args:
         name: ``"topic.exercise"``, as in course.toml.
-        hidden: whether a failure keeps back what was expected; ``"all"``: students do not see its name, the call and
+        hidden: whether a failure keeps back the expected value; ``"all"``: students do not see its name, the call and
             the message either, until the course's ``hidden_until``, and do not get the check with the course.
         may_change: whether it is the exercise's job to change the tensors that it is given. Else the check fails when
             a tensor that it passed to the submission is changed in place.
-        points: its weight among the checks of its exercise, 1 when left out: where the exercise has the credit
+        points: its weight among the checks of its exercise, 1 when left out: if the exercise has the credit
             ``per-check``, its points are shared out in this proportion.
         bonus: points that it gives above those of its exercise, of which it is no part then.
     """
@@ -58,7 +58,8 @@ def exercise(
 
 
 def needs(*what: str) -> MarkDecorator:
-    """Names what a check needs of the machine. Where that is missing the check is not assessed, for any submission.
+    """Names the things that a check needs of the machine. If one is missing, the check is not assessed for
+    any submission.
 
     Also for all checks of a file: ``pytestmark = needs("ranks")``. The mark of a check counts before that of its file,
     so ``@needs()`` takes one out. A check may also use pytest's own ``skipif``, or call ``pytest.skip`` before it has
@@ -83,9 +84,9 @@ def misconception(of: str, *, tell: str, name: str | None = None, part: str | No
 
     Args:
         of: the exercise that it answers wrongly.
-        tell: what the student who gives this answer reads.
+        tell: the message to a student who gives this answer.
         name: the misconception's name; the function's own when left out.
-        part: the function that it takes the place of, where the exercise has several; the one that the exercise is
+        part: the function that it takes the place of, if the exercise has several; the one that the exercise is
             named for when left out.
     """
 

@@ -140,7 +140,7 @@ def first_frozen(net: nn.Sequential) -> nn.Sequential:
 
 
 def hooked(net: nn.Sequential) -> nn.Sequential:
-    """The same net, with a forward hook that changes what it gives."""
+    """The same net, with a forward hook that changes its output."""
     net.register_forward_hook(_double_and_add)
     return net
 

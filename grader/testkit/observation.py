@@ -1,7 +1,7 @@
-"""Facts about one call that its result cannot carry: what it changed, shares, called and differentiates.
+"""Facts about one call that its result cannot carry: changed and shared arguments, operations and gradients.
 
-Runs in the judge, and sends the call to `grader.testkit.watching` in the student process. What comes back is what a
-truthful process sees: where an outcome can decide a verdict, prefer the outcome.
+Runs in the judge, and sends the call to `grader.testkit.watching` in the student process. They are as
+true as that process: if an outcome can decide a verdict, prefer the outcome.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class Observation(msgspec.Struct, frozen=True):
-    """What `observe` saw.
+    """The facts that `observe` reports.
 
     Attributes:
-        result: what the call returned.
+        result: the value that the call returned.
         changed: tensor arguments that were changed in place, as paths: ``"0"``, ``"1[2]"``, ``"eps"``.
         returned: the path of the argument that the result *is*, else None.
         shares: tensor arguments whose storage the result shares.
@@ -44,7 +44,7 @@ class Observation(msgspec.Struct, frozen=True):
 
 
 class ValueAndGrad(msgspec.Struct, frozen=True):
-    """A result and its gradients: ``grads[k]`` belongs to argument ``wrt[k]``, None where it was not used."""
+    """A result and its gradients: ``grads[k]`` belongs to argument ``wrt[k]``, None if it was not used."""
 
     value: Any
     grads: list[torch.Tensor | None]
@@ -52,7 +52,7 @@ class ValueAndGrad(msgspec.Struct, frozen=True):
 
 
 def observe(function: RemoteFunction, *args: object, **kwargs: object) -> Observation:
-    """Calls a function of the submission once and reports what its result cannot carry.
+    """Calls a function of the submission once and reports facts that its result cannot carry.
 
     Raises:
         SubmissionRaised: if the call raised.

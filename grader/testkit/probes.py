@@ -1,4 +1,4 @@
-"""Probes: small looks at objects in the student process, for what a value that crosses the border cannot carry.
+"""Probes: small looks at objects in the student process, for facts that a value which crosses the border cannot carry.
 
 They run over there through ``submission.there(probe, ...)`` and give plain values back. Must never hold an
 expected answer, decide anything, or ask an object of submitted code for a fact about itself that torch can tell.

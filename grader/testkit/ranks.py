@@ -3,10 +3,11 @@
     from grader.testkit import ranks, recipes
 
     world = ranks.run(submission.average_gradients, ranks.call(recipes.model, "mlp", ranks.RANK), world_size=2)
-    world.results      # what each rank returned, in order of rank
+    world.results      # the value that each rank returned, in order of rank
 
 Two sides: `run` and `torchrun` are called in the judge, by checks, and drive the ranks from there: each is a student
-process of its own. What is below the line runs on a rank. A rank that raises, dies or hangs is named in the verdict.
+process of its own. The functions below the line run on a rank. A rank that raises, dies or hangs is named in the
+verdict.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from grader.border.proxies import RemoteFunction
 
 SECONDS: Final = 4.0
-"""How long the ranks of one run may take, all together; shorter than what a check may take."""
+"""How long the ranks of one run may take, all together; shorter than the time of a check."""
 LAUNCH_SECONDS: Final = 25.0
 """How long a script may take under torchrun, whose workers import torch first."""
 MAX_RANKS: Final = 8
@@ -52,7 +53,7 @@ ALONE: Final[Mapping[str, str | None]] = {
     name: None
     for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT")
 }
-"""For `run`: an environment in which nobody has set what torchrun sets."""
+"""For `run`: an environment without the variables that torchrun sets."""
 
 
 class Slot:
@@ -73,7 +74,7 @@ WORLD_SIZE: Final = Slot(("world_size",), "world_size")
 MASTER_PORT: Final = Slot(("port",), "MASTER_PORT")
 """In `run`'s ``look_outside``: the free port that the ranks were given."""
 RESULT: Final = Slot(("result",), "result")
-"""In `run`'s ``look``: what the submission's function returned on the rank."""
+"""In `run`'s ``look``: the value that the submission's function returned on the rank."""
 
 
 def argument(place: int | str) -> Slot:
@@ -92,7 +93,7 @@ def each(*values: object) -> Slot:
 
 
 def call(function: Callable[..., Any], *args: object, **kwargs: object) -> Slot:
-    """What a function of the testkit's recipes and probes gives, called on each rank.
+    """The result of a function of the testkit's recipes and probes, called on each rank.
 
     Args:
         args: values or slots.
@@ -101,13 +102,13 @@ def call(function: Callable[..., Any], *args: object, **kwargs: object) -> Slot:
 
 
 class World(msgspec.Struct, frozen=True):
-    """What came back from the ranks.
+    """The results of the ranks.
 
     Attributes:
-        looks: per rank, what ``look`` gave.
-        outside: what ``look_outside`` gave.
+        looks: per rank, the result of ``look``.
+        outside: the result of ``look_outside``.
         early: the ranks whose function returned while another one was held.
-        prints: per rank, what it wrote to its standard output (only with ``prints=True``).
+        prints: per rank, its standard output (only with ``prints=True``).
         lines: per rank, how many lines of that are not blank (only with ``lines=True``).
         numbers: per rank, the numbers with four decimals in that (only with ``lines=True``).
     """
@@ -123,7 +124,7 @@ class World(msgspec.Struct, frozen=True):
 
     @property
     def results(self) -> list[Any]:
-        """What each rank returned.
+        """The value that each rank returned.
 
         Raises:
             AssertionError: if that is not a plain value.
@@ -162,10 +163,10 @@ def run(
         look: a `call` made on each rank when the function has returned.
         look_outside: a `call` made when all have returned, beside the submission, while the ranks are still there.
         seconds: after this time all ranks are ended.
-        held: a rank that is held where an object of the kit calls `hold`, until the others have returned or wait.
+        held: a rank that is held when an object of the kit calls `hold`, until the others have returned or wait.
         read_only: ranks that cannot write to any file.
         may_exit: whether ``sys.exit(0)`` counts as returning.
-        prints: whether to bring back what each rank printed. Prints are the student's own: a check that asks for
+        prints: whether to bring back the prints of each rank. Prints are the student's own: a check that asks for
             their text cannot name a misconception in a submission that prints something else.
         lines: whether to bring back how many lines each rank printed, and which numbers with four decimals.
         options: keyword arguments of the function.
@@ -174,7 +175,7 @@ def run(
         SubmissionRaised: a rank raised; of the same built-in type, as for a plain call.
         SubmissionTimeout: the ranks did not end: the text says who waits for whom.
         SubmissionCrashed: a rank's process ended.
-        AssertionError: what ``look`` looks at is not there.
+        AssertionError: the object that ``look`` looks at is not there.
     """
     from grader.border.channel import channel_of
     from grader.border.proxies import call_of
@@ -213,7 +214,7 @@ def run(
     shown = call_of(function, args, options)
     channel.last = shown
     outcomes = _world.run(channel, job)
-    _answers.give_time(channel, 2.0)  # where ranks waited long for a processor
+    _answers.give_time(channel, 2.0)  # ranks may have waited long for a processor
     if isinstance(outcomes, Missing):
         channel.record.append(Exchange(request, wire.pack(outcomes)))
         missing = MissingName(outcomes.name)

@@ -1,7 +1,7 @@
 """Recipes: named constructors of the tensors, models, losses and batches that a check hands to a submission.
 
 They run in the student process through ``submission.there(recipe, ...)``; a check calls the very same recipe locally to
-work out what to expect. The same arguments give the same bits. Must never hold an expected answer, use torch's
+work out the expected values. The same arguments give the same bits. Must never hold an expected answer, use torch's
 global generator, or import anything that the student process must not hold.
 """
 
@@ -71,7 +71,7 @@ def mlp(
     BatchNorm has running statistics as after some training, so that train and eval mode differ in every row.
 
     Args:
-        device: where to make it; ``"meta"`` makes shapes without numbers.
+        device: the device to make it on; ``"meta"`` makes shapes without numbers.
     """
     layers: list[nn.Module] = []
     with seeded(seed), nullcontext() if device is None else torch.device(device):

@@ -1,4 +1,4 @@
-"""Reference trajectories: what training should give, worked out by the judge.
+"""Reference trajectories: the results of right training, worked out by the judge.
 
 Runs in the judge alone, as these are expected answers: never in a process that runs submitted code, so never in a kit.
 A check passes on models, loaders and optimizers that its recipes made locally.
@@ -23,7 +23,7 @@ Batches = Iterable[Any]
 
 @contextmanager
 def global_stream(seed: int) -> Iterator[None]:
-    """Torch's global CPU generator where `probes.start_global` puts it; afterwards it is as before."""
+    """Torch's global CPU generator at the place to which `probes.start_global` puts it; afterwards it is as before."""
     with torch.random.fork_rng(devices=[]):
         probes.start_global(seed)
         yield

@@ -1,4 +1,4 @@
-"""Shows values in one bounded line, as code that can be pasted where that is possible.
+"""Shows values in one bounded line, as code that can be pasted if that is possible.
 
 Never calls a method that submitted code could have defined: it is given decoded data only.
 """

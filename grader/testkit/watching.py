@@ -1,4 +1,4 @@
-"""Watches one call of a submitted function: what it changes, shares, calls and differentiates.
+"""Watches one call of a submitted function: changed and shared arguments, operations and gradients.
 
 Runs in the student process; checks use it through `grader.testkit.observation`. Must never decide anything.
 """
@@ -35,7 +35,7 @@ class _Calls(TorchFunctionMode):
 
 
 class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Names the operations below the torch functions: these run also where torch functions go unseen."""
+    """Names the operations below the torch functions: these are seen even if the torch functions are not."""
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -99,7 +99,7 @@ def _tensors(args: list[Any], kwargs: dict[str, Any]) -> Iterator[tuple[str, tor
 def _inside(path: str, item: Any) -> Iterator[tuple[str, torch.Tensor]]:
     if is_a(item, torch.Tensor):
         yield path, item
-    elif type(item) in (list, tuple):  # a check's own: of submitted code's kinds of list nobody knows the items
+    elif type(item) in (list, tuple):  # exact types, because a class of submitted code may give other items each time
         for position, part in enumerate(item):
             yield from _inside(f"{path}[{position}]", part)
     elif type(item) is dict:

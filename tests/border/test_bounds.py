@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.border import bounds, wire
-from grader.border.bounds import WireError
-from grader.border.nodes import has_more_nodes
+from grader.border.bounds import WireError, has_more_nodes
 from grader.testkit.show import show
 
 TREES = st.recursive(

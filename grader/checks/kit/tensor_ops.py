@@ -1,4 +1,4 @@
-"""What the checks of tensor_ops need: what a result becomes when its input changes, and how the cost of a call grows.
+"""Probes for the checks of tensor_ops: a result after its input has changed, and how the cost of a call grows.
 
 Runs in the student process. Must never hold an expected answer.
 """
@@ -28,7 +28,7 @@ def _copy(value: Any) -> Any:
 
 
 def result_and_later(function: Callable[..., Any], x: Tensor, later: Tensor) -> tuple[Any, Any, list[int]]:
-    """What ``function(x)`` gives, what that holds after the memory of ``x`` got other numbers, and the shape of ``x``.
+    """The result of ``function(x)``, the same after the memory of ``x`` got other numbers, and the shape of ``x``.
 
     Args:
         later: these other numbers, in the shape of ``x``.
@@ -42,7 +42,7 @@ def result_and_later(function: Callable[..., Any], x: Tensor, later: Tensor) -> 
 
 
 def result_and_itself(function: Callable[..., Any], x: Tensor, later: Tensor) -> tuple[Any, Any]:
-    """What ``function(x)`` gives, and what that is after ``x`` got other numbers and another dimension in front."""
+    """The result of ``function(x)``, and the same after ``x`` got other numbers and another dimension in front."""
     x = x.clone()
     result = function(x)
     first = _copy(result)
@@ -188,5 +188,5 @@ def ready_made(function: Callable[..., Any], x: Tensor, dim: int) -> tuple[Any, 
 
 
 def from_torch(x: Tensor, dim: int) -> Tensor:
-    """Torch's own softmax: what `ready_made` must notice."""
+    """Torch's own softmax, which `ready_made` must notice."""
     return torch.softmax(x, dim)
