@@ -676,19 +676,22 @@ def test_trains_together(submission: Submission, seed: int) -> None:
 @given(seed=SEEDS)
 @once
 def test_alone(submission: Submission, seed: int) -> None:
-    """Alone, where the environment has none of torchrun's variables, it prints the same kind of line."""
-    world = r.run(
-        submission.main, world_size=1, group=False, env={**r.ALONE, "SEED": str(seed)}, lines=True, may_exit=True,
-        look=r.call(d.joins_again, 7),
-    )  # fmt: skip
-    assert_printed(world.lines, world.numbers, seed)
-    assert_that(world.looks == [7], f"the process {world.looks[0]}")
+    """Alone, where the environment has none of torchrun's variables, it prints the same kind of line; where SEED is not
+    set, the seed is 0."""
+    for number in (seed, None):
+        world = r.run(
+            submission.main, world_size=1, group=False, lines=True, may_exit=True, look=r.call(d.joins_again, 7),
+            env={**r.ALONE, "SEED": None if number is None else str(number)},
+        )  # fmt: skip
+        assert_printed(world.lines, world.numbers, number)
+        assert_that(world.looks == [7], f"the process {world.looks[0]}")
 
 
 @exercise("ddp.main")
-def test_under_torchrun(submission: Submission) -> None:
-    """`torchrun --standalone --nproc-per-node=2 ddp.py` prints the line, on rank 0, and ends with exit code 0; where
-    SEED is not set, the seed is 0."""
-    script = r.torchrun(submission.main, "ddp.py")
+@given(seed=SEEDS)
+@once
+def test_under_torchrun(submission: Submission, seed: int) -> None:
+    """`SEED=… torchrun --nproc-per-node=2 ddp.py` prints the line, on rank 0, and ends with exit code 0."""
+    script = r.torchrun(submission.main, "ddp.py", env={"SEED": str(seed)})
     assert_equal(script.exit_code, 0, what="the exit code")
-    assert_printed(script.lines, script.numbers, None)
+    assert_printed(script.lines, script.numbers, seed)

@@ -56,7 +56,7 @@ def load_definitions(
     if not any(one in vars(module) for one in order.exercises):
         raise NothingLoaded
     not_run = [one for one, is_kept in zip(statements, is_needed, strict=True) if not is_kept]
-    left_out = _lines([one for one in not_run if not one.never_runs])
+    left_out = _lines([one for one in not_run if not (one.never_runs or one.is_import)])  # nobody misses an import
     lost = [(name, number) for name, number in running.lost.items() if number < MOST_FAILED]
     return module, Imported(running.failed, left_out[:MOST_FAILED], lost[:MOST_LOST])
 
