@@ -19,6 +19,7 @@ from grader.intake.topics import Topics
 from grader.intake.unread import unread_topics
 
 _VERSION = re.compile(r"(?:[ _.-]*|(?<=[a-z]))v(?:er|ersion)?[ _.-]?(?P<number>\d{1,4})$", re.IGNORECASE)
+_MAX_NOTES = 200
 _NAMED = 5
 """How many files a note may name, and how many files that belong to no topic get a note."""
 
@@ -37,7 +38,10 @@ def assemble(name: str, bag: Bag, topics: Topics, arrival: Arrival) -> Submissio
     work, about_work = _work(bag, places, topics)
     files |= {path: content for path, content in work.items() if path not in files}
     notes = [*(_about_topic_file(note, given.modules) for note in found.notes), *given.notes, *about_work]
-    return Submission(name, dict(sorted(files.items())), tuple(notes), arrival, unread_topics(files, notes, topics))
+    unread = unread_topics(files, notes, topics)
+    if len(notes) > _MAX_NOTES:
+        notes[_MAX_NOTES:] = [Note("./", f"{len(notes) - _MAX_NOTES:,} more notes like these")]
+    return Submission(name, dict(sorted(files.items())), tuple(notes), arrival, unread)
 
 
 class _Module(msgspec.Struct, frozen=True):

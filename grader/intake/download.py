@@ -15,6 +15,7 @@ from grader.intake.archive import TWICE, Archive, Taker, reopened
 from grader.intake.assemble import assemble
 from grader.intake.bag import (
     LINK,
+    MAX_DEPTH,
     STUBS,
     UNSUPPORTED_NOTE,
     Bag,
@@ -97,6 +98,10 @@ class Folder:
         for folder, folders, files in os.walk(root):
             here = Path(folder)
             folders[:] = sorted(name for name in folders if not is_clutter(name))
+            if folders and len(here.relative_to(root).parts) > MAX_DEPTH:
+                place = f"{as_text(here.relative_to(root).as_posix())}/"
+                self.problems.append((place, f"nested more than {MAX_DEPTH} folders deep: left out"))
+                folders.clear()
             for name in sorted(files):
                 path = as_text((here / name).relative_to(root).as_posix())
                 if (here / name).is_symlink():

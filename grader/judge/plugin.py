@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from grader.judge.hooks import DeskFor
 
 _SHIPPED_CHECKS: Final = Path(__file__).resolve().parent.parent / "checks"
+_TOPICS: Final = re.compile(rb"^[ \t]*(\[\[[ \t]*topics\b|topics[ \t]*=)", re.MULTILINE)
 _COURSES: Final = pytest.StashKey["dict[Path, Course]"]()
 
 
@@ -54,9 +56,17 @@ def _course_of(path: Path) -> Path | None:
     if path.is_relative_to(_SHIPPED_CHECKS):
         return _SHIPPED_CHECKS
     for folder in (path, *path.parents):
-        if any(os.path.isfile(folder / place) for place in ("course.toml", "exercises/course.toml")):
+        if any(_is_manifest(folder / place) for place in ("course.toml", "exercises/course.toml")):
             return folder if path.relative_to(folder).parts[:1] in ((), ("checks",)) else None
     return None
+
+
+def _is_manifest(file: Path) -> bool:
+    """Whether that is a course's manifest, and not another program's file of the same name."""
+    try:
+        return _TOPICS.search(file.read_bytes()) is not None
+    except OSError:
+        return False
 
 
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> None:

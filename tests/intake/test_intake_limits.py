@@ -16,7 +16,8 @@ import pytest
 from shared import OWN_COURSE, REPO
 
 from grader.gradebook import Gradebook, gradebook_in
-from grader.intake.folder import PathSource
+from grader.intake.find import find_submissions
+from grader.intake.folder import FolderSource, PathSource
 from grader.intake.reader import Reader
 from grader.intake.submission import Submission, Unreadable
 from grader.intake.topics import Topics, definitions
@@ -227,3 +228,22 @@ def test_what_reads_submitted_text_takes_linear_time() -> None:
 def test_definitions_are_found_without_parsing() -> None:
     text = b"def f(): pass\n  def g(): pass\nclass  C: pass\nasync def h(): pass\ndef f(x): pass\nbroken ("
     assert definitions(text) == ["f", "C", "h"]
+
+
+def test_of_very_many_notes_the_last_counts_the_rest(tmp_path: Path) -> None:
+    for number in range(6):
+        (tmp_path / f"n{number}.ipynb").write_bytes(notebook(*["(broken"] * 60))
+    (tmp_path / "vectors.py").write_text(RIGHT)
+    found = FolderSource("ada", tmp_path, Topics.of(TOPICS)).read()
+    assert len(found.notes) == 201 and str(found.notes[-1]) == "./: 106 more notes like these"
+
+
+def test_folders_of_a_download_are_read_to_a_depth(tmp_path: Path) -> None:
+    deep = tmp_path.joinpath("ada_1_assignsubmission_file", *"a" * 700)
+    deep.mkdir(parents=True)
+    (deep / "vectors.py").write_text(RIGHT)
+    (tmp_path / "bob_2_assignsubmission_file").mkdir()
+    (tmp_path / "bob_2_assignsubmission_file" / "vectors.py").write_text(RIGHT)
+    ada, bob = (source.read() for source in find_submissions([tmp_path], TOPICS))
+    assert not ada.files and "nested more than 12 folders deep" in str(ada.notes[0])
+    assert list(bob.files) == ["vectors.py"]

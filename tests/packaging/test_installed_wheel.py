@@ -69,6 +69,7 @@ def theirs(tmp_path: Path) -> Path:
     (tmp_path / "conftest.py").write_text(CONFTEST)
     (tmp_path / "test_theirs.py").write_text(THEIR_TESTS)
     (tmp_path / "exercises").mkdir()
+    (tmp_path / "course.toml").write_text("[course]\nname = 'golf'\nholes = 18\n")
     return tmp_path
 
 
