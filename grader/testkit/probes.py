@@ -14,7 +14,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor, nn
 
-from grader.border.tensor_facts import copy_of, grad_of, parts, registered, requires_grad
+from grader.border.tensor_facts import copy_of, grad_of, parts, plain, registered, requires_grad
 from grader.errors import suggest_names
 
 _is_grad_enabled: Final = torch.is_grad_enabled
@@ -80,6 +80,19 @@ def forward_modes(call: Callable[..., Any], model: nn.Module, *args: object) -> 
     finally:
         handle.remove()
     return seen
+
+
+# ---------------------------------------------------------------- tensors
+
+
+def copied(value: Any) -> Any:
+    """A copy of a tensor, whatever it says of itself by methods of its own; anything else as it is."""
+    return copy_of(value) if issubclass(type(value), Tensor) else value
+
+
+def memory_of(tensor: Tensor) -> Tensor:
+    """The same memory as a plain tensor without a graph, whatever the tensor says of itself."""
+    return plain(tensor)
 
 
 # ---------------------------------------------------------------- objects and calls

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from grader.testkit import recipes
+from grader.testkit import probes, recipes
 
 # ---------------------------------------------------------------- parameters
 
@@ -161,13 +161,9 @@ def problem(seed: int = 0, *, unused: bool = False, stale: bool = False, dtype: 
 # ---------------------------------------------------------------- probes
 
 
-def _copy(value: Any) -> Any:
-    return value.detach().clone() if isinstance(value, Tensor) else value
-
-
 def grads(tensors: Sequence[Tensor]) -> list[Tensor | None]:
     """The ``.grad`` of each, or None."""
-    return [_copy(tensor.grad) for tensor in tensors]
+    return [probes.copied(tensor.grad) for tensor in tensors]
 
 
 def leaf_facts(leaves: Leaves) -> list[dict[str, Any]]:
@@ -179,9 +175,9 @@ def leaf_facts(leaves: Leaves) -> list[dict[str, Any]]:
     """
     return [
         {
-            "value": _copy(tensor),
-            "memory": _copy(alias),
-            "grad": _copy(tensor.grad),
+            "value": probes.copied(tensor),
+            "memory": probes.copied(alias),
+            "grad": probes.copied(tensor.grad),
             "is_leaf": tensor.is_leaf,
             "requires_grad": tensor.requires_grad,
             "kept": index < len(leaves) and leaves[index] is tensor,
@@ -208,17 +204,17 @@ def train_once(model: nn.Module, seed: int) -> list[Any]:
     if total.requires_grad:
         total.backward()
     return [
-        _copy(out),
-        [_copy(param.grad) for param in model.parameters()],
-        [_copy(value) for value in model.state_dict().values()],
-        [module.training for module in model.modules()],
-        [param.requires_grad for param in model.parameters()],
+        probes.copied(out),
+        list(probes.model_grads(model).values()),
+        list(probes.state(model).values()),
+        list(probes.training_flags(model).values()),
+        list(probes.trainable(model).values()),
     ]
 
 
 def for_each(function: Callable[..., Any], model: nn.Module, batches: Sequence[Tensor]) -> list[Any]:
     """What ``function(model, batch)`` gives for one batch after the other."""
-    return [_copy(function(model, batch)) for batch in batches]
+    return [probes.copied(function(model, batch)) for batch in batches]
 
 
 def backward_from(
@@ -227,10 +223,10 @@ def backward_from(
     """The value of ``loss_of(x, y, w, b)``, and ``.grad`` of ``w`` and ``b`` after ``backward()`` from it."""
     w, b = (tensor.detach().clone().requires_grad_(True) for tensor in (w, b))
     loss = loss_of(x, y, w, b)
-    value = _copy(loss) if isinstance(loss, Tensor) else loss
+    value = probes.copied(loss) if isinstance(loss, Tensor) else loss
     if isinstance(loss, Tensor) and loss.requires_grad:
         loss.backward()  # type: ignore[no-untyped-call]
-    return value, _copy(w.grad), _copy(b.grad)
+    return value, probes.copied(w.grad), probes.copied(b.grad)
 
 
 def differentiate(gradients: Callable[..., Any], problem: Problem, times: int = 1) -> list[Any]:

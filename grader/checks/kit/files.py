@@ -24,7 +24,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from grader.testkit import recipes
+from grader.testkit import probes, recipes
 
 CAN_CRASH: Final = hasattr(os, "fork") and hasattr(signal, "SIGXFSZ")
 """Whether this system can stop a process in the middle of writing a file."""
@@ -113,7 +113,7 @@ def _plain(value: Any) -> Any:
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return type(value)(map(_plain, value)) if type(value) in (list, tuple) else list(map(_plain, value))
-    return value.detach().clone() if isinstance(value, Tensor) else value
+    return probes.copied(value)
 
 
 def link(place: str, name: str) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.optim import Optimizer
 
 from grader.testkit import probes, recipes
@@ -113,7 +113,7 @@ def _copied(value: Any) -> Any:
         return {key: _copied(item) for key, item in value.items()}
     if isinstance(value, list):
         return list(map(_copied, value))
-    return value.detach().clone() if isinstance(value, Tensor) else value
+    return probes.copied(value)
 
 
 # ---------------------------------------------------------------- state dicts
@@ -139,7 +139,7 @@ def load_kept(model: nn.Module, kept: Kept) -> None:
 def spoil_kept(kept: Kept) -> None:
     """Changes every tensor of a kept ``state_dict`` in place."""
     for value in kept.value.values():
-        value.detach().zero_()
+        probes.memory_of(value).zero_()
 
 
 def as_dict(function: Callable[..., Any], *args: Any) -> Any:

@@ -20,11 +20,9 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from grader.testkit import probes
+
 # ---------------------------------------------------------------- memory
-
-
-def _copy(value: Any) -> Any:
-    return value.detach().clone() if isinstance(value, Tensor) else value
 
 
 def result_and_later(function: Callable[..., Any], x: Tensor, later: Tensor) -> tuple[Any, Any, list[int]]:
@@ -36,7 +34,7 @@ def result_and_later(function: Callable[..., Any], x: Tensor, later: Tensor) -> 
     x = x.clone()
     memory = x.view(x.shape)
     result = function(x)
-    first = _copy(result)
+    first = probes.copied(result)
     memory.copy_(later)
     return first, result, list(x.shape)
 
@@ -45,7 +43,7 @@ def result_and_itself(function: Callable[..., Any], x: Tensor, later: Tensor) ->
     """The result of ``function(x)``, and the same after ``x`` got other numbers and another dimension in front."""
     x = x.clone()
     result = function(x)
-    first = _copy(result)
+    first = probes.copied(result)
     x.copy_(later)
     x.unsqueeze_(0)
     return first, result
