@@ -1,7 +1,7 @@
 """Checks of autograd: gradients by autograd and by differences, where they are stored, and the modes of a model.
 
 Never decide what the contract leaves open: whether `predict_logits` detaches or never records, whether gradients are
-found by `torch.autograd.grad` or by `backward`, what the functions that return nothing return.
+found by `torch.autograd.grad` or by `backward`, the return values of functions that return nothing.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def test_gradients_reach_w_and_b(submission: Submission, n: int, seed: int, dtyp
 
 
 def gradients_of(problem: autograd.Problem) -> list[Tensor]:
-    """What torch gives for it, zeros where the loss does not depend on a parameter."""
+    """Torch's own gradient, zeros if the loss does not depend on a parameter."""
     return list(torch.autograd.grad(problem.loss, problem.params, allow_unused=True, materialize_grads=True))
 
 

@@ -1,6 +1,6 @@
-"""Checks of checkpoints: what is in the files, what is left after a crash, and how training continues.
+"""Checks of checkpoints: the content of the files, the files after a crash, and how training continues.
 
-What lies on disk is read beside the submission's process, and what happened there is noted by the kernel. Never decide
+Files are read beside the submission's process, and the kernel notes each change of them. Never decide
 what the contract leaves open: how the file of a checkpoint is laid out, whether a temporary file is left over, whether
 a failed save raises, which exception reports weights that do not fit, whether values are copies, what the functions
 that save return.
@@ -36,7 +36,7 @@ KINDS = ["mlp", "norm", "tied", "frozen", "buffers"]
 SEEDS = seeds()
 TWICE = settings(max_examples=2)
 ONCE = settings(max_examples=1)
-"""What is drawn is another thing with each seed of the grading."""
+"""The drawn values differ with each seed of the grading."""
 FILE = "weights.pt"
 ROOM = st.integers(0, 1500)
 """Bytes that fit before the crash: no file that is saved here is as small as the largest of them."""
@@ -168,7 +168,7 @@ def test_a_second_save_replaces_the_first(submission: Submission, seed: int) -> 
 
 
 def assert_old_file_untouched(submission: Submission) -> None:
-    """Fails if what was saved last was written into the file that `files.link` gave a second name."""
+    """Fails if the last save was written into the file that `files.link` gave a second name."""
     assert_that(
         submission.outside(files.link_untouched, "here"),
         "the new weights were written into the old file: a crash half-way would destroy the old ones. "
@@ -182,7 +182,7 @@ def assert_old_file_untouched(submission: Submission) -> None:
 @TWICE
 @given(seed=SEEDS)
 def test_in_one_step(submission: Submission, before: bool, seed: int) -> None:
-    """The new file comes to its path in one step: at every moment there is what was there before, or all of the new
+    """The new file comes to its path in one step: at every moment there is the old content, or all of the new
     file."""
     path = new_path(submission)
     if before:

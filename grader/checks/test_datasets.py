@@ -1,4 +1,4 @@
-"""Checks of datasets: what a dataset returns, how loaders shuffle and make batches, and what goes into a batch.
+"""Checks of datasets: the items of a dataset, how loaders shuffle and make batches, and the content of a batch.
 
 Never decide what the contract leaves open: whether a pair is a tuple or a list and a label a tensor or a number,
 which order a seed gives, by which class loaders and parts of a split are made, negative indices of a WindowDataset.
@@ -504,7 +504,7 @@ def batch_of(lengths: list[int], seed: int, dtype: torch.dtype = torch.int64) ->
 
 
 def padded(batch: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor, Tensor]:
-    """What they become in one batch."""
+    """The batch that they make."""
     width = max(len(tokens) for tokens, _ in batch)
     numbers = torch.zeros(len(batch), width, dtype=batch[0][0].dtype)
     mask = torch.zeros(len(batch), width, dtype=torch.bool)

@@ -1,8 +1,8 @@
 """Checks of ddp: real ranks that communicate over gloo, and the state of each of them at the end.
 
-What a rank must learn from the others is made of numbers that are drawn here and given to that rank alone. Never
-decide what the contract leaves open: how rows are shuffled, which port is chosen, how the ranks are kept together, what
-the functions that return nothing return.
+Each rank alone is given drawn numbers, which the others must learn from it.
+Never decide what the contract leaves open: how rows are shuffled, which port is chosen, how the ranks are kept
+together, the return values of functions that return nothing.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SEEDS = seeds().filter(bool)
 """Without 0, which would be the first to be drawn, whatever the seed of the grading is."""
 
 once = settings(max_examples=1)
-"""A run of ranks is dear; what it is given is another thing with each seed of the grading."""
+"""A run of ranks is slow; its inputs differ with each seed of the grading."""
 
 
 def secrets(seed: int, count: int) -> list[int]:
@@ -100,7 +100,7 @@ def test_backend_for(submission: Submission, device: str, system: str) -> None:
 
 
 def joined(rank: int, numbers: list[int], backend: str = "gloo") -> dict[str, object]:
-    """What `kit.distributed.group_facts` gives on a rank that has joined."""
+    """The result of `kit.distributed.group_facts` on a rank that has joined."""
     return {
         "initialized": True, "backend": backend, "rank": rank, "world_size": len(numbers), "sum": sum(numbers),
     }  # fmt: skip
@@ -131,7 +131,7 @@ def test_joins_the_group(submission: Submission, size: int, seed: int) -> None:
 @given(seed=SEEDS)
 @once
 def test_an_address_that_is_set_stays(submission: Submission, seed: int) -> None:
-    """Where torchrun has set MASTER_ADDR and MASTER_PORT, the ranks meet there, and they are not changed."""
+    """If torchrun has set MASTER_ADDR and MASTER_PORT, the ranks meet there, and they are not changed."""
     numbers = secrets(seed, 2)
     world = r.run(
         submission.ddp_setup, r.RANK, r.WORLD_SIZE, group=False,
@@ -151,7 +151,7 @@ def test_an_address_that_is_set_stays(submission: Submission, seed: int) -> None
 @given(seed=SEEDS)
 @once
 def test_one_that_is_not_set(submission: Submission, missing: str, seed: int) -> None:
-    """Where only one of MASTER_ADDR and MASTER_PORT is missing, it gets a value that lets the ranks meet, and the other
+    """If only one of MASTER_ADDR and MASTER_PORT is missing, it gets a value that lets the ranks meet, and the other
     stays."""
     numbers = secrets(seed, 2)
     world = r.run(
@@ -182,7 +182,7 @@ def test_picks_the_gpu(submission: Submission, local: str | None, size: int) -> 
 
 @exercise("ddp.ddp_setup")
 def test_on_windows(submission: Submission) -> None:
-    """On Windows (simulated, with a GPU) the backend is gloo, and USE_LIBUV is set to 0 where it is not set."""
+    """On Windows (simulated, with a GPU) the backend is gloo, and USE_LIBUV is set to 0 if it is not set."""
     libuv = r.each(None, "1")
     world = r.run(
         submission.ddp_setup, r.RANK, r.WORLD_SIZE, group=False, env={"USE_LIBUV": None},
@@ -210,7 +210,7 @@ def test_leaves_the_group(submission: Submission, seed: int) -> None:
 @exercise("ddp.ddp_cleanup")
 @pytest.mark.parametrize("group", [True, False], ids=["twice", "none"])
 def test_no_group_no_harm(submission: Submission, group: bool) -> None:
-    """Where there is no group, or no more, it does nothing and raises no error."""
+    """If there is no group, or no longer one, it does nothing and raises no error."""
     look = r.call(d.again, submission.ddp_cleanup, 7)
     world = r.run(submission.ddp_cleanup, world_size=1, group=group, look=look)
     assert_that(world.looks == [7], f"the process {world.looks[0]}")
@@ -495,7 +495,7 @@ def hits(kind: int, count: int, seed: int) -> Tensor:
 
 
 def uneven(seed: int, counts: tuple[int, ...]) -> list[int]:
-    """The seeds of a model and of each rank's rows, by which ranks and batches differ in what they get right."""
+    """The seeds of a model and of each rank's rows, with which ranks and batches differ in the rows they get right."""
     for turn in range(1000):
         kind, *seeds = secrets(seed + 1_000_003 * turn, 1 + len(counts))
         found = [hits(kind, count, own) for count, own in zip(counts, seeds, strict=True)]
@@ -557,7 +557,7 @@ def test_one_writer(submission: Submission, inside: bool, seed: int) -> None:
 
 
 Share = tuple[Tensor, Tensor, float]
-"""What a rank trains on: features and labels, and what its gradients are multiplied by."""
+"""The data of a rank: features and labels, and the factor of its gradients."""
 OTHER_GRADIENTS = -3.0
 """Rank 1's gradients are multiplied by this in one check: with them the loss rises."""
 CLOSE = 1.5e-4
@@ -594,7 +594,7 @@ def final_loss(seed: int) -> float:
 
 
 def turned(share: Share) -> Share:
-    """The share of rank 1, where its gradients are others."""
+    """The share of rank 1, whose gradients differ."""
     return (*share[:2], OTHER_GRADIENTS)
 
 
@@ -607,10 +607,10 @@ def halves(share: Share, generator: torch.Generator) -> tuple[Share, Share]:
 
 @functools.cache
 def different(seed: int) -> tuple[list[int], float, list[float]]:
-    """A seed for each of two ranks, by which one can tell who has trained on what from the loss that rank 0 prints.
+    """A seed for each of two ranks, with which the loss that rank 0 prints shows who has trained on which rows.
 
     Returns:
-        The seeds; the loss where rank 0 has trained alone; the losses where each rank has taken all rows.
+        The seeds; the loss if rank 0 has trained alone; the losses if each rank has taken all rows.
     """
     for turn in range(1000):
         numbers = secrets(seed + 1_000_003 * turn, 2)
@@ -676,7 +676,7 @@ def test_trains_together(submission: Submission, seed: int) -> None:
 @given(seed=SEEDS)
 @once
 def test_alone(submission: Submission, seed: int) -> None:
-    """Alone, where the environment has none of torchrun's variables, it prints the same kind of line; where SEED is not
+    """Alone, if the environment has none of torchrun's variables, it prints the same kind of line; if SEED is not
     set, the seed is 0."""
     for number in (seed, None):
         world = r.run(

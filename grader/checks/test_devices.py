@@ -1,7 +1,8 @@
-"""Checks of devices, on simulated GPUs where there are no real ones.
+"""Checks of devices, on simulated GPUs if there are no real ones.
 
 Never decide what the contract leaves open: whether "cuda" has an index in `pick_device`, whether `prepare` returns the
-model that it was given, what the container is that `prepare_batch` returns, the order in which a loader gives its rows.
+model that it was given, the type of the container that `prepare_batch` returns, the order in which a loader gives
+its rows.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ PLACES = ["cpu", "cuda:0", "cuda:1"]
 SEEDS = seeds()
 TWICE = settings(max_examples=2)
 ONCE = settings(max_examples=1)
-"""What is drawn is another thing with each seed of the grading."""
+"""The drawn values differ with each seed of the grading."""
 LR = 0.13
 """A learning rate that nobody would write by themselves."""
 
@@ -598,7 +599,7 @@ def test_each_trainer_has_its_own_device(submission: Submission, seed: int) -> N
 @TWICE
 @given(seed=SEEDS)
 def test_a_subclass_prepares_batches_its_way(submission: Submission, device: str, seed: int) -> None:
-    """If a subclass overrides prepare_batch, fit trains on what that method returns."""
+    """If a subclass overrides prepare_batch, fit trains on the result of that method."""
     on_machine(submission, 1)
     trainer = submission.there(moving.stretching, submission.DeviceTrainer, torch.device(device))
     model = submission.there(recipes.model, "mlp", seed)
@@ -683,8 +684,8 @@ def check_timing(found: dict[str, Any], repeats: int, device: str) -> None:
 @exercise("devices.time_matmul")
 @pytest.mark.parametrize("repeats", [None, 1, 2, 4, 6], ids=str)
 def test_the_best_after_a_warm_up(submission: Submission, repeats: int | None) -> None:
-    """With a simulated clock, where the first product is slow and the others differ, the result is the shortest time of
-    the repeated products; making the matrices is not timed."""
+    """With a simulated clock, on which the first product is slow and the others differ, the result is the shortest time
+    of the repeated products; making the matrices is not timed."""
     args = () if repeats is None else (repeats,)
     found = submission.there(clock.timed, submission.time_matmul, 7, CPU, *args)
     check_timing(found, repeats or 3, "cpu")

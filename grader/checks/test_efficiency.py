@@ -36,7 +36,7 @@ CPU = torch.device("cpu")
 
 SEEDS = seeds()
 ONCE = settings(max_examples=1)
-"""What is drawn is another thing with each seed of the grading."""
+"""The drawn values differ with each seed of the grading."""
 
 # ---------------------------------------------------------------- amp_step
 
@@ -137,7 +137,7 @@ def test_the_type_of_the_device_counts(submission: Submission, seed: int) -> Non
 
 
 def cuda(gpus: int) -> AbstractContextManager[object]:
-    """A machine with GPUs, for what the check itself computes."""
+    """A machine with GPUs, for the check's own results."""
     return nullcontext() if devices.real(gpus) else devices.simulated(gpus)
 
 
@@ -204,7 +204,7 @@ def test_shared_and_frozen_parameters(submission: Submission, kind: str, seed: i
 @given(sizes=st.lists(st.integers(1, 5), min_size=2, max_size=4), seed=SEEDS)
 @settings(max_examples=3)
 def test_one_graph_at_a_time(submission: Submission, sizes: list[int], seed: int) -> None:
-    """It works where the memory holds the graph of the largest micro-batch, and no more; the model runs in the mode in
+    """It works if the memory holds the graph of the largest micro-batch, and no more; the model runs in the mode in
     which it is."""
     there, here = (checklist.model_in_memory, max(sizes), seed), checklist.model_in_memory(1000, seed)
     accumulate(submission, there, here, [sizes, sizes[::-1]], seed)
@@ -366,7 +366,7 @@ FLAGS = [{"": False}, {"1": False}, {"": False, "0": False, "2": False}, {}]
 
 
 def in_eval_mode(kind: str, seed: int, x: Tensor) -> Tensor:
-    """What the model gives in eval mode."""
+    """The output of the model in eval mode."""
     with torch.no_grad():
         found: Tensor = recipes.model(kind, seed).eval()(x)
     return found
@@ -389,7 +389,7 @@ def test_the_output_in_eval_mode(submission: Submission, kind: str, seed: int) -
 @settings(max_examples=6)
 def test_forward_in_inference_mode(submission: Submission, n: int, seed: int, flags: dict[str, bool]) -> None:
     """The forward runs in inference mode, with every submodule in eval mode; here the modules show it in their
-    outputs, and afterwards they give what they gave before."""
+    outputs, and afterwards they give the same outputs as before."""
     x = recipes.normal((n, recipes.FEATURES), seed)
     model, here = submission.there(checklist.telling_model, seed, flags), checklist.telling_model(seed, flags)
     found = submission.inference(model, x)

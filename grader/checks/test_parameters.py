@@ -65,7 +65,7 @@ def drawn_weights(num_inputs: int, num_outputs: int, seed: int) -> list[Tensor]:
 
 
 def outputs_of_layers(x: Tensor, weights: list[Tensor]) -> list[Tensor]:
-    """What the first layer gives, the first two, and so on."""
+    """The output of the first layer, of the first two, and so on."""
     outputs: list[Tensor] = []
     for index in (0, 2, 4):
         x = x @ weights[index].T + weights[index + 1]

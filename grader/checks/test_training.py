@@ -1,4 +1,4 @@
-"""Checks of training: losses and weights compared with a training run of the check itself, and what has changed
+"""Checks of training: losses and weights compared with a training run of the check itself, and the changes
 afterwards.
 
 Never decide what the contract leaves open: how gradients are cleared and whether any are left after a step, in which
@@ -59,7 +59,7 @@ def check_state(submission: Submission, model: Remote, expected: nn.Module, kind
 
 
 class Epoch(NamedTuple):
-    """What `epochs_of` notes after an epoch."""
+    """The notes of `epochs_of` after an epoch."""
 
     val_loss: float
     state: dict[str, Tensor]
@@ -323,7 +323,7 @@ def test_nothing_but_the_gradient_counts(submission: Submission, seed: int) -> N
 
 
 def check_idle(submission: Submission, model: Remote, seed: int) -> None:
-    """The weights that the loss does not depend on are exactly what they were."""
+    """The weights that the loss does not depend on are exactly as before."""
     found, at_first = submission.there(probes.state, model), probes.state(training.with_idle_parameters(seed))
     for name in ("idle", "unused"):
         assert_equal(found[name], at_first[name], what=f"the weight `{name}`, on which the loss does not depend")
@@ -379,7 +379,7 @@ def test_measured_in_eval_mode(submission: Submission, seed: int) -> None:
 
 
 def check_as_before(submission: Submission, model: Remote, here: nn.Module) -> None:
-    """A model over there is what a model here is that nothing was done to."""
+    """A model over there equals a model here that nothing was done to."""
     flags = submission.there(probes.training_flags, model)
     assert_equal(flags, probes.training_flags(here), what="training flags afterwards")
     assert_equal(submission.there(probes.state, model), probes.state(here), what="parameters and buffers afterwards")
@@ -424,7 +424,7 @@ def test_no_gradients_are_recorded(submission: Submission, seed: int, flags: dic
 
 
 def check_runs_as_before(model: Remote, seed: int, flags: dict[str, bool]) -> None:
-    """What a `training.telling` model gives now is what it gave at first."""
+    """A `training.telling` model gives the same output as at first."""
     x = recipes.normal((2, recipes.FEATURES), seed)
     expected = training.telling(seed, flags)(x).detach()
     assert_close(model(x).detach(), expected, what="what model(x) gives afterwards, in the mode that it was in")
@@ -580,13 +580,13 @@ class Run(NamedTuple):
 
     @property
     def loaders(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """What makes the two loaders; the first one has other batches in each epoch."""
+        """The maker of the two loaders; the first one has other batches in each epoch."""
         val = {"count": 9, "batch_size": 4, "seed": self.seed + 100, "zeros": self.zeros}
         return (training.shuffled, {"count": 10, "batch_size": 5, "seed": self.seed}), (recipes.loader, val)
 
     @property
     def recipe(self) -> tuple[Any, ...]:
-        """What makes the model."""
+        """The maker of the model."""
         own = {"unbiased": training.unbiased, "idle": training.with_idle_parameters}
         if self.kind in own:
             return own[self.kind], self.seed
@@ -609,7 +609,7 @@ class Run(NamedTuple):
 
 @lru_cache(maxsize=256)
 def trajectory(run: Run) -> list[Epoch]:
-    """What each epoch of a run should give."""
+    """The expected results of each epoch of a run."""
     recipe, *args = run.recipe
     train, val = (make(**cut) for make, cut in run.loaders)
     return epochs_of(recipe(*args), train, val, run.epochs, run.lr)
@@ -617,7 +617,7 @@ def trajectory(run: Run) -> list[Epoch]:
 
 @lru_cache(maxsize=256)
 def clear_run(kind: str, seed: int, lr: float, want: str) -> tuple[int, int]:
-    """The first seed from this one on whose best epoch is clear and where it is wanted, and that epoch's index.
+    """The first seed from this one on whose best epoch is clear and in the wanted place, and that epoch's index.
 
     Args:
         want: "first", "middle", "last", "any", or "dip": some epoch before the best one is worse than one before it.
@@ -805,7 +805,7 @@ def toy_data(train: int, test: int, seed: int) -> dict[str, list[Any]]:
 
 
 def experiment_here(data: dict[str, list[Any]], seed: int) -> dict[str, object]:
-    """What the experiment gives."""
+    """The result of the experiment."""
     x, y = torch.tensor(data["TRAIN_FEATURES"]), torch.tensor(data["TRAIN_LABELS"])
     test = torch.tensor(data["TEST_FEATURES"]), torch.tensor(data["TEST_LABELS"])
     with torch.random.fork_rng(devices=[]):

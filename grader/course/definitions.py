@@ -1,4 +1,4 @@
-"""Finds the definitions in a module's text by their lines, also where Python cannot parse it.
+"""Finds the definitions in a module's text by their lines, even if Python cannot parse it.
 
 Submitted code is never run, imported or parsed here, as it may be broken or made to break a parser.
 """

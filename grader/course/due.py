@@ -1,4 +1,4 @@
-"""When work is due and what a day late costs, from a course or a command line."""
+"""When work is due and the cost of a late day, from a course or a command line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 
 class LatePolicy(msgspec.Struct, frozen=True):
-    """When work is due, and what late work costs.
+    """When work is due, and the cost of late work.
 
     Attributes:
         due: when it is due; None: nothing is late.
@@ -16,7 +16,7 @@ class LatePolicy(msgspec.Struct, frozen=True):
         grace_minutes: minutes after which work is late.
         cap: the largest fraction of the points that lateness costs.
         until: work that comes later than this counts nothing; None: there is no such date.
-        by_file_time: whether the times of the student's files say when it came, where nothing else does.
+        by_file_time: whether the times of the student's files say when it came, if nothing else does.
     """
 
     due: datetime.datetime | None = None
@@ -66,7 +66,7 @@ def moment(text: str) -> datetime.datetime:
 
 
 def read_penalty(value: object) -> float:
-    """What a day late costs: a fraction from 0 to 1.
+    """The cost of a late day: a fraction from 0 to 1.
 
     Raises:
         ValueError: it is not such a number.

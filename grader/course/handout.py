@@ -1,6 +1,6 @@
-"""Gives a student a folder to work in: the course's stubs, a README, what an editor needs; and keeps it up to date.
+"""Gives a student a folder to work in: the course's stubs, a README, settings for editors; and keeps it up to date.
 
-Never overwrites a student's work: what is replaced is kept as ``NAME.bak``. What an own course hands out lies in the
+Never overwrites a student's work: a replaced file is kept as ``NAME.bak``. An own course's handout lies in the
 folder itself, without answers: never a solution, never a misconception.
 """
 
@@ -33,7 +33,7 @@ def init(
     """Copy the stubs to `folder`, which is made if need be, with all that belongs to a folder to work in.
 
     Args:
-        course: where the stubs come from.
+        course: the course that has the stubs.
         folder: the student's folder; its other files are left alone, a README.md too.
         force: replace files that differ, keeping each as ``NAME.bak``.
         hand_out: put the course into the folder, without its answers: for a course that is not installed.
@@ -85,7 +85,7 @@ def _work_file(course: Course, topic: Topic, is_notebook: bool) -> tuple[str, by
 
 
 def _templates(course: Course) -> dict[str, bytes]:
-    """What a course gives students to begin the files with that a person marks, where it has such a file."""
+    """The templates of the files that a person marks, for exercises that have one."""
     modules = {f"{topic.name}.py" for topic in course.modules}
     names = {one.file: course.template_file(one) for one in course.manual if one.file and one.file not in modules}
     return {name: file.read_bytes() for name, file in names.items() if file.is_file()}
@@ -97,7 +97,7 @@ def _other_kind(name: str) -> str:
 
 
 class Change(msgspec.Struct, frozen=True):
-    """What an update did to one file: a line for the student; ``is_problem`` where he has to do something."""
+    """The outcome of an update for one file: a line for the student; ``is_problem`` if they have to do something."""
 
     text: str
     is_problem: bool = False
@@ -107,7 +107,7 @@ def update(course: Course, folder: Path, hand_out: bool = False) -> list[Change]
     """Bring new and changed stubs and docstrings into a folder that has answers, and touch no answer.
 
     Returns:
-        What changed; nothing if the folder was up to date.
+        The changes; none if the folder was up to date.
 
     Raises:
         UserError: the folder is not there or cannot be written.
@@ -187,15 +187,15 @@ def reset(course: Course, folder: Path, exercise: str) -> Path:
 
 
 def _write_hidden(course: Course, folder: Path, hand_out: bool) -> None:
-    """Writes what the folder keeps for itself: whose it is, the stubs that it began with, perhaps the course."""
+    """Writes the folder's own notes: whose it is, the stubs that it began with, perhaps the course."""
     inside = folder / HIDDEN / COURSE
     for place in (folder / HIDDEN, inside):
-        if place.is_symlink():  # what it leads to is not ours to replace
+        if place.is_symlink():  # the target is not ours to replace
             raise UserError(f"{place} is a link", fix="remove the link, then do this again")
     for topic in course.modules:
         _write(folder / HIDDEN / STUBS / f"{topic.name}.py", course.stub_file(topic.name).read_bytes())
     if hand_out and course.root.resolve() != inside.resolve():
-        shutil.rmtree(inside, ignore_errors=True)  # what the course no longer has
+        shutil.rmtree(inside, ignore_errors=True)  # files that the course no longer has
         for path, data in _handed_out(course):
             _write(inside / path, data)
     name, note = folder_note(hand_out)

@@ -1,6 +1,6 @@
 """The folder that `grader init` made: which course it belongs to, and how far its student is.
 
-What is kept in it is a convenience for one student: no verdict and no mark ever comes from it.
+Its notes are a convenience for one student: no verdict and no mark ever comes from them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ State = Literal["passed", "failing", "unwritten", "blocked", "left_out"]
 
 
 class FolderNote(msgspec.Struct, frozen=True):
-    """What `init` noted about a folder.
+    """The notes of `init` about a folder.
 
     Attributes:
         has_course: whether the course lies in it; else it is the shipped one.
@@ -44,7 +44,7 @@ class Home:
     """A folder that `init` made.
 
     Attributes:
-        folder: where the student's files are.
+        folder: the folder of the student's files.
         course: the course that lies in the folder; None is the shipped one.
     """
 
@@ -78,7 +78,7 @@ class Home:
         return {}
 
     def note(self, marks: dict[str, LastCheck]) -> None:
-        """Keeps how some exercises went; where the folder cannot be written, nothing is kept."""
+        """Keeps how some exercises went; keeps nothing if the folder cannot be written."""
         with contextlib.suppress(OSError):
             data = msgspec.json.encode({**self.marks(), **marks})
             write_atomically(self.folder / HIDDEN / _PROGRESS, [data], durable=False)

@@ -16,7 +16,7 @@ _RESERVED: Final = ANSWER_FOLDERS | {"course", "grader", "submission"}
 
 
 def find_kit(manifest: Manifest, root: Path, checks: Path) -> Kit | None:
-    """The kit that a manifest names: a folder beside the checks or among them; None where it names none.
+    """The kit that a manifest names: a folder beside the checks or among them; None if it names none.
 
     Raises:
         CourseError: if there is no such folder, or its name already means something else in Python.

@@ -130,7 +130,7 @@ class Manifest:
                 raise self.error(message, *key, *where)
 
     def _set_manual_apart(self) -> None:
-        """Takes what a person marks out of the exercises with checks, once all is known to be right."""
+        """Separates the exercises that a person marks from those with checks, once all are known to be right."""
         filled = (replace(one, exercises=tuple(map(with_points, one.exercises))) for one in self.entry.topics)
         self.entry = replace(self.entry, topics=tuple(topic.with_manual_apart() for topic in filled))
 

@@ -1,4 +1,4 @@
-"""Course: the manifest as data, and where a course's files are.
+"""Course: the manifest as data, and the places of a course's files.
 
 Never imports torch or pytest, never runs a course's code, and knows no exercise that the manifest does not list.
 """
@@ -118,23 +118,23 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         raise _unknown("exercise", name, [exercise.full_name for exercise in self.all_exercises])
 
     def stub_file(self, topic: str) -> Path:
-        """Where the topic's stub module is."""
+        """The topic's stub module."""
         return self.exercises_dir / f"{topic}.py"
 
     def template_file(self, exercise: Exercise) -> Path:
-        """Where what students begin a manual exercise with is; there may be no such file."""
+        """The template that students begin a manual exercise with; there may be no such file."""
         return self.exercises_dir / exercise.work_file
 
     def solution_file(self, topic: str) -> Path:
-        """Where the topic's solved module is."""
+        """The topic's solved module."""
         return self.solutions_dir / f"{topic}.py"
 
     def misconceptions_file(self, topic: str) -> Path:
-        """Where the topic's wrong answers are."""
+        """The file of the topic's wrong answers."""
         return self.solutions_dir / "misconceptions" / f"{topic}.py"
 
     def check_file(self, topic: str) -> Path:
-        """Where the topic's checks are."""
+        """The file of the topic's checks."""
         return self.checks_dir / f"test_{topic}.py"
 
     def preload(self, topics: Iterable[str]) -> list[str]:
@@ -271,7 +271,7 @@ def _require_files(course: Course, manifest: Manifest) -> None:
 
 
 def _require_worth(check: CheckInfo, exercise: Exercise, file: Path) -> None:
-    """Refuses points of a check where they would mean nothing."""
+    """Refuses points of a check if they would mean nothing."""
     if check.points is not None and exercise.credit != "per-check":
         message = f'points of a check need `credit = "per-check"` for `{exercise.full_name}` in course.toml'
         raise CourseError(file, check.line, message)

@@ -1,6 +1,6 @@
 """A topic's stub as a notebook: a cell for each definition, and below each exercise one that checks it.
 
-Taken together, its code cells are the stub: what is graded of a notebook is what is graded of the file.
+Taken together, its code cells are the stub: a notebook is graded exactly as the file is.
 """
 
 from __future__ import annotations

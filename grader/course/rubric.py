@@ -1,4 +1,4 @@
-"""Exercises that a person marks: what their tables in ``course.toml`` may say. Reads no file."""
+"""Exercises that a person marks: the keys that their tables in ``course.toml`` may have. Reads no file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from grader.course.topic import Exercise, Topic
 from grader.text import printable
 
 Problem = tuple[str, tuple[str | int, ...]]
-"""What is wrong, and the key in the exercise's table that it is about."""
+"""The fault, and the key in the exercise's table that it is about."""
 
 MOST_ITEMS: Final = 9
 """Each item has a digit as its key in `grader mark`."""
@@ -25,7 +25,7 @@ _OURS: Final = frozenset({"__pycache__", "__MACOSX", "solutions", "checks", "nod
 
 
 def problems(exercise: Exercise, topic: Topic, table: Mapping[str, Any]) -> Iterator[Problem]:
-    """What is wrong with an exercise for what a person marks in it, or does not.
+    """The fault of an exercise in its keys about marks by a person.
 
     Args:
         topic: the topic with all of its exercises.
@@ -87,7 +87,7 @@ def _why_no_file(file: str) -> str:
 
 
 def worth(exercise: Exercise) -> float:
-    """What a manual exercise is worth: the sum of its items, in which tenths make up a whole."""
+    """The points of a manual exercise: the sum of its items, in which tenths make up a whole."""
     return round(math.fsum(item.points for item in exercise.rubric), 9)
 
 

@@ -1,6 +1,6 @@
 """Finds checks and misconceptions by reading source, so that a course is listed without importing torch or pytest.
 
-Never runs a line of what it reads.
+Never runs a line of the files that it reads.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class CheckInfo(msgspec.Struct, frozen=True, kw_only=True):
     """One check as written: ``exercise`` is the full name, ``function`` the test's name.
 
     Attributes:
-        hidden: whether a failure keeps back what was expected.
-        is_secret: whether students see neither its name nor what it does.
+        hidden: whether a failure keeps back the expected value.
+        is_secret: whether students see neither its name nor its docstring.
         points: its weight among the checks of its exercise; None: 1.
         bonus: the points above the exercise's that it gives; 0 for a check that is part of the exercise.
         end: its last line; ``line`` is that of its ``def``, and ``first`` that of its first decorator.
@@ -42,7 +42,7 @@ class CheckInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Misconception(msgspec.Struct, frozen=True, kw_only=True):
-    """A named, classic wrong answer: ``exercise`` is the full name, ``function`` what to import from the module,
+    """A named, classic wrong answer: ``exercise`` is the full name, ``function`` the name to import from the module,
     ``part`` the name in the topic's module that it takes the place of."""
 
     name: str

@@ -55,7 +55,7 @@ def stub_of(source: str, filename: str | Path) -> str:
 
 
 def solution_of(file: Path, name: str) -> str:
-    """The text of one definition in a topic's solution, without markers and what is said beside them."""
+    """The text of one definition in a topic's solution, without markers and the words beside them."""
     lines = lines_in(file.read_bytes())
     start, end = definition(lines, name)
     return "\n".join(line for line in lines[start - 1 : end] if not _MARKER.match(line.strip())) if start else ""
@@ -86,7 +86,7 @@ def release(course: Course, check: bool = False) -> list[Path]:
 
     Args:
         course: loaded with ``complete=False`` when it has no stubs yet.
-        check: only say what would change.
+        check: only report the changes that would be made.
 
     Returns:
         The files that changed, or with `check` the ones that differ; none if all is up to date.

@@ -1,4 +1,4 @@
-"""Topic and Exercise: what ``course.toml`` lists, as data."""
+"""Topic and Exercise: the entries of ``course.toml``, as data."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class RubricItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """One thing that a person looks for: one ``[[topics.exercises.rubric]]`` table.
 
     Attributes:
-        text: what has to be there.
-        points: what it is worth.
+        text: the requirement, in words.
+        points: for meeting it.
     """
 
     text: str
@@ -30,17 +30,17 @@ class Exercise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """One function or class to write, or work that a person marks: one ``[[topics.exercises]]`` table.
 
     Attributes:
-        points: what it is worth; with a rubric, the sum of its items.
+        points: for all of it; with a rubric, the sum of its items.
         hints_for: names of checks, each with the number (from 1) of the hint that is for it; such a hint is shown
             beside no other check.
         credit: how it earns its points; None in the table: as its topic, or the course, says.
         hidden_until: until when checks with ``hidden="all"`` are hidden from students: a date in the table, an ISO time
             with offset or `ALWAYS` here.
         topic: the topic's name; not a key of the table.
-        needs: exercises that must pass first; full names, where the table may leave out the topic.
+        needs: exercises that must pass first; full names; the table may leave out the topic.
         kind: who decides its points.
-        rubric: what a person looks for; only of a manual exercise.
-        file: the file of the submission that a person looks at; empty: the topic's module.
+        rubric: the items that a person looks for; only of a manual exercise.
+        file: the file of the submission that a person looks at; empty means the topic's module.
     """
 
     name: str

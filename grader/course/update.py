@@ -36,7 +36,7 @@ class Updated(msgspec.Struct, frozen=True):
 
 
 def updated(work: bytes, stub: bytes, base: bytes | None) -> Updated:
-    """A student's file with what is new in the stub.
+    """A student's file with the new parts of the stub.
 
     Args:
         work: the student's file.

@@ -1,6 +1,6 @@
-"""What the checks of autograd need: parameters whose memory can be looked at, functions to differentiate, losses.
+"""Tools for the checks of autograd: parameters whose memory can be looked at, functions to differentiate, losses.
 
-Runs in the student process, and locally where a check works out what to expect: the same arguments give the same
+Runs in the student process, and locally when a check works out the expected value: the same arguments give the same
 numbers. Must never hold an expected answer.
 """
 
@@ -129,7 +129,7 @@ class Problem:
 
     Attributes:
         loss: a scalar with a graph.
-        params: what to differentiate by.
+        params: the tensors to differentiate by.
         bystanders: other leaves that the loss depends on.
     """
 
@@ -167,7 +167,7 @@ def grads(tensors: Sequence[Tensor]) -> list[Tensor | None]:
 
 
 def leaf_facts(leaves: Leaves) -> list[dict[str, Any]]:
-    """For each tensor that was in the list at first: what became of it.
+    """For each tensor that was in the list at first: its state now.
 
     Returns:
         Dicts of ``value``; ``memory`` (the numbers at its first address); ``grad``; ``is_leaf``; ``requires_grad``;
@@ -213,7 +213,7 @@ def train_once(model: nn.Module, seed: int) -> list[Any]:
 
 
 def for_each(function: Callable[..., Any], model: nn.Module, batches: Sequence[Tensor]) -> list[Any]:
-    """What ``function(model, batch)`` gives for one batch after the other."""
+    """The results of ``function(model, batch)`` for one batch after the other."""
     return [probes.copied(function(model, batch)) for batch in batches]
 
 
@@ -230,7 +230,7 @@ def backward_from(
 
 
 def differentiate(gradients: Callable[..., Any], problem: Problem, times: int = 1) -> list[Any]:
-    """What each of ``times`` calls ``gradients(loss, params)`` on the same graph gives."""
+    """The results of ``times`` calls of ``gradients(loss, params)`` on the same graph."""
     return [gradients(problem.loss, problem.params) for _ in range(times)]
 
 
@@ -248,7 +248,7 @@ def grads_after_backward(problem: Problem) -> list[Tensor | None]:
 class _RestOfTheGraph(torch.autograd.Function):
     """The sum of a tensor, and as its gradient another tensor itself, as parts of a graph may hand on one tensor.
 
-    What ``grad_outputs`` of ``torch.autograd.grad`` does, without the 0.25 s that it takes to import.
+    The same as ``grad_outputs`` of ``torch.autograd.grad``, without the 0.25 s that it takes to import.
     """
 
     @staticmethod
@@ -285,7 +285,7 @@ def apply_between(function: Any, x: Tensor) -> Tensor:
 def gradcheck(function: Any, x: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
     """The gradient of ``function.apply`` at float64 ``x``, weighed by ``weight``: by its backward, and by differences.
 
-    What ``torch.autograd.gradcheck`` compares, without what it takes to import.
+    The comparison of ``torch.autograd.gradcheck``, without the time of its import.
     """
     leaf = x.detach().clone().requires_grad_(True)
     (analytic,) = torch.autograd.grad((function.apply(leaf) * weight).sum(), leaf)

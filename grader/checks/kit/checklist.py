@@ -1,4 +1,4 @@
-"""What the checks of efficient training need over there: models whose arithmetic shows how they run, scalers, looks.
+"""Tools over there for the checks of efficient training: models whose arithmetic shows how they run, scalers, looks.
 
 Recipes are also called locally by a check; the same arguments give the same bits. Must never hold an expected answer,
 or import anything but torch and the standard library.
@@ -19,7 +19,7 @@ from grader.testkit import recipes
 
 
 class _Product(torch.autograd.Function):
-    """``x @ w`` whose backward is a matrix product of torch: autocast, where it is on, makes it coarse as well."""
+    """``x @ w`` whose backward is a matrix product of torch: autocast, if it is on, makes it coarse as well."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, w: Tensor) -> Tensor:
@@ -65,7 +65,7 @@ def scaler(device: str = "cpu", scale: float = 256.0, interval: int = 2, enabled
 
     Args:
         scale: by how much it multiplies at first.
-        interval: after so many good steps in a row it doubles the scale.
+        interval: after this many good steps in a row it doubles the scale.
     """
     return GradScaler(device, init_scale=scale, growth_interval=interval, enabled=enabled)
 
@@ -96,7 +96,7 @@ class Memory(nn.Module):
 
     Args:
         capacity: how many rows.
-        in_training: what is added in training mode.
+        in_training: the number that is added in training mode.
     """
 
     def __init__(self, capacity: int, in_training: float) -> None:
@@ -106,7 +106,7 @@ class Memory(nn.Module):
         self.rows = 0
 
     def forward(self, x: Tensor) -> Tensor:
-        """``tanh`` of each number, with what is to be added.
+        """``tanh`` of each number, plus the number to be added.
 
         Raises:
             RuntimeError: if the memory is full.
@@ -195,7 +195,7 @@ class Telling(nn.Module):
         self.outside = outside
 
     def forward(self, x: Tensor) -> Tensor:
-        """``x``, with what has to be added."""
+        """``x``, plus the number that has to be added."""
         if self.training:
             x = x + self.in_training
         return x if torch.is_inference_mode_enabled() else x + self.outside

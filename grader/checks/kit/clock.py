@@ -110,7 +110,7 @@ def timed(time_matmul: Callable[..., Any], n: int, device: torch.device, *args: 
 
 @contextmanager
 def _clocks(read: Callable[[], float], read_processor: Callable[[], float], names: dict[str, Any]) -> Iterator[None]:
-    """Puts clocks in the place of those of `time`, also where a module has taken them by name."""
+    """Puts clocks in the place of those of `time`, also in modules that have imported them by name."""
 
     def clock(name: str) -> Any:
         seconds = read_processor if name in _PROCESSOR else read

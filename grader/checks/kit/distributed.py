@@ -189,7 +189,7 @@ def movable(kind: str, seed: int = 0) -> Movable:
 
 
 def group_facts(number: int) -> dict[str, Any]:
-    """Whether there is a process group, and of which kind; ``sum`` adds up what each rank was given."""
+    """Whether there is a process group, and of which kind; ``sum`` adds up the number of each rank."""
     if not dist.is_initialized():
         return {"initialized": False}
     total = torch.tensor(number)
@@ -209,7 +209,7 @@ def set_up(number: int, *names: str) -> tuple[dict[str, Any], list[str | None]]:
 
 
 def joins_again(number: int) -> int | str:
-    """Joins a new group, and adds up what each rank was given; in words, why it cannot join."""
+    """Joins a new group, and adds up the number of each rank; in words, why it cannot join."""
     if dist.is_initialized():
         return "is still in the process group"
     here = ranks.here()
@@ -236,7 +236,7 @@ def can_connect(port: int) -> bool:
 
 
 def trained(number: int) -> dict[str, Any]:
-    """After training: what the ``group`` adds up now, and the row numbers of the ``batches``.
+    """After training: the sum of the ``group`` now, and the row numbers of the ``batches``.
 
     These are the batches that `Watched` models were given on this rank while gradients were recorded.
     """
@@ -244,7 +244,7 @@ def trained(number: int) -> dict[str, Any]:
 
 
 def saved(path: str) -> dict[str, Any] | None:
-    """What is in the file now; None when it is not there, an empty dict when it is no whole state_dict."""
+    """The content of the file now; None if there is no file, an empty dict if it is no whole state_dict."""
     if not os.path.exists(path):
         return None
     try:
@@ -338,7 +338,7 @@ def pretend_windows(gpus: int, libuv: str | None) -> None:
     """From now on this process believes that it runs on Windows, and perhaps has GPUs.
 
     Args:
-        libuv: what USE_LIBUV is set to; None leaves it out.
+        libuv: the value of USE_LIBUV; None leaves it out.
     """
     real = platform.uname()
     patched: Any = platform

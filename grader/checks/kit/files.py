@@ -1,8 +1,8 @@
-"""Files that a submission saves and loads: places for them, what is in them, and what happened to them meanwhile.
+"""Files that a submission saves and loads: places for them, their content, and the changes of them meanwhile.
 
 `path` and `crash` run in the student process; everything else runs beside it, through ``submission.outside``, so that
-submitted code has no say in what is found on disk. Must never hold an expected answer, write outside the temporary
-folder, or import anything but torch and the standard library.
+submitted code has no say in the content that is found on disk. Must never hold an expected answer, write outside the
+temporary folder, or import anything but torch and the standard library.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _folder(place: str) -> str:
 
 @functools.cache
 def _root(process: int) -> str:
-    """The work folder, which all processes of a sandbox share; where there is none, a folder of this process."""
+    """The work folder, which all processes of a sandbox share; if there is none, a folder of this process."""
     shared = os.path.realpath(tempfile.gettempdir())
     if os.path.realpath(os.getcwd()) == shared:
         return shared
@@ -74,7 +74,7 @@ def _root(process: int) -> str:
 
 
 def contents(place: str, name: str) -> tuple[str, Any]:
-    """What is at a path: ``("nothing", None)``; ``("weights", content)`` if torch can load it with
+    """The content at a path: ``("nothing", None)``; ``("weights", content)`` if torch can load it with
     ``weights_only=True``, dicts of any kind as plain ones; ``("objects", None)`` if it can be loaded in another way
     only; ``("broken", None)`` if it is neither."""
     file = _at(place, name)
@@ -93,7 +93,7 @@ def contents(place: str, name: str) -> tuple[str, Any]:
 
 
 def kind(place: str, name: str) -> str:
-    """What is at a path: "nothing", "broken", or "a file" that can be loaded in one way or another."""
+    """The kind of file at a path: "nothing", "broken", or "a file" that can be loaded in one way or another."""
     found = contents(place, name)[0]
     return "a file" if found in ("weights", "objects") else found
 
@@ -186,7 +186,7 @@ def weights_file(
 
 
 class Trap:
-    """Its pickle makes a folder where it is loaded by a loader that runs code."""
+    """Its pickle makes a folder if it is loaded by a loader that runs code."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder

@@ -1,4 +1,4 @@
-"""What the checks of devices need over there: nested batches, masks, optimizers, trainers with a part replaced.
+"""Tools over there for the checks of devices: nested batches, masks, optimizers, trainers with a part replaced.
 
 Recipes are also called locally by a check; the same arguments give the same bits. Must never hold an expected answer,
 or import anything but torch, the standard library and the testkit.
@@ -64,12 +64,12 @@ def held(batch: Held) -> Any:
 
 
 def moved(to_device: Callable[..., Any], batch: Held, device: torch.device, *args: Any, **kwargs: Any) -> Any:
-    """What ``to_device(batch, device)`` gives, by `unfolded`."""
+    """The result of ``to_device(batch, device)``, by `unfolded`."""
     return unfolded(to_device(batch.value, device, *args, **kwargs))
 
 
 def unfolded(value: Any) -> Any:
-    """The same as plain data: a named tuple says what it is."""
+    """The same as plain data: a named tuple says its type."""
     if isinstance(value, dict):
         return {key: unfolded(item) for key, item in value.items()}
     if isinstance(value, tuple) and hasattr(value, "_fields"):
@@ -80,7 +80,7 @@ def unfolded(value: Any) -> Any:
 
 
 def returned_itself(to_device: Callable[..., Any], batch: Held, device: torch.device) -> list[bool]:
-    """For each tensor in what ``to_device(batch, device)`` gives: whether it is one of the batch, not a copy."""
+    """For each tensor in the result of ``to_device(batch, device)``: whether it is one of the batch, not a copy."""
     given = list(_tensors(batch.value))
     return [any(tensor is one for one in given) for tensor in _tensors(to_device(batch.value, device))]
 
@@ -101,7 +101,7 @@ def _tensors(value: Any) -> Iterator[Tensor]:
 
 def kept_tensors(module: nn.Module) -> dict[str, Any]:
     """How a module keeps its tensors: how many entries its ``state_dict`` has, how many parameters there are, how many
-    tensors are attributes like any other, and the devices of what is in the ``state_dict``."""
+    tensors are attributes like any other, and the devices of the ``state_dict``."""
     return {
         "entries": len(module.state_dict()),
         "parameters": len(list(module.parameters())),
@@ -217,7 +217,7 @@ def passes(sizes: list[int], seed: int) -> Passes:
 
 
 def defaults() -> dict[str, Any]:
-    """What a program finds that goes on after a call: where new tensors are, and whether gradients are recorded."""
+    """The state of the program after a call: the device of new tensors, and whether gradients are recorded."""
     number = torch.ones(1, requires_grad=True)
     return {
         "device of a new tensor": devices.device_of(number),
@@ -227,14 +227,14 @@ def defaults() -> dict[str, Any]:
 
 
 def read_back(times: int) -> None:
-    """Reads a number from the GPU so many times."""
+    """Reads a number from the GPU this many times."""
     number = torch.ones((), device="cuda")
     for _ in range(times):
         number.item()
 
 
 def waits() -> tuple[list[str], list[str]]:
-    """What made Python wait: before the last batch was on its way to a GPU, and after that."""
+    """The operations that made Python wait: before the last batch was on its way to a GPU, and after that."""
     events = devices.events()
     last = max((n for n, one in enumerate(events) if one["kind"] == "transfer" and one["to"] != "cpu"), default=0)
     before, after = ([one["what"] for one in part if one["kind"] == "sync"] for part in (events[:last], events[last:]))

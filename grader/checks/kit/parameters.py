@@ -1,6 +1,6 @@
-"""What the checks of parameters need: functions that use torch's global generator, models of drawn structure, layers.
+"""Tools for the checks of parameters: functions that use torch's global generator, models of drawn structure, layers.
 
-Runs in the student process, and locally where a check works out what to expect. Must never hold an expected answer.
+Runs in the student process, and locally when a check works out the expected value. Must never hold an expected answer.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _container(draw: random.Random, depth: int) -> nn.Module:
 
 def with_weights(model: nn.Module, weights: Sequence[Tensor], x: Tensor, weight: Tensor) -> tuple[int, Any, Any, Any]:
     """How many parameters a model has; and once they hold these numbers, if there are as many: its output for ``x``,
-    what its ``layers`` give (each for what the one before it gave, and at the end all together for ``x``), gradients.
+    the outputs of its ``layers`` (each for the output before it, at the end all together for ``x``), gradients.
 
     Args:
         weight: the output is weighed by it and summed; that is differentiated.
@@ -139,7 +139,7 @@ def gradients_by_name(model: nn.Module, seed: int) -> dict[str, Tensor | None]:
 
 
 def count_and_sizes(count: Callable[..., Any], sizes: list[int], bias: bool) -> tuple[Any, list[int]]:
-    """What ``count(sizes, bias=bias)`` gives, and the list afterwards."""
+    """The result of ``count(sizes, bias=bias)``, and the list afterwards."""
     sizes = list(sizes)
     return count(sizes, bias=bias), sizes
 

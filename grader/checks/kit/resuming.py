@@ -1,7 +1,7 @@
 """Training that is stopped and goes on, models that cannot be saved, and state dicts that stay where they are.
 
-Runs in the student process, and locally where a check works out what to expect. Must never hold an expected answer, or
-import anything but torch and the standard library.
+Runs in the student process, and locally when a check works out the expected value. Must never hold an expected answer,
+or import anything but torch and the standard library.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def placed(kind: str, seed: int, device: str = "cpu") -> nn.Module:
 
 
 def looks(model: nn.Module) -> dict[str, Any]:
-    """What a model is beside its weights: training flags, gradients, what trains."""
+    """The state of a model beside its weights: training flags, gradients, which parameters train."""
     grads = probes.model_grads(model)
     return {
         "training flags": probes.training_flags(model),
@@ -120,14 +120,14 @@ def _copied(value: Any) -> Any:
 
 
 class Kept:
-    """What a function returned, kept where it is."""
+    """The result of a function, kept over there."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
 
 
 def keep(function: Callable[..., Any], *args: Any) -> Kept:
-    """Calls a function, and keeps what it returns over there."""
+    """Calls a function, and keeps its result over there."""
     return Kept(function(*args))
 
 
@@ -143,12 +143,12 @@ def spoil_kept(kept: Kept) -> None:
 
 
 def as_dict(function: Callable[..., Any], *args: Any) -> Any:
-    """What a function returns; a dict of any kind as a plain one."""
+    """The result of a function; a dict of any kind as a plain one."""
     found = function(*args)
     return dict(found) if isinstance(found, dict) else found
 
 
 def dict_afterwards(function: Callable[..., Any], state: dict[str, Any], *args: Any) -> tuple[dict[str, Any], bool]:
-    """Calls ``function(state, *args)``: the dict afterwards, and whether it is what was returned."""
+    """Calls ``function(state, *args)``: the dict afterwards, and whether the result is that dict."""
     found = function(state, *args)
     return state, found is state

@@ -1,8 +1,8 @@
-"""What happens to a file while a submission saves it, in order, as the kernel saw it.
+"""The changes of a file while a submission saves it, in order, as the kernel saw them.
 
-A save is atomic when its file only ever appears: at each moment before, a crash leaves what was there. The watch runs
+A save is atomic when its file only ever appears: at each moment before, a crash leaves the old content. The watch runs
 beside the student process, through ``submission.outside``, and the kernel notes the steps: nothing that runs in the
-submission can add or take one away. Where the system has no inotify, nothing is seen. Must never hold an expected
+submission can add or take one away. If the system has no inotify, nothing is seen. Must never hold an expected
 answer, or import anything but torch and the standard library.
 """
 
@@ -30,12 +30,12 @@ _WORDS: Final = {
 
 _LIBRARY: Final[Any] = ctypes.CDLL(None) if os.name == "posix" else None
 CAN_WATCH: Final = hasattr(_LIBRARY, "inotify_init1")
-"""Whether this system says what happens to files."""
+"""Whether this system reports changes of files."""
 _watches: Final[dict[str, int]] = {}
 
 
 def watch(place: str) -> None:
-    """From now on, what happens at a place is noted."""
+    """From now on, changes at a place are noted."""
     seen(place, "")
     if not CAN_WATCH:
         return
@@ -47,11 +47,11 @@ def watch(place: str) -> None:
 
 
 def seen(place: str, name: str) -> list[str]:
-    """What has happened to a file since `watch`; ends the watch.
+    """The changes of a file since `watch`; ends the watch.
 
     Returns:
         The steps: "appeared", "gone", "came from another folder"; "written", once in a row; "lost" when the place
-        itself was replaced, or so much happened that the kernel lost count. Empty where nothing can be watched.
+        itself was replaced, or so much happened that the kernel lost count. Empty if nothing can be watched.
     """
     descriptor = _watches.pop(place, None)
     if descriptor is None:
@@ -77,7 +77,7 @@ def seen(place: str, name: str) -> list[str]:
 
 
 def _events(descriptor: int) -> list[tuple[int, int, str]]:
-    """(what, cookie of a move, name of the file) of everything that the kernel has noted."""
+    """(kind, cookie of a move, name of the file) of everything that the kernel has noted."""
     events: list[tuple[int, int, str]] = []
     while True:
         try:

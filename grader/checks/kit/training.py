@@ -1,6 +1,6 @@
-"""What the checks of training need: a published training run, shuffled data, models that show how they run.
+"""Tools for the checks of training: a published training run, shuffled data, models that show how they run.
 
-Runs in the student process, and locally where a check works out what to expect. Must never hold an expected answer.
+Runs in the student process, and locally when a check works out the expected value. Must never hold an expected answer.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def shuffled(
 
     Args:
         drop_last: whether it leaves out a last batch that is short.
-        scale: what the features are multiplied by, to make gradients large.
+        scale: the factor of the features, to make gradients large.
     """
     x = scale * recipes.normal((count, recipes.FEATURES), seed)
     rows = recipes.Rows(list(zip(x, recipes.labels(count, recipes.CLASSES, seed + 1), strict=True)))
@@ -82,7 +82,7 @@ class _Telling(nn.Module):
         self.in_training, self.recording = 5 * recipes.normal((2, width), seed)
 
     def forward(self, x: Tensor) -> Tensor:
-        """``x``, with what is to be added."""
+        """``x``, plus the number to be added."""
         if self.training:
             x = x + self.in_training
         return x + self.recording if x.requires_grad else x
@@ -177,10 +177,10 @@ def clipped_steps(
     max_norm: float,
     scale: float = 1.0,
 ) -> list[Any]:
-    """What ``step(model, loss, optimizer, max_norm)`` returns for each batch, gradients cleared before each.
+    """The results of ``step(model, loss, optimizer, max_norm)`` for each batch, gradients cleared before each.
 
     Args:
-        scale: what the mean cross-entropy is multiplied by, to make gradients large or small.
+        scale: the factor of the mean cross-entropy, to make gradients large or small.
     """
     found = []
     for features, targets in batches:
@@ -195,7 +195,7 @@ def grad_enabled() -> bool:
 
 
 def with_data(experiment: Callable[..., Any], data: Mapping[str, Any], *args: Any) -> Any:
-    """What ``experiment(*args)`` gives while the lists of the student's module hold these data."""
+    """The result of ``experiment(*args)`` while the lists of the student's module hold these data."""
     module = vars(sys.modules["training"])
     at_first = {name: module.get(name) for name in data}
     module.update(data)
