@@ -80,9 +80,14 @@ class CollectedChecks:
         except Exception as error:  # While replies were handled, not in the check's body.
             return self._broken(check, desk, error)
         overrun = self._time_limit.overrun
-        if overrun is None or (result is not None and result[0].verdict != "error"):
-            assert result is not None
-            return result  # Only the search for a smaller example was ended.
+        verdict = result[0].verdict if result is not None else ""
+        if result is not None and (overrun is None or verdict not in ("error", "timeout")):
+            return result  # What was ended was only the search for a smaller example.
+        assert overrun is not None
+        if verdict == "timeout":
+            check.on_reference = (
+                "overruns"  # there the solution's code may have taken the overrun for its own exception
+            )
         return self._ended(check, desk, place, overrun)
 
     def _run_on(self, check: Check, desk: Desk) -> tuple[CheckResult, Trace]:
