@@ -23,6 +23,7 @@ _CROWDED: Final = ARENA_BYTES // 4
 class _Placed(NamedTuple):
     tensor: torch.Tensor
     view: torch.Tensor
+    start: int
     mark: int
     form: tuple[object, ...]
 
@@ -60,7 +61,9 @@ class Placing:
     def keep(self, tensor: torch.Tensor, view: torch.Tensor) -> None:
         """See `tensors.Memory`."""
         if self._last_mark is not None:
-            self._placed.append(_Placed(tensor, view, self._last_mark, tensor_facts.form(tensor)))
+            self._placed.append(
+                _Placed(tensor, view, tensor_facts.start(view), self._last_mark, tensor_facts.form(tensor))
+            )
 
     def finish_call(self) -> None:
         """Makes the memory show how the call changed the tensors that were passed to it."""
@@ -94,6 +97,6 @@ def _looked_at(one: _Placed) -> int:
         return Marks.SHAPE
     if requires_grad != one.form[0]:
         return Marks.REQUIRES_GRAD
-    if tensor_facts.start(one.tensor) != tensor_facts.start(one.view):
+    if tensor_facts.start(one.tensor) != one.start:
         tensor_facts.copy(one.view, tensor_facts.plain(one.tensor))
     return Marks.SAME

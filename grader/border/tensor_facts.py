@@ -78,8 +78,8 @@ def is_leaf(tensor: Tensor) -> bool:
 def form(tensor: Tensor) -> tuple[object, ...]:
     """Whether it requires grad, and the meaning of its bytes: dtype, shape, strides, device."""
     with _without_overrides():
-        own = _detach(tensor)
-        return requires_grad(tensor), _get_dtype(own), _get_shape(own), _stride(own), _get_device(own)
+        meaning = _get_dtype(tensor), _get_shape(tensor), _stride(tensor), _get_device(tensor)
+        return bool(_get_requires_grad(tensor)), *meaning
 
 
 def start(tensor: Tensor) -> int:

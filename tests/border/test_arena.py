@@ -251,6 +251,15 @@ def test_facts_about_a_model_are_not_its_own_to_tell() -> None:
     assert not there.proxy.there(probes.is_a, there.proxy.Lying(), "torch.nn.ReLU")
 
 
+@pytest.mark.parametrize("lie", [lambda: torch.zeros(2), lambda: 1 / 0])
+def test_a_copy_and_the_memory_of_a_tensor_are_not_its_own_to_tell(lie: Callable[[], Tensor]) -> None:
+    x = torch.ones(2)
+    vars(x).update(detach=lie, clone=lie, zero_=lie, untyped_storage=lie)
+    assert probes.copied(x).equal(torch.ones(2))
+    probes.memory_of(x).zero_()
+    assert x.tolist() == [0, 0]
+
+
 @pytest.mark.parametrize(
     "start", [ARENA_BYTES, ARENA_BYTES - 64, ARENA_BYTES // 2 + 64, 1, -64, 1 << 62, "0", None, True]
 )
