@@ -118,17 +118,17 @@ class SetUp(_Message, frozen=True, tag="set-up"):
 
 
 class Definitions(_Message, frozen=True):
-    """How a topic is imported that cannot be imported as it is: only its definitions, and what these need.
+    """How a topic is imported that cannot be imported as it is: statement by statement.
 
     Attributes:
         exercises: names that are asked for; without any of them, the import has failed.
-        names: other names that the topic's stub has.
-        without: lines of statements that are not run, as they did not end before.
+        without: lines of statements that are not run, because they did not end before.
+        skips_rest: whether only imports, definitions and constants are run.
     """
 
     exercises: list[str]
-    names: list[str] = []
     without: list[int] = []
+    skips_rest: bool = False
 
 
 class Start(_Message, frozen=True, tag="start"):
@@ -190,11 +190,11 @@ FromLeader: TypeAlias = Forked | Ended | Tidied
 
 
 class FailedStatement(_Message, frozen=True):
-    """A statement at the top level that failed when only definitions were taken.
+    """A statement at the top level that was left out.
 
     Attributes:
         first, last: its lines, from 1.
-        raised: its exception; None if it was not run, because it did not end before.
+        raised: its exception; None if it used its time, or was not run for such a reason.
     """
 
     first: int
@@ -206,13 +206,11 @@ class Imported(_Message, frozen=True, tag="imported"):
     """First message of a student process, on its own socket: calls may come. The other one is `Raised`.
 
     Attributes:
-        failed: the statements that failed, if only definitions were taken.
-        left_out: first and last lines of the statements that no definition needs.
+        failed: the statements that were left out, if it was loaded statement by statement.
         lost: names that have no value now, each with the number of the failed statement that it needs.
     """
 
     failed: list[FailedStatement] = []
-    left_out: list[tuple[int, int]] = []
     lost: list[tuple[str, int]] = []
 
 

@@ -21,6 +21,7 @@ import pytest
 from grader.border.arena import Arena
 from grader.border.channel import Channel
 from grader.border.failures import import_raised
+from grader.border.messages import Definitions
 from grader.border.proxies import Call
 from grader.border.service import Service
 from grader.border.transport import Process
@@ -29,7 +30,6 @@ from grader.judge import explain
 from grader.judge.check import Check
 from grader.judge.collected import CollectedChecks
 from grader.judge.desk import Desk, RunOn
-from grader.judge.loading import definitions_of
 from grader.judge.local_process import LocalProcess
 from grader.judge.session import with_collected_checks
 from grader.judge.time_limit import Overrun
@@ -190,8 +190,7 @@ class SubmissionDesk(LocalDesk):
         except (Exception, SystemExit):
             if self._course.strict_import:
                 raise
-            topic = self._course.topic(self._topic)
-            order = definitions_of(topic, self._course.stub_file(topic.name))
+            order = Definitions([one.name for one in self._course.topic(self._topic).exercises])
             describe = Service(ModuleType(self._topic), files).describe
             with contextlib.suppress(NothingLoaded, SyntaxError), _importable(self._topic, path):
                 return load_definitions(self._topic, path, order, describe)[0]

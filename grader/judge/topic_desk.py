@@ -18,7 +18,7 @@ from typing import Final
 
 from grader.border.channel import Channel
 from grader.border.failures import SubmissionCrashed, SubmissionTimeout
-from grader.border.messages import Definitions, ImportFailure, ImportTimeout, SourceLine
+from grader.border.messages import Definitions, Imported, ImportFailure, ImportTimeout, SourceLine
 from grader.border.proxies import Call
 from grader.course import Course
 from grader.judge import cause as causes
@@ -27,7 +27,7 @@ from grader.judge.check import Check
 from grader.judge.desk import RunOn
 from grader.judge.endless_loops import endless_loop
 from grader.judge.in_process import reference_raises
-from grader.judge.loading import Outcome, Partial, definitions_of, line_at_top, load
+from grader.judge.loading import Partial, load
 from grader.judge.misconceptions import Replacements
 from grader.results import Flag
 from grader.sandbox import process_tree
@@ -166,18 +166,15 @@ class TopicDesk:
         """Imports the topic, or only its definitions."""
         prints = ""
 
-        def wanted() -> Definitions:
-            return definitions_of(self._course.topic(self._topic), self._course.stub_file(self._topic))
-
-        def do_import(definitions: Definitions | None, seconds: float) -> Outcome:
+        def do_import(definitions: Definitions | None, seconds: float) -> tuple[ImportFailure | None, Imported]:
             nonlocal prints
             self._leader.definitions = definitions
             failure, prints = self._start(seconds)
             assert self._running is not None
-            process = self._running.process
-            return Outcome(failure, process.imported, line_at_top(process.stopped_at, f"{self._topic}.py"))
+            return failure, self._running.process.imported
 
-        failure, partial = load(self._topic, wanted, self.time.left(), do_import)
+        exercises = [one.name for one in self._course.topic(self._topic).exercises]
+        failure, partial = load(f"{self._topic}.py", exercises, self.time.left(), do_import)
         return TopicImport(failure, prints, partial)
 
     def _start(self, seconds: float = math.inf) -> tuple[ImportFailure | None, str]:

@@ -1,24 +1,27 @@
 """The cells of a running notebook as a submission: what was run, in the order in which it was run.
 
-Takes cells as intake takes those of a notebook that was handed in, but only what the definitions need: what else the
-cells did belongs to the notebook, and may take long. Runs nothing.
+Takes cells as intake takes those of a notebook that was handed in, but of the statements only definitions and those
+that give a value to a name that these use: other code has run in the notebook, and may take long. Runs nothing.
 """
 
 from __future__ import annotations
 
+import ast
+import dis
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from types import CodeType
 from typing import Any, Final
 
 from grader.course import Course
-from grader.course.definitions import defined_names, lines_in
 from grader.grading.settings import topics_of
 from grader.intake.bag import FILE_BYTES
 from grader.intake.notebook import RUNNING, module_of
 from grader.intake.submission import Submission
-from grader.student.statements import needed, statements_of
+from grader.intake.topics import parse
 
 _NAME: Final = "notebook"
+_DEFINITIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _ROOM: Final = FILE_BYTES - 64 * 1024
 """Characters of cells that are taken at most: the newest ones."""
 
@@ -32,8 +35,9 @@ def submission_of(cells: Sequence[str], course: Course, wanted: Iterable[str], o
         others: where topics that are not in the notebook are taken from.
     """
     module = _module(cells)
+    needed = _without_the_rest(module)
     topics = {*_topics_in(module, course), *wanted}
-    files = {f"{topic}.py": _what_is_needed(module, _names(course, topic)) + _script(course, topic) for topic in topics}
+    files = {f"{topic}.py": needed + _script(course, topic) for topic in topics}
     return Submission(_NAME, {**(others.files if others else {}), **files})
 
 
@@ -60,34 +64,58 @@ def _topics_in(module: bytes, course: Course) -> list[str]:
     return [topic.name for topic in course.topics if topic.name in defined]
 
 
-def _names(course: Course, topic: str) -> list[str]:
-    """The names that a topic's checks may ask for: all that its stub defines."""
-    stub = course.stub_file(topic)
-    names = defined_names(lines_in(stub.read_bytes())) if stub.is_file() else []
-    return [*names, *(one.name for one in course.topic(topic).exercises)]
-
-
 def _script(course: Course, topic: str) -> bytes:
-    """What the stub does when it runs as a script, such as a call of its `main`; empty where it does nothing.
+    """What the stub does when it runs as a script, such as a call of its `main`; empty if it does nothing.
 
     Not what the cells do under ``if __name__ == "__main__":``, which in a notebook is always true.
     """
     stub = course.stub_file(topic)
-    source = stub.read_bytes() if stub.is_file() else b""
-    lines = source.splitlines()
-    scripts = [one for one in statements_of(source, stub.name) if one.is_script]
-    return b"".join(b"\n\n" + b"\n".join(lines[one.first - 1 : one.last]) + b"\n" for one in scripts)
+    source = stub.read_text() if stub.is_file() else ""
+    scripts = [one for one in ast.parse(source).body if isinstance(one, ast.If) and "__name__" in ast.unparse(one.test)]
+    return "".join(f"\n\n{ast.get_source_segment(source, one)}\n" for one in scripts).encode()
 
 
-def _what_is_needed(module: bytes, names: Collection[str]) -> bytes:
-    """The module without the statements that none of the names needs; all other lines stay where they are."""
+def _without_the_rest(module: bytes) -> bytes:
+    """The module with its definitions, and the statements that give a value to a name that these use, such as imports.
+
+    All lines stay where they are.
+    """
     try:
-        statements = statements_of(module, _NAME)
+        nodes = parse(module).body
+        codes = [compile(ast.Module([node], []), _NAME, "exec", dont_inherit=True) for node in nodes]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return module  # the student process says what is wrong with it
+    kept: set[ast.stmt] = set()
+    names = {"*", "annotations"}  # imports of all names of a module, and the one that all definitions use
+    is_growing = True
+    while is_growing:
+        is_growing = False
+        for node, code in zip(nodes, codes, strict=True):
+            if node not in kept and (isinstance(node, _DEFINITIONS) or _given(node) & names):
+                kept.add(node)
+                names |= _used(code)
+                is_growing = True
     lines = module.split(b"\n")
-    kept: set[int] = set()
-    out: set[int] = set()
-    for one, is_kept in zip(statements, needed(statements, names), strict=True):
-        (kept if is_kept else out).update(range(one.first - 1, one.last))
-    return b"\n".join(b"" if number in out - kept else line for number, line in enumerate(lines))
+    stay = {line for node in kept for line in _lines(node)}
+    out = {line for node in nodes if node not in kept for line in _lines(node)} - stay
+    return b"\n".join(b"" if number in out else line for number, line in enumerate(lines, start=1))
+
+
+def _lines(node: ast.stmt) -> range:
+    decorators = [one.lineno for one in getattr(node, "decorator_list", ())]
+    return range(min([node.lineno, *decorators]), (node.end_lineno or node.lineno) + 1)
+
+
+def _given(node: ast.stmt) -> set[str]:
+    """The names that a statement gives a value, or of whose objects it replaces an item or an attribute."""
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+    targets = [one for one in ast.walk(node) if isinstance(getattr(one, "ctx", None), ast.Store)]
+    return {name.id for one in targets for name in ast.walk(one) if isinstance(name, ast.Name)}
+
+
+def _used(code: CodeType) -> set[str]:
+    """The names of the module that the code uses, also when functions in it are called."""
+    inner = (_used(one) for one in code.co_consts if isinstance(one, CodeType))
+    own = {str(step.argval) for step in dis.get_instructions(code) if step.opname.endswith(("_NAME", "_GLOBAL"))}
+    return own.union(*inner)

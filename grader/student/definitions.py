@@ -1,38 +1,53 @@
-"""Loads the definitions of a module that cannot be imported as it is, with what they need, statement by statement.
+"""Loads a module that cannot be imported as it is, statement by statement, in the order of its file.
 
-A statement that raises is left out, and so is what needs it to be made: its names then stand for nothing, so that a
-function that uses one raises a NameError and never gets something else. Runs submitted code: in student processes only.
+A statement that raises is left out: the names that it would have given a value stand for nothing, so that a function
+that uses one raises a NameError. Imports and definitions may take as long as an import may; all other statements share
+a small budget, because code that trains or plots beside the answers is not graded. Runs submitted code: in student
+processes only.
 """
 
 from __future__ import annotations
+import __future__
 
-import builtins
+import ast
+import contextlib
+import dis
 import importlib.util
+import signal
 import sys
-from collections.abc import Callable, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, FrameType, ModuleType
 from typing import Final
 
 from grader.border.messages import Definitions, FailedStatement, Imported, Raised
-from grader.student.statements import Kinds, Statement, needed, statements_of
 from grader.student.work_folder import forget_listing
 
+BUDGET_SECONDS: Final = 3.0
+"""Processor time of all statements that are neither imports nor definitions; each may use half of what is left."""
+_BLOCKED_FACTOR: Final = 4.0
+"""By the clock, a statement may take this many times its part of the budget: it may sleep, or the machine is busy."""
+_TICK_SECONDS: Final = 0.05
 MOST_FAILED: Final = 20
-"""Failed statements, and places where something was left out, that are sent."""
+"""Failed statements that are sent."""
 MOST_LOST: Final = 200
 """Lost names that are sent."""
-_BUILT_IN: Final = frozenset(vars(builtins))
 
 
 class NothingLoaded(Exception):
     """None of the wanted names could be defined."""
 
 
+class _Overran(BaseException):
+    """A statement has used its part of the budget."""
+
+
 def load_definitions(
     name: str, path: Path, order: Definitions, describe: Callable[[BaseException], Raised]
 ) -> tuple[ModuleType, Imported]:
-    """The module with its definitions, and what was left out of it.
+    """The module, and the statements that were left out of it.
 
     Args:
         describe: makes data of an exception.
@@ -46,91 +61,135 @@ def load_definitions(
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    statements = statements_of(path.read_bytes(), str(path))
-    is_needed = needed(statements, [*order.exercises, *order.names])
-    kept = [one for one, is_kept in zip(statements, is_needed, strict=True) if is_kept]
-    running = _Running(vars(module), Kinds.of(statements), frozenset(order.without), describe)
-    for one in kept:
-        running.run(one)
-    running.remove_what_would_find_another(kept)
+    loading = _Loading(vars(module), order, describe)
+    for node, flags in _statements(path.read_bytes(), str(path)):
+        loading.run(node, str(path), flags)
     if not any(one in vars(module) for one in order.exercises):
         raise NothingLoaded
-    not_run = [one for one, is_kept in zip(statements, is_needed, strict=True) if not is_kept]
-    left_out = _lines([one for one in not_run if not (one.never_runs or one.is_import)])  # nobody misses an import
-    lost = [(name, number) for name, number in running.lost.items() if number < MOST_FAILED]
-    return module, Imported(running.failed, left_out[:MOST_FAILED], lost[:MOST_LOST])
+    lost = [(name, number) for name, number in loading.lost.items() if number < MOST_FAILED]
+    return module, Imported(loading.failed[:MOST_FAILED], lost[:MOST_LOST])
 
 
-class _Running:
+def _statements(source: bytes, filename: str) -> Iterator[tuple[ast.stmt, int]]:
+    """The statements at the top level with the compiler's flags; an import of several names as one of each."""
+    flags = 0
+    for node in ast.parse(source, filename=filename).body:
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__" and not node.level:
+            features = (getattr(__future__, alias.name, None) for alias in node.names)
+            flags |= sum(feature.compiler_flag for feature in features if feature is not None)
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                yield ast.copy_location(ast.Import(names=[alias]), node), flags
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                yield ast.copy_location(ast.ImportFrom(node.module, [alias], node.level), node), flags
+        else:
+            yield node, flags
+
+
+class _Loading:
     """Runs statements in a namespace.
 
     Attributes:
-        failed: the first `MOST_FAILED` statements that could not be run for reasons of their own.
-        lost: names that have no value because of a statement that failed, and the number of that.
+        failed: the statements that were left out for reasons of their own.
+        lost: names that have no value because a statement was left out, and the number of that.
     """
 
     def __init__(
-        self,
-        namespace: dict[str, object],
-        kinds: Kinds,
-        without: frozenset[int],
-        describe: Callable[[BaseException], Raised],
+        self, namespace: dict[str, object], order: Definitions, describe: Callable[[BaseException], Raised]
     ) -> None:
         self._namespace = namespace
-        self._kinds = kinds
-        self._without = without
+        self._order = order
         self._describe = describe
-        self._count = 0
+        self._left = BUDGET_SECONDS
         self.failed: list[FailedStatement] = []
         self.lost: dict[str, int] = {}
 
-    def run(self, one: Statement) -> None:
-        """Runs a statement, unless it needs a name that was lost."""
-        cause = next((self.lost[name] for name in sorted(one.now) if name in self.lost), None)
-        if cause is None:
-            if any(one.first <= line <= one.last for line in self._without):
-                cause = self._failure(one, None)
-            elif one.code is None:
-                cause = self._failure(one, self._describe(one.problem or SyntaxError()))
-            else:
-                try:
-                    exec(one.code, self._namespace)
-                except BaseException as error:  # sys.exit too
-                    cause = self._failure(one, self._describe(error))
-        if cause is not None:
-            self._lose(one, cause)
-        elif one.always_gives:
-            for name in one.gives:
+    def run(self, node: ast.stmt, filename: str, flags: int) -> None:
+        """Runs a statement, or leaves it out."""
+        try:
+            code = compile(ast.Module([node], []), filename, "exec", flags, dont_inherit=True)
+        except SyntaxError as error:
+            self._leave_out(node, {getattr(node, "name", "")}, error)
+            return
+        names = _given(code)
+        try:
+            self._run(node, code)
+        except BaseException as error:  # sys.exit too
+            if isinstance(node, ast.Import):  # `import torch.nothing` takes no `torch` away
+                names -= self._namespace.keys()
+            self._leave_out(node, names, error)
+        else:
+            for name in names & self._namespace.keys():
                 self.lost.pop(name, None)
 
-    def remove_what_would_find_another(self, statements: Sequence[Statement]) -> None:
-        """Removes the functions that use a lost name which Python itself has: they would take that one instead."""
-        for one in statements:
-            for name in one.later & _BUILT_IN & self.lost.keys():
-                if one.always_gives:
-                    self._lose(one, self.lost[name])
-
-    def _failure(self, one: Statement, raised: Raised | None) -> int:
-        if len(self.failed) < MOST_FAILED:
-            self.failed.append(FailedStatement(one.first, one.last, raised))
-        self._count += 1
-        return self._count - 1
-
-    def _lose(self, one: Statement, cause: int) -> None:
-        if one.is_part_of_package and one.gives <= self._namespace.keys():
-            return
-        changed = one.stores - self._kinds.modules | one.touches & self._kinds.data
-        for name in one.gives | changed:
-            self._namespace.pop(name, None)
-            self.lost[name] = cause
-
-
-def _lines(statements: Sequence[Statement]) -> list[tuple[int, int]]:
-    """First and last lines of statements, those that follow each other as one."""
-    found: list[tuple[int, int]] = []
-    for one in statements:
-        if found and one.first <= found[-1][1] + 1:
-            found[-1] = (found[-1][0], max(found[-1][1], one.last))
+    def _run(self, node: ast.stmt, code: CodeType) -> None:
+        if isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            exec(code, self._namespace)
+        elif node.lineno in self._order.without or (self._order.skips_rest and not _is_constant(node)):
+            raise _Overran
         else:
-            found.append((one.first, one.last))
-    return found
+            worked, began = time.process_time(), time.monotonic()
+            try:
+                with _at_most(self._left / 2):
+                    exec(code, self._namespace)
+            finally:
+                self._left -= _spent(worked, began)
+
+    def _leave_out(self, node: ast.stmt, names: set[str], error: BaseException) -> None:
+        number = self.lost.get(error.name or "") if isinstance(error, NameError) else None
+        if number is None:
+            number = len(self.failed)
+            raised = None if isinstance(error, _Overran) else self._describe(error)
+            first = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))])
+            self.failed.append(FailedStatement(first, node.end_lineno or node.lineno, raised))
+        for name in names:
+            self._namespace.pop(name, None)
+            self.lost[name] = number
+
+
+def _given(code: CodeType) -> set[str]:
+    """The names that a statement gives a value at the top level."""
+    return {str(step.argval) for step in dis.get_instructions(code) if step.opname in ("STORE_NAME", "STORE_GLOBAL")}
+
+
+def _is_constant(node: ast.stmt) -> bool:
+    """Whether a statement is a number, a text or a collection of these, or gives such a value to names."""
+    if not isinstance(node, ast.Expr | ast.Assign | ast.AnnAssign) or node.value is None:
+        return False
+    return not any(isinstance(part, ast.Call | ast.Await | ast.comprehension) for part in ast.walk(node.value))
+
+
+def _spent(worked: float, began: float) -> float:
+    """The part of the budget (s) that was used since the processor time and the clock stood at these."""
+    return max(time.process_time() - worked, (time.monotonic() - began) / _BLOCKED_FACTOR)
+
+
+@contextlib.contextmanager
+def _at_most(seconds: float) -> Iterator[None]:
+    """Interrupts Python code that works longer than this, on systems that have interval timers.
+
+    Raises:
+        _Overran: in the middle of that code, again and again if it goes on.
+    """
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    worked, began = time.process_time(), time.monotonic()
+    is_running = True
+
+    def tick(number: int, frame: FrameType | None) -> None:
+        if is_running and _spent(worked, began) > seconds:
+            raise _Overran
+
+    handler = signal.signal(signal.SIGALRM, tick)
+    timer = signal.setitimer(signal.ITIMER_REAL, _TICK_SECONDS, _TICK_SECONDS)
+    try:
+        try:
+            yield
+        finally:
+            is_running = False  # A tick may come before this: then the outer block still ends the timer.
+    finally:
+        is_running = False
+        signal.setitimer(signal.ITIMER_REAL, *timer)
+        signal.signal(signal.SIGALRM, handler)
