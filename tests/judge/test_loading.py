@@ -46,7 +46,7 @@ def test_a_number_without_a_statement_explains_nothing() -> None:
     said = Imported([FailedStatement(2, 2, None)], [("f", 0)])
     for source, place in ((b"x = 1\n", "line 2 of t.py"), (b"# cell 4\nx = 1\n", "cell 4, line 1")):
         explained = partial(said).explain_lost(result, source).checks[0].message
-        assert explained.startswith(f"`f` has no value, as {place} takes too")
+        assert explained.startswith(f"`f` has no value, as {place} took too")
 
 
 Answer = tuple[ImportFailure | None, Imported]
