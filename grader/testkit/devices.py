@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from grader import machine
 from grader.border import labels
 from grader.border.labels import surroundings
+from grader.border.tensor_facts import registered
 from grader.testkit._devices.simulation import Simulation, translated
 from grader.testkit._devices.state import NotSimulated
 
@@ -157,7 +158,7 @@ def device_of(tensor: Tensor) -> str:
 
 def device_map(model: nn.Module) -> dict[str, str]:
     """The device's name of each parameter and buffer by name."""
-    return {name: device_of(t) for name, t in (*model.named_parameters(), *model.named_buffers())}
+    return {name: device_of(t) for kind in ("_parameters", "_buffers") for name, t in registered(model, kind).items()}
 
 
 def _new(gpus: int, mps: bool) -> Simulation:

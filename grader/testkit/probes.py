@@ -34,20 +34,25 @@ def state(model: nn.Module) -> dict[str, Tensor]:
     return found
 
 
+def parameters(model: nn.Module) -> dict[str, Any]:
+    """The parameters themselves by name, each once, whatever the model says of itself; for kits."""
+    return registered(model, "_parameters")
+
+
 def weights(model: nn.Module) -> list[Tensor]:
     """Copies of the parameters, in order of registration."""
-    return [copy_of(param) for param in registered(model, "_parameters").values()]
+    return [copy_of(param) for param in parameters(model).values()]
 
 
 def model_grads(model: nn.Module) -> dict[str, Tensor | None]:
     """The ``.grad`` of each parameter by name, or None."""
-    grads = {name: grad_of(param) for name, param in registered(model, "_parameters").items()}
+    grads = {name: grad_of(param) for name, param in parameters(model).items()}
     return {name: None if grad is None else copy_of(grad) for name, grad in grads.items()}
 
 
 def trainable(model: nn.Module) -> dict[str, bool]:
     """``requires_grad`` of each parameter by name."""
-    return {name: requires_grad(param) for name, param in registered(model, "_parameters").items()}
+    return {name: requires_grad(param) for name, param in parameters(model).items()}
 
 
 def training_flags(model: nn.Module) -> dict[str, bool]:

@@ -20,7 +20,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from grader.testkit import ranks, recipes
+from grader.testkit import probes, ranks, recipes
 
 SCALE: Final = 64.0
 """The first feature of row i of `rows` is i / SCALE: exact in float32."""
@@ -269,7 +269,7 @@ def step_grads(net: nn.Module, count: int, seed: int) -> dict[str, Tensor | None
     """Gradients by name, ``module.`` included, after cross-entropy of ``count`` `points` and backward."""
     features, labels = points(count, seed).tensors
     torch.autograd.backward(nn.functional.cross_entropy(net(features), labels))
-    return {name: None if p.grad is None else p.grad.clone() for name, p in net.named_parameters()}
+    return probes.model_grads(net)
 
 
 # ---------------------------------------------------------------- ranks that differ

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from grader.testkit import devices, recipes
+from grader.testkit import devices, probes, recipes
 
 # ---------------------------------------------------------------- batches
 
@@ -102,19 +102,20 @@ def _tensors(value: Any) -> Iterator[Tensor]:
 def kept_tensors(module: nn.Module) -> dict[str, Any]:
     """How a module keeps its tensors: how many entries its ``state_dict`` has, how many parameters there are, how many
     tensors are attributes like any other, and the devices of the ``state_dict``."""
+    state = nn.Module.state_dict(module)
     return {
-        "entries": len(module.state_dict()),
-        "parameters": len(list(module.parameters())),
+        "entries": len(state),
+        "parameters": len(probes.parameters(module)),
         "plain": sum(isinstance(value, Tensor) for value in vars(module).values()),
-        "devices": sorted({devices.device_of(tensor) for tensor in module.state_dict().values()}),
+        "devices": sorted({devices.device_of(tensor) for tensor in state.values()}),
     }
 
 
 def turn_kept(module: nn.Module) -> int:
     """Transposes every square matrix in a module's ``state_dict``, and loads it again; how many there are."""
-    state = module.state_dict()
+    state = nn.Module.state_dict(module)
     squares = {name: value for name, value in state.items() if value.dim() > 1 and value.shape[-1] == value.shape[-2]}
-    module.load_state_dict({**state, **{name: value.mT.clone() for name, value in squares.items()}})
+    nn.Module.load_state_dict(module, {**state, **{name: value.mT.clone() for name, value in squares.items()}})
     return len(squares)
 
 
@@ -130,7 +131,7 @@ def score_gradients(module: Any, scores: Tensor, weights: Tensor) -> Tensor | No
 def covers(optimizer: Any, model: nn.Module) -> bool:
     """Whether an optimizer has the very parameters of a model, each once, and no others."""
     held = [id(param) for group in optimizer.param_groups for param in group["params"]]
-    return sorted(held) == sorted(id(param) for param in model.parameters())
+    return sorted(held) == sorted(map(id, probes.parameters(model).values()))
 
 
 def with_grads(model: nn.Module, seed: int = 0) -> nn.Module:

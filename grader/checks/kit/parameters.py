@@ -12,7 +12,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor, nn
 
-from grader.testkit import recipes
+from grader.testkit import probes, recipes
 
 
 def build_linear() -> nn.Module:
@@ -111,7 +111,7 @@ def with_weights(model: nn.Module, weights: Sequence[Tensor], x: Tensor, weight:
     Args:
         weight: the output is weighed by it and summed; that is differentiated.
     """
-    params = list(model.parameters())
+    params = list(probes.parameters(model).values())
     if len(params) != len(weights):
         return len(params), None, None, None
     with torch.no_grad():
@@ -124,18 +124,17 @@ def with_weights(model: nn.Module, weights: Sequence[Tensor], x: Tensor, weight:
     out = model(x)
     if out.requires_grad:
         (out * weight).sum().backward()
-    grads = [None if param.grad is None else param.grad.clone() for param in params]
-    return len(params), out.detach().clone(), outputs[1:], grads
+    return len(params), out.detach().clone(), outputs[1:], list(probes.model_grads(model).values())
 
 
 def gradients_by_name(model: nn.Module, seed: int) -> dict[str, Tensor | None]:
     """The ``.grad`` of each parameter after ``backward()`` from the sum of all, weighed by normal numbers."""
     total = torch.zeros((), dtype=torch.float64)
-    for index, param in enumerate(model.parameters()):
+    for index, param in enumerate(probes.parameters(model).values()):
         total = total + (param * recipes.normal(param.shape, seed + index, param.dtype)).sum()
     if total.requires_grad:
         total.backward()  # type: ignore[no-untyped-call]
-    return {name: None if param.grad is None else param.grad.clone() for name, param in model.named_parameters()}
+    return probes.model_grads(model)
 
 
 def count_and_sizes(count: Callable[..., Any], sizes: list[int], bias: bool) -> tuple[Any, list[int]]:
@@ -157,5 +156,5 @@ def draw_from_python() -> list[float]:
 def change(model: nn.Module) -> None:
     """Adds 1 to all numbers of all parameters."""
     with torch.no_grad():
-        for param in model.parameters():
+        for param in probes.parameters(model).values():
             param.add_(1.0)
