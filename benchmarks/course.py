@@ -23,7 +23,7 @@ from grader.grading.worker_process import Worker
 from grader.intake.find import open_submission
 from grader.judge.judge import Judge, with_judge
 from grader.sandbox.limits import Limits
-from grader.student.client import HostClient
+from grader.student.forked import HostClient
 from grader.student.host import start_host
 
 

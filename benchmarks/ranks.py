@@ -21,7 +21,7 @@ sys.path.insert(0, str(REPO))
 
 from grader.border.proxies import SubmissionProxy  # noqa: E402
 from grader.sandbox.limits import Limits  # noqa: E402
-from grader.student.client import HostClient  # noqa: E402
+from grader.student.forked import HostClient  # noqa: E402
 from grader.student.host import start_host  # noqa: E402
 from grader.student.topic import TopicProcess  # noqa: E402
 

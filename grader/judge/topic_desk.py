@@ -33,8 +33,8 @@ from grader.results import Flag
 from grader.sandbox import process_tree
 from grader.sandbox.clock import Deadline
 from grader.sandbox.limits import Limits
+from grader.student.forked import LeaderGone
 from grader.student.interfaces import Host
-from grader.student.leader_client import LeaderGone
 from grader.student.student_process import StudentProcess
 
 FIRST_TRY: Final = 0.4

@@ -1,7 +1,8 @@
-"""The warm host: holds torch, forks sandboxed student processes, ends them, and watches their memory.
+"""The warm host: holds torch, and forks sandboxed student processes.
 
 It stays outside the sandbox and never runs submitted code, never imports checks or solutions, and starts no thread:
-a process with threads cannot fork safely. The judge asks, the host answers, one message at a time.
+a process with threads cannot fork safely. The judge asks, the host answers, one message at a time. The judge measures
+and ends what the host has forked; if the judge is gone, the host ends it.
 """
 
 from __future__ import annotations
@@ -9,29 +10,21 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
-import select
 import signal
 import socket
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Final
 
 import torch
 
 from grader.border import frames, wire
 from grader.sandbox import kernel, process_tree
-from grader.sandbox.limits import CUDA_BYTES, Limits
 from grader.sandbox.sandbox import Sandbox
 from grader.student import orders
 from grader.student.leader import lead
 from grader.student.preparation import CannotLoad, load_modules
-from grader.student.process import DUMP_SIGNAL, note_modules
-
-WATCH_SECONDS: Final = 0.05
-"""How often the memory of student processes is measured (s)."""
-MOST_ROUNDS: Final = 20
-"""How often what takes too much memory is ended and measured again, before all that there is ends."""
+from grader.student.process import note_modules
 
 
 class Host:
@@ -39,56 +32,35 @@ class Host:
 
     def __init__(self, control: socket.socket) -> None:
         self._control = control
-        self._topics: dict[int, int] = {}
-        self._over_memory: set[int] = set()
-        self._limits = Limits()
+        self._leaders: set[int] = set()
         self._sandbox: Sandbox | None = None
         self._testkit: Mapping[str, ModuleType] = {}
         self._kit: dict[str, ModuleType] = {}
-        self._baseline = 0
-        self._extra = 0
 
     def run(self) -> None:
         """Obeys orders until the judge has closed the socket; then every student process has ended."""
         try:
             while True:
-                if select.select([self._control], [], [], WATCH_SECONDS if self._topics else None)[0]:
-                    payload, descriptors = frames.receive_with_descriptors(self._control)
-                    if payload is None:
-                        return
-                    answer = self._obey(wire.unpack(payload, orders.Order), descriptors)
-                    frames.send(self._control, wire.pack(answer))
-                self._watch()
+                payload, descriptors = frames.receive_with_descriptors(self._control)
+                if payload is None:
+                    return
+                match wire.unpack(payload, orders.Order):
+                    case orders.Prepare() as order:
+                        answer: orders.Answer = self._prepare(order)
+                    case orders.Spawn():
+                        answer = self._spawn(*descriptors)
+                frames.send(self._control, wire.pack(answer))
         except (BrokenPipeError, ConnectionResetError):
             return
         finally:
-            for topic in list(self._topics):
-                self._end(topic)
+            for leader in self._leaders:
+                process_tree.kill_tree_below(leader)
+                process_tree.kill(leader)
+            self._reap(0)
             if self._sandbox is not None:
                 self._sandbox.close()
 
-    def _obey(self, order: orders.Order, descriptors: list[int]) -> orders.Answer:
-        match order:
-            case orders.Prepare():
-                return self._prepare(order)
-            case orders.Spawn(topic):
-                return self._spawn(topic, *descriptors)
-            case orders.End(topic):
-                self._end(topic)
-            case orders.Sweep(topic) if topic in self._topics:
-                process_tree.kill_tree_below(self._topics[topic])
-            case orders.Dump(topic, process) if topic in self._topics:
-                if process in process_tree.descendants(self._topics[topic]):
-                    with contextlib.suppress(ProcessLookupError, PermissionError):
-                        assert DUMP_SIGNAL is not None
-                        os.kill(process, DUMP_SIGNAL)
-            case orders.WhyEnded(topic):
-                was_over = topic in self._over_memory
-                self._over_memory.discard(topic)
-                return orders.Why(was_over)
-        return orders.Done()
-
-    def _prepare(self, order: orders.Prepare) -> orders.Layers | orders.Refused:
+    def _prepare(self, order: orders.Prepare) -> orders.Ready | orders.Refused:
         real = order.devices != "simulated"
         before = _threads()
 
@@ -100,54 +72,33 @@ class Host:
             self._testkit, self._kit = load_modules(order, check_threads)
         except CannotLoad as error:
             return orders.Refused(str(error))
-        self._limits = order.limits
-        self._extra = CUDA_BYTES if real else 0
         self._sandbox = Sandbox(limits=order.limits, hidden=[Path(path) for path in order.hidden], gpus=real)
         note_modules()
         gc.freeze()  # without a collection before, which would free next to nothing
         gc.enable()  # also for the student processes
-        self._baseline = process_tree.memory_of([os.getpid()], 0)
-        return orders.Layers(self._sandbox.layers)
+        return orders.Ready(self._sandbox.layers)
 
-    def _spawn(self, topic: int, descriptor: int) -> orders.Spawned | orders.Failed:
+    def _spawn(self, descriptor: int) -> orders.Spawned | orders.Refused:
         assert self._sandbox is not None
-        sandbox = self._sandbox
+        self._reap(os.WNOHANG)
 
         def child() -> None:
             lead(socket.socket(fileno=descriptor), self._testkit, self._kit)
 
         try:
-            self._topics[topic] = sandbox.fork(child, [descriptor])
+            leader = self._sandbox.fork(child, [descriptor])
         except OSError as error:
-            return orders.Failed(str(error))
+            return orders.Refused(str(error))
         finally:
             os.close(descriptor)
-        return orders.Spawned(self._topics[topic])
+        self._leaders.add(leader)
+        return orders.Spawned(leader)
 
-    def _end(self, topic: int) -> None:
-        process = self._topics.pop(topic, None)
-        if process is None:
-            return
-        with contextlib.suppress(ProcessLookupError):
-            process_tree.kill_tree_below(process)
-            os.kill(process, signal.SIGKILL)
+    def _reap(self, options: int) -> None:
+        """Forgets the leaders that the judge has ended."""
         with contextlib.suppress(ChildProcessError):
-            os.waitpid(process, 0)
-
-    def _watch(self) -> None:
-        most = self._limits.memory_bytes + self._extra
-        for topic, process in self._topics.items():
-            for _ in range(MOST_ROUNDS):
-                below = process_tree.descendants(process)
-                if process_tree.memory_of([process, *below], self._baseline) <= most:
-                    break
-                self._over_memory.add(topic)
-                # Only those that were measured: the judge may have had a fresh one started in the meantime.
-                process_tree.kill_all(below)
-            else:
-                process_tree.kill_tree_below(process)
-                if process_tree.memory_of([process], self._baseline) > most:
-                    os.kill(process, signal.SIGKILL)
+            while self._leaders and (ended := os.waitpid(-1, options)[0]):
+                self._leaders.discard(ended)
 
 
 def _threads() -> int:

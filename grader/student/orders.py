@@ -11,7 +11,7 @@ from grader.sandbox.limits import Limits
 
 
 class Prepare(msgspec.Struct, frozen=True, tag=True):
-    """The first order: the settings of all student processes. Answers: `Layers`, `Refused`.
+    """The first order: the settings of all student processes. Answers: `Ready`, `Refused`.
 
     Attributes:
         hidden: files and folders that no student process may see.
@@ -27,44 +27,16 @@ class Prepare(msgspec.Struct, frozen=True, tag=True):
 
 
 class Spawn(msgspec.Struct, frozen=True, tag=True):
-    """Starts a topic's leader, under a number that the judge chose; its socket comes with the order.
-
-    Answers: `Spawned`, `Failed`.
-    """
-
-    topic: int
+    """Starts a topic's leader, whose socket comes with the order. Answers: `Spawned`, `Refused`."""
 
 
-class End(msgspec.Struct, frozen=True, tag=True):
-    """Ends a topic's leader and all that it started. Answer: `Done`."""
-
-    topic: int
+Order: TypeAlias = Prepare | Spawn
 
 
-class Sweep(msgspec.Struct, frozen=True, tag=True):
-    """Ends all processes below a topic's leader. Answer: `Done`."""
+class Ready(msgspec.Struct, frozen=True, tag=True):
+    """The host can fork student processes; all of them get these layers of the sandbox."""
 
-    topic: int
-
-
-class Dump(msgspec.Struct, frozen=True, tag=True):
-    """Makes one process below a topic's leader write where it is. Answer: `Done`."""
-
-    topic: int
-    process: int
-
-
-class WhyEnded(msgspec.Struct, frozen=True, tag=True):
-    """Asks why a process of a topic has ended. Answer: `Why`."""
-
-    topic: int
-
-
-Order: TypeAlias = Prepare | Spawn | End | Sweep | Dump | WhyEnded
-
-
-class Done(msgspec.Struct, frozen=True, tag=True):
-    """The order has been carried out."""
+    layers: tuple[str, ...]
 
 
 class Spawned(msgspec.Struct, frozen=True, tag=True):
@@ -73,28 +45,10 @@ class Spawned(msgspec.Struct, frozen=True, tag=True):
     process: int
 
 
-class Layers(msgspec.Struct, frozen=True, tag=True):
-    """The layers of the sandbox that every student process gets."""
-
-    names: tuple[str, ...]
-
-
 class Refused(msgspec.Struct, frozen=True, tag=True):
-    """The course's ``preload`` or kit cannot be loaded; the reason is for the author of the course."""
+    """The course's ``preload`` or kit cannot be loaded, or no process can be started."""
 
     reason: str
 
 
-class Failed(msgspec.Struct, frozen=True, tag=True):
-    """The system refused to start a process."""
-
-    reason: str
-
-
-class Why(msgspec.Struct, frozen=True, tag=True):
-    """Whether the host ended a process of the topic because the topic used more memory than it may."""
-
-    out_of_memory: bool
-
-
-Answer: TypeAlias = Done | Spawned | Layers | Refused | Failed | Why
+Answer: TypeAlias = Ready | Spawned | Refused

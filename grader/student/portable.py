@@ -6,15 +6,13 @@ There is no sandbox: what is limited is limited from here, by looking. Must neve
 from __future__ import annotations
 
 import contextlib
-import signal
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from grader.border import frames, wire
 from grader.border.arena import Arena
-from grader.border.failures import MEMORY_SHORT, OUT_OF_MEMORY, SubmissionCrashed
+from grader.border.failures import OUT_OF_MEMORY, SubmissionCrashed
 from grader.border.messages import Definitions, SetUp, Start
 from grader.kit import Kit
 from grader.machine import Devices, memory_kills
@@ -24,7 +22,7 @@ from grader.sandbox.clock import Deadline, Effort
 from grader.sandbox.limits import CUDA_BYTES, Limits
 from grader.sandbox.workspace import Workspace
 from grader.student import audit
-from grader.student.client import HostGone
+from grader.student.endings import HostGone, MemoryWatch, how_it_ended
 from grader.student.orders import Prepare
 from grader.student.prints import FilePrints
 from grader.student.spawn_messages import Begin
@@ -32,8 +30,6 @@ from grader.student.spawning import Spares, SpawnedPython
 from grader.student.student_process import DUMP_BYTES, StudentProcess
 from grader.student.work_folder import WorkFolder
 
-WATCH_SECONDS: Final = 0.05
-"""How often the memory and the prints of student processes are looked at (s)."""
 TREE_EVERY: Final = 8
 """Every so many looks, the processes below a student process are looked for too, which takes longer."""
 END_SECONDS: Final = 1.0
@@ -47,10 +43,9 @@ class PortableHost:
     def __init__(self, spares: Spares, limits: Limits) -> None:
         self.limits = limits
         self._spares = spares
-        self._extra = 0
+        self.most_bytes = limits.memory_bytes
+        self.watch = MemoryWatch()
         self._topics: list[PortableTopic] = []
-        self._closed = threading.Event()
-        self._watcher = threading.Thread(target=self._watch, daemon=True, name="student-processes")
 
     def prepare(
         self,
@@ -61,9 +56,8 @@ class PortableHost:
     ) -> None:
         """Loads modules and the course's kit in the processes to come; nothing can be hidden from them."""
         place = (kit.name, str(kit.folder)) if kit else None
-        self._extra = 0 if devices == "simulated" else CUDA_BYTES
+        self.most_bytes += 0 if devices == "simulated" else CUDA_BYTES
         self._spares.prepare(Prepare(self.limits, [*hidden], [*preload], devices, place))
-        self._watcher.start()
 
     @property
     def layers(self) -> tuple[str, ...]:
@@ -84,6 +78,7 @@ class PortableHost:
         """A work folder for one topic of a submission, and its processes to come."""
         opened = PortableTopic(self, topic, files, bindings)
         self._topics.append(opened)
+        self.watch.add(opened)
         return opened
 
     def take(self) -> SpawnedPython:
@@ -98,20 +93,14 @@ class PortableHost:
         """A topic that has been closed needs no watching."""
         with contextlib.suppress(ValueError):
             self._topics.remove(topic)
+        self.watch.remove(topic)
 
     def close(self) -> None:
         """Ends every process."""
-        self._closed.set()
+        self.watch.close()
         for topic in list(self._topics):
             topic.close()
         self._spares.close()
-
-    def _watch(self) -> None:
-        most, looks = self.limits.memory_bytes + self._extra, 0
-        while not self._closed.wait(WATCH_SECONDS):
-            looks += 1
-            for topic in list(self._topics):
-                topic.watch(most, whole_tree=looks % TREE_EVERY == 0)
 
 
 class PortableTopic:
@@ -142,6 +131,7 @@ class PortableTopic:
         self._outputs: dict[int, list[FilePrints]] = {}
         self._count = 0
         self._over_memory = False
+        self._looks = 0
         self._memory_kills = memory_kills()
         self._starting_seconds = 0.0
         self._reusable: dict[int, int] = {}
@@ -241,14 +231,7 @@ class PortableTopic:
             return OUT_OF_MEMORY
         spawned = self._processes.get(number)
         code = None if spawned is None else spawned.exit_code(END_SECONDS)
-        if code is None:
-            return "ended the process"
-        if code == -9 and memory_kills() > self._memory_kills:
-            return MEMORY_SHORT
-        if code < 0:
-            return f"was ended by signal {-code} ({_signal_name(-code)})"
-        shown = f"{code:#x}" if code > 0xFFFF else str(code)  # on Windows, what the system ended a process for
-        return f"ended the process with exit code {shown}"
+        return how_it_ended(code, memory_was_short=memory_kills() > self._memory_kills)
 
     def close(self) -> None:
         """Ends all processes, and removes their folder."""
@@ -322,24 +305,18 @@ class PortableTopic:
     def _all_processes(self) -> list[int]:
         return [pid for one in self._running() for pid in (one.pid, *process_tree.descendants(one.pid))]
 
-    def watch(self, most_bytes: int, *, whole_tree: bool) -> None:
-        """Ends the processes if they hold too much memory; keeps what they print short. Another thread calls it."""
+    def watch(self) -> None:
+        """Ends the processes if they hold too much memory; keeps what they print short. `MemoryWatch` calls it."""
+        self._looks += 1
         for outputs in list(self._outputs.values()):
             for output in outputs:
                 output.cut()
         running = self._running()
         used = sum(process_tree.memory_of([one.pid], one.baseline) for one in running)
-        if whole_tree:
+        if self._looks % TREE_EVERY == 0:
             used += sum(process_tree.memory_of(process_tree.descendants(one.pid), 0) for one in running)
-        if used > most_bytes:
+        if used > self._host.most_bytes:
             self._over_memory = True
             for one in running:
                 for pid in (*process_tree.descendants(one.pid), one.pid):
                     process_tree.kill(pid)
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return "unknown"

@@ -1,17 +1,12 @@
-"""What a submission prints, and messages that come while it prints: reading either never blocks the other."""
+"""What a submission prints: reading it never blocks."""
 
 from __future__ import annotations
 
 import os
 import select
-import socket
 import threading
 import time
 from pathlib import Path
-from typing import Any
-
-from grader.border import frames, wire
-from grader.border.failures import SubmissionCrashed, SubmissionTimeout
 
 
 class Prints:
@@ -141,38 +136,3 @@ class FilePrints(Prints):
             if self._file >= 0:
                 os.close(self._file)
                 self._file = -1
-
-
-def receive(sock: socket.socket, deadline: float, prints: Prints | None, kind: Any) -> Any:
-    """One message before the deadline, draining prints on the way.
-
-    Args:
-        deadline: on the monotonic clock.
-        kind: the struct that may come, or a union of structs.
-
-    Raises:
-        SubmissionTimeout: the deadline has passed.
-        SubmissionCrashed: the stream has ended.
-        WireError, BrokenFrame: what came is no such message.
-    """
-    payload = frames.receive(lambda size: _recv_before(deadline, sock, size, prints))
-    return wire.unpack(payload or b"", kind)
-
-
-def _recv_before(deadline: float, sock: socket.socket, size: int, prints: Prints | None) -> bytes:
-    while True:
-        left = deadline - time.monotonic()
-        if left <= 0:
-            raise SubmissionTimeout
-        sources: list[socket.socket | int] = [sock, prints.reader] if prints is not None and prints.is_open else [sock]
-        readable, _, _ = select.select(sources, [], [], min(left, 1.0))
-        if prints is not None and prints.reader in readable:
-            prints.drain()
-        if sock in readable:
-            try:
-                data = sock.recv(size)
-            except OSError:
-                data = b""
-            if not data:
-                raise SubmissionCrashed("")
-            return data

@@ -22,7 +22,7 @@ from grader.border.bounds import WireError
 from grader.border.frames import BrokenFrame
 from grader.errors import UserError
 from grader.sandbox import process_tree
-from grader.student.client import HostGone
+from grader.student.endings import HostGone
 from grader.student.orders import Prepare, Refused
 from grader.student.spawn_messages import Connect, FromSpawned, Ready
 

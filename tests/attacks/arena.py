@@ -51,8 +51,12 @@ class Arena:
         for _ in range(3):  # The first runs draw examples and record plans.
             self.expected = to_json(self.grade(honest))
         self._pid = self.worker.process.pid
-        self.host = process_tree.descendants(self._pid)
+        self.host = self._alive()
         self._descriptors = self._open_descriptors()
+
+    def _alive(self) -> list[int]:
+        """The processes below the worker; one that has ended may wait for the host to take note of that."""
+        return [pid for pid in process_tree.descendants(self._pid) if process_tree.is_alive(pid)]
 
     def grade(self, submission: Submission) -> SubmissionResult:
         """The result of one submission; its messages are bounded, whatever it did."""
@@ -69,7 +73,7 @@ class Arena:
         growth = self._peak_memory() - resting
         assert growth < MOST_GROWTH, f"the judge grew by {growth >> 20} MiB"
         assert self.worker.process.poll() is None
-        assert process_tree.descendants(self._pid) == self.host, "a process is left"
+        assert self._alive() == self.host, "a process is left"
         assert self._open_descriptors() == self._descriptors, "a descriptor is left"
         assert left_files() == []
         with socket.socket() as way:

@@ -44,4 +44,4 @@ def test_at_import_it_costs_the_topic(arena: Arena, attack: str) -> None:
 
 def test_sys_exit_at_import_raises_only_and_is_left_out(arena: Arena) -> None:
     result = arena.survive("exit_at_import", gram="passed")
-    assert any("graded without what no definition needs (line" in note for note in result.notes), result.notes
+    assert any("raised SystemExit: 0: left out" in note for note in result.notes), result.notes

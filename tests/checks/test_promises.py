@@ -174,7 +174,7 @@ def main(topics: list[str]) -> None:
     from grader.grading.worker import hidden_paths
     from grader.judge.judge import with_judge
     from grader.sandbox.limits import Limits
-    from grader.student.client import HostClient
+    from grader.student.forked import HostClient
     from grader.student.host import start_host
     from grader.testkit import devices
 

@@ -1,9 +1,13 @@
-"""The judge's side of a topic's leader: starts student processes through it, and never waits without a limit."""
+"""Student processes that the warm host forks: the judge's side of the host, and of the leader of each topic.
+
+The host only forks. The judge measures and ends what it has forked, and never waits for submitted code without a limit.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import socket
 import time
@@ -13,15 +17,19 @@ from typing import Any, Final, TypeVar
 from grader.border import frames, wire
 from grader.border.arena import Arena
 from grader.border.bounds import WireError
-from grader.border.failures import MEMORY_SHORT, OUT_OF_MEMORY, KilledBySystem, SubmissionCrashed, SubmissionTimeout
+from grader.border.failures import MEMORY_SHORT, OUT_OF_MEMORY, KilledBySystem, SubmissionCrashed
 from grader.border.frames import BrokenFrame
 from grader.border.messages import Definitions, Ended, Forked, FromLeader, Keep, SetUp, Start, Stop, Tidied, Tidy
-from grader.machine import memory_kills
+from grader.errors import UserError
+from grader.kit import Kit
+from grader.machine import Devices, memory_kills
 from grader.sandbox import process_tree
 from grader.sandbox.clock import Deadline, Effort
-from grader.student import audit
-from grader.student.client import HostClient, HostGone
-from grader.student.prints import Prints, receive
+from grader.sandbox.limits import CUDA_BYTES, Limits
+from grader.student import audit, orders
+from grader.student.endings import HostGone, MemoryWatch, how_it_ended
+from grader.student.prints import Prints
+from grader.student.process import DUMP_SIGNAL
 from grader.student.student_process import DUMP_BYTES, StudentProcess
 
 T = TypeVar("T", bound=FromLeader)
@@ -29,7 +37,111 @@ T = TypeVar("T", bound=FromLeader)
 START_SECONDS: Final = 20.0
 """How long the leader may take to answer on a loaded machine before it counts as lost (s)."""
 END_SECONDS: Final = 1.0
-"""How long the leader may take to report the end of a process whose socket has closed (s)."""
+"""How long a process whose socket has closed may take to end, until its end is known (s)."""
+MOST_ROUNDS: Final = 20
+"""How often what takes too much memory is ended and measured again, before all that there is ends."""
+
+
+class HostClient:
+    """Orders to the warm host, one question and one answer at a time; a `Host`.
+
+    Attributes:
+        watch: looks at the memory of the topics that are open.
+        most_bytes: memory that a topic's processes may hold together, beyond `baseline` for each.
+        baseline: memory of the host, which each process that it forks has as well (bytes).
+    """
+
+    def __init__(self, control: socket.socket, process: int, limits: Limits) -> None:
+        self._control = control
+        self.process = process
+        self.limits = limits
+        self._layers: tuple[str, ...] = ()
+        self._preparing = False
+        self.watch = MemoryWatch()
+        self.most_bytes = limits.memory_bytes
+        self.baseline = 0
+
+    def prepare(
+        self,
+        hidden: Sequence[str],
+        preload: Sequence[str],
+        devices: Devices = "simulated",
+        kit: Kit | None = None,
+    ) -> None:
+        """Sets limits, hides folders and loads modules and the course's kit, before the first submission.
+
+        Does not wait until it is done.
+        """
+        self.most_bytes = self.limits.memory_bytes + (0 if devices == "simulated" else CUDA_BYTES)
+        place = (kit.name, str(kit.folder)) if kit else None
+        self._send(orders.Prepare(self.limits, [*hidden], [*preload], devices, place))
+        self._preparing = True
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        """The sandbox's active layers."""
+        self.finish_preparing()
+        return self._layers
+
+    def finish_preparing(self) -> None:
+        """Waits until the host is ready.
+
+        Raises:
+            UserError: when a module of ``preload`` or the kit cannot be loaded.
+        """
+        if self._preparing:
+            self._preparing = False
+            match self._receive():
+                case orders.Refused(reason):
+                    raise UserError(f"course.toml: {reason}")
+                case orders.Ready(layers):
+                    self._layers = layers
+                    self.baseline = process_tree.memory_of([self.process], 0)
+                case answer:
+                    raise HostGone(f"an unexpected answer: {answer}")
+
+    def open_topic(
+        self, topic: str, files: Mapping[str, bytes], bindings: Sequence[tuple[str, str]] | None
+    ) -> LeaderClient:
+        """A new leader for one topic of a submission."""
+        return LeaderClient(self, topic, files, bindings)
+
+    def spawn(self, control: socket.socket) -> int:
+        """Starts a topic's leader, which gets one end of a socket; its process id.
+
+        Raises:
+            HostGone: no process could be started.
+        """
+        self.finish_preparing()
+        self._send(orders.Spawn(), [control.fileno()])
+        match self._receive():
+            case orders.Spawned(process):
+                return process
+            case answer:
+                raise HostGone(f"cannot start a student process: {answer}")
+
+    def _send(self, order: orders.Order, descriptors: Sequence[int] = ()) -> None:
+        try:
+            frames.send_with_descriptors(self._control, wire.pack(order), descriptors)
+        except OSError as error:
+            raise HostGone(str(error)) from error
+
+    def _receive(self) -> orders.Answer:
+        try:
+            payload = frames.receive(self._control.recv)
+            if payload is None:
+                raise HostGone("the warm host has ended")
+            answer: orders.Answer = wire.unpack(payload, orders.Answer)
+        except (OSError, BrokenFrame, WireError) as error:
+            raise HostGone(str(error)) from error
+        return answer
+
+    def close(self) -> None:
+        """Ends the host and with it every student process."""
+        self.watch.close()
+        self._control.close()
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(self.process, 0)
 
 
 class LeaderGone(Exception):
@@ -68,8 +180,10 @@ class LeaderClient:
     def _open(self) -> None:
         self._sock, theirs = socket.socketpair()
         with theirs:
-            self._number, self.process = self._host.spawn(theirs)
-        self._sock.settimeout(START_SECONDS)
+            self.process = self._host.spawn(theirs)
+        self._handle = os.pidfd_open(self.process)
+        self._over_memory = False
+        self._host.watch.add(self)
         setup = SetUp(self._topic, dict(self._files), "mount-namespace" in self._host.layers)
         self._send(setup)
 
@@ -85,7 +199,7 @@ class LeaderClient:
             HostGone: not even a new leader can do it.
         """
         if "pid-namespace" not in self.layers:
-            self._host.sweep(self._number)
+            process_tree.kill_tree_below(self.process)
         try:
             return self._start(imports=True, afresh=True)
         except LeaderGone:
@@ -178,14 +292,17 @@ class LeaderClient:
 
     def ask_where(self, process: StudentProcess) -> None:
         """Makes a process write where it is."""
-        self._host.dump(self._number, process.pid)
+        assert DUMP_SIGNAL is not None
+        if process.pid in process_tree.descendants(self.process):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process.pid, DUMP_SIGNAL)
 
     def stop(self, process: StudentProcess) -> None:
         """Ends a process."""
         try:
             self._send(Stop(process.number))
         except LeaderGone:
-            self._host.sweep(self._number)
+            process_tree.kill_tree_below(self.process)
 
     def wait(self, number: int) -> None:
         """Returns when a process has ended; soon in any case."""
@@ -196,20 +313,27 @@ class LeaderClient:
 
     def why_it_ended(self, number: int) -> str:
         """How a process ended, in words; completes "your code …"."""
-        if self._host.ran_out_of_memory(self._number):
+        if self._over_memory:
+            self._over_memory = False
             return OUT_OF_MEMORY
         self.wait(number)
         code = self._endings.get(number)
-        if code is None:
-            return "ended the process"
-        if code == -signal.SIGKILL and memory_kills() > self._memory_kills:
-            return MEMORY_SHORT
-        if code < 0:
-            return f"was ended by signal {-code} ({_signal_name(-code)})"
-        return f"ended the process with exit code {code}"
+        return how_it_ended(code, memory_was_short=memory_kills() > self._memory_kills)
+
+    def watch(self) -> None:
+        """Ends the processes if they hold too much memory together; `MemoryWatch` calls it."""
+        for _ in range(MOST_ROUNDS):
+            below = process_tree.descendants(self.process)
+            if process_tree.memory_of([self.process, *below], self._host.baseline) <= self._host.most_bytes:
+                return
+            self._over_memory = True
+            # Only those that were measured: a fresh one may have been started in the meantime.
+            process_tree.kill_all(below)
+        self._kill()
 
     def _send(self, message: Any, descriptors: Sequence[int] = ()) -> None:
         try:
+            self._sock.settimeout(START_SECONDS)
             frames.send_with_descriptors(self._sock, wire.pack(message), descriptors)
         except OSError as error:
             raise LeaderGone from error
@@ -222,8 +346,9 @@ class LeaderClient:
 
     def _take(self, until: float) -> FromLeader:
         try:
-            message: FromLeader = receive(self._sock, until, None, FromLeader)
-        except (OSError, SubmissionTimeout, SubmissionCrashed, WireError, BrokenFrame) as error:
+            self._sock.settimeout(max(until - time.monotonic(), 0.001))
+            message: FromLeader = wire.unpack(frames.receive(self._sock.recv) or b"", FromLeader)
+        except (OSError, WireError, BrokenFrame) as error:
             raise LeaderGone from error
         if isinstance(message, Ended):
             self._endings[message.number] = message.code
@@ -231,12 +356,15 @@ class LeaderClient:
 
     def close(self) -> None:
         """Ends the leader and all that it started."""
+        self._host.watch.remove(self)
         self._sock.close()
-        self._host.end(self._number)
+        self._kill()
+        select.select([self._handle], [], [], END_SECONDS)  # its folder is made new for the next one
+        os.close(self._handle)
 
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return "unknown"
+    def _kill(self) -> None:
+        """Ends all processes; in a PID namespace, they end with the leader."""
+        if "pid-namespace" not in self.layers:
+            process_tree.kill_tree_below(self.process)
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._handle, signal.SIGKILL)
