@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -65,7 +66,18 @@ def topics_of(course: Course) -> Topics:
     """The names and definitions by which intake recognises the files of a course."""
     modules = course.modules
     exercises = {topic.name: frozenset(exercise.name for exercise in topic.exercises) for topic in modules}
-    return Topics(frozenset(exercises), exercises, frozenset(one.file for one in course.manual if one.file))
+    return Topics(
+        frozenset(exercises),
+        exercises,
+        frozenset(one.file for one in course.manual if one.file),
+        {topic.name: _content(course.stub_file(topic.name)) for topic in modules},
+        frozenset(hashlib.sha256(_content(course.solution_file(topic.name))).digest() for topic in modules),
+    )
+
+
+def _content(file: Path) -> bytes:
+    """The bytes of a course's file; none if it was handed out without it."""
+    return file.read_bytes() if file.is_file() else b""
 
 
 def course_option(course: Course) -> str | None:

@@ -1,6 +1,7 @@
 """Makes a submission of the files that were found: notebooks become modules, and each topic gets its file.
 
-Never guesses in silence: if a file was taken for a topic because of its definitions, or is in doubt, a note says so.
+Of several files for a topic, the first counts that is not as it was handed out. Never guesses in silence: if a file was
+taken for a topic because of its definitions, or is in doubt, a note says so.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pathlib import PurePosixPath
 
 import msgspec
 
-from grader.intake.bag import STUBS, Bag
+from grader.intake.bag import COURSE_FOLDERS, STUBS, Bag
 from grader.intake.notebook import module_of
 from grader.intake.submission import ASIDE, WORK, Arrival, Note, Submission
 from grader.intake.topics import Topics
@@ -33,7 +34,11 @@ def assemble(name: str, bag: Bag, topics: Topics, arrival: Arrival) -> Submissio
         only = f", but {bag.others}" if bag.others else ""
         found.notes.append(Note("./", f"no Python file and no notebook in it{only}", lost=ASIDE if only else ""))
     used = {module.path for module in given.modules.values()}
-    files = {path: module.content for path, module in found.modules.items() if path not in used}
+    files = {
+        path: module.content
+        for path, module in found.modules.items()
+        if path not in used and not _of_course(module.origin)
+    }
     files |= {path: module.content for path, module in given.modules.items()}
     work, about_work = _work(bag, places, topics)
     files |= {path: content for path, content in work.items() if path not in files}
@@ -133,19 +138,41 @@ def _read(bag: Bag, places: _Places, topics: Topics) -> _Found:
     found.notes += [places.note] if places.note else []
     for path, origin, content in _files(bag, places):
         target = f"{path.rpartition('.')[0]}.py"
-        kept = found.modules.get(target)
-        if kept is not None:
-            where = "the one at the top" if origin != path else kept.origin
-            found.notes.append(Note(target, f"handed in twice; {where} counts, not {origin}"))
+        if not path.lower().endswith(".ipynb"):
+            _add(found, _Module(target, origin, content), topics, at_top=origin != path)
             continue
-        module: bytes | None = content
-        if path.lower().endswith(".ipynb"):
-            module, left_out = module_of(content)
-            lost = WORK if module is None else ""
-            found.notes += [Note(target, text, source=PurePosixPath(path).name, lost=lost) for text in left_out]
+        module, left_out, written = module_of(content)
+        lost = WORK if module is None else ""
+        found.notes += [Note(target, text, source=PurePosixPath(path).name, lost=lost) for text in left_out]
         if module is not None:
-            found.modules[target] = _Module(target, origin, module)
+            _add(found, _Module(target, origin, module), topics, at_top=origin != path)
+        folder = path[: path.rfind("/") + 1]
+        for name, text in written.items():
+            _add(found, _Module(f"{folder}{name}", f"{origin} (%%writefile {name})", text), topics, at_top=False)
     return found
+
+
+def _add(found: _Found, module: _Module, topics: Topics, *, at_top: bool) -> None:
+    """Takes a module; of two for one path the first that is not as it was handed out."""
+    if _of_course(module.origin) and topics.is_solution(module.content):
+        return
+    kept = found.modules.get(module.path)
+    if kept is None:
+        found.modules[module.path] = module
+        return
+    topic = _topic_of(module.path, topics)
+    why = topics.why_not_own(topic, kept.content) if topic else ""
+    if topic and why and not topics.why_not_own(topic, module.content):
+        found.modules[module.path] = module
+        found.notes.append(Note(module.path, f"taken from {module.origin}; {kept.origin} does not count: {why}"))
+    else:
+        where = "the one at the top" if at_top else kept.origin
+        found.notes.append(Note(module.path, f"handed in twice; {where} counts, not {module.origin}"))
+
+
+def _of_course(path: str) -> bool:
+    """Whether a file is in a folder that a course has: it counts only if nothing else does."""
+    return not COURSE_FOLDERS.isdisjoint(path.split("/")[:-1])
 
 
 def _files(bag: Bag, places: _Places) -> Iterator[tuple[str, str, bytes]]:
@@ -190,20 +217,27 @@ def _note_on_topic(note: Note, places: _Places, topics: Topics) -> Note:
 
 
 def _give_to_topics(modules: Mapping[str, _Module], topics: Topics) -> _Given:
-    """Finds for each topic without a file of its name the module that is meant, if there is one."""
-    loose = [module for path, module in modules.items() if "/" not in path and not _topic_of(path, topics)]
+    """Finds the module that is meant for each topic without an answer in a file of its name, if there is one."""
+    others = [module for path, module in modules.items() if not _topic_of(path, topics)]
+    loose = [module for module in others if "/" not in module.path]
     missing = [topic for topic in sorted(topics.names) if f"{topic}.py" not in modules]
-    defined = {module.path: topics.defined(module.content) for module in loose}
+    defined = {module.path: topics.defined(module.content) for module in others}
     named = {module.path: topics.named(PurePosixPath(module.path).stem) for module in loose}
     if len(loose) == 1 and len(topics.names) == 1 and missing:
         named[loose[0].path] = missing[0]
 
     given = _Given()
     any_found = len(missing) < len(topics.names)
-    for topic in missing:
+    for topic in sorted(topics.names):
+        file = modules.get(f"{topic}.py")
+        why = topics.why_not_own(topic, file.content) if file else ""
+        if file and not why:
+            continue
         by_name = [module for module in loose if named[module.path] == topic]
         by_content = [module for module in loose if topic in defined[module.path] and not named[module.path]]
-        candidates = by_name or by_content or [module for module in modules.values() if _is_deep(module, topic)]
+        kinds = [by_name, by_content, [module for module in others if _is_deep(module, topic)]]
+        own = [[module for module in kind if not topics.why_not_own(topic, module.content)] for kind in kinds]
+        candidates = next(filter(None, own if file else [*own, *kinds]), [])
         if last := latest([module.path.removesuffix(".py") for module in candidates]):
             given.notes.append(_last_of(candidates, f"{last}.py", topic))
             candidates = [module for module in candidates if module.path == f"{last}.py"]
@@ -211,13 +245,17 @@ def _give_to_topics(modules: Mapping[str, _Module], topics: Topics) -> _Given:
         if len(candidates) == 1:
             module = candidates[0]
             given.modules[f"{topic}.py"] = module
-            if not by_name:
-                given.notes.append(_taken_from(module, topic, defined.get(module.path, {}).get(topic, [])))
+            if file:
+                given.notes.append(
+                    Note(f"{topic}.py", f"taken from {module.origin}; {file.origin} does not count: {why}")
+                )
+            elif module not in by_name:
+                given.notes.append(_taken_from(module, topic, defined[module.path].get(topic, [])))
         elif candidates:
             given.notes.append(_any_of(candidates, topic))
     for module in loose:
         other = named[module.path] or ""
-        if other and other not in missing and other in defined[module.path]:
+        if other and other not in missing and other in defined[module.path] and f"{other}.py" not in given.modules:
             given.notes.append(Note(module.origin, f"not taken for {other}, as {other}.py is there"))
     if not any_found:
         example = min(topics.names, default="topic")

@@ -22,7 +22,9 @@ MAX_ENTRIES = 20_000
 MAX_DEPTH = 12
 MAX_NOTES = 50
 STUBS = "exercises"
-NOT_WORK = frozenset({"__pycache__", "__MACOSX", "solutions", "checks", "node_modules", "site-packages"})
+NOT_WORK = frozenset({"__pycache__", "__MACOSX", "node_modules", "site-packages"})
+COURSE_FOLDERS = frozenset({"solutions", "checks"})
+"""Folders that a course has, and some students: what is in them is work only if it is not the course's own."""
 CODE = (".py", ".ipynb")
 ARCHIVES = (".zip", ".tar.gz", ".tgz", ".tar")
 UNSUPPORTED_ARCHIVES = (".rar", ".7z", ".gz", ".bz2", ".xz", ".zst")
@@ -129,7 +131,7 @@ def is_unsupported_archive(path: str) -> bool:
 
 
 def is_clutter(path: str) -> bool:
-    """Whether a path is not the student's work: hidden, caches, packages, the course's own folders."""
+    """Whether a path is not the student's work: hidden, caches, packages."""
     return any((part.startswith(".") and part != "..") or part in NOT_WORK for part in PurePosixPath(path).parts)
 
 

@@ -15,7 +15,16 @@ import msgspec
 
 from grader.errors import UserError
 from grader.intake.archive import BrokenArchive, open_archive
-from grader.intake.bag import CODE, NOT_WORK, STUBS, as_text, is_archive, is_code, is_unsupported_archive
+from grader.intake.bag import (
+    CODE,
+    COURSE_FOLDERS,
+    NOT_WORK,
+    STUBS,
+    as_text,
+    is_archive,
+    is_code,
+    is_unsupported_archive,
+)
 from grader.intake.download import DownloadSource, Folder, class_sources, lms_sources
 from grader.intake.folder import ArchiveSource, FileSource, FolderSource, PathSource, UnsupportedSource
 from grader.intake.lms import pieces_of
@@ -87,7 +96,9 @@ def _sources(path: Path, topics: Topics, skip: Path | None, note: Callable[[str]
     children = [
         child
         for child in sorted(path.iterdir())
-        if not child.name.startswith(".") and child.name not in NOT_WORK | {STUBS} and child.resolve() != skip
+        if not child.name.startswith(".")
+        and child.name not in NOT_WORK | COURSE_FOLDERS | {STUBS}
+        and child.resolve() != skip
     ]
     if _is_download(children):
         download = lms_sources(Folder(path), path, topics, note)

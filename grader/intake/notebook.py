@@ -11,7 +11,7 @@ import ast
 import bisect
 import re
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -20,6 +20,8 @@ from grader.intake.topics import parse
 
 _MAGIC = re.compile(r"(?:[\w., ]+=\s*)?(?:%{1,2}[A-Za-z]|!|\?{1,2}\w)|[\w.]+\?{1,2}$")
 _PYTHON_CELLS = frozenset({"%%time", "%%timeit", "%%capture", "%%prun"})
+_WRITTEN = re.compile(r"\s*%%(?:writefile|file)[ \t]+(-a[ \t]+)?(?:\./)?([\w-]+\.py)[ \t]*\n")
+_LOOKS_LIKE_CODE = re.compile(r"^(?:def|class|import|from)\s", re.MULTILINE)
 _HEADER = re.compile(rb"(?:from __future__ import [\w, ]+  )?# (?:cell (\d{1,9})|In \[(\d{1,9})\])$")
 HANDED_IN: Final = "cell {}"
 """The name of a cell in a notebook that was handed in: its place, because execution counts may be of any session."""
@@ -50,8 +52,22 @@ class _Notebook(msgspec.Struct):
     worksheets: list[_Sheet] = []
 
 
-def module_of(content: bytes, heading: str = HANDED_IN) -> tuple[bytes | None, list[str]]:
-    """The notebook's code as a module, and notes on the parts left out; None if it cannot be read at all.
+class NotebookCode(NamedTuple):
+    """The code of a notebook.
+
+    Attributes:
+        module: its cells; None if it cannot be read at all.
+        notes: on the parts left out.
+        written: the files that its ``%%writefile`` cells write, by name.
+    """
+
+    module: bytes | None
+    notes: list[str]
+    written: dict[str, bytes]
+
+
+def module_of(content: bytes, heading: str = HANDED_IN) -> NotebookCode:
+    """The notebook's code as a module, and as the files that it writes.
 
     Args:
         heading: the form of each cell's name in the module, `HANDED_IN` or `RUNNING`.
@@ -59,21 +75,29 @@ def module_of(content: bytes, heading: str = HANDED_IN) -> tuple[bytes | None, l
     try:
         notebook = msgspec.json.decode(content.removeprefix(b"\xef\xbb\xbf"), type=_Notebook)
     except msgspec.ValidationError as problem:
-        return None, [f"not a notebook: {problem}"]
+        return NotebookCode(None, [f"not a notebook: {problem}"], {})
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as problem:
-        return None, [f"not a notebook: it is not JSON ({problem})"]
+        return NotebookCode(None, [f"not a notebook: it is not JSON ({problem})"], {})
     cells = notebook.cells or [cell for sheet in notebook.worksheets for cell in sheet.cells]
     if not cells:
-        return None, ["a notebook without cells"]
+        return NotebookCode(None, ["a notebook without cells"], {})
     notes: list[str] = []
     if len(cells) > _MAX_CELLS:
         notes.append(f"more than {_MAX_CELLS:,} cells: the rest was left out")
     parts: list[str] = []
+    written: dict[str, bytes] = {}
     futures: dict[str, None] = {}
     grading: set[str] = set()
     room = FILE_BYTES
     for number, cell in enumerate(cells[:_MAX_CELLS], start=1):
-        if cell.cell_type == "code":
+        if cell.cell_type == "raw" and _LOOKS_LIKE_CODE.search(_text(cell)):
+            notes.append(f"cell {number}: a raw cell, which no notebook runs: left out; make it a code cell")
+        elif found := _WRITTEN.match(_text(cell)) if cell.cell_type == "code" else None:
+            room -= len(_text(cell))
+            before = written.get(found[2], b"") if found[1] else b""
+            if room >= 0:
+                written[found[2]] = before + _text(cell)[found.end() :].encode("utf-8", "replace")
+        elif cell.cell_type == "code":
             room -= sum(map(len, cell.source or cell.input))
             if room < 0:
                 notes.append(f"cell {number}: more than {FILE_BYTES >> 20} MiB of code: the rest was left out")
@@ -83,7 +107,13 @@ def module_of(content: bytes, heading: str = HANDED_IN) -> tuple[bytes | None, l
             parts.append(f"# {heading.format(number)}\n{source}\n")
     first = f"from __future__ import {', '.join(futures)}  " if futures else ""
     more = [f"{len(notes) - _MAX_NOTES:,} more notes like these"] if len(notes) > _MAX_NOTES else []
-    return (first + "\n".join(parts)).encode("utf-8", "replace"), [*notes[:_MAX_NOTES], *more]
+    module = (first + "\n".join(parts)).encode("utf-8", "replace")
+    return NotebookCode(module, [*notes[:_MAX_NOTES], *more], written)
+
+
+def _text(cell: _Cell) -> str:
+    source = cell.source or cell.input
+    return (source if isinstance(source, str) else "".join(source)).replace("\r\n", "\n")
 
 
 class Cells:
@@ -131,8 +161,7 @@ def _python(cell: _Cell, futures: dict[str, None], grading: set[str]) -> tuple[s
         futures: gets the names that it imports from ``__future__``.
         grading: names that stand for functions of the grader; gets those that it imports.
     """
-    source = cell.source or cell.input
-    text = (source if isinstance(source, str) else "".join(source)).replace("\r\n", "\n").rstrip()
+    text = _text(cell).rstrip()
     first = text.lstrip().split(None, 1)[0] if text.strip() else ""
     if first.startswith("%%") and first not in _PYTHON_CELLS:
         return "# left out", [f"begins with {first[:40]}: left out"]

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import re
 import threading
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
+from grader.course.definitions import defined_names, lines_in, untouched_names
+
+AS_HANDED_OUT: Final = "it is as it was handed out"
+_SEVERAL: Final = 3
+_IMPORT: Final = re.compile(r"(?:from|import)\s")
 _DEFINITION = re.compile(r"^(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
 _PARSING = threading.Lock()  # `catch_warnings` changes the filters of all threads.
 
@@ -21,11 +28,15 @@ class Topics:
     Attributes:
         names: the topics that have a module.
         files: paths of the other files that are read, such as ``report.md``: those that a person marks.
+        stubs: the module of each topic as it was handed out.
+        solutions: SHA-256 of the course's own modules.
     """
 
     names: frozenset[str]
     exercises: Mapping[str, frozenset[str]] = field(default_factory=dict)
     files: frozenset[str] = frozenset()
+    stubs: Mapping[str, bytes] = field(default_factory=dict)
+    solutions: frozenset[bytes] = frozenset()
 
     @classmethod
     def of(cls, topics: Topics | Iterable[str] | Mapping[str, Iterable[str]]) -> Topics:
@@ -54,6 +65,34 @@ class Topics:
         here = [name for name in definitions(content) if count[name] == 1]
         found = {topic: [name for name in here if name in inside] for topic, inside in self.exercises.items()}
         return {topic: names for topic, names in found.items() if names}
+
+    def is_solution(self, content: bytes) -> bool:
+        """Whether a module is the course's own."""
+        return hashlib.sha256(content).digest() in self.solutions
+
+    def why_not_own(self, topic: str, content: bytes) -> str:
+        """Why a module holds nothing of a topic that a student wrote, as far as its lines tell; empty if it does."""
+        code = code_lines(content)
+        if not code:
+            return "it is empty"
+        exercises = self.exercises.get(topic, frozenset())
+        defined = exercises.intersection(defined_names(lines_in(content)))
+        if exercises and not defined:
+            return f"it defines none of the exercises ({', '.join(sorted(exercises)[:3])}, …)"
+        stub = self.stubs.get(topic, b"")
+        return AS_HANDED_OUT if defined and defined <= untouched_names(content, stub) else ""
+
+    def has_more_code(self, topic: str, content: bytes) -> bool:
+        """Whether a module has several lines of code that the topic's stub has not, imports aside."""
+        known = set(code_lines(self.stubs.get(topic, b"")))
+        more = [line for line in code_lines(content) if line not in known and not _IMPORT.match(line)]
+        return len(more) >= _SEVERAL
+
+
+def code_lines(content: bytes) -> list[str]:
+    """The lines of a module that are neither blank nor a comment alone, without the space around them."""
+    lines = (line.strip() for line in lines_in(content))
+    return [line for line in lines if line and not line.startswith("#")]
 
 
 def definitions(content: bytes) -> list[str]:

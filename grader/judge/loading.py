@@ -23,6 +23,7 @@ from grader.border.messages import (
     Imported,
     ImportFailure,
     ImportRaised,
+    ImportTimeout,
 )
 from grader.intake.notebook import Cells
 from grader.judge import explain
@@ -108,7 +109,7 @@ def load(
         seconds: how long all of it may take.
     """
     at_first = min(seconds * AS_IT_IS, AS_IT_IS_SECONDS)
-    first, _ = do_import(None, at_first)
+    first, _ = failure, _ = do_import(None, at_first)
     if first is None or not _may_be_scratch(first):
         return first, None
     seconds -= at_first
@@ -125,7 +126,8 @@ def load(
             break
         else:
             order = replace(order, skips_rest=True)
-    return first, None
+    # What ended a later try says more than that the first took too long.
+    return (failure if isinstance(first, ImportTimeout) and isinstance(failure, ImportCrashed) else first), None
 
 
 def _may_be_scratch(failure: ImportFailure) -> bool:

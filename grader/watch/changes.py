@@ -16,7 +16,7 @@ from typing import Final
 
 import watchfiles
 
-from grader.intake.bag import NOT_WORK, is_code
+from grader.intake.bag import COURSE_FOLDERS, NOT_WORK, is_code
 
 _STEP_MS: Final = 15
 """How often changes are fetched; they are reported once a step brings no new ones."""
@@ -115,7 +115,7 @@ def watched_folders(folder: Path) -> dict[Path, int]:
     with contextlib.suppress(OSError):
         found[folder] = folder.stat().st_ino
         for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
-            is_work = not entry.name.startswith(".") and entry.name not in NOT_WORK
+            is_work = not entry.name.startswith(".") and entry.name not in NOT_WORK | COURSE_FOLDERS
             if is_work and entry.is_dir(follow_symlinks=False) and not Path(entry.path, "pyvenv.cfg").exists():
                 found[Path(entry.path)] = entry.inode()
     return dict(itertools.islice(found.items(), _MOST_FOLDERS))

@@ -11,7 +11,7 @@ from grader.intake.notebook import RUNNING, Cells, module_of
 
 
 def namespace(*cells: str, error: bool = False) -> tuple[dict[str, object], list[str]]:
-    module, notes = module_of(notebook(*cells, error=error))
+    module, notes, _ = module_of(notebook(*cells, error=error))
     assert module is not None
     result: dict[str, object] = {}
     exec(compile(module, "notebook", "exec"), result)
@@ -19,7 +19,7 @@ def namespace(*cells: str, error: bool = False) -> tuple[dict[str, object], list
 
 
 def test_code_cells_run_in_order_and_say_their_number() -> None:
-    module, notes = module_of(notebook("a = 1", "b = a + 1"))
+    module, notes, _ = module_of(notebook("a = 1", "b = a + 1"))
     assert module == b"# cell 2\na = 1\n\n# cell 3\nb = a + 1\n" and notes == []
 
 
@@ -62,7 +62,7 @@ def test_cell_that_cannot_be_parsed_gets_a_note_with_its_number_and_the_others_s
 
 def test_cell_that_ended_in_an_error_stays_as_it_is() -> None:
     """What raises is left out where it raises; a constant beside it is needed all the same."""
-    module, notes = module_of(notebook("EPS = 1e-5\nraise ValueError", error=True))
+    module, notes, _ = module_of(notebook("EPS = 1e-5\nraise ValueError", error=True))
     assert module == b"# cell 2\nEPS = 1e-5\nraise ValueError\n" and notes == []
 
 
@@ -76,7 +76,7 @@ def test_cell_that_ended_in_an_error_stays_as_it_is() -> None:
     ],
 )
 def test_a_future_import_moves_to_the_top_and_no_line_moves(cell: str, left: str | None) -> None:
-    module, notes = module_of(notebook("a = 1", cell))
+    module, notes, _ = module_of(notebook("a = 1", cell))
     assert module is not None and notes == []
     if left is not None:
         assert module == f"from __future__ import annotations  # cell 2\na = 1\n\n# cell 3\n{left}\n".encode()
@@ -92,7 +92,7 @@ def test_calls_of_the_grader_are_left_out_without_a_word() -> None:
         "def f():\n    return check(1)\ncheck(\n    'vectors.f',\n); a = f; hint('f'); b = 2",
         "def check(x):\n    return x\nc = [check(3)]\ncheck(c.append(4))",
     )
-    module, notes = module_of(notebook(*cells))
+    module, notes, _ = module_of(notebook(*cells))
     assert module is not None and notes == []
     assert module.decode().splitlines() == [
         *("# cell 2", "import torch", "pass", ""),
@@ -113,7 +113,7 @@ def test_a_line_is_named_by_its_cell_and_the_line_in_it() -> None:
         ("cell {}", "cell 3, line 3", "cell 5, line 1"),
         (RUNNING, "In [3], line 3", "In [5], line 1"),
     ):
-        module, _ = module_of(notebook(*cells), heading)
+        module, _, _ = module_of(notebook(*cells), heading)
         assert module is not None
         found = Cells(module)
         lines = module.decode().splitlines()
@@ -130,7 +130,7 @@ def test_old_format_and_sources_as_one_text_are_read() -> None:
 
 
 def test_endless_code_is_bounded() -> None:
-    module, notes = module_of(notebook("a = 1", *["#" * 300_000] * 9))
+    module, notes, _ = module_of(notebook("a = 1", *["#" * 300_000] * 9))
     assert module is not None and len(module) < 1_100_000
     assert notes == ["cell 6: more than 1 MiB of code: the rest was left out"]
 
@@ -149,5 +149,5 @@ def test_endless_code_is_bounded() -> None:
     ],
 )
 def test_file_that_is_not_a_notebook_gets_one_note(content: bytes) -> None:
-    module, notes = module_of(content)
+    module, notes, _ = module_of(content)
     assert module is None and len(notes) == 1 and "notebook" in notes[0]

@@ -19,6 +19,7 @@ from grader.intake.unread import why_not_python
 
 TOPICS = {"vectors": ["normalize"], "matrices": ["trace"]}
 CODE = b"def normalize(x):\n    return x\n"
+TRACE = b"def trace(x):\n    return x.diagonal().sum()\n"
 BOTH = ["matrices", "vectors"]
 
 
@@ -43,12 +44,17 @@ def topics(submission: Submission) -> list[str]:
         ({"work.rar": b"Rar!"}, BOTH, "not a kind of archive"),
         ({"work.zip": zipped({"report.pdf": b"%PDF"})}, BOTH, "no Python file"),
         ({"vectors.py": CODE.decode().encode("utf-16")}, ["vectors"], "UTF-16"),
-        ({"vectors.py": b"%PDF-1.7", "matrices.py": CODE}, ["vectors"], "a PDF"),
+        ({"vectors.py": b"%PDF-1.7", "matrices.py": TRACE}, ["vectors"], "a PDF"),
         ({"vectors.py": "# Größe\n".encode("cp1252") + CODE}, ["vectors"], "UTF-8"),
-        ({"vectors.ipynb": b"not json", "matrices.py": CODE}, ["vectors"], "not JSON"),
-        ({"vectors.py": b"#" * (2 << 20), "matrices.py": CODE}, ["vectors"], "larger"),
-        ({"matrices.py": CODE, "rest.zip": b"no zip"}, ["vectors"], "damaged"),
-        ({"a/vectors.py": CODE, "b/vectors.py": CODE, "matrices.py": CODE}, ["vectors"], "could be any of"),
+        ({"vectors.ipynb": b"not json", "matrices.py": TRACE}, ["vectors"], "not JSON"),
+        ({"vectors.py": b"#" * (2 << 20), "matrices.py": TRACE}, ["vectors"], "larger"),
+        ({"matrices.py": TRACE, "rest.zip": b"no zip"}, ["vectors"], "damaged"),
+        ({"a/vectors.py": CODE, "b/vectors.py": CODE, "matrices.py": TRACE}, ["vectors"], "could be any of"),
+        ({"helper.py": b"x = 1\n"}, BOTH, "helper.py is"),
+        ({"vectors.py": b"# later\n", "help.py": b"x = 1"}, BOTH, "help.py is"),
+        ({"vectors.py": CODE, "matrices.py": CODE + CODE}, ["matrices"], "it defines none of the exercises (trace"),
+        ({"vectors.py": b"def main():\n    def normalize(x):\n        pass\n"}, ["vectors"], "none of the exercises"),
+        ({"vectors.ipynb": notebook("x = 1\n", "def normalize(:\n")}, ["vectors"], "cannot be parsed"),
     ],
 )
 def test_what_cannot_be_read_is_named_with_its_reason(
@@ -62,14 +68,16 @@ def test_what_cannot_be_read_is_named_with_its_reason(
 @pytest.mark.parametrize(
     "files",
     [
-        {"vectors.py": CODE, "matrices.py": CODE, "work.zip": b"no zip"},  # nothing is missing
+        {"vectors.py": CODE, "matrices.py": TRACE, "work.zip": b"no zip"},  # nothing is missing
         {"vectors.py": CODE, "report.pdf": b"%PDF-1.7"},  # the rest was not handed in
         {"vectors.py": b"def normalize(:\n"},  # text, though not Python's: the student's own error
-        {"vectors.py": b"", "matrices.py": b"raise SystemExit"},
+        {"vectors.py": b"", "matrices.py": TRACE},
+        {"vectors.py": CODE, "matrices.py": b"raise SystemExit\ndef trace(x): pass"},
+        {"vectors.py": b"raise SystemExit", "matrices.py": b"x = ("},
+        {"vectors.py": b"from mine import *", "mine.py": CODE},
         {"vectors.py": CODE, "work.zip": zipped({"vectors.py": CODE})},
         {"vectors.py": "# Größe\n".encode("cp1252").join([b"# coding: cp1252\n", CODE])},
-        {"helper.py": b"x = 1\n"},
-        {"vectors.ipynb": notebook("x = 1\n", "def normalize(:\n")},
+        {"vectors.ipynb": notebook("x = 1\n", "normalize = lambda x: x\n")},
     ],
 )
 def test_what_can_be_read_is_graded(tmp_path: Path, files: dict[str, bytes]) -> None:
@@ -116,7 +124,7 @@ def deep(levels: int, files: dict[str, bytes]) -> bytes:
 
 @pytest.mark.parametrize("levels", [1, 2, 3])
 def test_three_archives_in_each_other_are_opened(tmp_path: Path, levels: int) -> None:
-    submission = read(tmp_path, {"work.zip": deep(levels, {"vectors.py": CODE, "matrices.py": CODE})})
+    submission = read(tmp_path, {"work.zip": deep(levels, {"vectors.py": CODE, "matrices.py": TRACE})})
     assert submission.files["vectors.py"] == CODE and submission.unread == ()
 
 
@@ -173,26 +181,28 @@ def test_the_last_version_is_the_one_with_the_greatest_number(names: list[str], 
 
 def test_of_folders_that_are_versions_the_last_counts_and_a_note_says_so(tmp_path: Path) -> None:
     files = {
-        f"hw_v{number}/{name}": b"v = %d\n" % number for number in (1, 2, 10) for name in ("vectors.py", "help.py")
+        f"hw_v{number}/{name}": b"%s# %d\n" % (CODE, number)
+        for number in (1, 2, 10)
+        for name in ("vectors.py", "help.py")
     }
     submission = read(tmp_path, files)
-    assert submission.files == {"vectors.py": b"v = 10\n", "help.py": b"v = 10\n"}
+    assert submission.files == {"vectors.py": CODE + b"# 10\n", "help.py": CODE + b"# 10\n"}
     assert submission.note_lines == ("./: hw_v10/ counts, the last version, not hw_v1/, hw_v2/",)
     assert submission.unread == ()
 
 
 def test_of_files_that_are_versions_the_last_counts_and_a_note_says_so(tmp_path: Path) -> None:
-    submission = read(tmp_path, {"vectors_v1.py": b"v = 1\n", "vectors_v2.py": b"v = 2\n", "matrices.py": CODE})
+    submission = read(tmp_path, {"vectors_v1.py": b"v = 1\n", "vectors_v2.py": b"v = 2\n", "matrices.py": TRACE})
     assert submission.files["vectors.py"] == b"v = 2\n"
     assert submission.note_lines == ("vectors.py: vectors_v2.py counts, the last version, not vectors_v1.py",)
 
 
 def test_a_topic_in_a_folder_of_its_own_is_found(tmp_path: Path) -> None:
-    submission = read(tmp_path, {"week1/vectors.py": CODE, "week2/matrices.py": CODE})
-    assert submission.files == {"matrices.py": CODE, "vectors.py": CODE}
+    submission = read(tmp_path, {"week1/vectors.py": CODE, "week2/matrices.py": TRACE})
+    assert submission.files == {"matrices.py": TRACE, "vectors.py": CODE}
     assert submission.note_lines == (
-        "matrices.py: taken from week2/matrices.py",
-        "vectors.py: taken from week1/vectors.py",
+        "matrices.py: taken from week2/matrices.py, which defines trace",
+        "vectors.py: taken from week1/vectors.py, which defines normalize",
     )
 
 

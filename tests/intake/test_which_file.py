@@ -1,0 +1,100 @@
+"""Of several files for a topic, the one with an answer of the student's own counts; else a person takes a look."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+from make_class_zips import notebook, zipped
+from shared import OWN_COURSE
+
+from grader.course import Course
+from grader.grading.settings import topics_of
+from grader.intake.find import find_submissions
+from grader.intake.submission import Submission
+
+COURSE = Course.load(OWN_COURSE)
+STUB = COURSE.stub_file("vectors").read_bytes()
+SOLUTION = COURSE.solution_file("vectors").read_bytes()
+ANSWER = SOLUTION + b"\n# my own\n"
+CELLS = notebook(ANSWER.decode())
+NESTED = b"import torch\n\n\ndef main():\n" + b"".join(b"    " + line + b"\n" for line in ANSWER.splitlines())
+BELOW = STUB + b"\n\nif __name__ == '__main__':\n    x = 1\n    y = x + 1\n    print(x, y)\n"
+RAW = json.dumps({"nbformat": 4, "cells": [{"cell_type": "raw", "source": ANSWER.decode()}]}).encode()
+WRITTEN = notebook("x = 1", "%%writefile vectors.py\n" + ANSWER.decode())
+
+
+def read(folder: Path, files: dict[str, bytes]) -> Submission:
+    for name, content in files.items():
+        (folder / "class" / "ann" / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "class" / "ann" / name).write_bytes(content)
+    (source,) = find_submissions([folder / "class"], topics_of(COURSE))
+    return source.read()
+
+
+@pytest.mark.parametrize(
+    ("files", "origin"),
+    [
+        ({"vectors.py": STUB, "homework.ipynb": CELLS}, "homework.ipynb"),
+        ({"vectors.py": STUB, "vectors.ipynb": CELLS}, "vectors.ipynb"),
+        ({"vectors.py": b"", "vectors.ipynb": CELLS}, "vectors.ipynb"),
+        ({"vectors.py": STUB, "vectors_solution.py": ANSWER}, "vectors_solution.py"),
+        ({"vectors.py": STUB, "solutions/vectors.py": ANSWER}, "solutions/vectors.py"),
+        ({"vectors.py": STUB, "work.zip": zipped({"solutions/vectors.py": ANSWER})}, "solutions/vectors.py"),
+        ({"vectors.py": STUB, "exercises/vectors.py": ANSWER}, "exercises/vectors.py"),
+        ({"readme.py": b"x = 1", "checks/vectors.py": ANSWER}, "checks/vectors.py"),
+        ({"vectors.py": STUB, "homework.ipynb": WRITTEN}, "homework.ipynb (%%writefile vectors.py)"),
+        ({"homework.ipynb": WRITTEN}, ""),
+        ({"solutions/vectors.py": ANSWER}, ""),
+        ({"exercises/vectors.py": ANSWER, "solutions/vectors.py": SOLUTION}, ""),
+    ],
+)
+def test_the_file_with_an_answer_counts_and_a_note_says_which(
+    tmp_path: Path, files: dict[str, bytes], origin: str
+) -> None:
+    submission = read(tmp_path, files)
+    assert b"# my own" in submission.files["vectors.py"] and submission.unread == ()
+    notes = [note for note in submission.note_lines if "taken from" in note]
+    assert bool(origin) == bool(notes) and all(f"taken from {origin}" in note for note in notes)
+    assert not any("%%writefile vectors.py: left out" in note for note in submission.note_lines)
+
+
+@pytest.mark.parametrize(
+    ("files", "word"),
+    [
+        ({"vectors.py": NESTED}, "none of the exercises"),
+        ({"vectors.py": BELOW}, "has more code"),
+        ({"vectors.ipynb": RAW}, "raw cell"),
+        ({"vectors.py": STUB, "notes.py": b"x = 1\n"}, "notes.py is there too"),
+        ({"vectors.py": STUB, "a/vectors.py": ANSWER, "b/vectors.py": ANSWER}, "could be any of"),
+    ],
+)
+def test_where_nothing_of_the_topic_is_there_but_other_code_a_person_takes_a_look(
+    tmp_path: Path, files: dict[str, bytes], word: str
+) -> None:
+    (unread,) = read(tmp_path, files).unread
+    assert unread.topic == "vectors" and word in unread.reason
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"vectors.py": STUB},
+        {"vectors.py": b"import os\n" + STUB},
+        {"exercises/vectors.py": STUB, "solutions/vectors.py": SOLUTION, "checks/test_vectors.py": b"x = 1\n"},
+    ],
+)
+def test_what_was_only_not_begun_is_a_mark(tmp_path: Path, files: dict[str, bytes]) -> None:
+    """So is a stub beside the course's own solutions, which are nobody's answer."""
+    submission = read(tmp_path, files)
+    assert submission.unread == () and not any(name.startswith("solutions") for name in submission.files)
+    assert hashlib.sha256(SOLUTION).digest() not in {hashlib.sha256(x).digest() for x in submission.files.values()}
+
+
+def test_a_cell_that_appends_to_a_file_adds_to_it(tmp_path: Path) -> None:
+    half = len(ANSWER.splitlines()) // 2
+    lines = ANSWER.decode().splitlines(keepends=True)
+    cells = ("%%writefile vectors.py\n" + "".join(lines[:half]), "%%writefile -a vectors.py\n" + "".join(lines[half:]))
+    assert read(tmp_path, {"work.ipynb": notebook(*cells)}).files["vectors.py"] == ANSWER
