@@ -10,11 +10,11 @@ import contextlib
 import importlib.util
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pytest
 
@@ -44,6 +44,13 @@ if TYPE_CHECKING:
     from grader.course import Course
 
 
+_ON_REFERENCE: Final[Mapping[str, Literal["passes", "fails"]]] = {
+    "passed": "passes",
+    "skipped": "passes",
+    "failed": "fails",
+    "error": "fails",
+}
+"""How a check ends on the reference solution, by its verdict; with any other, it has not come to its end."""
 HERE: Final = Path()
 """The current folder."""
 
@@ -215,7 +222,7 @@ def reference_raises(course: Course, check: Check, run: RunOn) -> bool:
         desk = ReferenceDesk(course.solutions_dir, topic, course.kit)
         try:
             result, _ = run(desk)
-            check.on_reference = "passes" if result.verdict in ("passed", "skipped") else "fails"
+            check.on_reference = _ON_REFERENCE.get(result.verdict, "overruns")
         except Exception:  # an exception that cannot even be described
             check.on_reference = "fails"
         except Overrun:
