@@ -116,6 +116,7 @@ def export(
     root: Annotated[
         Path, typer.Option("--root", metavar="DIR", help="GitHub, GitLab: the repository, to name files in it.")
     ] = Path(),
+    only: _Only = None,
     out: OutOption = Path("grades"),
     run: _Run = None,
     course: CourseOption = None,
@@ -134,6 +135,7 @@ def export(
         run=run,
         unread_as_zero=unread_as == "0",
         root=root,
+        only=tuple(only or ()),
     )
     write(kind.value, settings)
 

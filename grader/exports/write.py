@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +16,7 @@ from grader.files import write_atomically
 from grader.gradebook import Gradebook
 from grader.reports.entries import Entry, entries_of
 from grader.reports.feedback import file_stem
-from grader.text import clean, one_line
+from grader.text import clean, counted, one_line
 
 FILES = {
     "csv": "marks.csv",
@@ -32,6 +32,8 @@ FILES = {
 """For each format, its file beside the gradebook, used where no other file is named."""
 
 
+OF_MARKS: Final = frozenset(("csv", "canvas", "moodle"))
+"""Formats whose marks are those of the whole course, unless a part of it is asked for."""
 READ_BY_STUDENTS: Final = frozenset(("moodle", "gradescope", "junit", "github", "gitlab", "feedback"))
 """Formats that students may read: what is hidden from them is not in these."""
 
@@ -49,6 +51,7 @@ class ExportSettings(msgspec.Struct, frozen=True, kw_only=True):
         run: the number of a run in the gradebook; None: the latest result of every student.
         unread_as_zero: Canvas, Moodle: write 0 for work that could not be read, instead of leaving its cell.
         root: GitHub, GitLab: the repository, to name files in it.
+        only: topics and exercises that the marks are of; empty: the whole course.
     """
 
     grades: Path
@@ -60,18 +63,25 @@ class ExportSettings(msgspec.Struct, frozen=True, kw_only=True):
     run: int | None = None
     unread_as_zero: bool = False
     root: Path = Path()
+    only: tuple[str, ...] = ()
 
 
 def export(kind: str, settings: ExportSettings) -> None:
     """Writes the export, and prints where it is and what was left out.
 
     Raises:
-        UserError: no such gradebook, submission or file; a file that cannot be filled or written.
+        UserError: no such gradebook, submission or file; a file that cannot be filled or written; marks of exercises
+            that were not graded.
     """
     course = Course.load(settings.course)
     _require_other_file(settings)
     with Gradebook.open_existing(settings.grades) as book:
         entries = _wanted(entries_of(book, settings.run), settings.submission)
+        if settings.only:
+            names = course.select(settings.only)
+            entries = [entry.of_exercises(names) for entry in entries]
+        if kind in OF_MARKS:
+            _require_graded(entries)
         if kind in READ_BY_STUDENTS:
             entries = [entry.for_students() for entry in entries]
         if kind == "github":
@@ -88,6 +98,22 @@ def export(kind: str, settings: ExportSettings) -> None:
             for note in notes:
                 print(clean(note), file=sys.stderr)
             print(to)
+
+
+def _require_graded(entries: Sequence[Entry]) -> None:
+    """Keeps marks of a part of the course from passing for marks of all of it.
+
+    Raises:
+        UserError: exercises were not graded for some submission.
+    """
+    lacking = [entry for entry in entries if entry.row.missing]
+    if lacking:
+        missing = dict.fromkeys(name for entry in lacking for name in entry.row.missing)
+        names = ", ".join(list(missing)[:3]) + (", …" if len(missing) > 3 else "")
+        raise UserError(
+            f"not graded yet for {counted(len(lacking), 'submission')}: {names}; so these are no marks of the course",
+            fix="grade without --only, or export the part that was graded: --only NAME",
+        )
 
 
 def _require_other_file(settings: ExportSettings) -> None:

@@ -123,6 +123,7 @@ class Gradebook:
         expected: int = 0,
         late: LatePolicy = NOT_DUE,
         trial: bool = False,
+        exercises: Sequence[str] = (),
     ) -> int:
         """Records that a run begins, makes a backup, and returns the run's number.
 
@@ -132,6 +133,7 @@ class Gradebook:
             expected: how many submissions there are.
             late: when they were due.
             trial: the run is only there to be compared; it is never the last one.
+            exercises: full names of all that the course has, whatever the run grades; empty: those of its results.
         """
         run = {
             "started": _now(),
@@ -148,6 +150,7 @@ class Gradebook:
             "late_until": "" if late.until is None else late.until.isoformat(),
             "by_file_time": late.by_file_time,
             "trial": trial,
+            "exercises": _json(list(exercises)),
         }
         with self._backed_up():
             self._db.execute("INSERT OR IGNORE INTO courses (hash, name) VALUES (?, ?)", (course_hash, course_name))
@@ -218,7 +221,8 @@ class Gradebook:
     def results(self, run: int | None = None) -> Iterator[Row]:
         """The results of a run, reused ones too; None means the latest of each student. In order of names.
 
-        The latest are those of any run of the last run's course; trials do not count.
+        The latest have the latest result of each exercise of the course, from whichever run of the last run's course;
+        trials do not count.
         """
         with file_errors(self.path):
             yield from reading.rows(self._db, run)

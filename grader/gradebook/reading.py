@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -13,21 +14,26 @@ from grader.course.due import NOT_DUE, LatePolicy, moment, read_due
 from grader.gradebook import by_people
 from grader.gradebook.by_people import THEIRS
 from grader.gradebook.lateness import is_claim, is_untimed, lateness
-from grader.gradebook.records import Extension, Row, Run
+from grader.gradebook.records import Extension, Older, Row, Run
 from grader.intake.submission import Arrival
-from grader.results import from_json
+from grader.results import SubmissionResult, from_json
+
+T = TypeVar("T")
 
 
 def rows(db: sqlite3.Connection, run: int | None) -> Iterator[Row]:
     """The results of a run; None means the latest of each student of the course. In order of the submissions' names."""
-    seen = _latest(db) if run is None else _of_run(db, run)
-    count = Counter(one.name for one in seen)
+    histories = _latest(db) if run is None else [[one] for one in _of_run(db, run)]
+    last = last_run(db)
+    exercises = _exercises_of(db, last) if run is None and last is not None else []
+    count = Counter(history[-1].name for history in histories)
     runs: dict[int, tuple[str, LatePolicy]] = {}
-    for one in sorted(seen, key=lambda one: (one.name, one.result)):
+    for history in sorted(histories, key=lambda history: (history[-1].name, history[-1].result)):
+        one = history[-1]
         if one.run not in runs:
             runs[one.run] = _course_and_policy(db, one.run)
         name = f"{one.name} ({one.person})" if run is None and count[one.name] > 1 else one.name
-        yield _row(db, one, name, *runs[one.run])
+        yield _row(db, history, name, *runs[one.run], exercises)
 
 
 class _Seen(msgspec.Struct, frozen=True):
@@ -53,8 +59,8 @@ def _of_run(db: sqlite3.Connection, run: int) -> list[_Seen]:
     return [_Seen(*row) for row in db.execute(f"{_SEEN} WHERE seen.run = ?", (run,))]
 
 
-def _latest(db: sqlite3.Connection) -> list[_Seen]:
-    """The last result of each student in any run of the last run's course; trials do not count.
+def _latest(db: sqlite3.Connection) -> list[list[_Seen]]:
+    """The results of each student in any run of the last run's course, the last one last; trials do not count.
 
     A student is known by the LMS's id, whatever the name in a run; by the name if a run has no ids.
     """
@@ -71,12 +77,57 @@ def _latest(db: sqlite3.Connection) -> list[_Seen]:
         if one.person:
             ids_of.setdefault(one.name, set()).add(one.person)
     ids = {one.person for one in found}
-    latest: dict[tuple[str, str], _Seen] = {}
+    of_students: dict[tuple[str, str], list[_Seen]] = {}
     for one in found:
         of_name = ids_of.get(one.name, set())
         person = one.person or (min(of_name) if len(of_name) == 1 else one.name if one.name in ids else "")
-        latest[(person, "") if person else ("", one.name)] = one
-    return list(latest.values())
+        of_students.setdefault((person, "") if person else ("", one.name), []).append(one)
+    return list(of_students.values())
+
+
+def _exercises_of(db: sqlite3.Connection, run: int) -> list[str]:
+    """All exercises that the course of a run had."""
+    (names,) = db.execute("SELECT exercises FROM runs WHERE id = ?", (run,)).fetchone()
+    return msgspec.json.decode(names, type=list[str])
+
+
+def _with_earlier(
+    db: sqlite3.Connection, newest: SubmissionResult, earlier: Sequence[_Seen], exercises: Sequence[str]
+) -> tuple[SubmissionResult, tuple[Older, ...]]:
+    """A result with the latest of those exercises that it has not, and where these are from."""
+    if not exercises:
+        return newest, ()
+    taken = {one.name: one for one in newest.exercises if one.name in exercises}
+    parts, older = [newest], []
+    for seen in reversed(earlier):
+        if len(taken) == len(exercises):
+            break
+        text, digest = db.execute(
+            "SELECT result, digest FROM results JOIN submissions ON submissions.id = submission WHERE results.id = ?",
+            (seen.result,),
+        ).fetchone()
+        found = from_json(text)
+        new = {one.name: one for one in found.exercises if one.name in exercises and one.name not in taken}
+        if new:
+            topics = {name.partition(".")[0] for name in new} - {name.partition(".")[0] for name in taken}
+            parts.append(replace(found, unread=tuple(one for one in found.unread if one.topic in topics)))
+            older.append(Older(seen.run, digest, tuple(new)))
+            taken |= new
+    in_order = tuple(taken[name] for name in exercises if name in taken)
+    whole = replace(
+        newest,
+        exercises=in_order,
+        score=sum(one.score for one in in_order),
+        max=sum(one.max for one in in_order),
+        flags=_each_once(part.flags for part in parts),
+        unread=_each_once(part.unread for part in parts),
+        notes=_each_once(part.notes for part in parts),
+    )
+    return whole, tuple(older)
+
+
+def _each_once(values: Iterable[Iterable[T]]) -> tuple[T, ...]:
+    return tuple(dict.fromkeys(item for value in values for item in value))
 
 
 def last_run(db: sqlite3.Connection) -> int | None:
@@ -85,7 +136,15 @@ def last_run(db: sqlite3.Connection) -> int | None:
     return None if last is None else int(last)
 
 
-def _row(db: sqlite3.Connection, seen: _Seen, name: str, course: str, policy: LatePolicy) -> Row:
+def _row(
+    db: sqlite3.Connection,
+    history: Sequence[_Seen],
+    name: str,
+    course: str,
+    policy: LatePolicy,
+    exercises: Sequence[str],
+) -> Row:
+    seen = history[-1]
     text, digest, seconds, made_in, graded, notes, arrived = db.execute(
         "SELECT result, submissions.digest, seconds, results.run, graded, notes, arrival"
         " FROM results JOIN submissions ON submissions.id = results.submission"
@@ -93,12 +152,14 @@ def _row(db: sqlite3.Connection, seen: _Seen, name: str, course: str, policy: La
         " LEFT JOIN arrivals ON arrivals.run = ? AND arrivals.submission = submissions.id WHERE results.id = ?",
         (seen.run, seen.result),
     ).fetchone()
-    result = from_json(text)
+    result, older = _with_earlier(db, from_json(text), history[:-1], exercises)
     arrival = msgspec.json.decode(arrived, type=Arrival) if arrived else Arrival()
     due = _extension(db, course, arrival, seen.name)
     whose = by_people.Whose(seen.name, seen.person)
     changed = by_people.ChangedWork(db, digest, result)
     by_rubric = by_people.by_rubric(db, course, whose, {one.name for one in result.to_mark}, changed)
+    overrides = by_people.overrides(db, course, whose, changed.of_exercise)
+    covered = {one.name for one in result.exercises} | {one.exercise for one in overrides}
     late = lateness(arrival, policy, moment(due) if due else None)
     return Row(
         result=result if name == result.submission else replace(result, submission=name),
@@ -109,7 +170,7 @@ def _row(db: sqlite3.Connection, seen: _Seen, name: str, course: str, policy: La
         notes=(*msgspec.json.decode(notes or "[]", type=list[str]), *result.notes),
         arrival=arrival,
         late=late,
-        overrides=by_people.overrides(db, course, whose, changed.of_exercise),
+        overrides=overrides,
         run=seen.run,
         due=due,
         untimed=is_untimed(arrival, policy),
@@ -117,6 +178,8 @@ def _row(db: sqlite3.Connection, seen: _Seen, name: str, course: str, policy: La
         marks=by_rubric.marks,
         comments=by_people.comments(db, course, whose, changed),
         begun=by_rubric.begun,
+        older=older,
+        missing=tuple(one for one in exercises if one not in covered),
     )
 
 

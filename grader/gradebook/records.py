@@ -116,6 +116,19 @@ class Extension(msgspec.Struct, frozen=True, kw_only=True):
     made: str
 
 
+class Older(msgspec.Struct, frozen=True):
+    """The results of some exercises that an earlier run made and that still count.
+
+    Attributes:
+        digest: that of the work which it graded.
+        exercises: their full names.
+    """
+
+    run: int
+    digest: str
+    exercises: tuple[str, ...]
+
+
 class Row(msgspec.Struct, frozen=True):
     """A result as the gradebook holds it, with the facts that reports show beside it.
 
@@ -136,6 +149,8 @@ class Row(msgspec.Struct, frozen=True):
         due: ISO time until when this student may hand in, if that is not everybody's date; else empty.
         untimed: whether there is a due date, and nothing that counts says when the work came.
         claimed: whether only times of its own files say that the work came in time.
+        older: the earlier results that count for exercises which that run did not grade, the newest first.
+        missing: full names of the course's exercises that neither a run nor a person has graded.
     """
 
     result: SubmissionResult
@@ -154,6 +169,13 @@ class Row(msgspec.Struct, frozen=True):
     marks: tuple[Mark, ...] = ()
     comments: tuple[Comment, ...] = ()
     begun: tuple[str, ...] = ()
+    older: tuple[Older, ...] = ()
+    missing: tuple[str, ...] = ()
+
+    @property
+    def runs(self) -> tuple[int, ...]:
+        """The numbers of the runs that its results are from, the newest first."""
+        return (self.run, *(one.run for one in self.older))
 
     @property
     def given(self) -> dict[str, tuple[float, float]]:

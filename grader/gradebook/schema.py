@@ -36,7 +36,7 @@ CREATE TABLE runs (
     course INTEGER NOT NULL REFERENCES courses, seed INTEGER NOT NULL, selection TEXT NOT NULL, versions TEXT NOT NULL,
     expected INTEGER NOT NULL, process INTEGER NOT NULL, host TEXT NOT NULL, trial INTEGER NOT NULL, due TEXT NOT NULL,
     late_penalty REAL NOT NULL, grace_minutes REAL NOT NULL, late_cap REAL NOT NULL, late_until TEXT NOT NULL,
-    by_file_time INTEGER NOT NULL
+    by_file_time INTEGER NOT NULL, exercises TEXT NOT NULL
 );
 CREATE TABLE arrivals (
     run INTEGER NOT NULL REFERENCES runs, submission INTEGER NOT NULL REFERENCES submissions, arrival TEXT NOT NULL,
@@ -81,6 +81,7 @@ CREATE INDEX comments_of_person ON comments (person);
 """
 """The columns whose meaning is not plain:
 
+- `exercises` of a run are all that the course has, also if the run graded a part of them.
 - `works` holds submitted files once, however often they come; `arrivals` has their student and time in each run.
 - `backups` has the number of the newest backup: a gradebook with a lower one than its backup has lost changes.
 - `seeds` and `late_given` have one row at most: settings that are kept for later runs.

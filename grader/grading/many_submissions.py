@@ -155,6 +155,7 @@ class ClassGrading:
             expected=expected,
             late=self._late,
             trial=self._class.trial,
+            exercises=[exercise.full_name for exercise in self._course.all_exercises],
         )
 
     def _grade_new(

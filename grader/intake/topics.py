@@ -16,6 +16,7 @@ from grader.course.definitions import defined_names, lines_in, untouched_names
 
 AS_HANDED_OUT: Final = "it is as it was handed out"
 _SEVERAL: Final = 3
+_WORD: Final = re.compile(r"[^\W\d]\w*")
 _IMPORT: Final = re.compile(r"(?:from|import)\s")
 _DEFINITION = re.compile(r"^(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
 _PARSING = threading.Lock()  # `catch_warnings` changes the filters of all threads.
@@ -87,6 +88,11 @@ class Topics:
         known = set(code_lines(self.stubs.get(topic, b"")))
         more = [line for line in code_lines(content) if line not in known and not _IMPORT.match(line)]
         return len(more) >= _SEVERAL
+
+    def is_named_in(self, topic: str, content: bytes) -> bool:
+        """Whether any exercise of a topic is named in the code of a module, at the top level or inside of anything."""
+        words = {word for line in code_lines(content) for word in _WORD.findall(line)}
+        return not words.isdisjoint(self.exercises.get(topic, frozenset()))
 
 
 def code_lines(content: bytes) -> list[str]:

@@ -72,7 +72,7 @@ def _of_doubt(topic: str, why: str, content: bytes, topics: Topics, other: str, 
         return f"{why}; {notes[0]}"
     if other:
         return f"{why}, but {other} is there too"
-    if not topics.has_more_code(topic, content):
+    if not topics.has_more_code(topic, content) or not topics.is_named_in(topic, content):
         return ""
     return f"{why}, but has more code" if why == AS_HANDED_OUT else why
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -56,14 +56,41 @@ class Entry:
         result = for_students(self.result)
         return self if result is self.result else Entry(replace(self.row, result=result), self.files_of)
 
+    def of_exercises(self, names: Collection[str]) -> Entry:
+        """The same with the results and points of these exercises alone."""
+        row = self.row
+        exercises = tuple(one for one in row.result.exercises if one.name in names)
+        topics = {name.partition(".")[0] for name in names}
+        result = replace(
+            row.result,
+            exercises=exercises,
+            score=sum(one.score for one in exercises),
+            max=sum(one.max for one in exercises),
+            unread=tuple(one for one in row.result.unread if one.topic in topics),
+        )
+        of_names = {
+            field: tuple(one for one in getattr(row, field) if one.exercise in names)
+            for field in ("overrides", "marks", "comments")
+        }
+        missing = tuple(name for name in row.missing if name in names)
+        return Entry(replace(row, result=result, missing=missing, **of_names), self.files_of)
+
     def files(self) -> Mapping[str, bytes]:
-        """The files that were graded, by path."""
-        return self.files_of(self.row.digest)
+        """The files that were graded, by path; a topic's file is the one that its exercises were graded with."""
+        files = dict(self.files_of(self.row.digest))
+        older = {name for one in self.row.older for name in one.exercises}
+        topics = {one.name.partition(".")[0] for one in self.result.exercises if one.name not in older}
+        for one in self.row.older:
+            modules = {f"{topic}.py" for topic in {name.partition(".")[0] for name in one.exercises} - topics}
+            if one.digest != self.row.digest:
+                files |= {path: content for path, content in self.files_of(one.digest).items() if path in modules}
+            topics |= {module.removesuffix(".py") for module in modules}
+        return files
 
 
 def about(book: Gradebook, entries: Iterable[Entry]) -> Iterator[str]:
     """Which course and runs these results are of, and when they were made, a line each."""
-    of_run = Counter(entry.row.run for entry in entries)
+    of_run = Counter(run for entry in entries for run in entry.row.runs)
     for run in book.runs():
         if run.id in of_run:
             made = f"{moment(run.started):%Y-%m-%d %H:%M}"

@@ -111,10 +111,14 @@ def untimed(count: int) -> Iterator[str]:
 
 def _where_from(rows: Sequence[Row]) -> Iterator[str]:
     """The runs of the results that reports show, if there are several."""
-    of_run = Counter(row.run for row in rows)
+    of_run = Counter(run for row in rows for run in row.runs)
     if len(of_run) > 1:
         those = ", ".join(f"{count} of run {run}" for run, count in sorted(of_run.items()))
-        yield f"reports show the latest result of each of {counted(len(rows), 'student')}: {those} (--run N: one run's)"
+        of = f"{counted(len(rows), 'student')}{', exercise by exercise' if any(row.older for row in rows) else ''}"
+        yield f"reports show the latest result of each of {of}: {those} (--run N: one run's)"
+    if missing := dict.fromkeys(name for row in rows for name in row.missing):
+        names = ", ".join(list(missing)[:_MOST_FAILED]) + (", …" if len(missing) > _MOST_FAILED else "")
+        yield f"not graded yet for {counted(sum(bool(row.missing) for row in rows), 'submission')}: {names}"
     of_exercises = Counter(frozenset(one.name for one in row.result.exercises) for row in rows)
     if len(of_exercises) > 1:
         those = ", ".join(f"{counted(n, 'student')} on {len(names)}" for names, n in of_exercises.most_common(4))
