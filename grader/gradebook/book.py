@@ -227,6 +227,11 @@ class Gradebook:
         with file_errors(self.path):
             yield from reading.rows(self._db, run)
 
+    def people(self, course: str) -> dict[str, str]:
+        """The latest names of the students with a result, by the LMS's id and by each name that they had."""
+        with file_errors(self.path):
+            return reading.people(self._db, course)
+
     def policy(self, run: int) -> LatePolicy:
         """When the work of a run was due, and the cost of late work."""
         with file_errors(self.path):

@@ -130,6 +130,15 @@ def _each_once(values: Iterable[Iterable[T]]) -> tuple[T, ...]:
     return tuple(dict.fromkeys(item for value in values for item in value))
 
 
+def people(db: sqlite3.Connection, course: str) -> dict[str, str]:
+    """The latest names of the students with a result, by the LMS's id and by each name that they had."""
+    found = db.execute(f"{_SEEN} WHERE NOT trial AND courses.name = ? ORDER BY seen.run", (course,))
+    named: dict[str, str] = {}
+    for *_, name, person in found:
+        named |= {name: name} | ({person: name} if person else {})
+    return named
+
+
 def last_run(db: sqlite3.Connection) -> int | None:
     """The number of the last run that is not a trial; None before the first."""
     (last,) = db.execute("SELECT max(id) FROM runs WHERE NOT trial").fetchone()

@@ -97,12 +97,17 @@ class ClassGrading:
     def _find(self) -> list[Source]:
         roster = None if self._class.roster is None else Roster.read(self._class.roster)
         notes = NoteList()
+        known: dict[str, str] = {}
+        if gradebook_in(self._class.out).is_file():
+            with Gradebook.open_existing(self._class.out) as book:
+                known = book.people(self._course.name)
         sources = find_submissions(
             self._class.paths,
             topics_of(self._course),
             skip=self._class.out,
             roster=roster,
             note=notes.add,
+            known_people=known,
         )
         notes.print()
         return sources

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 import msgspec
 
@@ -35,6 +36,8 @@ Source = PathSource | DownloadSource
 """A submission that was found, but not read yet: a class need not fit in memory."""
 Known = Topics | Iterable[str] | Mapping[str, Iterable[str]]
 """The names by which files of a course are recognised: see `Topics.of`."""
+_NAMED = 5
+"""How many students a note may name."""
 _FIX = "give a folder with topic modules, a folder of such folders, a .py file, a notebook, a .zip or a .tar.gz"
 
 
@@ -48,6 +51,7 @@ def find_submissions(
     skip: Path | None = None,
     roster: Roster | None = None,
     note: Callable[[str], None] = _ignore,
+    known_people: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Source]:
     """The submissions at the paths: each is a submission, or a folder or archive of them; sorted, with unique names.
 
@@ -55,7 +59,8 @@ def find_submissions(
         topics: names, or names and their exercises, so that a file can be recognised by its definitions.
         skip: the one folder inside them that is not a submission, because the results are in it.
         roster: gives names to ids, and times.
-        note: is called with a line for each file of no student, and for each student who handed in nothing.
+        note: is called with a line for each file of no student, and for students who handed in nothing.
+        known_people: the names of students whose work is graded already, by id and by name.
 
     Raises:
         UserError: a path does not exist, or holds no submission.
@@ -64,7 +69,9 @@ def find_submissions(
     left_out = None if skip is None else skip.resolve()
     found = [source for path in paths for source in _sources(path, known, left_out, note)]
     if roster is not None:
-        found = _enrolled(found, roster, note)
+        found = _enrolled(found, roster, note, known_people)
+    else:
+        found = [replace(one, name=known_people.get(one.arrival.student, one.name)) for one in found]
     return sorted(_unique(found), key=lambda source: source.name)
 
 
@@ -161,7 +168,9 @@ def _is_submission(folder: Path, topics: Topics) -> bool:
     return any(os.path.lexists(place / name) for name in names for place in places)
 
 
-def _enrolled(found: Iterable[Source], roster: Roster, note: Callable[[str], None]) -> list[Source]:
+def _enrolled(
+    found: Iterable[Source], roster: Roster, note: Callable[[str], None], known_people: Mapping[str, str]
+) -> list[Source]:
     """The submissions under the names of the class list, with its times."""
     named: list[Source] = []
     seen = set()
@@ -169,19 +178,33 @@ def _enrolled(found: Iterable[Source], roster: Roster, note: Callable[[str], Non
         note(line)
     for source in found:
         student = roster.find(source.arrival.student) or roster.find(source.name)
-        if student is None:
-            note(f"{source.name}: not in the roster")
-        else:
+        alike = [] if student or source.arrival.student else roster.named(source.name)
+        if len(alike) == 1:
+            student = alike[0]
+        if student is not None:
             seen.add(student)
             times = {"submitted": student.submitted, "by": student.by} if student.submitted else {}
             times |= {"due": student.extension} if student.extension else {}
             key = source.arrival.student or student.ids[0]
             arrival = msgspec.structs.replace(source.arrival, student=key, **times)
             source = replace(source, name=student.name, arrival=arrival)
+        elif alike:
+            ids = ", ".join(one.ids[0] for one in alike[:_NAMED])
+            note(f"{source.name}: could be any of {len(alike)} of that name in the roster ({ids}): name it by the id")
+        else:
+            note(f"{source.name}: not in the roster")
         named.append(source)
-    for student in roster.students:
-        if student not in seen:
-            note(f"{student.name}: in the roster, but has handed in nothing")
+    nothing = [
+        student.name
+        for student in roster.students
+        if student not in seen and known_people.keys().isdisjoint((*student.ids, student.name))
+    ]
+    if len(nothing) > _NAMED:
+        first = ", ".join(nothing[:_NAMED])
+        note(f"{len(nothing)} students of the roster have handed in nothing: {first}, …")
+    else:
+        for name in nothing:
+            note(f"{name}: in the roster, but has handed in nothing")
     return named
 
 

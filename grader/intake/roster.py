@@ -5,8 +5,11 @@ Never writes the file, and never takes two students for one.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
+import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,10 +22,15 @@ from grader.text import counted, one_line
 
 _IDS = (
     *("id", "student id", "user id", "userid", "identifier", "sis user id", "sis login id", "canvas id", "moodle id"),
-    *("username", "user name", "login", "email", "email address", "id number"),
+    *("username", "user name", "login", "email", "email address", "id number", "sid", "student number"),
+    *("matriculation number", "matrikelnummer", "matrikelnr", "matrikel-nr."),
 )
 _NAMES = ("name", "full name", "student", "student name")
-_FIRST, _LAST = ("first name", "given name", "firstname"), ("last name", "surname", "family name", "lastname")
+_FIRST, _LAST = (
+    ("first name", "given name", "firstname", "vorname"),
+    ("last name", "surname", "family name", "lastname", "nachname"),
+)
+_ENCODINGS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _TIMES = {
     "submitted": "roster",
     "submitted at": "roster",
@@ -60,7 +68,7 @@ class Roster:
     """
 
     def __init__(self, students: Iterable[Student], file: Path, notes: Iterable[str] = ()) -> None:
-        self.students = list(students)
+        self.students = list(dict.fromkeys(students))
         self.notes = list(notes)
         self._by_id: dict[str, Student] = {}
         for student in self.students:
@@ -68,6 +76,9 @@ class Roster:
                 other = self._by_id.setdefault(key, student)
                 if other is not student:
                     raise UserError(f"{file}: `{key}` is the id of {other.name} and of {student.name}")
+        self._by_name: dict[tuple[str, ...], list[Student]] = {}
+        for student in self.students:
+            self._by_name.setdefault(name_key(student.name), []).append(student)
 
     @classmethod
     def read(cls, file: Path) -> Roster:
@@ -77,7 +88,7 @@ class Roster:
             UserError: it cannot be read, has no column for ids or names, or gives an id to two students.
         """
         try:
-            text = file.read_bytes().decode("utf-8-sig")
+            text = _text(file.read_bytes())
         except (OSError, UnicodeDecodeError) as problem:
             raise UserError(f"{file} cannot be read: {problem}", fix="save it as CSV in UTF-8") from None
         head = text.partition("\n")[0]
@@ -98,6 +109,10 @@ class Roster:
     def find(self, key: str) -> Student | None:
         """The student with that id."""
         return self._by_id.get(_key(key)) if key else None
+
+    def named(self, name: str) -> list[Student]:
+        """The students of that name, whatever its accents, its case and the order of its words."""
+        return self._by_name.get(name_key(name), [])
 
 
 class _Columns:
@@ -157,6 +172,24 @@ class _Columns:
             if not read:
                 self._unread_extensions.append(f"{name}: {text}")
             return read
+
+
+def name_key(name: str) -> tuple[str, ...]:
+    """The words of a name in alphabetical order, without accents and in lower case."""
+    plain = unicodedata.normalize("NFKD", name.casefold())
+    letters = "".join(letter for letter in plain if not unicodedata.combining(letter))
+    return tuple(sorted(re.findall(r"[^\W_]+", letters)))
+
+
+def _text(content: bytes) -> str:
+    """The text of a file in UTF-8 or UTF-16, else in the encoding that Excel uses on Windows."""
+    for mark, encoding in _ENCODINGS.items():
+        if content.startswith(mark):
+            return content.decode(encoding)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("cp1252")
 
 
 def _key(text: str) -> str:

@@ -1,0 +1,98 @@
+"""Whose work it is: by the id, else by a name that one student has; never a stranger if the list knows better."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from make_class_zips import zipped
+
+from grader.gradebook import Gradebook
+from grader.intake.find import Source, find_submissions
+from grader.intake.roster import Roster
+from grader.intake.submission import Arrival, Submission
+from grader.results import SubmissionResult
+
+TOPICS = ["vectors"]
+LIST = "id,name\n7,Zoë Müller\n8,Max Schmidt\n9,Max Schmidt\n10,Ann Lee\n11,Straße Jo\n"
+
+
+def found(
+    tmp_path: Path, *folders: str, text: str | bytes = LIST, known: Mapping[str, str] | None = None
+) -> tuple[list[Source], list[str]]:
+    """What is found in a class of these folders, and the notes."""
+    for folder in folders:
+        (tmp_path / "class" / folder).mkdir(parents=True)
+        (tmp_path / "class" / folder / "vectors.py").write_text("x = 1\n")
+    (tmp_path / "list.csv").write_bytes(text.encode() if isinstance(text, str) else text)
+    notes: list[str] = []
+    roster = Roster.read(tmp_path / "list.csv")
+    sources = find_submissions([tmp_path / "class"], TOPICS, roster=roster, note=notes.append, known_people=known or {})
+    return sources, notes
+
+
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [
+        ("Zoë Müller", "Zoë Müller"),
+        ("muller_zoe", "Zoë Müller"),
+        ("MÜLLER, Zoë", "Zoë Müller"),
+        ("Mu\u0308ller-Zoe\u0308", "Zoë Müller"),
+        ("10", "Ann Lee"),
+        ("jo_STRASSE", "Straße Jo"),
+    ],
+)
+def test_a_folder_is_found_by_its_id_or_by_a_name_that_one_student_has(tmp_path: Path, folder: str, name: str) -> None:
+    sources, notes = found(tmp_path, folder)
+    assert [(one.name, bool(one.arrival.student)) for one in sources] == [(name, True)]
+    assert not any(name in note for note in notes)
+
+
+def test_a_name_of_two_students_is_asked_for_and_taken_for_neither(tmp_path: Path) -> None:
+    sources, notes = found(tmp_path, "schmidt max")
+    assert [(one.name, one.arrival.student) for one in sources] == [("schmidt max", "")]
+    assert notes[0] == "schmidt max: could be any of 2 of that name in the roster (8, 9): name it by the id"
+
+
+def test_who_handed_in_nothing_is_said_against_the_gradebook(tmp_path: Path) -> None:
+    """One late submission is graded: the others have handed in before."""
+    known = {"7": "Zoë Müller", "8": "Max Schmidt", "Straße Jo": "Straße Jo"}
+    _, notes = found(tmp_path, "10", known=known)
+    assert notes == ["Max Schmidt: in the roster, but has handed in nothing"]
+
+
+def test_many_who_handed_in_nothing_are_one_line(tmp_path: Path) -> None:
+    lines = "".join(f"{number},S{number}\n" for number in range(57))
+    _, notes = found(tmp_path, "1", text=f"id,name\n{lines}")
+    assert notes == ["56 students of the roster have handed in nothing: S0, S2, S3, S4, S5, …"]
+
+
+def test_a_single_file_of_the_lms_keeps_the_name_that_the_gradebook_knows(tmp_path: Path) -> None:
+    out = tmp_path / "gradebook.sqlite"
+    with Gradebook.open(out) as book:
+        run = book.start_run("course", "hash", 1, "key", {})
+        book.record_arrival(run, Submission("Zoë Müller", {}, (), Arrival(student="7")), "d")
+        book.record(run, SubmissionResult(submission="Zoë Müller", score=0, max=0), "d", 0.1)
+        known = book.people("course")
+        assert book.people("another") == {}
+    (tmp_path / "download.zip").write_bytes(zipped({"mullerzoe_7_123_vectors.py": b"x = 1\n"}))
+    (source,) = find_submissions([tmp_path / "download.zip"], TOPICS, known_people=known)
+    assert (source.name, source.arrival.student) == ("Zoë Müller", "7")
+    (source,) = find_submissions([tmp_path / "download.zip"], TOPICS)
+    assert source.name == "mullerzoe"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        LIST + "7,Zoë Müller\n",
+        LIST.encode("cp1252"),
+        LIST.encode("utf-16"),
+        "Matrikelnummer;Nachname;Vorname\n7;Müller;Zoë\n",
+        "\ufeffMatrikelnummer\tVorname\tNachname\n7\tZoë\tMüller\n".encode("utf-16-le"),
+    ],
+)
+def test_lists_as_offices_write_them_are_read(tmp_path: Path, text: str | bytes) -> None:
+    sources, _ = found(tmp_path, "7", text=text)
+    assert [one.name for one in sources] == ["Zoë Müller"]
