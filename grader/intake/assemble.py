@@ -16,7 +16,7 @@ import msgspec
 from grader.intake.bag import COURSE_FOLDERS, STUBS, Bag
 from grader.intake.notebook import module_of
 from grader.intake.submission import ASIDE, WORK, Arrival, Note, Submission
-from grader.intake.topics import Topics
+from grader.intake.topics import Topics, code_lines
 from grader.intake.unread import unread_topics
 
 _VERSION = re.compile(r"(?:[ _.-]*|(?<=[a-z]))v(?:er|ersion)?[ _.-]?(?P<number>\d{1,4})$", re.IGNORECASE)
@@ -34,14 +34,14 @@ def assemble(name: str, bag: Bag, topics: Topics, arrival: Arrival) -> Submissio
         only = f", but {bag.others}" if bag.others else ""
         found.notes.append(Note("./", f"no Python file and no notebook in it{only}", lost=ASIDE if only else ""))
     used = {module.path for module in given.modules.values()}
-    files = {
-        path: module.content
-        for path, module in found.modules.items()
-        if path not in used and not _of_course(module.origin)
-    }
+    files = {path: module.content for path, module in found.modules.items() if path not in used and not module.is_spare}
     files |= {path: module.content for path, module in given.modules.items()}
     work, about_work = _work(bag, places, topics)
     files |= {path: content for path, content in work.items() if path not in files}
+    for spare, (path, archive) in bag.twice.items():
+        target = f"{path.removeprefix(places.stubs).removeprefix(places.root).rpartition('.')[0]}.py"
+        if not any(module.origin == spare.removeprefix(places.root) for module in given.modules.values()):
+            given.notes.append(Note(target, f"handed in twice; the file counts, not the one in {archive}"))
     notes = [*(_about_topic_file(note, given.modules) for note in found.notes), *given.notes, *about_work]
     unread = unread_topics(files, notes, topics)
     if len(notes) > _MAX_NOTES:
@@ -50,11 +50,18 @@ def assemble(name: str, bag: Bag, topics: Topics, arrival: Arrival) -> Submissio
 
 
 class _Module(msgspec.Struct, frozen=True):
-    """A module of the submission: its path there, its path in the upload (below the root), and its text."""
+    """A module of the submission.
+
+    Attributes:
+        path: in the submission.
+        origin: its path in the upload, below the root.
+        is_spare: whether it is in the submission only if nothing else counts for a topic.
+    """
 
     path: str
     origin: str
     content: bytes
+    is_spare: bool = False
 
 
 class _Places(msgspec.Struct, frozen=True):
@@ -90,7 +97,7 @@ def _places(bag: Bag, topics: Topics) -> _Places:
     stubs = f"{root}{STUBS}/"
     at_root = any(_topic_of(path.removeprefix(root), topics) for path in bag.files if path.startswith(root))
     below = any(_topic_of(path.removeprefix(stubs), topics) for path in bag.files)
-    return _Places(root, stubs, (root, stubs) if at_root or not below else (stubs,), note)
+    return _Places(root, stubs, (root, stubs) if at_root or not below else (stubs, root), note)
 
 
 def _root(bag: Bag, topics: Topics) -> str:
@@ -137,18 +144,25 @@ def _read(bag: Bag, places: _Places, topics: Topics) -> _Found:
     found = _Found(notes=[_note_on_topic(note, places, topics) for note in bag.all_notes()])
     found.notes += [places.note] if places.note else []
     for path, origin, content in _files(bag, places):
+        beside = places.searched[0] != places.root and not f"{places.root}{origin}".startswith(places.stubs)
+        is_spare = beside or f"{places.root}{origin}" in bag.twice or _of_course(origin)
         target = f"{path.rpartition('.')[0]}.py"
         if not path.lower().endswith(".ipynb"):
-            _add(found, _Module(target, origin, content), topics, at_top=origin != path)
+            _add(found, _Module(target, origin, content, is_spare), topics, at_top=origin != path)
             continue
         module, left_out, written = module_of(content)
-        lost = WORK if module is None else ""
+        lost = "" if module and code_lines(module) else WORK
         found.notes += [Note(target, text, source=PurePosixPath(path).name, lost=lost) for text in left_out]
         if module is not None:
-            _add(found, _Module(target, origin, module), topics, at_top=origin != path)
+            _add(found, _Module(target, origin, module, is_spare), topics, at_top=origin != path)
         folder = path[: path.rfind("/") + 1]
         for name, text in written.items():
-            _add(found, _Module(f"{folder}{name}", f"{origin} (%%writefile {name})", text), topics, at_top=False)
+            _add(
+                found,
+                _Module(f"{folder}{name}", f"{origin} (%%writefile {name})", text, is_spare),
+                topics,
+                at_top=False,
+            )
     return found
 
 

@@ -41,6 +41,7 @@ class Bag:
     Attributes:
         files: modules and notebooks, by path.
         work: other files that a person marks, by path.
+        twice: files of archives that are there without the archive, too: their path without it, and the archive.
         newest: the latest time of a file in it, in seconds since 1970.
         others: the first file that is no code and no archive, such as a PDF; empty: there is none.
     """
@@ -49,6 +50,7 @@ class Bag:
         self.files: dict[str, bytes] = {}
         self.work: dict[str, bytes] = {}
         self.notes: list[Note] = []
+        self.twice: dict[str, tuple[str, str]] = {}
         self.newest: float | None = None
         self.others = ""
         self.full = False

@@ -11,7 +11,7 @@ import itertools
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 import msgspec
@@ -223,7 +223,11 @@ def add_archive(
             elif is_unsupported_archive(path):
                 bag.note(f"{name}/{path}", UNSUPPORTED_NOTE)
             elif (is_code(path) or topics.is_wanted(path)) and (target in bag.files or target in bag.work):
-                bag.note(target, f"handed in twice; the file counts, not the one in {name}", lost="")
+                if is_code(path) and PurePosixPath(path).stem in topics.names:
+                    wanted[path] = f"{name}/{path}"
+                    bag.twice[wanted[path]] = (target, name)
+                else:
+                    bag.note(target, f"handed in twice; the file counts, not the one in {name}", lost="")
             elif is_code(path) or topics.is_wanted(path):
                 wanted[path] = target
         if not wanted and not archives and not bag.files and not bag.work:

@@ -9,7 +9,7 @@ import tokenize
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from grader.intake.submission import ASIDE, Note
+from grader.intake.submission import ASIDE, WORK, Note
 from grader.intake.topics import AS_HANDED_OUT, Topics, code_lines
 from grader.results import Unread
 from grader.text import one_line
@@ -41,6 +41,7 @@ def _unread(files: Mapping[str, bytes], notes: list[Note], topics: Topics) -> It
             reason = why_not_python(files[file])
             if not reason and not_own[topic]:
                 about = [note for note in notes if note.path == file and (note.source or note.lost)]
+                about = about or [note for note in notes if note.lost == WORK and note.path not in named]
                 reason = _of_doubt(topic, not_own[topic], files[file], topics, other, [str(note) for note in about])
             if reason:
                 yield Unread(topic, one_line(f"{file}: {reason}", _MOST))
