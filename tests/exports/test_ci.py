@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import os
 import re
@@ -11,9 +12,11 @@ import sys
 import textwrap
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
-from shared import run_grader
+from odd_course import with_own, write_odd_course
+from shared import REPO, run_grader
 from wheelhouse import make_wheels
 
 from grader.errors import UserError
@@ -109,7 +112,7 @@ def test_hashes_that_nobody_knows_are_an_error_with_the_way_out(
 @pytest.mark.parametrize("host", HOSTS)
 def test_only_some_topics_are_graded(host: str) -> None:
     (line,) = (one for one in workflow(host, GRADER, None, "tensor_ops", "fit").splitlines() if "grader grade" in one)
-    assert "--out grades --only tensor_ops --only fit ||" in line
+    assert "--out grades --only tensor_ops --only fit > grade.log" in line
 
 
 @pytest.mark.parametrize("host", HOSTS)
@@ -198,3 +201,65 @@ def test_command_prints_the_workflow() -> None:
 def test_command_says_what_is_missing(options: tuple[str, ...], words: str) -> None:
     ended = run_grader("ci", "github", *options)
     assert ended.returncode == 4 and words in ended.stderr and ended.stdout == ""
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_nothing_that_a_workflow_shows_or_keeps_tells_of_a_hidden_check_or_a_flag(host: str, tmp_path: Path) -> None:
+    yaml = pytest.importorskip("yaml")
+    course = write_odd_course(tmp_path / "course")
+    checks = course / "checks" / "test_odd.py"
+    shown = '@exercise("odd.secret")\ndef test_open(submission):\n    """It is there."""\n    submission.secret(3)\n'
+    checks.write_text(
+        checks.read_text().replace("hidden=True", 'hidden="all"').replace(", 41)", ", 990041)") + f"\n\n{shown}"
+    )
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "odd.py").write_text("import subprocess\n" + with_own(secret="return 'zebra'", double="return x + 1"))
+    runner = tmp_path / "runner"
+    (runner / "grader" / "bin").mkdir(parents=True)
+    command = runner / "grader" / "bin" / "grader"
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m grader "$@"\n')
+    command.chmod(0o755)
+    read = yaml.safe_load(workflow(host))
+    if host == "github":
+        steps = read["jobs"]["grade"]["steps"]
+        scripts = [step["run"] for step in steps if "grader/bin/grader " in step.get("run", "")]
+        work.rename(tmp_path / "submission")
+    else:
+        scripts = [script for script in read["grade"]["script"] if "grader/bin/grader " in script]
+    written = {name: str(tmp_path / name.lower()) for name in ("GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT")}
+    environment = {
+        **{**os.environ, **written, "PYTHONPATH": str(REPO)},
+        **{"GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": str(tmp_path), "CI_PROJECT_DIR": str(work)},
+    }
+    log = ""
+    for script in scripts:
+        script = re.sub(r"(grader (?:grade|export)\b.*--out grades)", rf"\1 --course {course}", script)
+        ended = subprocess.run(
+            ["bash", "-e"], input=script, text=True, cwd=runner, env=environment, check=False,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=240,
+        )  # fmt: skip
+        assert ended.returncode in (0, 1, 3), ended.stdout  # the odd course has checks with faults
+        log += ended.stdout
+    kept = [*(tmp_path / name.lower() for name in written), *work.glob("grader-results/*")]
+    kept += [runner / path.rpartition("}}/")[2] for path in _kept_by(read)]
+    texts = {"log": log} | {str(file): _decoded(file.read_text()) for file in kept if file.is_file()}
+    assert len(texts) >= 3 and any("hidden" in text for text in texts.values())
+    assert any("graded: see" in text for text in texts.values())
+    secrets = ("zebra", "secret number", "test_secret", "990041", "subprocess")
+    assert [(name, secret) for name, text in texts.items() for secret in secrets if secret in text] == []
+
+
+def _kept_by(read: dict[str, Any]) -> list[str]:
+    """The paths of GitHub's artifacts, below the runner's folder."""
+    steps = read["jobs"]["grade"]["steps"] if "jobs" in read else []
+    return [
+        path.strip() for step in steps for path in step.get("with", {}).get("path", "").splitlines() if "}}" in path
+    ]
+
+
+def _decoded(text: str) -> str:
+    """The text, and below it what its lines ``result=BASE64`` hold."""
+    return text + "".join(
+        base64.b64decode(found).decode() for found in re.findall(r"^result=(\S+)$", text, re.MULTILINE)
+    )
