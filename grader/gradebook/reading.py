@@ -126,6 +126,21 @@ def _with_earlier(
     return whole, tuple(older)
 
 
+def _better_before(
+    db: sqlite3.Connection, earlier: Sequence[_Seen], digest: str, result: SubmissionResult
+) -> float | None:
+    """The points of the work before this one, if it was other work, of the same exercises, and worth more."""
+    for seen in reversed(earlier):
+        score, most, work = db.execute(
+            "SELECT score, max, digest FROM results JOIN submissions ON submissions.id = submission"
+            " WHERE results.id = ?",
+            (seen.result,),
+        ).fetchone()
+        if work != digest and most == result.max:
+            return float(score) if score > result.score else None
+    return None
+
+
 def _each_once(values: Iterable[Iterable[T]]) -> tuple[T, ...]:
     return tuple(dict.fromkeys(item for value in values for item in value))
 
@@ -189,6 +204,7 @@ def _row(
         begun=by_rubric.begun,
         older=older,
         missing=tuple(one for one in exercises if one not in covered),
+        before=_better_before(db, history[:-1], digest, result),
     )
 
 

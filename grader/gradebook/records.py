@@ -151,6 +151,7 @@ class Row(msgspec.Struct, frozen=True):
         claimed: whether only times of its own files say that the work came in time.
         older: the earlier results that count for exercises which that run did not grade, the newest first.
         missing: full names of the course's exercises that neither a run nor a person has graded.
+        before: the points of the other work that the student had handed in before, if these are more.
     """
 
     result: SubmissionResult
@@ -171,6 +172,7 @@ class Row(msgspec.Struct, frozen=True):
     begun: tuple[str, ...] = ()
     older: tuple[Older, ...] = ()
     missing: tuple[str, ...] = ()
+    before: float | None = None
 
     @property
     def runs(self) -> tuple[int, ...]:

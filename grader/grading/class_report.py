@@ -12,7 +12,7 @@ from grader.gradebook import Gradebook, Row
 from grader.grading.exit_codes import Tally
 from grader.grading.settings import ClassSettings
 from grader.reports.feedback import to_look_at
-from grader.reports.given import Unmarked
+from grader.reports.given import Unmarked, worth_less
 from grader.reports.notes import NoteList, print_note
 from grader.reports.status import untimed
 from grader.results import SubmissionResult, to_json
@@ -35,13 +35,13 @@ def report_class(
 
     file = settings.out / "results.jsonl"
     written = 0
+    notes = NoteList("; all of them: grader status --notes")
     if not settings.trial:
         try:
-            written = write_jsonl((row.result for row in book.results()), file)
+            written = write_jsonl(_results(book, run, notes), file)
         except OSError as problem:
             raise UserError(f"{file}: {problem.strerror}", fix="the results are safe in the gradebook") from problem
     tally = Tally(fail_under, skipped_ok)
-    notes = NoteList("; all of them: grader status --notes")
     graded = _Graded()
     show_class(_counted_and_noted(book.results(run), tally, notes, graded), make_console())
     sys.stdout.flush()
@@ -67,6 +67,14 @@ def report_class(
         more = f" (with {counted(earlier, 'student')} of earlier runs)" if earlier > 0 else ""
         print(f"results:   {file}{more}")
     return tally.code
+
+
+def _results(book: Gradebook, run: int, notes: NoteList) -> Iterator[SubmissionResult]:
+    """Everybody's latest results; work of this run that is worth less than the work before it gets a note."""
+    for row in book.results():
+        if row.run == run and (less := worth_less(row)):
+            notes.add(f"{row.result.submission}: {less}", urgent=True)
+        yield row.result
 
 
 class _Graded:

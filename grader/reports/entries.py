@@ -36,6 +36,15 @@ class Entry:
         """Points and maximum of an exercise: as given by hand, else the automatic ones."""
         return self.row.given.get(exercise.name, (exercise.score, exercise.max))
 
+    @property
+    def read(self) -> tuple[ExerciseResult, ...]:
+        """The exercises that count in statistics: those of topics that could be read, or that a person gave points."""
+        aside = {one.topic for one in self.row.unread}
+        given = self.row.given
+        return tuple(
+            one for one in self.result.exercises if one.name.partition(".")[0] not in aside or one.name in given
+        )
+
     def is_right(self, exercise: ExerciseResult) -> bool:
         """Whether an exercise has all the points that could be earned, by hand or by itself, without a bonus."""
         if exercise.name in self.row.given:

@@ -86,3 +86,11 @@ def unmarked_lines(rows: Iterable[Row]) -> Iterator[str]:
     for row in rows:
         unmarked.add(row)
     yield from unmarked.lines()
+
+
+def worth_less(row: Row) -> str:
+    """That the work before was worth more, in words; empty if it was not."""
+    if row.before is None:
+        return ""
+    most = row.result.max
+    return f"the new work has {points(row.result.score, most)}, the work before it had {points(row.before, most)}"

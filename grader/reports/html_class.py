@@ -210,7 +210,7 @@ def _heat(
     passed: Counter[str] = Counter()
     assessed: Counter[str] = Counter()
     for entry in entries:
-        for exercise in entry.result.exercises:
+        for exercise in entry.read:
             assessed[exercise.name] += entry.points_of(exercise)[1] > 0
             passed[exercise.name] += entry.is_right(exercise)
     titles = {topic.name: topic.title for topic in course.topics}
@@ -238,7 +238,7 @@ def _misconceptions(entries: Sequence[Entry], course: Course, tags: Tags) -> Ite
     found: Counter[tuple[str, str]] = Counter()
     example: dict[tuple[str, str], ExerciseResult] = {}
     for entry in entries:
-        for exercise in entry.result.exercises:
+        for exercise in entry.read:
             if exercise.misconception is not None:
                 key = (exercise.name, exercise.misconception)
                 found[key] += 1
@@ -251,7 +251,7 @@ def _misconceptions(entries: Sequence[Entry], course: Course, tags: Tags) -> Ite
 def _failures(entries: Sequence[Entry], tags: Tags) -> Iterator[Common]:
     found: Counter[tuple[str, str]] = Counter()
     for entry in entries:
-        found.update({key for exercise in entry.result.exercises for key in failures_of(exercise)})
+        found.update({key for exercise in entry.read for key in failures_of(exercise)})
     for (where, what), count in found.most_common(MOST_COMMON):
         yield Common(where, what, count, count / len(entries), tags.failures[where, what])
 
@@ -261,7 +261,7 @@ def _checks(entries: Sequence[Entry], tags: Tags) -> Iterator[tuple[str, tuple[C
     missed: Counter[tuple[str, str]] = Counter()
     assessed: Counter[tuple[str, str]] = Counter()
     for entry in entries:
-        for exercise in entry.result.exercises:
+        for exercise in entry.read:
             for check in exercise.checks:
                 assessed[exercise.name, check.name] += check.verdict not in NOT_ASSESSED
                 missed[exercise.name, check.name] += check.verdict not in NOT_ASSESSED | {"passed"}
@@ -350,7 +350,7 @@ class Tags:
     def of(self, entry: Entry) -> str:
         """The tags of one submission."""
         found: list[str] = []
-        for exercise in entry.result.exercises:
+        for exercise in entry.read:
             is_missed = entry.points_of(exercise)[1] > 0 and not entry.is_right(exercise)
             found += [f"e{self.index[exercise.name]}"] if is_missed else []
             for check in exercise.checks:

@@ -13,7 +13,16 @@ from grader.course.due import moment
 from grader.errors import UserError
 from grader.gradebook import Gradebook, Row, Run
 from grader.reports.feedback import CHANGED, not_assessed, to_look_at
-from grader.reports.given import comment_line, extension_line, mark_line, marks, override_line, unmarked_lines, when
+from grader.reports.given import (
+    comment_line,
+    extension_line,
+    mark_line,
+    marks,
+    override_line,
+    unmarked_lines,
+    when,
+    worth_less,
+)
 from grader.sandbox import process_tree
 from grader.text import counted, points
 
@@ -50,6 +59,8 @@ def status_lines(out: Path, *, notes: bool) -> Iterator[str]:
             yield f"failed, by a fault of the grader's own: {', '.join(failed[:_MOST_FAILED])}{more}"
         for row in everybody:
             yield from (f"needs a look: {row.result.submission}: {what}" for what in to_look_at(row))
+            if less := worth_less(row):
+                yield f"less than before: {row.result.submission}: {less}"
             if row.late is not None:
                 yield f"late: {row.result.submission}: {row.late}; {marks(row)}"
             yield from (f"flag: {row.result.submission}: {flag}" for flag in row.result.flags)

@@ -55,7 +55,8 @@ def show_class(rows: Iterable[Row], console: Console) -> None:
         )
     console.print(table)
     if shares:
-        console.print(f"{counted(table.row_count, 'submission')}, mean {sum(shares) / len(shares):.1f}%")
+        of = "" if len(shares) == table.row_count else f" of the {len(shares)} that could be read"
+        console.print(f"{counted(table.row_count, 'submission')}, mean {sum(shares) / len(shares):.1f}%{of}")
 
 
 def _flags(row: Row) -> list[str]:

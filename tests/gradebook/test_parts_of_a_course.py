@@ -147,3 +147,12 @@ def test_marks_of_a_part_are_exported_only_if_they_are_asked_for(tmp_path: Path)
     assert table(tmp_path)["ann"] == ("8", "9")
     export("csv", replace(settings, only=("t",)))
     assert table(tmp_path)["ann"] == ("5", "5")
+
+
+def test_work_that_is_worth_less_than_the_work_before_says_so(tmp_path: Path) -> None:
+    whole = {"t.a": 2.0, "t.b": 3.0, "u.c": 4.0}
+    run(tmp_path, {"ann": whole, "bob": whole, "cy": whole}, files={"t.py": b"1"})
+    run(tmp_path, {"ann": {**whole, "t.a": 0.0}, "bob": whole}, files={"t.py": b""})
+    run(tmp_path, {"cy": {**whole, "t.a": 0.0}}, files={"t.py": b"1"})  # the same work by another check
+    lines = [line for line in status_lines(tmp_path, notes=False) if "before" in line]
+    assert lines == ["less than before: ann: the new work has 7/9, the work before it had 9/9"]
