@@ -6,8 +6,8 @@ Never writes a file, and never shows one student's files to another's submission
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from grader.intake.bag import (
     time_of,
 )
 from grader.intake.folder import OneFile, add_archive, reading_order, with_file_time
-from grader.intake.lms import Piece, latest_files, pieces_of
+from grader.intake.lms import GRADESCOPE_FILE, Piece, blackboard_name, gradescope_pieces, latest_files, pieces_of
 from grader.intake.submission import ASIDE, UNKNOWN, WORK, Arrival, Submission
 from grader.intake.topics import Topics
 
@@ -58,7 +58,7 @@ class DownloadSource:
         archives = []
         wanted = {}
         for piece in sorted(last, key=lambda piece: reading_order(piece.file, self.topics)):
-            if is_clutter(piece.file):
+            if is_clutter(piece.file) or piece.about:
                 continue
             if piece.text:
                 bag.note(piece.file or "text entry", "text typed into a form, not a file: left out", lost=ASIDE)
@@ -127,7 +127,8 @@ def lms_sources(download: Archive, at: Path, topics: Topics, note: Callable[[str
 
     `note` is called with a line for each entry that belongs to no student.
     """
-    pieces, others = pieces_of(path for path in download.paths if not is_clutter(path))
+    paths = [path for path in download.paths if not is_clutter(path)]
+    pieces, others = _of_gradescope(download, paths) or pieces_of(paths)
     if not pieces:
         return []
     # Of an entry whose path leads out of the archive, the rest of the path may still name the student.
@@ -136,6 +137,25 @@ def lms_sources(download: Archive, at: Path, topics: Topics, note: Callable[[str
     for path in [*others, *foreign, *(() if problematic else reasons)]:
         note(f"{as_text(at.name)}: {path}: {reasons.get(path, 'not a submission, by its name: left out')}")
     return _grouped(download, at, topics, pieces, [(piece, reasons[piece.path]) for piece in problematic])
+
+
+def _of_gradescope(download: Archive, paths: Sequence[str]) -> tuple[list[Piece], list[str]] | None:
+    """The students' files of a Gradescope export, and the other paths; None if it is no such export."""
+    found = [path for path in paths if path.rpartition("/")[2] == GRADESCOPE_FILE and path.count("/") <= 1]
+    folder = found[0].removesuffix(GRADESCOPE_FILE) if len(found) == 1 else ""
+    if len(found) != 1 or not all(path.startswith(folder) for path in paths):
+        return None  # a file of that name in one student's folder says nothing about the others
+    pieces = gradescope_pieces((path.removeprefix(folder) for path in paths), _text(download, found[0]))
+    known = {piece.path for piece in pieces} | {GRADESCOPE_FILE}
+    others = [path for path in paths if path.removeprefix(folder) not in known]
+    return ([replace(piece, path=f"{folder}{piece.path}") for piece in pieces], others) if pieces else None
+
+
+def _text(download: Archive, path: str) -> str:
+    """A file of the platform's own."""
+    taken = OneFile()
+    download.fill(taken, {path: GRADESCOPE_FILE})
+    return "" if isinstance(taken.content, str) else taken.content.decode("utf-8", "replace")
 
 
 def class_sources(download: Archive, at: Path, topics: Topics, note: Callable[[str], None]) -> list[DownloadSource]:
@@ -179,18 +199,27 @@ def _grouped(
         problems.setdefault(_who(piece), []).append((piece.file, reason))
     return [
         DownloadSource(
-            name=name,
+            name=next((said for one in of if one.about and (said := _said_name(download, one))), name),
             path=at,
             topics=topics,
             download=download,
             pieces=tuple(of),
             problems=tuple(problems.get((student, name), ())),
-            arrival=Arrival(
-                student=student, late=any(piece.late for piece in of), lms=next((piece.lms for piece in of), "")
-            ),
+            arrival=_arrival(student, of),
         )
         for (student, name), of in students.items()
     ]
+
+
+def _said_name(download: Archive, piece: Piece) -> str:
+    return blackboard_name(_text(download, piece.path)[:1000], piece.student)
+
+
+def _arrival(student: str, pieces: Sequence[Piece]) -> Arrival:
+    lms = pieces[0].lms if pieces else ""
+    submitted = max((piece.submitted for piece in pieces), default="")
+    by = f"{lms.capitalize()} time" if submitted else ""
+    return Arrival(student=student, submitted=submitted, by=by, late=any(piece.late for piece in pieces), lms=lms)
 
 
 def _who(piece: Piece) -> tuple[str, str]:

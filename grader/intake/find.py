@@ -28,7 +28,7 @@ from grader.intake.bag import (
 )
 from grader.intake.download import DownloadSource, Folder, class_sources, lms_sources
 from grader.intake.folder import ArchiveSource, FileSource, FolderSource, PathSource, UnsupportedSource
-from grader.intake.lms import pieces_of
+from grader.intake.lms import GRADESCOPE_FILE, pieces_of
 from grader.intake.roster import Roster
 from grader.intake.topics import Topics
 
@@ -124,6 +124,9 @@ def _sources(path: Path, topics: Topics, skip: Path | None, note: Callable[[str]
 
 def _is_download(children: Sequence[Path]) -> bool:
     """Whether it looks like an unpacked LMS download, before all its folders are walked through."""
+    inside = [child / GRADESCOPE_FILE for child in children] if len(children) == 1 else []
+    if any(file.name == GRADESCOPE_FILE and file.is_file() for file in (*children, *inside)):
+        return True
     return bool(pieces_of(f"{as_text(child.name)}{'/file' if child.is_dir() else ''}" for child in children)[0])
 
 
@@ -177,7 +180,7 @@ def _enrolled(
     for line in roster.notes:
         note(line)
     for source in found:
-        student = roster.find(source.arrival.student) or roster.find(source.name)
+        student = roster.find(source.arrival.student) or roster.find(source.name) or roster.of_repository(source.name)
         alike = [] if student or source.arrival.student else roster.named(source.name)
         if len(alike) == 1:
             student = alike[0]

@@ -1,6 +1,6 @@
-"""The names that Canvas and Moodle give to files in a download of all submissions.
+"""The names that learning platforms give to files in a download of all submissions.
 
-Works on names only; never opens a file.
+Works on names, and on the texts of the platform's own that say whose a submission is; never opens a file.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from grader.intake.dates import read_time
 from grader.intake.topics import Topics
 
 _MOODLE = re.compile(r"^(?P<name>.+?)_(?P<id>\d+)_assignsubmission_(?P<kind>[a-z]+)_?(?P<rest>[_/].*|)$", re.DOTALL)
@@ -21,6 +22,18 @@ _CANVAS_ANONYMOUS = re.compile(
 _CANVAS = re.compile(
     r"^(?P<name>[^/]+?)(?P<late>_LATE|_late)?_(?P<id>\d+)_(?:(?P<order>\d+)_)?(?P<rest>[^/]+)$", re.DOTALL
 )
+_BLACKBOARD = re.compile(
+    r"^(?P<who>[^/]+)_attempt_(?P<day>\d{4}-\d\d-\d\d)-(?P<h>\d\d)-(?P<m>\d\d)-(?P<s>\d\d)(?:_(?P<rest>[^/]+)|\.txt)$",
+    re.DOTALL,
+)
+_BLACKBOARD_NAME = re.compile(r"[^:\n]{1,40}:[ \t]*(?P<name>[^\n]{1,200}?) \((?P<id>[^()\n]{1,100})\)[ \t\r]*(?:\n|$)")
+_BRIGHTSPACE = re.compile(
+    r"^(?P<id>\d+)-\d+ - (?P<name>[^/]+) - (?P<day>[^/]+?) (?P<h>\d{1,2})(?P<m>\d\d) (?P<half>[AP]M)/(?P<rest>.+)$",
+    re.DOTALL,
+)
+_GRADESCOPE = re.compile(r"^(?P<submission>submission_\d+)/(?P<rest>.+)$", re.DOTALL)
+GRADESCOPE_FILE = "submission_metadata.yml"
+_YAML = re.compile(r"^(?:(?P<key>submission_\d+):|(?P<indent> *(?:- )?):(?P<field>\w+):[ \t]*(?P<value>.*?))[ \t\r]*$")
 _COPY_NUMBER = re.compile(r"(?:-(?P<number>\d{1,3})| ?\((?P<copy>\d{1,3})\))(?=\.[A-Za-z.]+$)")
 
 
@@ -34,9 +47,12 @@ class Piece:
         name: the student's name as the LMS writes it.
         student: the LMS's id; in a download without ids the name again.
         order: greater for files that were handed in later.
-        lms: ``canvas``, ``moodle``, or empty.
+        lms: ``canvas``, ``moodle``, ``blackboard``, ``brightspace``, ``gradescope``, or empty.
         late: whether the LMS marks it late.
         text: whether it was typed into a form, not uploaded as a file.
+        submitted: the ISO time that the platform says, or empty.
+        about: whether it is a file of the platform's own, with the student's name.
+        attempt: when the whole submission came that this is a part of; a later one replaces all of it.
     """
 
     path: str
@@ -47,6 +63,9 @@ class Piece:
     lms: str = ""
     late: bool = False
     text: bool = False
+    submitted: str = ""
+    about: bool = False
+    attempt: str = ""
 
 
 def pieces_of(paths: Iterable[str]) -> tuple[list[Piece], list[str]]:
@@ -54,9 +73,10 @@ def pieces_of(paths: Iterable[str]) -> tuple[list[Piece], list[str]]:
     all_paths = list(paths)
     folder = _wrapping(all_paths)
     inside = {path: path.removeprefix(folder) for path in all_paths}
-    for parse in (_moodle, _canvas):
+    for parse in (_moodle, _blackboard, _brightspace, _canvas):
         pieces = [piece for path, name in inside.items() if (piece := parse(path, name)) is not None]
-        top = pieces if parse is _moodle else [path for path, name in inside.items() if "/" not in name]
+        pieces = _told_apart(pieces)
+        top = pieces if parse in (_moodle, _brightspace) else [path for path, name in inside.items() if "/" not in name]
         if pieces and 2 * len(pieces) >= len(top):
             known = {piece.path for piece in pieces}
             return pieces, [path for path in all_paths if path not in known]
@@ -67,6 +87,8 @@ def latest_files(pieces: Iterable[Piece], topics: Topics) -> tuple[list[Piece], 
     """The files of one student that count, and a note for each name that was handed in more than once."""
     groups: dict[str, list[tuple[int, int, Piece]]] = {}
     pieces = list(pieces)
+    attempts = sorted({piece.attempt for piece in pieces})
+    pieces = [piece for piece in pieces if piece.attempt == attempts[-1]]
     there = {piece.file for piece in pieces}
     for piece in pieces:
         found = _COPY_NUMBER.search(piece.file)
@@ -76,7 +98,10 @@ def latest_files(pieces: Iterable[Piece], topics: Topics) -> tuple[list[Piece], 
             groups.setdefault(piece.file, []).append((piece.order, 0, piece))
         else:
             groups.setdefault(base, []).append((piece.order, int(found["number"] or found["copy"]), piece))
-    last, notes = [], []
+    last: list[Piece] = []
+    notes: list[tuple[str, str]] = []
+    if attempts[1:]:
+        notes.append(("./", f"handed in {len(attempts)} times; the last counts, of {attempts[-1]}"))
     for base, group in groups.items():
         *earlier, (_, _, counts) = sorted(group, key=lambda member: (member[0], member[1], member[2].path))
         last.append(replace(counts, file=base))
@@ -108,9 +133,97 @@ def _canvas(path: str, name: str) -> Piece | None:
     return Piece(path, found["rest"], who, found["id"], int(found["order"] or 0), "canvas", late, text)
 
 
+def _blackboard(path: str, name: str) -> Piece | None:
+    found = _BLACKBOARD.match(name)
+    if found is None:
+        return None
+    rest = found["rest"] or ""
+    when = f"{found['day']} {found['h']}:{found['m']}:{found['s']}"
+    who = found["who"]
+    return Piece(path, rest, who, who, 0, "blackboard", submitted=read_time(when), about=not rest, attempt=when)
+
+
+def _brightspace(path: str, name: str) -> Piece | None:
+    found = _BRIGHTSPACE.match(name)
+    if found is None:
+        return None
+    when = read_time(f"{found['day']} {found['h']}:{found['m']} {found['half']}")
+    order = int(re.sub(r"\D", "", when[:19]) or 0)
+    return Piece(path, found["rest"], found["name"].strip(), found["id"], order, "brightspace", submitted=when)
+
+
+def _told_apart(pieces: list[Piece]) -> list[Piece]:
+    """The same: of Blackboard's ids without the assignment, of Brightspace's only those that have one name."""
+    names: dict[str, set[str]] = {}
+    for piece in pieces:
+        names.setdefault(piece.student, set()).add(piece.name)
+    if pieces and pieces[0].lms == "blackboard":
+        first, last = min(names), max(names)
+        same = next((at for at, pair in enumerate(zip(first, last, strict=False)) if pair[0] != pair[1]), len(first))
+        title = first[: first.rfind("_", 0, same) + 1]
+        ids = [piece.student.removeprefix(title) for piece in pieces]
+        return [replace(piece, name=one, student=one) for piece, one in zip(pieces, ids, strict=True)]
+    if pieces and pieces[0].lms == "brightspace":
+        return [piece if len(names[piece.student]) == 1 else replace(piece, student="") for piece in pieces]
+    return pieces
+
+
+def blackboard_name(text: str, student: str) -> str:
+    """The student's name in Blackboard's text about a submission, whatever its language; empty if it is not there."""
+    found = _BLACKBOARD_NAME.match(text.lstrip("\ufeff"))
+    return found["name"].strip() if found and found["id"] == student else ""
+
+
+def gradescope_pieces(paths: Iterable[str], metadata: str) -> list[Piece]:
+    """The files of a Gradescope export, for each of those who handed in a submission together.
+
+    Args:
+        paths: below the export's folder.
+        metadata: the text of its `GRADESCOPE_FILE`.
+    """
+    submissions: dict[str, tuple[list[dict[str, str]], dict[str, str]]] = {}
+    people: list[dict[str, str]] = []
+    facts: dict[str, str] = {}
+    for line in metadata.splitlines():
+        found = _YAML.match(line)
+        if found and found["key"]:
+            people, facts = submissions.setdefault(found["key"], ([], {}))
+        elif found and len(found["indent"]) == 2 and found["indent"] != "- ":
+            facts.setdefault(found["field"], _plain(found["value"]))
+            facts["in"] = found["field"]
+        elif found and facts.get("in") == "submitters":
+            if "-" in found["indent"]:
+                people.append({})
+            if people:
+                people[-1].setdefault(found["field"], _plain(found["value"]))
+    pieces = []
+    for path in paths:
+        found = _GRADESCOPE.match(path)
+        of, about = submissions.get(found["submission"], ([], {})) if found else ([], {})
+        for one in of if found else ():
+            key = one.get("sid") or one.get("email") or ""
+            when = read_time(_UTC.sub("+00:00", about.get("created_at", "")))
+            name = one.get("name") or key
+            pieces.append(Piece(path, found["rest"], name, key, 0, "gradescope", submitted=when))  # type: ignore[index]
+    return pieces
+
+
+_UTC = re.compile(r"(?:\.\d+)? ?(?:Z|UTC)$|\.\d+")
+
+
+def _plain(value: str) -> str:
+    """A scalar of YAML without its quotes."""
+    return value[1:-1].replace("''", "'") if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"" else value
+
+
 def _wrapping(paths: list[str]) -> str:
     """The one folder that all files are in, with its slash; empty if there is none or it is a student's."""
     first = {path.partition("/")[0] for path in paths if "/" in path}
-    if len(first) == 1 and all("/" in path for path in paths) and not _MOODLE.match(next(iter(first))):
+    if (
+        len(first) == 1
+        and all("/" in path for path in paths)
+        and not _MOODLE.match(next(iter(first)))
+        and not _BRIGHTSPACE.match(paths[0])
+    ):
         return f"{next(iter(first))}/"
     return ""

@@ -20,10 +20,11 @@ from grader.intake import worksheet
 from grader.intake.dates import read_time
 from grader.text import counted, one_line
 
+_GITHUB = "github_username"
 _IDS = (
     *("id", "student id", "user id", "userid", "identifier", "sis user id", "sis login id", "canvas id", "moodle id"),
     *("username", "user name", "login", "email", "email address", "id number", "sid", "student number"),
-    *("matriculation number", "matrikelnummer", "matrikelnr", "matrikel-nr."),
+    *(_GITHUB, "matriculation number", "matrikelnummer", "matrikelnr", "matrikel-nr."),
 )
 _NAMES = ("name", "full name", "student", "student name")
 _FIRST, _LAST = (
@@ -51,6 +52,7 @@ class Student:
         submitted: an ISO time, or empty.
         by: the source of that time.
         extension: the ISO time until which the student may hand in, or empty.
+        github: their name at GitHub in lower case, or empty.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Student:
     submitted: str = ""
     by: str = ""
     extension: str = ""
+    github: str = ""
 
 
 class Roster:
@@ -76,6 +79,7 @@ class Roster:
                 other = self._by_id.setdefault(key, student)
                 if other is not student:
                     raise UserError(f"{file}: `{key}` is the id of {other.name} and of {student.name}")
+        self._by_github = {student.github: student for student in self.students if student.github}
         self._by_name: dict[tuple[str, ...], list[Student]] = {}
         for student in self.students:
             self._by_name.setdefault(name_key(student.name), []).append(student)
@@ -110,6 +114,12 @@ class Roster:
         """The student with that id."""
         return self._by_id.get(_key(key)) if key else None
 
+    def of_repository(self, name: str) -> Student | None:
+        """The student whose GitHub name stands at the end of a repository's, behind the assignment's."""
+        parts = name.split("-")
+        ends = ("-".join(parts[at:]).lower() for at in range(1, len(parts)))
+        return next((self._by_github[end] for end in ends if end in self._by_github), None)
+
     def named(self, name: str) -> list[Student]:
         """The students of that name, whatever its accents, its case and the order of its words."""
         return self._by_name.get(name_key(name), [])
@@ -126,7 +136,8 @@ class _Columns:
             self.names = [known[name] for group in (_FIRST, _LAST) for name in group if name in known][:2]
         self._times = [(known[name], by) for name, by in _TIMES.items() if name in known][:1]
         self._extensions = [known[name] for name in _EXTENSIONS if name in known][:1]
-        self._identifier = known.get(worksheet.IDENTIFIER)
+        self._github = known.get(_GITHUB)
+        self._identifier = known.get(worksheet.IDENTIFIER) if self._github is None else None
         self._unread: list[str] = []
         self._unread_extensions: list[str] = []
 
@@ -149,7 +160,9 @@ class _Columns:
         submitted = read_time(written[0])
         if written[0] and not submitted:
             self._unread.append(f"{name}: {written[0]}")
-        return Student(name, keys, submitted, written[1] if submitted else "", self._extension(until, name))
+        by = written[1] if submitted else ""
+        github = cell(self._github).lower() if self._github is not None else ""
+        return Student(name, keys, submitted, by, self._extension(until, name), github)
 
     def notes(self, file: str) -> Iterator[str]:
         """Lines on the cells that could not be read."""

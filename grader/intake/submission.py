@@ -19,9 +19,9 @@ class Arrival(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         student: the id that the LMS knows the student by.
         submitted: ISO time with offset.
-        by: the source of that time: ``roster``, ``Moodle worksheet``, ``Gradescope time`` or ``file time``.
+        by: the source of that time, such as ``roster``, ``Moodle worksheet``, ``Gradescope time`` or ``file time``.
         late: whether the LMS marks it late.
-        lms: ``canvas`` or ``moodle`` when it came from such a download.
+        lms: the platform whose download it came from, such as ``canvas`` or ``moodle``.
         due: ISO time until when the class list says that this student may hand in; empty: as for everybody.
     """
 

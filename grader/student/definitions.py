@@ -54,7 +54,7 @@ def load_definitions(
 
     Raises:
         NothingLoaded: none of the exercises is in it.
-        SyntaxError: it cannot be parsed.
+        SyntaxError, UnicodeDecodeError: it cannot be parsed.
     """
     forget_listing(path.parent)
     spec = importlib.util.spec_from_file_location(name, path)
@@ -62,7 +62,7 @@ def load_definitions(
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     loading = _Loading(vars(module), order, describe)
-    for node, flags in _statements(path.read_bytes(), str(path)):
+    for node, flags in _statements(importlib.util.decode_source(path.read_bytes()), str(path)):
         loading.run(node, str(path), flags)
     if not any(one in vars(module) for one in order.exercises):
         raise NothingLoaded
@@ -70,7 +70,7 @@ def load_definitions(
     return module, Imported(loading.failed[:MOST_FAILED], lost[:MOST_LOST])
 
 
-def _statements(source: bytes, filename: str) -> Iterator[tuple[ast.stmt, int]]:
+def _statements(source: str, filename: str) -> Iterator[tuple[ast.stmt, int]]:
     """The statements at the top level with the compiler's flags; an import of several names as one of each."""
     flags = 0
     for node in ast.parse(source, filename=filename).body:

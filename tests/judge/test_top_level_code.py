@@ -21,6 +21,7 @@ from grader.intake.submission import UNKNOWN, Submission
 from grader.intake.topics import Topics
 from grader.results import SubmissionResult
 from grader.student.definitions import BUDGET_SECONDS, load_definitions
+from grader.student.process import import_file
 
 ANSWERS = SOLUTION.decode()
 IMPORTS, _, FUNCTIONS = ANSWERS.partition("\n\n\ndef normalize")
@@ -232,3 +233,13 @@ def test_a_failure_in_a_notebook_names_the_cell_and_the_line_in_it(warm: WarmUp)
     work = handed_in("vectors.ipynb", notebook(IMPORTS, "x = 1\nnormalize = cosine = 1 / 0"))
     check = exercise_of(graded(warm, work), "normalize").checks[0]
     assert "  cell 3, line 2, in <module>: normalize = cosine = 1 / 0" in check.message.splitlines()
+
+
+def test_bytes_that_no_script_may_have_are_not_imported(tmp_path: Path) -> None:
+    """An import would accept them in a comment, but the file is listed as one that Python does not read."""
+    file = tmp_path / "of_excel.py"
+    file.write_bytes(b"def f():\n    return 1\n# \xe4\n")
+    with pytest.raises(UnicodeDecodeError):
+        import_file("of_excel", file)
+    with pytest.raises(UnicodeDecodeError):
+        load_definitions("of_excel", file, Definitions(["f"]), Service(ModuleType("m"), frozenset()).describe)

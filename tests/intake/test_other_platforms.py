@@ -1,0 +1,147 @@
+"""Downloads of Blackboard, Brightspace, Gradescope and GitHub Classroom: whose work it is, and when it came.
+
+The samples are made: several projects agree on the names of Blackboard and Gradescope, one tells of Brightspace's.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from grader.intake.find import Source, find_submissions
+from grader.intake.roster import Roster
+from grader.intake.topics import Topics
+
+TOPICS = Topics.of({"vectors": ["normalize", "cosine"]})
+
+
+def answer(who: str) -> str:
+    return f"def normalize(x):\n    return {who!r}\n"
+
+
+def about(name: str, user: str) -> str:
+    return f"Name: {name} ({user})\nAssignment: Week 1\nDate Submitted: Thursday, October 1, 2026 10:20:30 AM CEST\n"
+
+
+BLACKBOARD = {
+    "Week 1_a_smith_attempt_2026-10-01-10-20-30.txt": about("Ann Smith", "a_smith"),
+    "Week 1_a_smith_attempt_2026-10-01-10-20-30_vectors.py": answer("ann, first"),
+    "Week 1_a_smith_attempt_2026-10-02-08-00-00.txt": about("Ann Smith", "a_smith"),
+    "Week 1_a_smith_attempt_2026-10-02-08-00-00_my_vectors_v2.py": answer("ann"),
+    "Week 1_u10003_attempt_2026-10-01-11-00-00.txt": about("Bob (the) Jones", "u10003"),
+    "Week 1_u10003_attempt_2026-10-01-11-00-00_vectors.py": answer("bob"),
+}
+BRIGHTSPACE = {
+    "index.html": "<html></html>",
+    "397063-2557369 - Ann Smith - Oct 1, 2026 926 PM/vectors.py": answer("ann, first"),
+    "397063-2557369 - Ann Smith - Oct 2, 2026 1101 AM/vectors.py": answer("ann"),
+    "397064-2557369 - Bob Jones - Oct 2, 2026 1207 AM/vectors.py": answer("bob"),
+}
+METADATA = """---
+submission_101:
+  :submitters:
+  - :name: Ann O'Smith
+    :sid: '0042'
+    :email: ann@example.org
+  - :name: "Eve"
+    :sid:
+    :email: eve@example.org
+  :created_at: 2026-10-01 20:15:00.123456000 Z
+  :score: 1.0
+  :history:
+  - :id: 7
+    :created_at: 2026-09-01 20:15:00.000000000 Z
+    :submitters:
+    - :name: Nobody
+submission_102:
+  :submitters:
+  - :name: Bob Jones
+    :sid: '0043'
+    :email: bob@example.org
+  :created_at: 2026-10-02 20:15:00 Z
+  :results:
+    :output: |
+      submission_103:
+        :submitters:
+"""
+GRADESCOPE = {
+    "assignment_9_export/submission_metadata.yml": METADATA,
+    "assignment_9_export/submission_101/vectors.py": answer("ann"),
+    "assignment_9_export/submission_102/vectors.py": answer("bob"),
+}
+
+
+@pytest.fixture(params=["zip", "folder"])
+def found(request: pytest.FixtureRequest, tmp_path: Path, files: dict[str, str]) -> list[Source]:
+    archive = tmp_path / "download.zip"
+    with zipfile.ZipFile(archive, "w") as written:
+        for name, content in files.items():
+            written.writestr(name, content)
+    if request.param == "folder":
+        with zipfile.ZipFile(archive) as opened:
+            opened.extractall(tmp_path / "download")
+    return find_submissions([archive if request.param == "zip" else tmp_path / "download"], TOPICS)
+
+
+def read(found: list[Source]) -> list[tuple[str, str, str, bytes]]:
+    """Name, id and time of each submission, and the topic's file."""
+    submissions = [one.read() for one in found]
+    return [(one.name, one.arrival.student, one.arrival.submitted[:16], one.files["vectors.py"]) for one in submissions]
+
+
+@pytest.mark.parametrize("files", [BLACKBOARD])
+def test_of_blackboard_the_last_attempt_counts_with_the_name_in_its_text(found: list[Source]) -> None:
+    assert read(found) == [
+        ("Ann Smith", "a_smith", "2026-10-02T08:00", answer("ann").encode()),
+        ("Bob (the) Jones", "u10003", "2026-10-01T11:00", answer("bob").encode()),
+    ]
+    assert any("handed in 2 times; the last counts" in line for line in found[0].read().note_lines)
+
+
+@pytest.mark.parametrize("files", [BRIGHTSPACE])
+def test_of_brightspace_the_last_file_counts(found: list[Source]) -> None:
+    assert read(found) == [
+        ("Ann Smith", "397063", "2026-10-02T11:01", answer("ann").encode()),
+        ("Bob Jones", "397064", "2026-10-02T00:07", answer("bob").encode()),
+    ]
+
+
+@pytest.mark.parametrize("files", [{name.replace("397064", "397063"): text for name, text in BRIGHTSPACE.items()}])
+def test_two_names_of_one_id_are_two_students(found: list[Source]) -> None:
+    assert [(name, student) for name, student, _, _ in read(found)] == [("Ann Smith", ""), ("Bob Jones", "")]
+
+
+@pytest.mark.parametrize("files", [GRADESCOPE])
+def test_of_gradescope_all_who_handed_in_together_have_the_work(found: list[Source]) -> None:
+    first = found[0].read().arrival.submitted
+    assert [(name, student) for name, student, _, _ in read(found)] == [
+        ("Ann O'Smith", "0042"),
+        ("Bob Jones", "0043"),
+        ("Eve", "eve@example.org"),
+    ]
+    assert [content for *_, content in read(found)] == [answer(who).encode() for who in ("ann", "bob", "ann")]
+    assert first == "2026-10-01T20:15:00+00:00"
+
+
+def test_clones_of_github_classroom_are_of_the_students_of_its_roster(tmp_path: Path) -> None:
+    for name in ("week-1-ann-smith", "week-1-Bob"):
+        (tmp_path / "class" / name).mkdir(parents=True)
+        (tmp_path / "class" / name / "vectors.py").write_text(answer(name))
+    roster = tmp_path / "classroom_roster.csv"
+    roster.write_text("identifier,github_username,github_id,name\n0042,ann-smith,1,Ann\n0043,bob,2,\n")
+    found = find_submissions([tmp_path / "class"], TOPICS, roster=Roster.read(roster))
+    assert [(one.name, one.arrival.student) for one in found] == [("0043", "0043"), ("Ann", "0042")]
+
+
+def test_a_file_of_that_name_in_a_students_folder_gives_nobody_the_work_of_others(tmp_path: Path) -> None:
+    archive = tmp_path / "class.zip"
+    with zipfile.ZipFile(archive, "w") as written:
+        written.writestr("eve/submission_metadata.yml", METADATA)
+        written.writestr("eve/vectors.py", answer("eve"))
+        written.writestr("submission_101/vectors.py", answer("submission_101"))
+    found = find_submissions([archive], TOPICS)
+    assert [(one.name, one.read().files["vectors.py"]) for one in found] == [
+        (who, answer(who).encode()) for who in ("eve", "submission_101")
+    ]
