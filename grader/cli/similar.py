@@ -85,7 +85,7 @@ def _lines(findings: Findings) -> Iterator[str]:
     width = max((len(pair.topic) for pair in shown), default=0)
     for pair in shown:
         sides = (pair.first, pair.second)
-        shares = " / ".join(f"{side.share:>4.0%}" for side in sides)
+        shares = " / ".join(f"{side.share:>4.0%} {len(side.lines):>4}" for side in sides)
         names = "  ·  ".join(one_line(side.name, _NAME) for side in sides)
         yield f"  {shares}  {pair.topic:<{width}}  {names}"
     if more := len(findings.pairs) - len(shown):

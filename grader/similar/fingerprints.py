@@ -104,9 +104,16 @@ def compare(first: Fingerprint, second: Fingerprint) -> tuple[int, tuple[float, 
 
 
 def _lines(given: Fingerprint, slices: Any) -> set[int]:
+    """The lines of which more than half is in one of the slices: passages begin and end within lines."""
     text = given.code.raw_code
     found: set[int] = set()
     for start, end in zip(slices[0].astype(int).tolist(), slices[1].astype(int).tolist(), strict=True):
-        first = text.count("\n", 0, start)
-        found.update(given.numbers[first : first + text[start:end].rstrip().count("\n") + 1])
+        at = text.rfind("\n", 0, start) + 1
+        number = text.count("\n", 0, at)
+        for line in text[at:end].split("\n"):
+            whole = text[at:].partition("\n")[0] if at + len(line) >= end else line
+            if 2 * len(line[max(start - at, 0) :].strip()) > len(whole.strip()):
+                found.add(given.numbers[number])
+            number += 1
+            at += len(line) + 1
     return found

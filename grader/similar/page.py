@@ -96,7 +96,7 @@ def _shown(pairs: Sequence[Pair]) -> list[_Shown]:
             codes = ()
         sides = pair.first, pair.second
         names = tuple(one_line(side.name) for side in sides)
-        shares = tuple(f"{side.share:.0%}" for side in sides)
+        shares = tuple(f"{side.share:.0%}, {counted(len(side.lines), 'line')}" for side in sides)
         found.append(_Shown(pair.topic, (names[0], names[1]), (shares[0], shares[1]), codes))
     return found
 

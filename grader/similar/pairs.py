@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,11 @@ from grader.text import counted, one_line
 
 _LEAST_SIZE = 60
 """Files with fewer characters of their own, names counted as one each, are not compared: short answers are alike."""
+_LEAST_LINES = 5
+"""Pairs with fewer lines alike are not listed: everybody writes them."""
+_LEAST_RUN = 3
+"""Fewer lines alike one after the other in a function do not count: there are few ways to write it in one line."""
+_HEAD = re.compile(r"\s*(?:async\s+def|def|class)\b")
 _MOST_SHARED = 2_000_000
 """Passages in common of all pairs of one topic that are compared, a few microseconds each; the most alike go first."""
 _COMMON = (20, 60)
@@ -111,10 +117,11 @@ class _Topic:
         """The pairs of which at least this share of one is alike."""
         for one, other in self._candidates(least):
             size, shares, lines = compare(self.prints[one], self.prints[other])
-            if size >= _LEAST_SIZE and max(shares) >= least:
+            own = [self._own(n, where) for n, where in zip((one, other), lines, strict=True)]
+            if size >= _LEAST_SIZE and max(shares) >= least and min(map(len, own)) >= _LEAST_LINES:
                 first, second = (
-                    Side(self._entries[n].result.submission, share, self._own(n, where), self._texts[n])
-                    for n, share, where in zip((one, other), shares, lines, strict=True)
+                    Side(self._entries[n].result.submission, share, where, self._texts[n])
+                    for n, share, where in zip((one, other), shares, own, strict=True)
                 )
                 yield Pair(self._topic, first, second, size)
 
@@ -159,9 +166,20 @@ class _Topic:
             yield number, fingerprint(content)
 
     def _own(self, number: int, lines: Iterable[int]) -> frozenset[int]:
-        """The lines that stub and solution do not have: passages begin and end in the middle of theirs."""
+        """The lines that stub and solution do not have, if there are several one after the other."""
         text = self.prints[number].lines
-        return frozenset(line for line in lines if text[line - 1].strip() not in self._lines)
+        mine = {line for line in lines if text[line - 1].strip() not in self._lines}
+        runs: list[list[int]] = [[]]
+        was_indented = False
+        for line, code in enumerate(text, start=1):
+            if not code.strip() or code.lstrip().startswith("#"):
+                continue
+            if line not in mine or _HEAD.match(code) or (was_indented and not code[0].isspace()):
+                runs.append([])  # a run ends with its function
+            if line in mine:
+                runs[-1].append(line)
+            was_indented = code[0].isspace()
+        return frozenset(line for run in runs if len(run) >= _LEAST_RUN for line in run)
 
 
 def summary(findings: Findings) -> str:

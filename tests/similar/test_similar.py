@@ -111,6 +111,32 @@ def test_the_lines_that_are_alike_are_those_of_the_copy() -> None:
         assert all(line >= start - 4 for line in side.lines), "a line of the stub is marked"
 
 
+ONE_LINE = """
+def {0}(x):
+    return x.sum(dim=1).sqrt().clamp(min=1e-8) * x.shape[0] + x.mean(dim=0, keepdim=True)
+"""
+
+
+def test_functions_of_one_line_are_not_listed() -> None:
+    same = "".join(f"{ONE_LINE.format(name)}\ny = {name}\n" for name in "abcd")
+    for text in (ONE_LINE.format("f"), same):
+        assert not pairs(work("ann", STUB + text), work("bob", STUB + text), least=0.01).pairs
+
+
+def test_only_lines_that_are_alike_are_marked() -> None:
+    """A passage may begin or end in a line that is another one."""
+    shared = "    q = x.sum(1).sqrt().clamp(min=1e-8) * x.shape[0] + x.mean(0, keepdim=True)\n"
+    texts = [
+        f"\ndef f(x):\n    {a}\n{shared * 6}    {b}\n" for a, b in (("k = {1: x}", "print(k)"), ("x[0] += 1", "del x"))
+    ]
+    (pair,) = pairs(
+        *(work(name, STUB + text) for name, text in zip(("ann", "bob"), texts, strict=True)), least=0.1
+    ).pairs
+    for side in (pair.first, pair.second):
+        lines = side.text.decode().split("\n")
+        assert {lines[line - 1] for line in side.lines} == {shared.rstrip("\n")}
+
+
 def test_stub_and_solution_alike_are_not_compared() -> None:
     found = pairs(*(work(f"s{n}", text) for n, text in enumerate([STUB, STUB, SOLUTION, SOLUTION, STUB + SOLUTION])))
     assert not found.pairs and found.compared == 0
