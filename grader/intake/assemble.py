@@ -122,11 +122,18 @@ def _version(root: str, bag: Bag, topics: Topics) -> tuple[str, Note | None]:
     inside = [path.removeprefix(root) for path in bag.files]
     if any(_topic_of(path.removeprefix(f"{STUBS}/"), topics) for path in inside):
         return root, None
-    folders = {path.partition("/")[0] for path in inside if _topic_of(PurePosixPath(path).name, topics)}
+    folders: dict[str, bool] = {}
+    for path in inside:
+        if topic := _topic_of(PurePosixPath(path).name, topics):
+            folder = path.partition("/")[0]
+            own = path.endswith(".ipynb") or not topics.why_not_own(topic, bag.files[f"{root}{path}"])
+            folders[folder] = own or folders.get(folder, False)
     last = latest(sorted(folders))
+    if last is not None and not folders[last]:
+        return root, None  # as it was handed out: an earlier one may have the answer
     if last is None:
         return root, None
-    others = ", ".join(f"{folder}/" for folder in sorted(folders - {last})[:_NAMED])
+    others = ", ".join(f"{folder}/" for folder in sorted(folders.keys() - {last})[:_NAMED])
     return _root_of(f"{root}{last}/", bag, topics), Note("./", f"{last}/ counts, the last version, not {others}")
 
 

@@ -20,7 +20,9 @@ from grader.intake.topics import parse
 
 _MAGIC = re.compile(r"(?:[\w., ]+=\s*)?(?:%{1,2}[A-Za-z]|!|\?{1,2}\w)|[\w.]+\?{1,2}$")
 _PYTHON_CELLS = frozenset({"%%time", "%%timeit", "%%capture", "%%prun"})
-_WRITTEN = re.compile(r"\s*%%(?:writefile|file)[ \t]+(-a[ \t]+)?(?:\./)?([\w-]+\.py)[ \t]*\n")
+_WRITTEN = re.compile(
+    r"\s*%%(?:writefile|file)[ \t]+((?:-a|--append)[ \t]+)?[\"']?(?:[^\n\"']*/)?([\w-]+\.py)[\"']?[ \t]*\n"
+)
 _LOOKS_LIKE_CODE = re.compile(r"^(?:def|class|import|from)\s", re.MULTILINE)
 _HEADER = re.compile(rb"(?:from __future__ import [\w, ]+  )?# (?:cell (\d{1,9})|In \[(\d{1,9})\])$")
 HANDED_IN: Final = "cell {}"
