@@ -31,7 +31,7 @@ class CheckGroup:
 
 @dataclass(frozen=True)
 class ExercisePart:
-    """One exercise on the page.
+    """One exercise on the page: the first failure is shown, and the others are folded away.
 
     Attributes:
         explanation: of the misconception that was recognised.
@@ -51,6 +51,11 @@ class ExercisePart:
     code: tuple[Excerpt, ...] = ()
     code_left_out: bool = False
     by_hand: str = ""
+
+    @property
+    def more(self) -> int:
+        """How many checks are folded away."""
+        return sum(1 + group.others for group in self.groups[1:])
 
 
 @dataclass(frozen=True)

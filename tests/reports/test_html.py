@@ -87,6 +87,19 @@ def test_feedback_page_explains_the_misconception_instead_of_the_hint(tmp_path: 
     assert "What happened:" in text and "Hint:" not in text
 
 
+def test_what_happened_comes_first_then_one_failure_and_the_others_are_folded_away(tmp_path: Path) -> None:
+    known = next(one for one in misconceptions_of(COURSE, "vectors") if one.exercise == "vectors.normalize")
+    checks = [
+        check(name, "failed", "", cause=replace(RAISED, call=call))
+        for name, call in (("one", "f(1)"), ("two", "f(2)"), ("alike", "f(2)"), ("four", "f(4)"))
+    ]
+    checks = [explain.result(one.name, one.cause) for one in checks if one.cause]
+    text = page(entry(result("me", exercise("vectors.normalize", *checks, misconception=known.name))), tmp_path)
+    beginning, _, folded = text.partition("<details>")
+    assert beginning.index("What happened:") < beginning.index("f(1)") and "f(2)" not in beginning
+    assert "and 3 more checks do not pass" in folded and folded.index("f(2)") < folded.index("f(4)")
+
+
 def test_one_cause_of_a_whole_topic_is_shown_once(tmp_path: Path) -> None:
     broken = check("a", "failed", "vectors.py cannot be imported: SyntaxError: bad\n  vectors.py:3: x = (")
     given = entry(result("me", exercise("vectors.normalize", broken), exercise("vectors.cosine", broken)), {})
