@@ -14,6 +14,7 @@ from typing import Any
 from grader.intake.archive import TWICE, Archive, Taker, reopened
 from grader.intake.assemble import assemble
 from grader.intake.bag import (
+    ARCHIVE_BYTES,
     LINK,
     MAX_DEPTH,
     STUBS,
@@ -153,8 +154,8 @@ def _of_gradescope(download: Archive, paths: Sequence[str]) -> tuple[list[Piece]
 
 def _text(download: Archive, path: str) -> str:
     """A file of the platform's own."""
-    taken = OneFile()
-    download.fill(taken, {path: GRADESCOPE_FILE})
+    taken = OneFile(ARCHIVE_BYTES)  # Gradescope's is about a whole class, with the output of every test
+    download.fill(taken, {path: path})
     return "" if isinstance(taken.content, str) else taken.content.decode("utf-8", "replace")
 
 

@@ -178,13 +178,14 @@ class _Nested:
 
 
 class OneFile:
-    """Takes one file, within its own bound."""
+    """Takes one file, within the bound of its kind or another one (bytes)."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = 0) -> None:
+        self._most = most
         self.content: Content = "not there any more: left out"
 
     def add(self, path: str, read: Callable[[int], Content], time: float | None = None) -> None:
-        self.content = read(limit_of(path) + 1)
+        self.content = read(self._most or limit_of(path) + 1)
 
 
 def add_archive(

@@ -55,6 +55,8 @@ submission_101:
     :created_at: 2026-09-01 20:15:00.000000000 Z
     :submitters:
     - :name: Nobody
+  :results: |
+LONG
 submission_102:
   :submitters:
   - :name: Bob Jones
@@ -67,7 +69,7 @@ submission_102:
         :submitters:
 """
 GRADESCOPE = {
-    "assignment_9_export/submission_metadata.yml": METADATA,
+    "assignment_9_export/submission_metadata.yml": METADATA.replace("LONG", f"    {'x' * 1000}\n" * 9000),
     "assignment_9_export/submission_101/vectors.py": answer("ann"),
     "assignment_9_export/submission_102/vectors.py": answer("bob"),
 }
