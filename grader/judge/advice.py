@@ -95,7 +95,7 @@ def _on_syntax(cause: Cause) -> str:
     at = f" in {frame.place}" if frame.place else f" in line {frame.line}" if frame.line else ""
     text = frame.text
     message = re.sub(r" \([^()]*, line \d+\)$", "", cause.exception_message)
-    if re.search(r"null bytes|codec can't decode|encoding problem|Non-UTF-8", message):
+    if re.search(r"null bytes|codec can't decode|encoding problem|missing encoding|Non-UTF-8", message):
         return f"{cause.file} cannot be imported: it is not saved as UTF-8; save it as UTF-8 in your editor"
     if cause.exception_type == "SyntaxError":
         newer = next((version for version, pattern in _NEWER_SYNTAX if re.search(pattern, text)), None)

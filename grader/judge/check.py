@@ -46,7 +46,8 @@ class Check:
         bonus: points that it gives above the exercise's.
         may_change: whether a submission may change the tensors that the check passes to it.
         body: the check's own function, without Hypothesis's wrapper.
-        on_reference: how it ends on the reference solution; None until that is asked for, or if there is no solution.
+        on_reference: how it ends on the reference solution; "unclear" if the solution gave no answer; None until that
+            is asked for, or if there is no solution.
     """
 
     def __init__(
@@ -75,7 +76,7 @@ class Check:
         # Read now: while examples are made, Hypothesis runs another function in its place.
         body: Callable[..., Any] = function.hypothesis.inner_test if generated.is_property(function) else function
         self.body = limit.timed(body) if limit else body
-        self.on_reference: Literal["passes", "fails", "overruns"] | None = None
+        self.on_reference: Literal["passes", "fails", "overruns", "unclear"] | None = None
         self.right_runs: defaultdict[int, RightRuns] = defaultdict(RightRuns)
         self._examples: list[Example] | None = None
         self._drawn = False

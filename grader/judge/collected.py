@@ -118,7 +118,7 @@ class CollectedChecks:
         if check.on_reference == "passes":
             return explain.result(check.name, kept_busy(overrun.seconds, check.sentence)), Trace("failed")
         cause = endless(overrun.seconds, overrun.line)
-        if check.on_reference == "overruns":
+        if check.on_reference in ("overruns", "unclear"):
             self._endless[place] = cause
         return explain.result(check.name, cause), Trace("error")
 

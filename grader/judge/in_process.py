@@ -50,7 +50,7 @@ _ON_REFERENCE: Final[Mapping[str, Literal["passes", "fails"]]] = {
     "failed": "fails",
     "error": "fails",
 }
-"""How a check ends on the reference solution, by its verdict; with any other, it has not come to its end."""
+"""How a check ends on the reference solution, by its verdict; with any other, that is unclear."""
 HERE: Final = Path()
 """The current folder."""
 
@@ -222,7 +222,7 @@ def reference_raises(course: Course, check: Check, run: RunOn) -> bool:
         desk = ReferenceDesk(course.solutions_dir, topic, course.kit)
         try:
             result, _ = run(desk)
-            check.on_reference = _ON_REFERENCE.get(result.verdict, "overruns")
+            check.on_reference = _ON_REFERENCE.get(result.verdict, "unclear")
         except Exception:  # an exception that cannot even be described
             check.on_reference = "fails"
         except Overrun:
@@ -230,7 +230,7 @@ def reference_raises(course: Course, check: Check, run: RunOn) -> bool:
             raise
         finally:
             desk.end_process()
-    return check.on_reference != "passes"
+    return check.on_reference in ("fails", "overruns")
 
 
 class LocalDesks:

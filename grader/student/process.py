@@ -219,8 +219,7 @@ def import_file(name: str, path: Path) -> ModuleType:
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    importlib.util.decode_source(
-        path.read_bytes()
-    )  # an import alone would accept bytes in comments that no script may have
+    # An import alone would accept bytes in comments that no script may have.
+    importlib.util.decode_source(path.read_bytes())
     spec.loader.exec_module(module)
     return module

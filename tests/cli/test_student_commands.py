@@ -149,9 +149,10 @@ def test_the_folder_is_all_that_a_student_needs(folder: Path) -> None:
     assert "grader check vectors.normalize" in first and "grader hint vectors.normalize" in first
 
     stub = folder / "vectors.py"
-    stub.write_bytes(b"# caf\xe9\n" + stub.read_bytes())  # a comment that is no UTF-8 hides no stub
     early = run_grader("check", cwd=folder)
     assert early.returncode == 1 and "1 not written yet" in early.stdout and "0/3 points" in early.stdout
+    stub.write_bytes(b"# caf\xe9\n" + stub.read_bytes())  # as a script, Python refuses it
+    assert "it is not saved as UTF-8" in run_grader("check", cwd=folder).stdout
 
     (folder / "vectors.py").write_text(WRONG)
     wrong = run_grader("check", cwd=folder)
