@@ -18,6 +18,7 @@ GROUPS: Final = {
         "export",
         "mark",
         "comment",
+        "regrade",
         "override",
         "extend",
         "diff",

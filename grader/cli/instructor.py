@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -54,11 +55,15 @@ def add_to(app: typer.Typer) -> None:
     )(diff)
     app.command(epilog="\b\nExamples:\n  grader restore\n  grader restore 7 --out week1")(restore)
     app.command(
+        epilog='\b\nExamples:\n  grader regrade "Zoë Müller"\n  grader regrade 12345 --only tensor_ops.gram --yes'
+    )(regrade)
+    app.command(
         epilog='\b\nExamples:\n  grader override "Zoë Müller" gram 1.5 --why "right idea, a typo"\n'
         '  grader override 12345 tensor_ops.gram auto --why "was a mistake of mine"'
     )(override)
     app.command(
         epilog="\b\nExamples:\n  grader mark\n  grader mark report --out week1 --course my-course\n"
+        "  grader mark --share 2/3 --anonymous\n"
         '  grader mark report --student "Zoë Müller" --items 1,3 --comment "a fine plot"'
     )(mark)
     app.command(
@@ -181,6 +186,27 @@ def restore(
     typer.echo("run the same `grader grade` again: it grades the submissions that the backup does not have")
 
 
+def regrade(
+    student: Annotated[str, typer.Argument(metavar="STUDENT", help="The submission's name, or the LMS's id.")],
+    only: Annotated[
+        list[str] | None, typer.Option("--only", metavar="NAME", help="A topic or exercise; may be repeated.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="The new result counts, without asking.")] = False,
+    out: OutOption = _OUT,
+    course: CourseOption = None,
+) -> None:
+    """Grade one student's kept work again: shows what changes, and asks before it counts."""
+    from grader.course import Course
+    from grader.grading.regrade import regrade as again
+
+    def agreed() -> bool:
+        return yes or (sys.stdin.isatty() and typer.confirm("does this count from now on?"))
+
+    print_lines(again(Course.load(course), out, student, tuple(only or ()), agreed))
+    if not yes and not sys.stdin.isatty():
+        typer.echo("without a terminal nothing is recorded: --yes")
+
+
 def override(
     student: Annotated[str, typer.Argument(metavar="STUDENT", help="The submission's name, or the LMS's id.")],
     exercise: Annotated[str, typer.Argument(metavar="EXERCISE")],
@@ -212,21 +238,28 @@ def mark(
         str | None, typer.Option("--comment", metavar="TEXT", help="With --items: a comment; none: no comment.")
     ] = None,
     who: Annotated[str | None, typer.Option("--who", metavar="NAME", help="Who marks.  [your user name]")] = None,
+    share: Annotated[
+        str | None,
+        typer.Option("--share", metavar="2/3", help="Only this part of the class: the same students every time."),
+    ] = None,
+    anonymous: Annotated[bool, typer.Option("--anonymous", help="Show no names, and another order.")] = False,
     out: OutOption = _OUT,
     course: CourseOption = None,
 ) -> int:
     """Mark work by a rubric, one submission after the other; begins again where you left off."""
     from grader.course import Course
-    from grader.marking.by_rubric import mark_one
+    from grader.marking.by_rubric import WHOLE, Share, mark_one
 
     if items is not None:
         print_lines(mark_one(out, Course.load(course), exercise, student, items, comment, who))
         return 0
     if comment is not None:
         raise UserError("--comment goes with --items", fix="or say it alone: grader comment STUDENT EXERCISE TEXT")
-    from grader.cli.marking import mark_on_terminal
+    from grader.cli.marking import Chosen, mark_on_terminal
 
-    return mark_on_terminal(out, Course.load(course), exercise, student, everything, who)
+    part = WHOLE if share is None else Share.read(share)
+    chosen = Chosen(exercise, student, everything, part, anonymous)
+    return mark_on_terminal(out, Course.load(course), chosen, who)
 
 
 def comment(

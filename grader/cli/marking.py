@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
@@ -14,11 +14,20 @@ from grader.text import counted
 
 if TYPE_CHECKING:
     from grader.course import Course
+    from grader.marking.by_rubric import Share
 
 
-def mark_on_terminal(
-    out: Path, course: Course, exercise: str | None, student: str | None, everything: bool, who: str | None
-) -> int:
+class Chosen(NamedTuple):
+    """What is marked: see `Marking.tasks`; ``anonymous``: without names."""
+
+    exercise: str | None
+    student: str | None
+    everything: bool
+    share: Share
+    anonymous: bool
+
+
+def mark_on_terminal(out: Path, course: Course, chosen: Chosen, who: str | None) -> int:
     """Goes through what is not marked yet, and says what is left; the exit code.
 
     Raises:
@@ -38,12 +47,12 @@ def mark_on_terminal(
 
     with Gradebook.open_existing(out) as book:
         marking = Marking(book, course, who)
-        tasks = marking.tasks(exercise, student, everything)
+        tasks = marking.tasks(chosen.exercise, chosen.student, chosen.everything, chosen.share)
         if not tasks:
             typer.echo("nothing is left to mark (--all: also what is marked)")
             return 0
         console = Console(highlight=False, markup=False, emoji=False)
-        screen = MarkingScreen(marking, tasks, console, Terminal(typer.getchar, _ask, _edit, _open))
+        screen = MarkingScreen(marking, tasks, console, Terminal(typer.getchar, _ask, _edit, _open), chosen.anonymous)
         is_done = screen.run()
         console.clear()
         typer.echo(f"{counted(screen.marked, 'mark')} given; every key was kept at once")

@@ -83,10 +83,12 @@ def report(
     from grader.reports.entries import about, entries_of
     from grader.reports.html import write_report
 
+    graded = Course.load(course)
     with Gradebook.open_existing(out) as book:
-        entries = entries_of(book, run)
+        entries = entries_of(book, run, graded.marks)
         lines = list(about(book, entries))
-        page = write_report(entries, Course.load(course), book.path.parent / "report", lines, for_instructors)
+        absent = [] if run else book.no_shows()
+        page = write_report(entries, graded, book.path.parent / "report", lines, for_instructors, absent)
     typer.echo(f"class page: {page}")
 
 
@@ -113,6 +115,10 @@ def export(
         Literal["blank", "0"],
         typer.Option("--unread-as", help="Canvas, Moodle: cells of work that could not be read; blank: as they are."),
     ] = "blank",
+    missing_as: Annotated[
+        Literal["blank", "0"],
+        typer.Option("--missing-as", help="CSV, Canvas, Moodle: cells of those who handed in nothing."),
+    ] = "blank",
     root: Annotated[
         Path, typer.Option("--root", metavar="DIR", help="GitHub, GitLab: the repository, to name files in it.")
     ] = Path(),
@@ -134,6 +140,7 @@ def export(
         submission=submission,
         run=run,
         unread_as_zero=unread_as == "0",
+        missing_as_zero=missing_as == "0",
         root=root,
         only=tuple(only or ()),
     )

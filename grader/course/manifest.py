@@ -16,6 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from grader.course.due import LatePolicy, read_due, read_fraction, read_minutes, read_penalty
+from grader.course.marks import MarkPolicy, Resubmissions, read_letters
 from grader.course.rubric import problems, with_points
 from grader.course.topic import ALWAYS, Credit, Exercise, Topic
 from grader.errors import CourseError, did_you_mean
@@ -28,8 +29,10 @@ _HEADER = re.compile(r"^\s*(\[\[?)\s*([\w.\s-]+?)\s*\]\]?\s*(#.*)?$")
 _ENTRY = re.compile(r"""^\s*["']?([\w-]+)["']?\s*=""")
 _SYNTAX_LINE = re.compile(r"\s*\(at line (\d+), column \d+\)")
 _UNKNOWN = re.compile(r"^Object contains unknown field `(.+?)`")
-_LATE_KEYS = re.compile(
-    rb"^[ \t]*(?:due|late_penalty_per_day|late_grace_minutes|late_cap|late_until)[ \t]*=.*\n?", re.MULTILINE
+_KEYS_OF_MARKS = re.compile(
+    rb"^[ \t]*(?:due|late_penalty_per_day|late_grace_minutes|late_cap|late_until|resubmissions|weight|letters)"
+    rb"[ \t]*=.*\n?",
+    re.MULTILINE,
 )
 
 
@@ -48,6 +51,8 @@ class CourseEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     late_grace_minutes: Any = 0.0
     late_cap: Any = 1.0
     late_until: Any = None
+    resubmissions: Resubmissions = "latest"
+    letters: Any = None
 
 
 class ManifestEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -93,6 +98,7 @@ class Manifest:
         self._keys = {exercise.full_name: key for key, exercise in self._exercises()}
         self._set_manual_apart()
         self.late = self._late()
+        self.marks = self._marks()
 
     def line(self, *key: str | int) -> int:
         """The line of `key`, or of the nearest table that would contain it; 1 if there is none."""
@@ -212,6 +218,15 @@ class Manifest:
             raise self.error("late_until: the last date is before the due date", "course", "late_until")
         return policy
 
+    def _marks(self) -> MarkPolicy:
+        course = self.entry.course
+        for t, topic in enumerate(self.entry.topics):
+            if topic.weight is not None and not (math.isfinite(topic.weight) and topic.weight >= 0):
+                raise self.error(f"weight must be a number from 0 on, not {topic.weight}", "topics", t, "weight")
+        weights = tuple((topic.name, topic.weight) for topic in self.entry.topics if topic.weight is not None)
+        letters = () if course.letters is None else self._read("letters", read_letters)
+        return MarkPolicy(course.resubmissions, weights, letters)
+
     def _read(self, key: str, read: Callable[[object], T]) -> T:
         """A value of the table ``[course]``."""
         try:
@@ -236,8 +251,8 @@ class Manifest:
 
 
 def without_due_dates(manifest: bytes) -> bytes:
-    """The manifest's text without the lines about late work, which change no result."""
-    return _LATE_KEYS.sub(b"", manifest)
+    """The manifest's text without the lines about late work and marks, which change no result."""
+    return _KEYS_OF_MARKS.sub(b"", manifest)
 
 
 def _lines_of(text: str) -> dict[Key, int]:

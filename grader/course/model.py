@@ -14,6 +14,7 @@ import msgspec
 from grader.course.due import NOT_DUE, LatePolicy
 from grader.course.kit import find_kit
 from grader.course.manifest import Manifest, without_due_dates
+from grader.course.marks import BY_POINTS, MarkPolicy
 from grader.course.source import CheckInfo, Misconception, read_checks, read_misconceptions
 from grader.course.topic import Exercise, Topic
 from grader.errors import CourseError, UnknownName, did_you_mean
@@ -35,6 +36,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     checks_dir: Path
     kit: Kit | None = None
     late: LatePolicy = NOT_DUE
+    marks: MarkPolicy = BY_POINTS
     show_solutions: str = "never"
     strict_import: bool = False
 
@@ -63,6 +65,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
             checks_dir=checks_dir,
             kit=find_kit(manifest, root, checks_dir),
             late=manifest.late,
+            marks=manifest.marks,
             show_solutions=manifest.entry.course.show_solutions,
             strict_import=manifest.entry.course.strict_import,
         )

@@ -75,6 +75,7 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     Attributes:
         preload: installed modules that are slow to import and that its exercises use: loaded once, before grading.
         credit: how its exercises earn their points; None: as the course says.
+        weight: how much it counts beside the other topics; None: 1 if another one has a weight, else by its points.
         exercises: those that have checks. A topic without any has no module.
         manual: those that a person marks; not a key of the table.
     """
@@ -85,6 +86,7 @@ class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     reading: tuple[str, ...] = ()
     preload: tuple[str, ...] = ()
     credit: Credit | None = None
+    weight: float | None = None
     exercises: tuple[Exercise, ...] = ()
     manual: tuple[Exercise, ...] = ()
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from grader.errors import UserError
-from grader.exports.matching import Person, mark, match, number, unmarked, unread
+from grader.exports.matching import Person, fill_missing, mark, match, number, unmarked, unread
 from grader.exports.sheet import Sheet
 from grader.reports.entries import Entry
 from grader.text import one_line
@@ -18,13 +18,18 @@ _IDS = ("id", "sis user id", "sis login id", "integration id")
 
 
 def fill(
-    path: Path, entries: Sequence[Entry], column: str | None = None, unread_as_zero: bool = False
+    path: Path,
+    entries: Sequence[Entry],
+    column: str | None = None,
+    unread_as_zero: bool = False,
+    missing_as_zero: bool = False,
 ) -> tuple[bytes, list[str]]:
     """The file with marks in the assignment's column, and notes about rows and submissions that were left out.
 
     Args:
         column: the assignment's title or id; needed where the file has several assignments.
         unread_as_zero: whether work that could not be read gets its points; else its cell stays as it is.
+        missing_as_zero: whether an empty cell of a student without a submission gets 0.
 
     Raises:
         UserError: it is not a Canvas gradebook, or several columns or none could be meant.
@@ -48,9 +53,11 @@ def fill(
         for row in range(first, len(sheet.rows))
         if any(sheet.value(row, c).strip() for c in ids) and (name := sheet.value(row, 0))
     ]
-    matched, notes = match(people, entries, "canvas")
+    matched, missing, notes = match(people, entries, "canvas")
     comma = sheet.delimiter == ";" and "," in given
     notes += _scale(entries, possible)
+    if missing_as_zero:
+        notes += fill_missing(sheet, target, missing)
     left = [entry for entry in matched.values() if entry.row.unread and not unread_as_zero]
     notes += unread(left)
     notes += unmarked(matched.values())

@@ -31,7 +31,7 @@ from grader.reports.feedback import (
     worth_of,
 )
 from grader.results import CheckResult, ExerciseResult
-from grader.text import BY_HAND, clean, counted, one_line, percent, points
+from grader.text import BY_HAND, clean, counted, one_line, points
 
 _ANNOTATIONS = 10
 _SUMMARY_BYTES = 1_000_000
@@ -117,7 +117,7 @@ def _problems(entry: Entry) -> Iterator[tuple[Entry, ExerciseResult, CheckResult
 
 def _markdown(entry: Entry, course: Course) -> Iterator[str]:
     row = entry.row
-    share = percent(row.score, row.max)
+    share = entry.share
     yield f"\n### {_plain(entry.result.submission)}: {points(row.score, row.max)} points"
     missing = left_out(entry.result, row.given)
     yield f", {_plain(missing)}" if missing else ""

@@ -24,7 +24,7 @@ from grader.reports.feedback import (
     worst,
 )
 from grader.results import NOT_ASSESSED, ExerciseResult
-from grader.text import clean, percent, points
+from grader.text import clean, points
 
 
 def results(entry: Entry, course: Course) -> bytes:
@@ -33,13 +33,13 @@ def results(entry: Entry, course: Course) -> bytes:
     Where checks have points of their own, and none were given by hand, there is a test for each check instead.
     """
     row, result = entry.row, entry.result
-    share = percent(row.score, row.max)
+    share = entry.share
     lines = [f"{points(row.score, row.max)} points" + ("" if share is None else f", {share:.1f}%")]
     if row.unread:
         lines = ["This is no mark yet: work could not be read. Hand in again, or tell your instructor."]
         lines += map(clean, unread(row))
     if row.late is not None:
-        lines.append(f"{row.late}: {points(row.final, row.max)} points count")
+        lines.append(f"{row.late}: {points(entry.final, row.max)} points count")
     if missing := left_out(result, row.given):
         lines.append(f"{row.score:g} of {row.max:g}, {missing}")
     lines += [clean(note) for note in row.notes]
@@ -48,7 +48,7 @@ def results(entry: Entry, course: Course) -> bytes:
     if result.sandbox:
         lines.append(f"sandbox: {', '.join(result.sandbox)}")
     document = {
-        "score": round(row.final, 4),
+        "score": round(entry.final, 4),
         "execution_time": round(row.seconds, 3),
         "output": "\n".join(lines),
         "output_format": "text",

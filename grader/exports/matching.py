@@ -10,7 +10,9 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from grader.exports.sheet import Sheet
 from grader.reports.entries import Entry
 from grader.text import counted, one_line
 
@@ -25,16 +27,32 @@ class Person:
     names: tuple[str, ...] = ()
 
 
-def match(people: Sequence[Person], entries: Iterable[Entry], lms: str) -> tuple[dict[int, Entry], list[str]]:
-    """The submission of each row that has one, and a note for each submission or row without the other."""
+class Matched(NamedTuple):
+    """Whose row is whose.
+
+    Attributes:
+        entries: the submission of each row that has one.
+        missing: the rows that no submission can be meant for.
+        notes: a line for each submission or row without the other.
+    """
+
+    entries: dict[int, Entry]
+    missing: list[Person]
+    notes: list[str]
+
+
+def match(people: Sequence[Person], entries: Iterable[Entry], lms: str) -> Matched:
+    """Finds the rows of the submissions."""
     columns = max((len(person.ids) for person in people), default=0)
     by_id = [_index((_id(p.ids[c]), p) for p in people if p.ids[c:] and _id(p.ids[c])) for c in range(columns)]
     by_name = _index((key, person) for person in people for key in {_name(name) for name in person.names} if key)
     found: list[tuple[Entry, Person | None, str]] = []
+    meant: set[int] = set()
     for entry in entries:
         arrival, name = entry.row.arrival, entry.result.submission
         ids = [_id(arrival.student)] if arrival.student and arrival.lms in ("", lms) else []
         rows = _first(by_id, ids) or _first(by_id, [_id(name)]) or by_name.get(_name(name), [])
+        meant |= {person.row for person in rows}
         found.append((entry, rows[0] if len(rows) == 1 else None, "several rows" if rows else "no row"))
     taken = Counter(person.row for _, person, _ in found if person)
     matched: dict[int, Entry] = {}
@@ -50,7 +68,21 @@ def match(people: Sequence[Person], entries: Iterable[Entry], lms: str) -> tuple
         more = f" and {len(without) - 10} more" if without[10:] else ""
         rows_without = counted(len(without), "row")
         notes.append(f"not changed: {rows_without} without a submission: {', '.join(without[:10])}{more}")
-    return matched, notes
+    return Matched(matched, [person for person in people if person.row not in meant], notes)
+
+
+def fill_missing(sheet: Sheet, column: int, missing: Iterable[Person]) -> list[str]:
+    """Writes 0 into the cells of those who handed in nothing, if they are empty; a note says whose these are."""
+    empty = [one for one in missing if sheet.value(one.row, column).strip() in _EMPTY]
+    zeros = [one for one in empty if sheet.replace(one.row, column, "0")]
+    if not zeros:
+        return []
+    more = f" and {len(zeros) - 20} more" if zeros[20:] else ""
+    names = ", ".join(one_line(one.label) for one in zeros[:20])
+    return [f"0 for {counted(len(zeros), 'student')} without a submission: {names}{more}"]
+
+
+_EMPTY = ("", "-", "\u2013")
 
 
 def unread(entries: Iterable[Entry]) -> list[str]:
@@ -79,7 +111,7 @@ def mark(entry: Entry, possible: float | None, comma: bool = False) -> str | Non
     """The final points (with overrides and late penalty) scaled to `possible`; None when nothing was assessed."""
     if entry.row.max <= 0:
         return None
-    points = entry.row.final if not possible else entry.row.final / entry.row.max * possible
+    points = entry.final if not possible else entry.final / entry.row.max * possible
     text = f"{points:.2f}".rstrip("0").rstrip(".")
     return text.replace(".", ",") if comma else text
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from grader.course import Course
 from grader.errors import UserError
-from grader.exports.matching import Person, mark, match, number, unmarked, unread
+from grader.exports.matching import Person, fill_missing, mark, match, number, unmarked, unread
 from grader.exports.sheet import Sheet, neutral
 from grader.intake import worksheet
 from grader.reports.entries import Entry
@@ -20,11 +20,18 @@ _IDS = ("identifier", "id number", "email address", "username")
 _OURS = "Automatic feedback"
 
 
-def fill(path: Path, entries: Sequence[Entry], course: Course, unread_as_zero: bool = False) -> tuple[bytes, list[str]]:
+def fill(
+    path: Path,
+    entries: Sequence[Entry],
+    course: Course,
+    unread_as_zero: bool = False,
+    missing_as_zero: bool = False,
+) -> tuple[bytes, list[str]]:
     """The worksheet with grades and feedback, and notes on what was left out. Feedback that a person wrote stays.
 
     Args:
         unread_as_zero: whether work that could not be read gets its points; else its grade stays as it is.
+        missing_as_zero: whether a student without a submission and without a grade gets 0.
 
     Raises:
         UserError: it is not a Moodle grading worksheet.
@@ -44,7 +51,9 @@ def fill(path: Path, entries: Sequence[Entry], course: Course, unread_as_zero: b
         name = "" if full_name is None else sheet.value(row, full_name)
         if any(keys) or name:
             people.append(Person(row, name or " ".join(keys), keys, (name,)))
-    matched, notes = match(people, entries, "moodle")
+    matched, missing, notes = match(people, entries, "moodle")
+    if missing_as_zero:
+        notes += fill_missing(sheet, head["grade"], missing)
     feedback = head.get("feedback comments")
     notes += unread(entry for entry in matched.values() if not unread_as_zero)
     notes += unmarked(matched.values())

@@ -14,6 +14,7 @@ from grader.course import Course
 from grader.errors import UserError
 from grader.files import write_atomically
 from grader.gradebook import Gradebook
+from grader.intake.roster import Student
 from grader.reports.entries import Entry, entries_of
 from grader.reports.feedback import file_stem
 from grader.text import clean, counted, one_line
@@ -50,6 +51,7 @@ class ExportSettings(msgspec.Struct, frozen=True, kw_only=True):
         submission: the only one to export; None: all.
         run: the number of a run in the gradebook; None: the latest result of every student.
         unread_as_zero: Canvas, Moodle: write 0 for work that could not be read, instead of leaving its cell.
+        missing_as_zero: CSV, Canvas, Moodle: write 0 for those who handed in nothing.
         root: GitHub, GitLab: the repository, to name files in it.
         only: topics and exercises that the marks are of; empty: the whole course.
     """
@@ -62,6 +64,7 @@ class ExportSettings(msgspec.Struct, frozen=True, kw_only=True):
     submission: str | None = None
     run: int | None = None
     unread_as_zero: bool = False
+    missing_as_zero: bool = False
     root: Path = Path()
     only: tuple[str, ...] = ()
 
@@ -76,7 +79,8 @@ def export(kind: str, settings: ExportSettings) -> None:
     course = Course.load(settings.course)
     _require_other_file(settings)
     with Gradebook.open_existing(settings.grades) as book:
-        entries = _wanted(entries_of(book, settings.run), settings.submission)
+        entries = _wanted(entries_of(book, settings.run, course.marks), settings.submission)
+        missing = [] if settings.run or settings.submission else book.no_shows()
         if settings.only:
             names = course.select(settings.only)
             entries = [entry.of_exercises(names) for entry in entries]
@@ -89,7 +93,7 @@ def export(kind: str, settings: ExportSettings) -> None:
         elif kind == "gradescope" and len(entries) > 1:
             _write_each(entries, course, settings)
         else:
-            content, notes = _content(kind, entries, course, settings)
+            content, notes = _content(kind, entries, course, settings, missing)
             to = settings.to or book.path.parent / FILES[kind]
             if str(to) == "-":
                 _print_bytes(content)
@@ -148,7 +152,7 @@ def _print_bytes(content: Iterable[bytes]) -> None:
 
 
 def _content(
-    kind: str, entries: list[Entry], course: Course, settings: ExportSettings
+    kind: str, entries: list[Entry], course: Course, settings: ExportSettings, missing: Sequence[Student]
 ) -> tuple[Iterable[bytes], list[str]]:
     # Each where it is needed: together they take a third of a small export's time.
     if kind in ("canvas", "moodle"):
@@ -157,10 +161,11 @@ def _content(
             raise UserError(f"{kind} needs the {what} that you downloaded", fix="name it: --into FILE")
         from grader.exports import canvas, moodle
 
+        zeros = settings.unread_as_zero, settings.missing_as_zero
         if kind == "canvas":
-            filled, notes = canvas.fill(settings.into, entries, settings.column, settings.unread_as_zero)
+            filled, notes = canvas.fill(settings.into, entries, settings.column, *zeros)
         else:
-            filled, notes = moodle.fill(settings.into, entries, course, settings.unread_as_zero)
+            filled, notes = moodle.fill(settings.into, entries, course, *zeros)
         return [filled], notes
     if kind == "feedback":
         from grader.exports.feedback_zip import archive
@@ -169,7 +174,7 @@ def _content(
     if kind == "csv":
         from grader.exports.csv_table import table
 
-        return table(entries, course), []
+        return table(entries, course, missing, settings.missing_as_zero), []
     if kind == "json":
         from grader.exports.json_all import document
 

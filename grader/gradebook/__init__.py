@@ -2,7 +2,18 @@
 
 from grader.gradebook.backups import backups, number_of, restore
 from grader.gradebook.book import Gradebook, gradebook_in, selection_key
-from grader.gradebook.records import Comment, Extension, LookedAt, Mark, MarkedItem, Override, Row, Run, work_hash
+from grader.gradebook.records import (
+    Comment,
+    Extension,
+    LookedAt,
+    Mark,
+    MarkedItem,
+    Override,
+    Row,
+    Run,
+    row_of,
+    work_hash,
+)
 from grader.gradebook.schema import VERSION, DamagedGradebook
 
 __all__ = [
@@ -21,6 +32,7 @@ __all__ = [
     "gradebook_in",
     "number_of",
     "restore",
+    "row_of",
     "selection_key",
     "work_hash",
 ]

@@ -15,6 +15,7 @@ import secrets
 import sqlite3
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
@@ -22,6 +23,7 @@ from typing import Any, Final
 import msgspec
 
 from grader.course.due import NOT_DUE, LatePolicy
+from grader.course.marks import Resubmissions
 from grader.errors import UserError
 from grader.gradebook import by_people, reading
 from grader.gradebook.backups import backups, write_backup
@@ -33,6 +35,7 @@ from grader.gradebook.schema import (
     file_errors,
     is_read_only,
 )
+from grader.intake.roster import Student
 from grader.intake.submission import Submission
 from grader.results import SubmissionResult, from_json, to_json
 
@@ -124,6 +127,8 @@ class Gradebook:
         late: LatePolicy = NOT_DUE,
         trial: bool = False,
         exercises: Sequence[str] = (),
+        students: Sequence[Student] | None = None,
+        resubmissions: Resubmissions = "latest",
     ) -> int:
         """Records that a run begins, makes a backup, and returns the run's number.
 
@@ -134,6 +139,8 @@ class Gradebook:
             late: when they were due.
             trial: the run is only there to be compared; it is never the last one.
             exercises: full names of all that the course has, whatever the run grades; empty: those of its results.
+            students: the class list, which replaces that of earlier runs; None: there is none, or this is a trial.
+            resubmissions: which work of several counts.
         """
         run = {
             "started": _now(),
@@ -151,10 +158,14 @@ class Gradebook:
             "by_file_time": late.by_file_time,
             "trial": trial,
             "exercises": _json(list(exercises)),
+            "resubmissions": resubmissions,
         }
         with self._backed_up():
             self._db.execute("INSERT OR IGNORE INTO courses (hash, name) VALUES (?, ?)", (course_hash, course_name))
             (course,) = self._db.execute("SELECT id FROM courses WHERE hash = ?", (course_hash,)).fetchone()
+            if students is not None:
+                kept = msgspec.json.encode(list(students)).decode()
+                self._db.execute("INSERT OR REPLACE INTO class_lists VALUES (?, ?)", (course_name, kept))
             return self._insert("runs", {**run, "course": course})
 
     def finish_run(self, run: int) -> None:
@@ -231,6 +242,16 @@ class Gradebook:
         """The latest names of the students with a result, by the LMS's id and by each name that they had."""
         with file_errors(self.path):
             return reading.people(self._db, course)
+
+    def class_list(self, course: str) -> list[Student]:
+        """The newest class list of a course, without the times of that day; empty if there is none."""
+        with file_errors(self.path):
+            return [replace(one, submitted="", by="") for one in reading.class_list(self._db, course)]
+
+    def no_shows(self) -> list[Student]:
+        """The students of the class list who have handed in nothing, nor has anybody of their group."""
+        with file_errors(self.path):
+            return reading.no_shows(self._db)
 
     def policy(self, run: int) -> LatePolicy:
         """When the work of a run was due, and the cost of late work."""

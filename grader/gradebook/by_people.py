@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 import zlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -38,7 +38,7 @@ def overrides(
         changed: whether the work of an exercise is other work than that of a digest.
     """
     found = db.execute(
-        "SELECT exercise, points, max, why, who, made, digest FROM overrides WHERE id IN"
+        "SELECT exercise, points, max, why, who, made, automatic, digest FROM overrides WHERE id IN"
         f" (SELECT max(id) FROM overrides WHERE course = :course AND {THEIRS} GROUP BY exercise)"
         " AND points IS NOT NULL ORDER BY exercise",
         {"course": course, "person": whose.person, "name": whose.name},
@@ -53,8 +53,9 @@ def overrides(
             who=who,
             made=made,
             stale=changed(name, digest),
+            automatic=automatic,
         )
-        for name, points, top, why, who, made, digest in found
+        for name, points, top, why, who, made, automatic, digest in found
     )
 
 
@@ -93,21 +94,30 @@ class ByRubric(msgspec.Struct, frozen=True):
 
 
 def by_rubric(
-    db: sqlite3.Connection, course: str, whose: Whose, wanted: Collection[str], changed: Callable[[str, str, str], bool]
+    db: sqlite3.Connection,
+    course: str,
+    members: Sequence[Whose],
+    wanted: Collection[str],
+    changed: Callable[[str, str, str], bool],
 ) -> ByRubric:
     """Of each exercise the newest mark that is done, unless that one takes back.
 
     Args:
+        members: the student, and everybody whose work it is as well.
         wanted: the exercises that a person marks.
         changed: whether work of that digest, file and hash has changed.
     """
     done: dict[str, Mark] = {}
     begun: dict[str, None] = {}
-    for *columns, digest, file, work in db.execute(
-        f"SELECT {_MARK} FROM marks WHERE course = :course AND {THEIRS} ORDER BY id",
-        {"course": course, "person": whose.person, "name": whose.name},
-    ):
-        mark = _mark(whose.name, tuple(columns))
+    found: dict[int, tuple[Any, ...]] = {}
+    for whose in members:
+        for number, *columns in db.execute(
+            f"SELECT id, {_MARK} FROM marks WHERE course = :course AND {THEIRS}",
+            {"course": course, "person": whose.person, "name": whose.name},
+        ):
+            found[number] = tuple(columns)
+    for *columns, digest, file, work in (found[number] for number in sorted(found)):
+        mark = _mark(members[0].name, tuple(columns))
         if mark.exercise in wanted:
             begun.pop(mark.exercise, None)
             if mark.done:
@@ -119,18 +129,21 @@ def by_rubric(
 
 
 def comments(
-    db: sqlite3.Connection, course: str, whose: Whose, changed: Callable[[str, str, str], bool]
+    db: sqlite3.Connection, course: str, members: Sequence[Whose], changed: Callable[[str, str, str], bool]
 ) -> tuple[Comment, ...]:
-    """The newest comment on each exercise, unless it is empty."""
-    found = db.execute(
-        "SELECT exercise, text, who, made, digest, file, work FROM comments WHERE id IN"
-        f" (SELECT max(id) FROM comments WHERE course = :course AND {THEIRS} GROUP BY exercise)"
-        " AND text <> '' ORDER BY exercise",
-        {"course": course, "person": whose.person, "name": whose.name},
-    )
+    """The newest comment on each exercise, unless it is empty; `members` as in `by_rubric`."""
+    newest: dict[str, tuple[int, tuple[str, ...]]] = {}
+    for whose in members:
+        for number, exercise, *columns in db.execute(
+            f"SELECT max(id), exercise, text, who, made, digest, file, work FROM comments"
+            f" WHERE course = :course AND {THEIRS} GROUP BY exercise",
+            {"course": course, "person": whose.person, "name": whose.name},
+        ):
+            newest[exercise] = max(newest.get(exercise, (0, ())), (number, tuple(columns)))
     return tuple(
-        Comment(student=whose.name, exercise=name, text=text, who=who, made=made, stale=changed(digest, file, work))
-        for name, text, who, made, digest, file, work in found
+        Comment(student=members[0].name, exercise=exercise, text=text, who=who, made=made, stale=changed(*of))
+        for exercise, (_, (text, who, made, *of)) in sorted(newest.items())
+        if text
     )
 
 

@@ -13,53 +13,70 @@ from msgspec.structs import replace
 from grader.course.due import NOT_DUE, LatePolicy, moment, read_due
 from grader.gradebook import by_people
 from grader.gradebook.by_people import THEIRS
+from grader.gradebook.groups import History, Seen, histories
 from grader.gradebook.lateness import is_claim, is_untimed, lateness
 from grader.gradebook.records import Extension, Older, Row, Run
+from grader.intake.roster import Student
 from grader.intake.submission import Arrival
 from grader.results import SubmissionResult, from_json
+from grader.text import one_line
 
 T = TypeVar("T")
 
 
 def rows(db: sqlite3.Connection, run: int | None) -> Iterator[Row]:
     """The results of a run; None means the latest of each student of the course. In order of the submissions' names."""
-    histories = _latest(db) if run is None else [[one] for one in _of_run(db, run)]
+    own = _latest(db) if run is None else [[one] for one in _of_run(db, run)]
     last = last_run(db)
-    exercises = _exercises_of(db, last) if run is None and last is not None else []
-    count = Counter(history[-1].name for history in histories)
+    exercises, rule = _course_of(db, last) if run is None and last is not None else ([], "latest")
+    everybody = list(histories(own, _students(db, last if run is None else run)))
+    count = Counter(history.whose.name for history in everybody)
     runs: dict[int, tuple[str, LatePolicy]] = {}
-    for history in sorted(histories, key=lambda history: (history[-1].name, history[-1].result)):
-        one = history[-1]
-        if one.run not in runs:
-            runs[one.run] = _course_and_policy(db, one.run)
-        name = f"{one.name} ({one.person})" if run is None and count[one.name] > 1 else one.name
-        yield _row(db, history, name, *runs[one.run], exercises)
+    for history in sorted(everybody, key=lambda history: (history.whose.name, history.seen[-1].result)):
+        of_run, whose = history.seen[-1].run, history.whose
+        if of_run not in runs:
+            runs[of_run] = _course_and_policy(db, of_run)
+        name = f"{whose.name} ({whose.person})" if run is None and count[whose.name] > 1 else whose.name
+        works = _works(history) if rule != "latest" else [history]
+        yield _that_counts([_row(db, work, name, *runs[of_run], exercises) for work in works], rule)
 
 
-class _Seen(msgspec.Struct, frozen=True):
-    """That a run has a result, new or taken over: the result's number, and its student."""
+def no_shows(db: sqlite3.Connection) -> list[Student]:
+    """The students of the class list without a result of their own or their group's; see `rows`."""
+    students = _students(db, last_run(db))
+    there: set[str] = set()
+    for history in histories(_latest(db), students) if students else ():
+        there |= {history.whose.person.lower()} if history.whose.person else {history.whose.name}
+    return [one for one in students if there.isdisjoint((*one.ids, one.name))]
 
-    run: int
-    result: int
-    name: str
-    person: str
+
+def _students(db: sqlite3.Connection, run: int | None) -> list[Student]:
+    """The class list of a run's course."""
+    return [] if run is None else class_list(db, _course_and_policy(db, run)[0])
+
+
+def class_list(db: sqlite3.Connection, course: str) -> list[Student]:
+    """The newest class list of a course; empty if there is none."""
+    found = db.execute("SELECT students FROM class_lists WHERE course = ?", (course,)).fetchone()
+    return msgspec.json.decode(found[0], type=list[Student]) if found else []
 
 
 _SEEN = (
     "WITH seen (run, result, submission) AS (SELECT run, id, submission FROM results UNION ALL"
     " SELECT reused.run, results.id, submission FROM reused JOIN results ON results.id = reused.result)"
-    " SELECT seen.run, seen.result, submissions.name, coalesce(json_extract(arrival, '$.student'), '')"
+    " SELECT seen.run, seen.result, submissions.name, coalesce(json_extract(arrival, '$.student'), ''),"
+    " coalesce(json_extract(arrival, '$.submitted'), ''), submissions.digest"
     " FROM seen JOIN submissions ON submissions.id = seen.submission JOIN runs ON runs.id = seen.run"
     " JOIN courses ON courses.id = runs.course"
     " LEFT JOIN arrivals ON arrivals.run = seen.run AND arrivals.submission = seen.submission"
 )
 
 
-def _of_run(db: sqlite3.Connection, run: int) -> list[_Seen]:
-    return [_Seen(*row) for row in db.execute(f"{_SEEN} WHERE seen.run = ?", (run,))]
+def _of_run(db: sqlite3.Connection, run: int) -> list[Seen]:
+    return [Seen(*row) for row in db.execute(f"{_SEEN} WHERE seen.run = ?", (run,))]
 
 
-def _latest(db: sqlite3.Connection) -> list[list[_Seen]]:
+def _latest(db: sqlite3.Connection) -> list[list[Seen]]:
     """The results of each student in any run of the last run's course, the last one last; trials do not count.
 
     A student is known by the LMS's id, whatever the name in a run; by the name if a run has no ids.
@@ -69,7 +86,7 @@ def _latest(db: sqlite3.Connection) -> list[list[_Seen]]:
         return []
     course = _course_and_policy(db, last)[0]
     found = [
-        _Seen(*row)
+        Seen(*row)
         for row in db.execute(f"{_SEEN} WHERE NOT trial AND courses.name = ? ORDER BY seen.run, seen.result", (course,))
     ]
     ids_of: dict[str, set[str]] = {}
@@ -77,7 +94,7 @@ def _latest(db: sqlite3.Connection) -> list[list[_Seen]]:
         if one.person:
             ids_of.setdefault(one.name, set()).add(one.person)
     ids = {one.person for one in found}
-    of_students: dict[tuple[str, str], list[_Seen]] = {}
+    of_students: dict[tuple[str, str], list[Seen]] = {}
     for one in found:
         of_name = ids_of.get(one.name, set())
         person = one.person or (min(of_name) if len(of_name) == 1 else one.name if one.name in ids else "")
@@ -85,14 +102,32 @@ def _latest(db: sqlite3.Connection) -> list[list[_Seen]]:
     return list(of_students.values())
 
 
-def _exercises_of(db: sqlite3.Connection, run: int) -> list[str]:
-    """All exercises that the course of a run had."""
-    (names,) = db.execute("SELECT exercises FROM runs WHERE id = ?", (run,)).fetchone()
-    return msgspec.json.decode(names, type=list[str])
+def _course_of(db: sqlite3.Connection, run: int) -> tuple[list[str], str]:
+    """All exercises that the course of a run had, and which work of several counted."""
+    names, rule = db.execute("SELECT exercises, resubmissions FROM runs WHERE id = ?", (run,)).fetchone()
+    return msgspec.json.decode(names, type=list[str]), rule
+
+
+def _works(history: History) -> list[History]:
+    """A history for each work that was handed in, in the order in which they came."""
+    of_work: dict[str, list[Seen]] = {}
+    for seen in history.seen:
+        of_work.setdefault(seen.digest, []).append(seen)
+    return [replace(history, seen=tuple(seen)) for seen in of_work.values()]
+
+
+def _that_counts(works: Sequence[Row], rule: str) -> Row:
+    """The first work, or the one with the most points after lateness, of equal ones the last."""
+    if rule == "first" or not works[1:]:
+        return works[0]
+    best = max(reversed(works), key=lambda row: row.final)
+    unread = [row for row in works if row.unread]
+    # Work that could not be read may be worth more: a person has to look first.
+    return unread[-1] if unread and best.final < best.max else best
 
 
 def _with_earlier(
-    db: sqlite3.Connection, newest: SubmissionResult, earlier: Sequence[_Seen], exercises: Sequence[str]
+    db: sqlite3.Connection, newest: SubmissionResult, earlier: Sequence[Seen], exercises: Sequence[str]
 ) -> tuple[SubmissionResult, tuple[Older, ...]]:
     """A result with the latest of those exercises that it has not, and where these are from."""
     if not exercises:
@@ -127,7 +162,7 @@ def _with_earlier(
 
 
 def _better_before(
-    db: sqlite3.Connection, earlier: Sequence[_Seen], digest: str, result: SubmissionResult
+    db: sqlite3.Connection, earlier: Sequence[Seen], digest: str, result: SubmissionResult
 ) -> float | None:
     """The points of the work before this one, if it was other work, of the same exercises, and worth more."""
     for seen in reversed(earlier):
@@ -149,7 +184,7 @@ def people(db: sqlite3.Connection, course: str) -> dict[str, str]:
     """The latest names of the students with a result, by the LMS's id and by each name that they had."""
     found = db.execute(f"{_SEEN} WHERE NOT trial AND courses.name = ? ORDER BY seen.run", (course,))
     named: dict[str, str] = {}
-    for *_, name, person in found:
+    for _, _, name, person, *_ in found:
         named |= {name: name} | ({person: name} if person else {})
     return named
 
@@ -162,13 +197,13 @@ def last_run(db: sqlite3.Connection) -> int | None:
 
 def _row(
     db: sqlite3.Connection,
-    history: Sequence[_Seen],
+    history: History,
     name: str,
     course: str,
     policy: LatePolicy,
     exercises: Sequence[str],
 ) -> Row:
-    seen = history[-1]
+    seen, whose = history.seen[-1], history.whose
     text, digest, seconds, made_in, graded, notes, arrived = db.execute(
         "SELECT result, submissions.digest, seconds, results.run, graded, notes, arrival"
         " FROM results JOIN submissions ON submissions.id = results.submission"
@@ -176,12 +211,17 @@ def _row(
         " LEFT JOIN arrivals ON arrivals.run = ? AND arrivals.submission = submissions.id WHERE results.id = ?",
         (seen.run, seen.result),
     ).fetchone()
-    result, older = _with_earlier(db, from_json(text), history[:-1], exercises)
+    result, older = _with_earlier(db, from_json(text), history.seen[:-1], exercises)
     arrival = msgspec.json.decode(arrived, type=Arrival) if arrived else Arrival()
-    due = _extension(db, course, arrival, seen.name)
-    whose = by_people.Whose(seen.name, seen.person)
+    said = msgspec.json.decode(notes or "[]", type=list[str])
+    if (seen.name, seen.person) != (whose.name, whose.person):
+        arrival = replace(arrival, student=whose.person)
+        said.insert(0, f"the work of group {one_line(history.group)}, handed in by {one_line(seen.name)}")
+    due = _extension(db, course, arrival, whose.name)
     changed = by_people.ChangedWork(db, digest, result)
-    by_rubric = by_people.by_rubric(db, course, whose, {one.name for one in result.to_mark}, changed)
+    by_rubric = by_people.by_rubric(
+        db, course, history.members or (whose,), {one.name for one in result.to_mark}, changed
+    )
     overrides = by_people.overrides(db, course, whose, changed.of_exercise)
     covered = {one.name for one in result.exercises} | {one.exercise for one in overrides}
     late = lateness(arrival, policy, moment(due) if due else None)
@@ -191,7 +231,7 @@ def _row(
         seconds=seconds,
         reused=made_in != seen.run,
         graded=graded,
-        notes=(*msgspec.json.decode(notes or "[]", type=list[str]), *result.notes),
+        notes=(*said, *result.notes),
         arrival=arrival,
         late=late,
         overrides=overrides,
@@ -200,11 +240,13 @@ def _row(
         untimed=is_untimed(arrival, policy),
         claimed=is_claim(arrival, policy),
         marks=by_rubric.marks,
-        comments=by_people.comments(db, course, whose, changed),
+        comments=by_people.comments(db, course, history.members or (whose,), changed),
         begun=by_rubric.begun,
         older=older,
         missing=tuple(one for one in exercises if one not in covered),
-        before=_better_before(db, history[:-1], digest, result),
+        before=_better_before(db, history.seen[:-1], digest, result),
+        group=history.group,
+        differing=history.differing,
     )
 
 
@@ -216,7 +258,8 @@ def runs(db: sqlite3.Connection) -> Iterator[Run]:
         "WITH has (run, graded, final, newly_graded) AS (SELECT run, graded, final, 1 FROM results UNION ALL"
         " SELECT reused.run, '', final, 0 FROM reused JOIN results ON results.id = reused.result)"
         " SELECT runs.id AS id, name AS course, hash AS course_hash, seed, started, finished,"
-        " coalesce(max(graded), '') AS last, expected, count(has.run) AS done,"
+        " coalesce(min(nullif(graded, '')), '') AS first, coalesce(max(graded), '') AS last, expected,"
+        " count(has.run) AS done,"
         " coalesce(sum(newly_graded), 0) AS newly_graded,"
         " coalesce(sum(NOT final), 0) AS failed, process, host, trial"
         " FROM runs JOIN courses ON courses.id = runs.course LEFT JOIN has ON has.run = runs.id"

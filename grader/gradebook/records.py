@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from grader.errors import UserError, did_you_mean
 from grader.gradebook.lateness import Late
 from grader.intake.submission import Arrival
 from grader.results import ExerciseResult, SubmissionResult, Unread
@@ -20,6 +21,7 @@ class Override(msgspec.Struct, frozen=True, kw_only=True):
         max: the points of the exercise.
         made: ISO time.
         stale: whether the work under it has changed: other files are graded now.
+        automatic: the points that the checks gave then; None if nobody knows.
     """
 
     student: str
@@ -30,6 +32,7 @@ class Override(msgspec.Struct, frozen=True, kw_only=True):
     who: str
     made: str
     stale: bool = False
+    automatic: float | None = None
 
 
 class MarkedItem(msgspec.Struct, frozen=True):
@@ -152,6 +155,8 @@ class Row(msgspec.Struct, frozen=True):
         older: the earlier results that count for exercises which that run did not grade, the newest first.
         missing: full names of the course's exercises that neither a run nor a person has graded.
         before: the points of the other work that the student had handed in before, if these are more.
+        group: the student's group, whose latest work this is.
+        differing: that the group's members handed in differing work, so that a person has to look; else empty.
     """
 
     result: SubmissionResult
@@ -173,6 +178,8 @@ class Row(msgspec.Struct, frozen=True):
     older: tuple[Older, ...] = ()
     missing: tuple[str, ...] = ()
     before: float | None = None
+    group: str = ""
+    differing: str = ""
 
     @property
     def runs(self) -> tuple[int, ...]:
@@ -193,9 +200,14 @@ class Row(msgspec.Struct, frozen=True):
 
     @property
     def unread(self) -> tuple[Unread, ...]:
-        """The topics that could not be read, and for which no person has given all the points yet."""
+        """The topics without a mark yet: they could not be read, or a group's work differs.
+
+        Those for which a person has given all the points are not among them.
+        """
         given = {override.exercise for override in self.overrides}
         missing = {one.name.partition(".")[0] for one in self.result.checked if one.name not in given}
+        if self.differing:
+            return tuple(Unread(topic, self.differing) for topic in sorted(missing))
         return tuple(one for one in self.result.unread if one.topic in missing)
 
     @property
@@ -225,7 +237,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         expected: submissions it found.
         done: graded or reused; ``failed`` of them have an ``error`` verdict: the grader's own fault.
         newly_graded: how many this run graded itself.
-        last: ISO time of its last result; empty if there is none yet.
+        first: ISO time of the first result that it made itself; empty if there is none yet.
+        last: that of the last one.
         finished: ISO time; empty: still running, or interrupted.
         process: its process number on ``host``.
         trial: made to be compared only.
@@ -237,6 +250,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     started: str
     finished: str
+    first: str
     last: str
     expected: int
     done: int
@@ -250,3 +264,18 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     def left(self) -> int:
         """Submissions that it has not come to yet."""
         return max(0, self.expected - self.done)
+
+
+def row_of(rows: list[Row], name: str) -> Row:
+    """The row of a student, by name or by the LMS's id.
+
+    Raises:
+        UserError: there is none, or several.
+    """
+    exact = [row for row in rows if row.result.submission == name]
+    found = exact or [row for row in rows if row.arrival.student == name]
+    if len(found) == 1:
+        return found[0]
+    known = [row.result.submission for row in rows]
+    what = "several submissions" if found else "no submission"
+    raise UserError(f"{what} of `{name}` in the gradebook" + did_you_mean(name, known), fix="see: grader status")

@@ -36,7 +36,7 @@ CREATE TABLE runs (
     course INTEGER NOT NULL REFERENCES courses, seed INTEGER NOT NULL, selection TEXT NOT NULL, versions TEXT NOT NULL,
     expected INTEGER NOT NULL, process INTEGER NOT NULL, host TEXT NOT NULL, trial INTEGER NOT NULL, due TEXT NOT NULL,
     late_penalty REAL NOT NULL, grace_minutes REAL NOT NULL, late_cap REAL NOT NULL, late_until TEXT NOT NULL,
-    by_file_time INTEGER NOT NULL, exercises TEXT NOT NULL
+    by_file_time INTEGER NOT NULL, exercises TEXT NOT NULL, resubmissions TEXT NOT NULL
 );
 CREATE TABLE arrivals (
     run INTEGER NOT NULL REFERENCES runs, submission INTEGER NOT NULL REFERENCES submissions, arrival TEXT NOT NULL,
@@ -55,9 +55,11 @@ CREATE TABLE backups (one INTEGER PRIMARY KEY CHECK (one = 1), number INTEGER NO
 INSERT INTO backups VALUES (1, 0);
 CREATE TABLE seeds (one INTEGER PRIMARY KEY CHECK (one = 1), seed INTEGER NOT NULL);
 CREATE TABLE late_given (one INTEGER PRIMARY KEY CHECK (one = 1), given TEXT NOT NULL);
+CREATE TABLE class_lists (course TEXT PRIMARY KEY, students TEXT NOT NULL);
 CREATE TABLE overrides (
     id INTEGER PRIMARY KEY, course TEXT NOT NULL, person TEXT NOT NULL, student TEXT NOT NULL, exercise TEXT NOT NULL,
-    points REAL, max REAL NOT NULL, why TEXT NOT NULL, who TEXT NOT NULL, made TEXT NOT NULL, digest TEXT NOT NULL
+    points REAL, max REAL NOT NULL, why TEXT NOT NULL, who TEXT NOT NULL, made TEXT NOT NULL, digest TEXT NOT NULL,
+    automatic REAL
 );
 CREATE INDEX overrides_of_student ON overrides (student);
 CREATE TABLE extensions (
@@ -84,6 +86,7 @@ CREATE INDEX comments_of_person ON comments (person);
 - `exercises` of a run are all that the course has, also if the run graded a part of them.
 - `works` holds submitted files once, however often they come; `arrivals` has their student and time in each run.
 - `backups` has the number of the newest backup: a gradebook with a lower one than its backup has lost changes.
+- `class_lists` has the students of the newest class list of each course.
 - `seeds` and `late_given` have one row at most: settings that are kept for later runs.
 - `person` is the LMS's id of a student, or empty; it outlives the name that a submission had in a run.
 - `work` is the hash of the one file that a person looked at, so a mark stays fresh while other files change.

@@ -78,15 +78,16 @@ class ClassGrading:
             return self._run(reader)
 
     def _run(self, reader: Reader) -> int:
-        sources = self._find()
+        roster = None if self._class.roster is None else Roster.read(self._class.roster)
+        sources = self._find(roster)
         self._require_sandbox(len(sources))
         with self._graders() as graders, Gradebook.open(gradebook_in(self._class.out)) as book:
             self._options = msgspec.structs.replace(self._options, seed=self._seed_of(book))
             self._late = self._late_of(book)
             graders.use_seed(self._options.seed)
-            run = self._start_run(book, expected=len(sources))
+            run = self._start_run(book, len(sources), roster)
             if self._grade_new(reader, sources, graders, book, run):
-                done = sum(1 for _ in book.results(run))
+                done = next(one.done for one in book.runs() if one.id == run)
                 print_note(
                     f"interrupted: {done} of {len(sources)} are graded and kept; run the same command to continue"
                 )
@@ -94,13 +95,14 @@ class ClassGrading:
             book.finish_run(run)
             return report_class(book, run, self._class, self._fail_under, self._skipped_ok)
 
-    def _find(self) -> list[Source]:
-        roster = None if self._class.roster is None else Roster.read(self._class.roster)
+    def _find(self, roster: Roster | None) -> list[Source]:
         notes = NoteList()
         known: dict[str, str] = {}
         if gradebook_in(self._class.out).is_file():
             with Gradebook.open_existing(self._class.out) as book:
                 known = book.people(self._course.name)
+                if roster is None and (students := book.class_list(self._course.name)):
+                    roster = Roster(students, book.path)
         sources = find_submissions(
             self._class.paths,
             topics_of(self._course),
@@ -150,7 +152,7 @@ class ClassGrading:
             )
         return policy
 
-    def _start_run(self, book: Gradebook, expected: int) -> int:
+    def _start_run(self, book: Gradebook, expected: int, roster: Roster | None) -> int:
         return book.start_run(
             self._course.name,
             self._course_hash,
@@ -161,6 +163,8 @@ class ClassGrading:
             late=self._late,
             trial=self._class.trial,
             exercises=[exercise.full_name for exercise in self._course.all_exercises],
+            students=None if roster is None or self._class.trial else roster.students,
+            resubmissions=self._course.marks.resubmissions,
         )
 
     def _grade_new(

@@ -184,6 +184,8 @@ def _enrolled(
         alike = [] if student or source.arrival.student else roster.named(source.name)
         if len(alike) == 1:
             student = alike[0]
+        if student is None and not alike and not source.arrival.student:
+            student = roster.of_group(source.name)
         if student is not None:
             seen.add(student)
             times = {"submitted": student.submitted, "by": student.by} if student.submitted else {}
@@ -197,11 +199,9 @@ def _enrolled(
         else:
             note(f"{source.name}: not in the roster")
         named.append(source)
-    nothing = [
-        student.name
-        for student in roster.students
-        if student not in seen and known_people.keys().isdisjoint((*student.ids, student.name))
-    ]
+    there = seen | {one for one in roster.students if not known_people.keys().isdisjoint((*one.ids, one.name))}
+    groups = {student.group for student in there} - {""}
+    nothing = [one.name for one in roster.students if one not in there and one.group not in groups]
     if len(nothing) > _NAMED:
         first = ", ".join(nothing[:_NAMED])
         note(f"{len(nothing)} students of the roster have handed in nothing: {first}, …")

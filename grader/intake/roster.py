@@ -23,7 +23,20 @@ from grader.text import counted, one_line
 _GITHUB = "github_username"
 _IDS = (
     *("id", "student id", "user id", "userid", "identifier", "sis user id", "sis login id", "canvas id", "moodle id"),
-    *("username", "user name", "login", "email", "email address", "id number", "sid", "student number"),
+    *(
+        "canvas_user_id",
+        "user_id",
+        "login_id",
+        "sis_user_id",
+        "username",
+        "user name",
+        "login",
+        "email",
+        "email address",
+        "id number",
+        "sid",
+        "student number",
+    ),
     *(_GITHUB, "matriculation number", "matrikelnummer", "matrikelnr", "matrikel-nr."),
 )
 _NAMES = ("name", "full name", "student", "student name")
@@ -41,7 +54,10 @@ _TIMES = {
 }
 """Columns with the time of handing in, and the name of that time."""
 _EXTENSIONS = ("extension", "extended to", "extended until")
+_GROUPS = ("group", "group name", "group_name", "team", "gruppe")
 _NO_TIME = ("", "-", "\u2013")
+_NO_GROUP = (*_NO_TIME, "none", "default group")
+"""Moodle's default group is everybody who is in no group."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +69,7 @@ class Student:
         by: the source of that time.
         extension: the ISO time until which the student may hand in, or empty.
         github: their name at GitHub in lower case, or empty.
+        group: the group that hands in together, or empty.
     """
 
     name: str
@@ -61,6 +78,7 @@ class Student:
     by: str = ""
     extension: str = ""
     github: str = ""
+    group: str = ""
 
 
 class Roster:
@@ -80,6 +98,10 @@ class Roster:
                 if other is not student:
                     raise UserError(f"{file}: `{key}` is the id of {other.name} and of {student.name}")
         self._by_github = {student.github: student for student in self.students if student.github}
+        self._groups: dict[tuple[str, ...], Student] = {}
+        for student in self.students:
+            if student.group:
+                self._groups.setdefault(name_key(student.group), student)
         self._by_name: dict[tuple[str, ...], list[Student]] = {}
         for student in self.students:
             self._by_name.setdefault(name_key(student.name), []).append(student)
@@ -120,6 +142,10 @@ class Roster:
         ends = ("-".join(parts[at:]).lower() for at in range(1, len(parts)))
         return next((self._by_github[end] for end in ends if end in self._by_github), None)
 
+    def of_group(self, name: str) -> Student | None:
+        """The first student of the group of that name."""
+        return self._groups.get(name_key(name))
+
     def named(self, name: str) -> list[Student]:
         """The students of that name, whatever its accents, its case and the order of its words."""
         return self._by_name.get(name_key(name), [])
@@ -136,6 +162,7 @@ class _Columns:
             self.names = [known[name] for group in (_FIRST, _LAST) for name in group if name in known][:2]
         self._times = [(known[name], by) for name, by in _TIMES.items() if name in known][:1]
         self._extensions = [known[name] for name in _EXTENSIONS if name in known][:1]
+        self._group = next((known[name] for name in _GROUPS if name in known), None)
         self._github = known.get(_GITHUB)
         self._identifier = known.get(worksheet.IDENTIFIER) if self._github is None else None
         self._unread: list[str] = []
@@ -162,7 +189,9 @@ class _Columns:
             self._unread.append(f"{name}: {written[0]}")
         by = written[1] if submitted else ""
         github = cell(self._github).lower() if self._github is not None else ""
-        return Student(name, keys, submitted, by, self._extension(until, name), github)
+        group = cell(self._group) if self._group is not None else ""
+        group = "" if group.casefold() in _NO_GROUP else group
+        return Student(name, keys, submitted, by, self._extension(until, name), github, group)
 
     def notes(self, file: str) -> Iterator[str]:
         """Lines on the cells that could not be read."""

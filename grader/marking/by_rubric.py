@@ -6,15 +6,16 @@ Every change is on disk when a function returns. Decides no points: they are tho
 from __future__ import annotations
 
 import contextlib
+import zlib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from grader.course import Course, Exercise, RubricItem
 from grader.errors import UserError
-from grader.gradebook import Comment, Gradebook, LookedAt, Mark, MarkedItem, Row, work_hash
-from grader.marking.points_and_time import course_of, exercise_called, now, row_of, user
+from grader.gradebook import Comment, Gradebook, LookedAt, Mark, MarkedItem, Row, row_of, work_hash
+from grader.marking.points_and_time import course_of, exercise_called, now, user
 from grader.reports.feedback import CHANGED
 from grader.reports.given import comment_line, mark_line, marks
 from grader.text import one_line, printable
@@ -50,6 +51,34 @@ class Task:
         return ", ".join(reasons)
 
 
+class Share(NamedTuple):
+    """One part of a class that several people mark: the same students every time, whoever comes or leaves."""
+
+    part: int
+    parts: int
+
+    @classmethod
+    def read(cls, text: str) -> Share:
+        """The share of a text such as ``2/3``.
+
+        Raises:
+            UserError: it is no such text.
+        """
+        with contextlib.suppress(ValueError):
+            part, parts = map(int, text.split("/"))
+            if 1 <= part <= parts:
+                return cls(part, parts)
+        raise UserError(f"{text!r} is no share of a class", fix="write for example 1/3, 2/3 and 3/3")
+
+    def has(self, row: Row) -> bool:
+        """Whether the student, or the group, is in this part."""
+        whose = row.group or row.arrival.student or row.result.submission
+        return zlib.crc32(whose.encode("utf-8", "replace")) % self.parts == self.part - 1
+
+
+WHOLE: Final = Share(1, 1)
+
+
 class Marking:
     """The marks of a class, in an open gradebook.
 
@@ -78,13 +107,22 @@ class Marking:
         self._course = course
         self._who = who or user()
 
-    def tasks(self, exercise: str | None = None, student: str | None = None, everything: bool = False) -> list[Task]:
+    def tasks(
+        self,
+        exercise: str | None = None,
+        student: str | None = None,
+        everything: bool = False,
+        share: Share = WHOLE,
+    ) -> list[Task]:
         """The tasks that are left, or whose work has changed since: exercise by exercise, in order of the students.
+
+        The work of a group is one task.
 
         Args:
             exercise: only this one, by its name or full name, or those of a topic.
             student: only this one, by name or the LMS's id.
             everything: also tasks that are marked.
+            share: the part of the class.
 
         Raises:
             UserError: no such exercise or student.
@@ -94,7 +132,8 @@ class Marking:
         if not chosen:
             raise UserError(f"`{exercise}` has checks: no person marks it", fix="points by hand: grader override")
         rows = list(self._book.results())
-        wanted = rows if student is None else [row_of(rows, student)]
+        wanted = _one_of_each_group(rows) if student is None else [row_of(rows, student)]
+        wanted = [row for row in wanted if share.has(row)]
         found = [
             Task(row, one)
             for one in chosen
@@ -216,6 +255,16 @@ def text_of_comment(text: str) -> str:
     if len(text) > MOST_COMMENT:
         raise UserError(f"a comment has at most {MOST_COMMENT:,} characters, not {len(text):,}")
     return text
+
+
+def _one_of_each_group(rows: Sequence[Row]) -> list[Row]:
+    groups: set[str] = set()
+    kept = []
+    for row in rows:
+        if row.group not in groups:
+            kept.append(row)
+        groups |= {row.group} - {""}
+    return kept
 
 
 def _numbers(text: str, exercise: Exercise) -> set[int]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from grader.course.due import read_due
 from grader.errors import UserError, did_you_mean
-from grader.gradebook import Extension, Gradebook, Override, Row
+from grader.gradebook import Extension, Gradebook, Override, Row, row_of
 from grader.reports.given import extension_line, marks, override_line
 from grader.text import points
 
@@ -38,6 +38,7 @@ def give_points(out: Path, student: str, exercise: str, text: str, why: str, who
             why=_reason(why),
             who=who or user(),
             made=now(),
+            automatic=next((one.score for one in row.result.exercises if one.name == name), 0.0),
         )
         book.override(course_of(book), given, row.digest, row.arrival.student)
         after = next(again for again in book.results() if again.result.submission == row.result.submission)
@@ -114,21 +115,6 @@ def course_of(book: Gradebook) -> str:
 def now() -> str:
     """The time, in ISO form with its offset."""
     return datetime.datetime.now().astimezone().isoformat(timespec="seconds")
-
-
-def row_of(rows: list[Row], name: str) -> Row:
-    """The row of a student, by name or by the LMS's id.
-
-    Raises:
-        UserError: there is none, or several.
-    """
-    exact = [row for row in rows if row.result.submission == name]
-    found = exact or [row for row in rows if row.arrival.student == name]
-    if len(found) == 1:
-        return found[0]
-    known = [row.result.submission for row in rows]
-    what = "several submissions" if found else "no submission"
-    raise UserError(f"{what} of `{name}` in the gradebook" + did_you_mean(name, known), fix="see: grader status")
 
 
 def exercise_called(known: list[str], name: str) -> str:

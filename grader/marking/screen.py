@@ -77,10 +77,19 @@ class MarkingScreen:
         marked: how many were marked.
     """
 
-    def __init__(self, marking: Marking, tasks: Sequence[Task], console: Console, terminal: Terminal) -> None:
+    def __init__(
+        self,
+        marking: Marking,
+        tasks: Sequence[Task],
+        console: Console,
+        terminal: Terminal,
+        anonymous: bool = False,
+    ) -> None:
+        """Takes the tasks in their order; ``anonymous``: in one that tells no names, and shows none."""
         self.marked = 0
         self._marking = marking
-        self._tasks = tasks
+        self._anonymous = anonymous
+        self._tasks = sorted(tasks, key=lambda task: (task.exercise.full_name, task.row.digest)) if anonymous else tasks
         self._console = console
         self._terminal = terminal
         self._at = 0
@@ -172,7 +181,8 @@ class MarkingScreen:
         if content is None:
             self._message = "there is no file"
             return
-        file = folder / file_stem(task.student) / PurePosixPath(task.exercise.work_file).name
+        whose = task.row.digest[:12] if self._anonymous else file_stem(task.student)
+        file = folder / whose / PurePosixPath(task.exercise.work_file).name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content)
         self._message = f"until you quit: {file}"
@@ -196,7 +206,8 @@ class MarkingScreen:
     def _show(self) -> None:
         task = self._tasks[self._at]
         self._console.clear()
-        name = f" {task.exercise.full_name} · {one_line(task.student, 60)} · {self._at + 1} of {len(self._tasks)} "
+        who = "" if self._anonymous else f"{one_line(task.student, 60)} · "
+        name = f" {task.exercise.full_name} · {who}{self._at + 1} of {len(self._tasks)} "
         self._console.print(Rule(Text(name, "bold"), style="dim"))
         work, rubric = self._work(task), self._rubric(task)
         if self._console.width >= _SIDE_BY_SIDE:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -9,11 +10,12 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from grader.course.due import moment
+from grader.course.marks import BY_POINTS, MarkPolicy
 from grader.errors import UserError
 from grader.gradebook import Gradebook, Row
 from grader.reports.hidden import for_students
 from grader.results import ExerciseResult, SubmissionResult
-from grader.text import counted
+from grader.text import counted, percent
 
 
 def _no_files(digest: str) -> Mapping[str, bytes]:
@@ -26,6 +28,7 @@ class Entry:
 
     row: Row
     files_of: Callable[[str], Mapping[str, bytes]] = _no_files
+    policy: MarkPolicy = BY_POINTS
 
     @property
     def result(self) -> SubmissionResult:
@@ -35,6 +38,34 @@ class Entry:
     def points_of(self, exercise: ExerciseResult) -> tuple[float, float]:
         """Points and maximum of an exercise: as given by hand, else the automatic ones."""
         return self.row.given.get(exercise.name, (exercise.score, exercise.max))
+
+    @property
+    def share(self) -> float | None:
+        """The percentage that was earned, by the weights of the topics; None if nothing could be assessed."""
+        if not self.policy.weights:
+            return percent(self.row.score, self.row.max)
+        earned = self._weighted
+        return None if earned is None else percent(earned, 1.0)
+
+    @property
+    def final(self) -> float:
+        """The points that count: by the weights of the topics, less the penalty for lateness."""
+        if not self.policy.weights:
+            return self.row.final
+        kept = 1.0 - self.row.late.penalty if self.row.late else 1.0
+        return (self._weighted or 0.0) * self.row.max * kept
+
+    @property
+    def letter(self) -> str:
+        """The letter grade of the points that count; empty if the course has none, or there is no mark yet."""
+        if self.row.unread or self.row.unmarked:
+            return ""
+        return self.policy.letter(percent(self.final, self.row.max))
+
+    @property
+    def _weighted(self) -> float | None:
+        earned = {one.name: (one.score, one.max) for one in self.result.exercises} | self.row.given
+        return self.policy.share((name, score, most) for name, (score, most) in earned.items())
 
     @property
     def read(self) -> tuple[ExerciseResult, ...]:
@@ -63,7 +94,7 @@ class Entry:
     def for_students(self) -> Entry:
         """The same without hidden checks: for everything that a student may read."""
         result = for_students(self.result)
-        return self if result is self.result else Entry(replace(self.row, result=result), self.files_of)
+        return self if result is self.result else dataclasses.replace(self, row=replace(self.row, result=result))
 
     def of_exercises(self, names: Collection[str]) -> Entry:
         """The same with the results and points of these exercises alone."""
@@ -82,7 +113,7 @@ class Entry:
             for field in ("overrides", "marks", "comments")
         }
         missing = tuple(name for name in row.missing if name in names)
-        return Entry(replace(row, result=result, missing=missing, **of_names), self.files_of)
+        return dataclasses.replace(self, row=replace(row, result=result, missing=missing, **of_names))
 
     def files(self) -> Mapping[str, bytes]:
         """The files that were graded, by path; a topic's file is the one that its exercises were graded with."""
@@ -107,13 +138,16 @@ def about(book: Gradebook, entries: Iterable[Entry]) -> Iterator[str]:
             yield f"{run.course}, run {run.id} of {made}: {those}; {book.policy(run.id)}"
 
 
-def entries_of(book: Gradebook, run: int | None = None) -> list[Entry]:
+def entries_of(book: Gradebook, run: int | None = None, policy: MarkPolicy = BY_POINTS) -> list[Entry]:
     """The submissions of a run (None: the latest of every student) in order of their names.
+
+    Args:
+        policy: the course's weights and letter grades.
 
     Raises:
         UserError: the run has no results.
     """
-    entries = [Entry(row, book.files) for row in book.results(run)]
+    entries = [Entry(row, book.files, policy) for row in book.results(run)]
     if not entries:
         raise UserError(f"{book.path} has no results", fix="grade first: grader grade SUBMISSIONS")
     return entries

@@ -106,7 +106,7 @@ def about_manual(exercise: ExerciseResult) -> str:
     if manual is None:
         return ""
     states = {"missing": f"; {manual.file} is not there", "untouched": f"; {manual.file} is as it was handed out"}
-    return f"marked by a person: {counted(manual.points, 'point')}{states.get(manual.state, '')}"
+    return f"marked by a person, worth {counted(manual.points, 'point')}{states.get(manual.state, '')}"
 
 
 def item_lines(items: Sequence[MarkedItem]) -> list[str]:
@@ -124,7 +124,21 @@ def to_look_at(row: Row) -> list[str]:
         for check in exercise.checks:
             if check.cause and check.cause.stage == "import" and topic not in there and exercise.name not in given:
                 failed.setdefault(topic, one_line(headline(check), 200))
-    return [*unread(row), *failed.values(), *changed_since(row)]
+    return [*unread(row), *failed.values(), *changed_since(row), *below_the_checks(row)]
+
+
+def below_the_checks(row: Row) -> list[str]:
+    """The overrides that give less than the checks do now, but did not when they were given, a line each."""
+    now = {one.name: one.score for one in row.result.exercises}
+    below = [
+        one
+        for one in row.overrides
+        if one.automatic is not None and one.automatic <= (one.points or 0.0) < now.get(one.exercise, 0.0)
+    ]
+    return [
+        f"override of {one.exercise}: {one.points or 0.0:g} by hand, but the checks now give {now[one.exercise]:g}"
+        for one in below
+    ]
 
 
 def changed_since(row: Row) -> list[str]:
@@ -135,6 +149,8 @@ def changed_since(row: Row) -> list[str]:
 
 def unread(row: Row) -> list[str]:
     """Why topics could not be read, a line for each reason; the topics are named unless it is all of them."""
+    if row.differing and row.unread:
+        return [row.differing]
     topics = {exercise.name.partition(".")[0] for exercise in row.result.exercises}
     of_reason: dict[str, list[str]] = {}
     for one in row.unread:
@@ -149,6 +165,14 @@ def unread(row: Row) -> list[str]:
 def not_passed(exercise: ExerciseResult) -> list[CheckResult]:
     """The checks of an exercise that did not pass."""
     return [check for check in exercise.checks if check.verdict != "passed"]
+
+
+def earned(exercise: ExerciseResult) -> str:
+    """The points of an exercise, its bonus apart: ``1/2 + 1 bonus``."""
+    if exercise.max == 0:
+        return "not assessed"
+    bonus = f" + {exercise.bonus:g} bonus" if exercise.bonus else ""
+    return f"{points(exercise.score - exercise.bonus, exercise.max)}{bonus}"
 
 
 def worth_of(check: CheckResult) -> str:

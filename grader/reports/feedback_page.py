@@ -82,7 +82,7 @@ class ManualPart:
 
 @dataclass(frozen=True)
 class TopicPart:
-    """One topic on the page; ``cause`` is set if one cause stopped all of its exercises.
+    """One topic on the page; ``cause`` is set if one cause stopped all of its exercises. It is empty without a mark.
 
     Attributes:
         comments: a person's words about exercises with checks: name and text.
@@ -106,6 +106,7 @@ class FeedbackPage:
     name: str
     score: str
     share: float | None
+    letter: str
     fault: bool
     not_assessed: str
     late: str

@@ -18,6 +18,7 @@ from markupsafe import Markup, escape
 from grader.course import Course
 from grader.errors import UserError
 from grader.files import write_atomically
+from grader.intake.roster import Student
 from grader.package import __version__
 from grader.reports.entries import Entry
 from grader.reports.excerpts import Line
@@ -33,7 +34,12 @@ _REPORT_BYTES = 9_000_000
 
 
 def write_report(
-    entries: Sequence[Entry], course: Course, out: Path, about: Sequence[str] = (), for_instructors: bool = False
+    entries: Sequence[Entry],
+    course: Course,
+    out: Path,
+    about: Sequence[str] = (),
+    for_instructors: bool = False,
+    absent: Sequence[Student] = (),
 ) -> Path:
     """Writes the class page and a feedback page for each submission; returns the class page's path.
 
@@ -41,6 +47,7 @@ def write_report(
         about: the class page's lines about the runs of these results.
         for_instructors: whether a feedback page links the class page and lists the layers of the sandbox. A page that
             goes to a student does neither.
+        absent: the students of the class list who have handed in nothing.
 
     Raises:
         UserError: the folder cannot be written.
@@ -54,14 +61,14 @@ def write_report(
         students.mkdir(parents=True, exist_ok=True)
         for name, entry in pages.items():
             _write(students / name, template.render(page=feedback.page(entry), course=course, inside=for_instructors))
-        page = class_page(
-            entries, course, {entry.result.submission: f"students/{name}" for name, entry in pages.items()}, about
-        )
+        links = {entry.result.submission: f"students/{name}" for name, entry in pages.items()}
+        page = class_page(entries, course, links, about, absent)
         _write(out / "index.html", environment.get_template("class.html").render(page=page, course=course))
         _remove_old(students, pages)
     except OSError as problem:
         raise UserError(
-            f"{problem.filename or out}: {problem.strerror}", fix="name another folder: --out DIR"
+            f"{problem.filename or out}: {problem.strerror}",
+            fix="the pages go beside the gradebook: copy it to a folder that you can write to, then --out THAT_FOLDER",
         ) from problem
     return out / "index.html"
 

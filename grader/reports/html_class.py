@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from grader.course import Course
+from grader.intake.roster import Student
 from grader.reports.entries import Entry
 from grader.reports.feedback import (
     FAILING,
@@ -24,8 +25,10 @@ from grader.reports.feedback import (
     worst,
 )
 from grader.results import NOT_ASSESSED, ExerciseResult, SubmissionResult, VerdictKind
-from grader.text import counted, one_line, percent, points
+from grader.text import counted, one_line, points
 
+_ENOUGH = 9
+"""Submissions from which on the best and the weakest third are compared."""
 _FLAGS_SHOWN = 5
 """Flags of one submission that are listed."""
 
@@ -49,6 +52,8 @@ class ExerciseRate:
         assessed: the number of submissions in which it could be assessed.
         rate: passed in percent of assessed; None if nobody was assessed.
         level: the colour, from 0 (lowest rate) to 5 (everybody).
+        best: the rate among the third of the class with the most points; None if the class is too small to say.
+        weakest: that among the third with the fewest.
     """
 
     index: int
@@ -57,6 +62,13 @@ class ExerciseRate:
     assessed: int
     rate: int | None
     level: int
+    best: int | None = None
+    weakest: int | None = None
+
+    @property
+    def tells_apart(self) -> int | None:
+        """By how many percentage points the best third is ahead of the weakest: low where an exercise tells little."""
+        return None if self.best is None or self.weakest is None else self.best - self.weakest
 
 
 @dataclass(frozen=True)
@@ -106,6 +118,8 @@ class TableRow:
     seconds: float
     tags: str
     is_late: bool = False
+    letter: str = ""
+    group: str = ""
 
 
 @dataclass(frozen=True)
@@ -125,17 +139,25 @@ class ClassPage:
     rows: tuple[TableRow, ...]
     sandboxes: tuple[tuple[str, int], ...]
     has_penalties: bool
+    has_letters: bool
+    has_groups: bool
+    absent: tuple[str, ...]
     about: tuple[str, ...]
 
 
 def class_page(
-    entries: Sequence[Entry], course: Course, pages: Mapping[str, str], about: Sequence[str] = ()
+    entries: Sequence[Entry],
+    course: Course,
+    pages: Mapping[str, str],
+    about: Sequence[str] = (),
+    absent: Sequence[Student] = (),
 ) -> ClassPage:
     """The page's data.
 
     Args:
         pages: the links to the feedback pages by submission.
         about: which runs these results are of, and other facts about them, a line each.
+        absent: the students of the class list who have handed in nothing.
     """
     names = [exercise.full_name for exercise in course.exercises]
     known = set(names)
@@ -147,13 +169,16 @@ def class_page(
     trouble = ((row, _trouble(entry.result)) for row, entry in zip(rows, entries, strict=True))
     sandboxes = Counter(", ".join(entry.result.sandbox) or "none" for entry in entries)
     return ClassPage(
-        facts=tuple(_facts(entries, shares)),
+        facts=tuple(_facts(entries, shares, len(absent))),
         bars=tuple(_bars(shares)),
         topics=tuple(_heat(entries, course, index)),
         misconceptions=tuple(_misconceptions(entries, course, tags)),
         failures=tuple(_failures(entries, tags)),
         checks=tuple(_checks(entries, tags)),
         about=tuple(about),
+        absent=tuple(one_line(f"{one.name} ({one.ids[0]})") for one in absent),
+        has_letters=bool(course.marks.letters),
+        has_groups=any(row.group for row in rows),
         slowest=tuple(sorted(rows, key=lambda row: -row.seconds)[:5]),
         trouble=tuple((row, what) for row, what in trouble if what),
         look=tuple(
@@ -172,8 +197,12 @@ def class_page(
     )
 
 
-def _facts(entries: Sequence[Entry], shares: Sequence[float]) -> Iterator[tuple[str, str]]:
+def _facts(entries: Sequence[Entry], shares: Sequence[float], absent: int) -> Iterator[tuple[str, str]]:
     yield "submissions", str(len(entries))
+    if absent:
+        yield "handed in nothing", str(absent)
+    if len(shares) < len(entries):
+        yield "no mark yet", str(len(entries) - len(shares))
     if shares:
         yield "mean", f"{statistics.fmean(shares):.1f}%"
         yield "median", f"{statistics.median(shares):.1f}%"
@@ -207,22 +236,33 @@ def _bars(shares: Sequence[float]) -> Iterator[Bar]:
 def _heat(
     entries: Sequence[Entry], course: Course, index: Mapping[str, int]
 ) -> Iterator[tuple[str, str, tuple[ExerciseRate, ...]]]:
-    passed: Counter[str] = Counter()
-    assessed: Counter[str] = Counter()
-    for entry in entries:
-        for exercise in entry.read:
-            assessed[exercise.name] += entry.points_of(exercise)[1] > 0
-            passed[exercise.name] += entry.is_right(exercise)
+    passed, assessed = _passed_and_assessed(entries)
+    in_order = sorted((entry for entry in entries if not entry.row.unread), key=lambda entry: entry.share or 0.0)
+    third = len(in_order) // 3 if len(in_order) >= _ENOUGH else 0
+    thirds = [_passed_and_assessed(part) for part in (in_order[-third:], in_order[:third])] if third else []
     titles = {topic.name: topic.title for topic in course.topics}
     topics: dict[str, list[ExerciseRate]] = {}
     seen = {exercise.name for entry in entries for exercise in entry.result.exercises}
     for name, number in index.items():
         if name in seen:
             rate = _rate(passed[name], assessed[name])
-            cell = ExerciseRate(number, name.partition(".")[2], passed[name], assessed[name], rate, (rate or 0) // 20)
+            counts = passed[name], assessed[name], rate, (rate or 0) // 20
+            of_thirds = [_rate(right[name], of[name]) for right, of in thirds]
+            cell = ExerciseRate(number, name.partition(".")[2], *counts, *of_thirds)
             topics.setdefault(name.partition(".")[0], []).append(cell)
     for name, cells in topics.items():
         yield name, titles.get(name, ""), tuple(cells)
+
+
+def _passed_and_assessed(entries: Iterable[Entry]) -> tuple[Counter[str], Counter[str]]:
+    """In how many submissions each exercise passed, and could be assessed."""
+    passed: Counter[str] = Counter()
+    assessed: Counter[str] = Counter()
+    for entry in entries:
+        for exercise in entry.read:
+            assessed[exercise.name] += entry.points_of(exercise)[1] > 0
+            passed[exercise.name] += entry.is_right(exercise)
+    return passed, assessed
 
 
 def _rate(passed: int, assessed: int) -> int | None:
@@ -298,8 +338,10 @@ def _row(entry: Entry, tags: Tags, pages: Mapping[str, str]) -> TableRow:
         page=pages[result.submission],
         score="unread" if entry.row.unread else points(entry.row.score, entry.row.max),
         value=entry.row.score,
-        share=None if entry.row.unread else percent(entry.row.score, entry.row.max),
-        final=entry.row.final,
+        share=None if entry.row.unread else entry.share,
+        letter=entry.letter,
+        group=one_line(entry.row.group),
+        final=entry.final,
         notable=", ".join(notable),
         seconds=entry.row.seconds,
         tags=tags.of(entry),

@@ -18,6 +18,7 @@ from grader.reports.feedback import (
     VERDICT_WORDS,
     about_manual,
     bounded,
+    earned,
     equal_groups,
     explanation_of,
     hint_command,
@@ -34,7 +35,7 @@ from grader.reports.feedback import (
 )
 from grader.reports.feedback_page import CheckGroup, ExercisePart, FeedbackPage, ManualPart, TopicPart
 from grader.results import CheckResult, ExerciseResult, SubmissionResult
-from grader.text import clean, one_line, percent, points
+from grader.text import clean, one_line, points
 
 _LINES = 60
 _FEW_LINES = 12
@@ -84,9 +85,10 @@ class Pages:
         return FeedbackPage(
             name=one_line(result.submission),
             score=points(row.score, row.max),
-            share=percent(row.score, row.max),
+            share=entry.share,
+            letter=entry.letter,
             late=str(row.late) if row.late else "",
-            final=points(row.final, row.max),
+            final=points(entry.final, row.max),
             overrides=tuple(_override(one) for one in row.overrides),
             fault="error" in result.verdicts,
             not_assessed=left_out(result, row.given),
@@ -102,6 +104,8 @@ class Pages:
     def _topic(
         self, name: str, exercises: Sequence[ExerciseResult], entry: Entry, files: Mapping[str, bytes], room: _Room
     ) -> TopicPart:
+        if name in {one.topic for one in entry.row.unread}:
+            return TopicPart(name=name, title=self._titles.get(name, ""), score=0.0, max=0.0, passed=(), others=())
         everything, exercises = exercises, [one for one in exercises if one.manual is None]
         cause = _shared_cause(exercises)
         if cause is None:
@@ -164,9 +168,9 @@ def _as_given(part: ExercisePart, exercise: ExerciseResult, entry: Entry) -> Exe
     given = next((one for one in entry.row.overrides if one.exercise == exercise.name), None)
     if given is None:
         return part
-    automatic = "not assessed" if exercise.max == 0 else points(exercise.score, exercise.max)
     by_hand = one_line(f"{points(given.points or 0.0, given.max)} by {given.who}: {given.why}", 300)
-    return replace(part, score=points(*entry.points_of(exercise)), by_hand=f"{by_hand} (automatic: {automatic})")
+    by_hand += f" (automatic: {earned(exercise)})"
+    return replace(part, score=points(*entry.points_of(exercise)), by_hand=by_hand)
 
 
 def _manual(exercise: ExerciseResult, entry: Entry) -> ManualPart:
@@ -229,8 +233,7 @@ def _group(checks: Sequence[CheckResult], name: str, lines: int = _LINES) -> Che
 
 def _without_details(exercise: ExerciseResult) -> ExercisePart:
     """An exercise's name, verdict and score only."""
-    score = "not assessed" if exercise.max == 0 else points(exercise.score, exercise.max)
-    return ExercisePart(_own_name(exercise), worst(exercise), score)
+    return ExercisePart(_own_name(exercise), worst(exercise), earned(exercise))
 
 
 def _needs_no_code(check: CheckResult | None) -> bool:

@@ -29,7 +29,6 @@ def progress(total: int) -> Iterator[Callable[[], None]]:
         ProgressColumn,
         Task,
         TextColumn,
-        TimeRemainingColumn,
     )
     from rich.text import Text
 
@@ -38,10 +37,51 @@ def progress(total: int) -> Iterator[Callable[[], None]]:
             speed = task.finished_speed or task.speed
             return Text("" if speed is None else f"{60 * speed:.0f} per minute", style="dim")
 
-    columns = (TextColumn("grading"), BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn())
+    class Left(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            return Text(left.text(time.monotonic(), int(task.completed), total), style="cyan")
+
+    left = TimeLeft()
+    columns = (TextColumn("grading"), BarColumn(), MofNCompleteColumn(), Rate(), Left())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("grading", total=total)
-        yield lambda: bar.advance(task)
+
+        def advance() -> None:
+            left.done(time.monotonic())
+            bar.advance(task)
+
+        yield advance
+
+
+class TimeLeft:
+    """How long a class still takes: by the time since the first result, because the workers' start is no measure."""
+
+    def __init__(self) -> None:
+        self._first: float | None = None
+
+    def done(self, now: float) -> None:
+        """Notes that a submission is graded; `now` in seconds."""
+        self._first = now if self._first is None else self._first
+
+    def text(self, now: float, done: int, total: int) -> str:
+        """The time in words; empty while nobody can tell."""
+        if self._first is None or done < _ENOUGH or done >= total:
+            return ""
+        seconds = (now - self._first) / (done - 1) * (total - done)
+        return f"about {duration(seconds)} left" if seconds > _SOON else "a few seconds left"
+
+
+_ENOUGH = 3
+_SOON = 5.0
+
+
+def duration(seconds: float) -> str:
+    """A time in words: ``2 min 5 s``."""
+    whole = max(1, round(seconds))
+    hours, minutes = whole // 3600, whole % 3600 // 60
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {whole % 60} s" if minutes else f"{whole} s"
 
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"

@@ -23,6 +23,7 @@ from grader.reports.given import (
     when,
     worth_less,
 )
+from grader.reports.progress import duration
 from grader.sandbox import process_tree
 from grader.text import counted, points
 
@@ -48,6 +49,9 @@ def status_lines(out: Path, *, notes: bool) -> Iterator[str]:
         yield from _progress(runs[-1])
         yield f"seed of the next run: {book.seed} (keep it secret: who knows it knows every generated input)"
         everybody = list(book.results())
+        if absent := [f"{one.name} ({one.ids[0]})" for one in book.no_shows()]:
+            more = ", …" if absent[_MOST_FAILED:] else ""
+            yield f"handed in nothing: {counted(len(absent), 'student')}: {', '.join(absent[:_MOST_FAILED])}{more}"
         yield from _where_from(everybody)
         missing = {not_assessed(row.result, row.given) for row in everybody}
         yield from sorted(missing - {""})[:_MOST_FAILED]
@@ -144,9 +148,9 @@ def _progress(run: Run) -> Iterator[str]:
         return
     if not _is_alive(run):
         yield "it was interrupted: run the same command to continue"
-    elif run.newly_graded:
-        took = (moment(run.last) - moment(run.started)).total_seconds()
-        yield f"about {_duration(took / run.newly_graded * run.left)} to go"
+    elif run.newly_graded > 2:
+        took = (moment(run.last) - moment(run.first)).total_seconds()
+        yield f"about {duration(took / (run.newly_graded - 1) * run.left)} to go"
 
 
 def _state(run: Run) -> str:
@@ -160,14 +164,6 @@ def _is_alive(run: Run) -> bool:
     if run.host != platform.node() or not run.process:
         return bool(run.process)
     return process_tree.is_alive(run.process)
-
-
-def _duration(seconds: float) -> str:
-    whole = max(1, round(seconds))
-    hours, minutes = whole // 3600, whole % 3600 // 60
-    if hours:
-        return f"{hours} h {minutes} min"
-    return f"{minutes} min {whole % 60} s" if minutes else f"{whole} s"
 
 
 class Move(msgspec.Struct, frozen=True):

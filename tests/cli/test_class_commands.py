@@ -62,10 +62,12 @@ def test_status_of_a_finished_run(tmp_path: Path) -> None:
 
 
 def test_status_of_a_running_run_shows_the_remaining_time(tmp_path: Path) -> None:
-    out = graded(tmp_path, result("ann"), expected=61, finish=False)
+    """The start of the workers is not counted: it is the same for one submission and for many."""
+    out = graded(tmp_path, result("ann"), result("bob"), result("cy"), expected=63, finish=False)
     with sqlite3.connect(out / "gradebook.sqlite") as db:
         db.execute("UPDATE runs SET started = '2026-10-01T12:00:00+00:00'")
-        db.execute("UPDATE results SET graded = '2026-10-01T12:00:05+00:00'")
+        db.execute("UPDATE results SET graded = '2026-10-01T12:01:1' || (5 * (id / 3)) || '+00:00'")
+        db.execute("UPDATE results SET graded = '2026-10-01T12:01:05+00:00' WHERE id = 1")
     db.close()
     text = status(out)
     assert f"at work (process {os.getpid()})" in text and "60 left" in text and "about 5 min 0 s to go" in text

@@ -8,15 +8,18 @@ import json
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
+import msgspec
 import pytest
 from classrooms import OWN, check, classroom, entry, exercise, gradebook, result
 
 from grader.course import Course
+from grader.course.marks import MarkPolicy
 from grader.errors import UserError
 from grader.exports import csv_table, json_all, junit
 from grader.exports.write import ExportSettings, export
 from grader.gradebook import Override, Row
 from grader.gradebook.lateness import Late
+from grader.intake.roster import Student
 from grader.intake.submission import Arrival
 from grader.reports.entries import Entry
 
@@ -114,3 +117,17 @@ def test_export_that_cannot_be_made_leaves_the_file_that_was_there(tmp_path: Pat
     with pytest.raises(UserError, match="no gradebook"):
         export("csv", ExportSettings(grades=tmp_path / "none", course=OWN))
     assert (tmp_path / "canvas.csv").read_text() == "mine" and not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize(("zero", "cells"), [(False, ["", "", "", ""]), (True, ["0", "2", "0.0", "0"])])
+def test_the_csv_has_a_row_for_who_handed_in_nothing(zero: bool, cells: list[str]) -> None:
+    course = msgspec.structs.replace(COURSE, marks=MarkPolicy(letters=(("A", 90.0), ("F", 0.0))))
+    given = result("ann", exercise("vectors.cosine", check(), points=2))
+    entries = [Entry(Row(given, "d", 1.0, group="Rho"), policy=course.marks)]
+    absent = [Student("=Bob", ("7",), group="Tau")]
+    text = b"".join(csv_table.table(entries, course, absent, zero)).decode("utf-8-sig")
+    ann, bob = csv.DictReader(io.StringIO(text))
+    assert (ann["group"], ann["grade"], ann["verdicts"]) == ("Rho", "A", "")
+    assert [bob[name] for name in ("points", "max", "percent", "final")] == cells
+    assert (bob["submission"], bob["id"], bob["group"]) == ("'=Bob", "7", "Tau")
+    assert (bob["verdicts"], bob["grade"], bob["vectors.cosine"]) == ("nothing handed in", "F" if zero else "", "")

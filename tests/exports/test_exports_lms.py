@@ -8,6 +8,7 @@ import pytest
 from classrooms import OWN, check, entry, exercise, result
 
 from grader.course import Course, misconceptions_of
+from grader.course.marks import MarkPolicy
 from grader.errors import UserError
 from grader.exports import canvas, moodle
 from grader.exports.sheet import Sheet
@@ -134,3 +135,30 @@ def test_replaced_cells_are_quoted_where_they_must_be() -> None:
     assert all([sheet.replace(1, 0, 'a"b'), sheet.replace(1, 1, "c,d"), sheet.replace(2, 1, "5")])
     assert not sheet.replace(2, 2, "no such column")
     assert sheet.content() == b'h1,h2\n"a""b","c,d"\n,5\n'
+
+
+@pytest.mark.parametrize("zero", [True, False])
+def test_zeros_of_those_who_handed_in_nothing_go_into_empty_cells_only(tmp_path: Path, zero: bool) -> None:
+    """Not into cells that have a mark or EX, and not where a submission could be meant."""
+    text = GRADES.replace("pn,A,4,", "pn,A,,") + '"Ott, Al",104,s4,al,A,3,,\r\n"Ott, Bo",105,s5,bo,A,,,\r\n'
+    content, notes = canvas.fill(file(tmp_path, text), [came("jm")], "77", missing_as_zero=zero)
+    filled = text.replace('""x""",,7', '""x""",10,7')
+    if zero:
+        filled = filled.replace("pn,A,,", "pn,A,0,").replace("bo,A,,", "bo,A,0,")
+        assert "0 for 2 students without a submission: =Neil, Pat, Ott, Bo" in notes
+    assert content == filled.encode()
+
+
+def test_a_row_that_a_submission_in_doubt_could_be_for_gets_no_zero(tmp_path: Path) -> None:
+    content, _ = moodle.fill(file(tmp_path, WORKSHEET), [came("Max Max")], COURSE, missing_as_zero=True)
+    zeros = {line.split(",")[1]: line.split(",")[4] for line in content.decode().splitlines() if "Max Max" in line}
+    assert zeros == {"Max Max": ""}
+    assert b'"Submitted, late",0,' in content, "who is not meant has handed in nothing"
+
+
+def test_weights_decide_the_mark_of_a_file(tmp_path: Path) -> None:
+    """Half of one topic, all of the other one, which counts three times as much."""
+    exercises = exercise("a.x", check(verdict="failed")), exercise("b.x", check())
+    given = Entry(Row(result("jm", *exercises), "d", 1.0), policy=MarkPolicy(weights=(("b", 3.0),)))
+    content, _ = canvas.fill(file(tmp_path, GRADES), [given], "77")
+    assert b',"A ""x""",7.5,7' in content

@@ -96,3 +96,33 @@ def test_a_single_file_of_the_lms_keeps_the_name_that_the_gradebook_knows(tmp_pa
 def test_lists_as_offices_write_them_are_read(tmp_path: Path, text: str | bytes) -> None:
     sources, _ = found(tmp_path, "7", text=text)
     assert [one.name for one in sources] == ["Zoë Müller"]
+
+
+GROUPS = "id,name,group\n7,Zoë Müller,Rho One\n8,Max Schmidt,Rho One\n10,Ann Lee,Tau\n11,Jo,\n12,Al,none\n"
+
+
+def test_who_is_in_a_group_that_handed_in_has_not_handed_in_nothing(tmp_path: Path) -> None:
+    sources, notes = found(tmp_path, "Zoë Müller", text=GROUPS)
+    assert [one.arrival.student for one in sources] == ["7"]
+    assert notes == [f"{name}: in the roster, but has handed in nothing" for name in ("Ann Lee", "Jo", "Al")]
+
+
+def test_a_folder_with_a_groups_name_is_its_first_members(tmp_path: Path) -> None:
+    sources, _ = found(tmp_path, "rho_one", text=GROUPS)
+    assert [(one.name, one.arrival.student) for one in sources] == [("Zoë Müller", "7")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "name,canvas_user_id,user_id,login_id,sections,group_name,canvas_group_id\nAda B,101,s1,ada,S,Rho,4\n",
+        "Identifier,Full name,Email address,Group\nParticipant 101,Ada B,ada@x,Rho\n",
+        "Matrikelnummer;Nachname;Vorname;Gruppe\n101;B;Ada;Rho\n",
+        "id,name,team\n101,Ada B,Rho\n",
+    ],
+    ids=["Canvas's groups", "Moodle's worksheet", "German", "own"],
+)
+def test_groups_are_read_from_the_lists_that_there_are(tmp_path: Path, text: str) -> None:
+    (tmp_path / "list.csv").write_text(text)
+    student = Roster.read(tmp_path / "list.csv").find("101")
+    assert student is not None and student.group == "Rho" and set(student.name.split()) == {"Ada", "B"}
