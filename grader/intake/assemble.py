@@ -31,7 +31,7 @@ def assemble(name: str, bag: Bag, topics: Topics, arrival: Arrival) -> Submissio
     found = _read(bag, places, topics)
     given = _give_to_topics(found.modules, topics)
     if not found.modules and not found.notes and not bag.work:
-        only = f", but {bag.others}" if bag.others else ""
+        only = f", but {bag.others[0]}" if bag.others else ""
         found.notes.append(Note("./", f"no Python file and no notebook in it{only}", lost=ASIDE if only else ""))
     used = {module.path for module in given.modules.values()}
     files = {path: module.content for path, module in found.modules.items() if path not in used and not module.is_spare}
@@ -43,7 +43,7 @@ def assemble(name: str, bag: Bag, topics: Topics, arrival: Arrival) -> Submissio
         if not any(module.origin == spare.removeprefix(places.root) for module in given.modules.values()):
             given.notes.append(Note(target, f"handed in twice; the file counts, not the one in {archive}"))
     notes = [*(_about_topic_file(note, given.modules) for note in found.notes), *given.notes, *about_work]
-    unread = unread_topics(files, notes, topics)
+    unread = unread_topics(files, notes, topics, bag.others)
     if len(notes) > _MAX_NOTES:
         notes[_MAX_NOTES:] = [Note("./", f"{len(notes) - _MAX_NOTES:,} more notes like these")]
     return Submission(name, dict(sorted(files.items())), tuple(notes), arrival, unread)

@@ -43,7 +43,7 @@ class Bag:
         work: other files that a person marks, by path.
         twice: files of archives that are there without the archive, too: their path without it, and the archive.
         newest: the latest time of a file in it, in seconds since 1970.
-        others: the first file that is no code and no archive, such as a PDF; empty: there is none.
+        others: files that are no code and no archive, such as a PDF: the first ones.
     """
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class Bag:
         self.notes: list[Note] = []
         self.twice: dict[str, tuple[str, str]] = {}
         self.newest: float | None = None
-        self.others = ""
+        self.others: list[str] = []
         self.full = False
         self._bytes = 0
         self._dropped = 0
@@ -90,7 +90,8 @@ class Bag:
 
     def other(self, path: str) -> None:
         """Remembers that there is a file that is no code and no archive."""
-        self.others = self.others or path
+        if len(self.others) < MAX_NOTES:
+            self.others.append(path)
 
     def stop(self, reason: str) -> None:
         """Takes no more files from now on, and notes why."""

@@ -71,6 +71,7 @@ class DownloadSource:
                 bag.note(piece.file, UNSUPPORTED_NOTE)
             else:
                 bag.note(piece.file, "neither a Python file nor a notebook: left out", lost=ASIDE)
+                bag.other(piece.file)
         self.download.fill(bag, wanted)
         for piece in archives:
             taken = OneFile()

@@ -231,6 +231,8 @@ def add_archive(
                     bag.note(target, f"handed in twice; the file counts, not the one in {name}", lost="")
             elif is_code(path) or topics.is_wanted(path):
                 wanted[path] = target
+            elif not path.endswith("/"):
+                bag.other(f"{name}/{path}")
         if not wanted and not archives and not bag.files and not bag.work:
             bag.note(name, "no Python file and no notebook inside")
         archive.fill(bag, wanted)

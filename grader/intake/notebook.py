@@ -24,6 +24,8 @@ _WRITTEN = re.compile(
     r"\s*%%(?:writefile|file)[ \t]+((?:-a|--append)[ \t]+)?[\"']?(?:[^\n\"']*/)?([\w-]+\.py)[\"']?[ \t]*\n"
 )
 _LOOKS_LIKE_CODE = re.compile(r"^(?:def|class|import|from)\s", re.MULTILINE)
+_FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+_DEFINITION = re.compile(r"^(?:def|class)[ \t]+\w+[ \t]*[(:]", re.MULTILINE)
 _HEADER = re.compile(rb"(?:from __future__ import [\w, ]+  )?# (?:cell (\d{1,9})|In \[(\d{1,9})\])$")
 HANDED_IN: Final = "cell {}"
 """The name of a cell in a notebook that was handed in: its place, because execution counts may be of any session."""
@@ -94,6 +96,10 @@ def module_of(content: bytes, heading: str = HANDED_IN) -> NotebookCode:
     for number, cell in enumerate(cells[:_MAX_CELLS], start=1):
         if cell.cell_type == "raw" and _LOOKS_LIKE_CODE.search(_text(cell)):
             notes.append(f"cell {number}: a raw cell, which no notebook runs: left out; make it a code cell")
+        elif cell.cell_type == "markdown" and _DEFINITION.search(_FENCED.sub("", _text(cell))):
+            notes.append(
+                f"cell {number}: code in a cell of text, which no notebook runs: left out; make it a code cell"
+            )
         elif found := _WRITTEN.match(_text(cell)) if cell.cell_type == "code" else None:
             room -= len(_text(cell))
             before = written.get(found[2], b"") if found[1] else b""

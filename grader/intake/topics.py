@@ -19,6 +19,7 @@ _SEVERAL: Final = 3
 _WORD: Final = re.compile(r"[^\W\d]\w*")
 _IMPORT: Final = re.compile(r"(?:from|import)\s")
 _DEFINITION = re.compile(r"^(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
+_COMMENTED = re.compile(r"^[ \t]*#[# \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)[ \t]*[(:]", re.MULTILINE)
 _PARSING = threading.Lock()  # `catch_warnings` changes the filters of all threads.
 
 
@@ -88,6 +89,11 @@ class Topics:
         known = set(code_lines(self.stubs.get(topic, b"")))
         more = [line for line in code_lines(content) if line not in known and not _IMPORT.match(line)]
         return len(more) >= _SEVERAL
+
+    def in_comments(self, topic: str, content: bytes) -> str:
+        """The first exercise of a topic that a module defines in comments only; empty if there is none."""
+        exercises = self.exercises.get(topic, frozenset())
+        return next((name for name in _COMMENTED.findall(content.decode("utf-8", "replace")) if name in exercises), "")
 
     def is_named_in(self, topic: str, content: bytes) -> bool:
         """Whether any exercise of a topic is named in the code of a module, at the top level or inside of anything."""

@@ -20,17 +20,22 @@ _MARKS_OF_KINDS: Final = {b"%PDF": "a PDF", b"PK\x03\x04": "a zip archive", b"\x
 _UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
 
 
-def unread_topics(files: Mapping[str, bytes], notes: Iterable[Note], topics: Topics) -> tuple[Unread, ...]:
+def unread_topics(
+    files: Mapping[str, bytes], notes: Iterable[Note], topics: Topics, others: Sequence[str] = ()
+) -> tuple[Unread, ...]:
     """The topics whose work is there and could not be read, with the reason.
 
     A topic without a file is one of them only if a file was left out that may have been the topic's. A file that is no
     code at all, such as a PDF, may have been it only if no topic was read. A topic whose file has nothing of the
     student's own is one of them if there is other code that may be it.
+
+    Args:
+        others: files of other kinds: one with the topic's name may be its answer, such as ``vectors.py.txt``.
     """
-    return tuple(_unread(files, list(notes), topics))
+    return tuple(_unread(files, list(notes), topics, others))
 
 
-def _unread(files: Mapping[str, bytes], notes: list[Note], topics: Topics) -> Iterator[Unread]:
+def _unread(files: Mapping[str, bytes], notes: list[Note], topics: Topics, others: Sequence[str]) -> Iterator[Unread]:
     named = {f"{topic}.py" for topic in topics.names}
     anything_read = bool(named & files.keys())
     not_own = {topic: _why_not_own(topic, files, topics) for topic in topics.names if f"{topic}.py" in files}
@@ -42,7 +47,8 @@ def _unread(files: Mapping[str, bytes], notes: list[Note], topics: Topics) -> It
             if not reason and not_own[topic]:
                 about = [note for note in notes if note.path == file and (note.source or note.lost)]
                 about = about or [note for note in notes if note.lost == WORK and note.path not in named]
-                reason = _of_doubt(topic, not_own[topic], files[file], topics, other, [str(note) for note in about])
+                beside = other or next((path for path in others if topics.named(path.rpartition("/")[2]) == topic), "")
+                reason = _of_doubt(topic, not_own[topic], files[file], topics, beside, [str(note) for note in about])
             if reason:
                 yield Unread(topic, one_line(f"{file}: {reason}", _MOST))
             continue
@@ -73,6 +79,8 @@ def _of_doubt(topic: str, why: str, content: bytes, topics: Topics, other: str, 
         return f"{why}; {notes[0]}"
     if other:
         return f"{why}, but {other} is there too"
+    if hidden := topics.in_comments(topic, content):
+        return f"{why}, but has {hidden} in comments"
     if not topics.has_more_code(topic, content) or not topics.is_named_in(topic, content):
         return ""
     return f"{why}, but has more code" if why == AS_HANDED_OUT else why

@@ -23,6 +23,8 @@ CELLS = notebook(ANSWER.decode())
 NESTED = b"import torch\n\n\ndef main():\n" + b"".join(b"    " + line + b"\n" for line in ANSWER.splitlines())
 BELOW = STUB + b"\n\nif __name__ == '__main__':\n    x = 1\n    y = x + 1\n    print(x, y)\n"
 RAW = json.dumps({"nbformat": 4, "cells": [{"cell_type": "raw", "source": ANSWER.decode()}]}).encode()
+TEXT = json.dumps({"nbformat": 4, "cells": [{"cell_type": "markdown", "source": ANSWER.decode()}]}).encode()
+COMMENTED = b"\n" + b"".join(b"# " + line + b"\n" for line in ANSWER.splitlines())
 WRITTEN = notebook("x = 1", "%%writefile vectors.py\n" + ANSWER.decode())
 
 
@@ -76,6 +78,12 @@ def test_the_file_with_an_answer_counts_and_a_note_says_which(
         ({"vectors.py": STUB, "homework.ipynb": RAW}, "raw cell"),
         ({"vectors.py": STUB, "notes.py": b"x = 1\n"}, "notes.py is there too"),
         ({"vectors.py": STUB, "a/vectors.py": ANSWER, "b/vectors.py": ANSWER}, "could be any of"),
+        ({"vectors.py": STUB, "vectors.py.txt": ANSWER}, "vectors.py.txt is there too"),
+        ({"vectors.py": STUB, "my vectors.docx": b"PK"}, "my vectors.docx is there too"),
+        ({"vectors.py": STUB, "hw.zip": zipped({"vectors.py.bak": ANSWER})}, "vectors.py.bak is there too"),
+        ({"vectors.py": STUB + COMMENTED}, "in comments"),
+        ({"vectors.ipynb": TEXT}, "in a cell of text"),
+        ({"vectors.py": STUB, "homework.ipynb": TEXT}, "in a cell of text"),
     ],
 )
 def test_where_nothing_of_the_topic_is_there_but_other_code_a_person_takes_a_look(
@@ -90,6 +98,7 @@ def test_where_nothing_of_the_topic_is_there_but_other_code_a_person_takes_a_loo
     [
         {"vectors.py": STUB},
         {"vectors.py": b"import os\n" + STUB},
+        {"vectors.py": STUB + b"\n# def is a keyword; I did not get to normalize\n", "README.md": b"hello"},
         {"exercises/vectors.py": STUB, "solutions/vectors.py": SOLUTION, "checks/test_vectors.py": b"x = 1\n"},
     ],
 )
