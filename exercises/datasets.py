@@ -162,7 +162,8 @@ def check_labels(labels: Tensor, num_classes: int) -> None:
 
     Raises:
         ValueError: if a label is less than 0, or ``num_classes`` or more; the message has the **first** such value in
-            it, as a number. Also if the dtype is a floating one, whatever the values are: class indices are integers.
+            it, as a number. Also if the dtype is a floating one, whatever the values are: class indices are integers
+            (of an empty tensor, both are right).
 
     Example:
         >>> check_labels(torch.tensor([0, 2, 1]), num_classes=3)

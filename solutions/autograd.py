@@ -26,6 +26,9 @@ def logistic_loss(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
     The prediction is ``p = sigmoid(x * w + b)``, the probability of class 1. The loss of one example is its
     binary cross-entropy, ``-(y * log(p) + (1 - y) * log(1 - p))``; the result is the mean over all examples.
 
+    Loss and gradients are right and finite for any logit ``x * w + b`` from -1,000 to 1,000, where the formula above
+    as it stands takes the logarithm of 0.
+
     Args:
         x: shape ``(n,)``, floats.
         y: shape ``(n,)``, the true classes as floats, each 0.0 or 1.0.

@@ -71,22 +71,31 @@ class Reading:
 
 
 def plain(value: object) -> object:
-    """A dict, list or tuple that is an instance of a class of torch's or the standard library's: as the plain type.
+    """A dict, list or tuple that is an instance of a subclass: as the plain type, which is all the data that it has.
 
-    ``OrderedDict``, ``torch.Size``, ``torch.return_types.max``, a named tuple of torch's. Of a submission's own class
-    the value itself. Runs no method of the object's class.
+    ``OrderedDict``, ``torch.Size``, ``torch.return_types.max``, any named tuple. The value itself if it is more than
+    data: a dict or list with attributes or public methods of a submission's own. Runs no method of the object's class.
     """
     kind = type(value)
     if kind in _ENCODERS or not issubclass(kind, (dict, list, tuple)):
         return value
     module = getattr(kind, "__module__", None)
-    if type(module) is not str or module.partition(".")[0] not in _LIBRARIES:
+    is_library = type(module) is str and module.partition(".")[0] in _LIBRARIES
+    if not is_library and not issubclass(kind, tuple) and _is_more_than_data(value, kind):
         return value
     if isinstance(value, dict):
         return dict(dict.items(value))
     if isinstance(value, list):
         return list.__getitem__(value, _ALL)
     return tuple.__getitem__(cast("tuple[object, ...]", value), _ALL)
+
+
+def _is_more_than_data(value: object, kind: type) -> bool:
+    """Whether a dict or list has attributes of its own, or its class adds methods to the type that it comes from."""
+    if getattr(value, "__dict__", None):
+        return True
+    own = kind.__mro__[: next(n for n, one in enumerate(kind.__mro__) if one in (dict, list))]
+    return any(not name.startswith("_") for one in own for name in vars(one))
 
 
 def decode(tree: Tree, other: Other, budget: Budget | None = None) -> object:

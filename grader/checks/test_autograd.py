@@ -86,6 +86,19 @@ def test_gradients_reach_w_and_b(submission: Submission, n: int, seed: int, dtyp
     assert_close(grads, expected, rtol=1e-4, atol=1e-6, what="gradients of w and b")
 
 
+@exercise("autograd.logistic_loss")
+def test_large_logits(submission: Submission) -> None:
+    """For logits up to 1,000, of the right class and of the wrong one, loss and gradients are finite and right."""
+    x = torch.tensor([-1000.0, -200.0, -90.0, 90.0, 200.0, 1000.0])
+    for right in (0.0, 1.0):
+        y = torch.full((6,), right)
+        seen = value_and_grad(submission.logistic_loss, x, y, one_number(1.0), one_number(0.0), wrt=(2, 3))
+        z = x if right == 0.0 else -x
+        assert_close(seen.value, z.clamp(min=0.0).mean(), what="the loss")
+        off = torch.sigmoid(x) - y
+        assert_close(seen.grads, [(off * x).mean().reshape(1), off.mean().reshape(1)], what="gradients of w and b")
+
+
 # ---------------------------------------------------------------- gradients
 
 

@@ -88,11 +88,13 @@ def test_counts_gpus(submission: Submission, gpus: int) -> None:
 def test_the_gpu_or_the_cpu(submission: Submission, gpus: int) -> None:
     """The result is GPU i if the machine has it, else the CPU; GPUs are counted from 0, and i is 0 by default."""
     on_machine(submission, gpus)
+    submission.there(moving.with_right_names)
     expected = [torch.device("cuda", i) if i < gpus else CPU for i in range(6)]
     assert_equal(
         [submission.try_gpu(i) for i in range(6)], expected, what=f"try_gpu(0) to (5), with {counted(gpus, 'GPU')}"
     )
     assert_equal(submission.try_gpu(), expected[0], what=f"try_gpu() with {counted(gpus, 'GPU')}")
+    submission.there(moving.with_own_names)
 
 
 @exercise("devices.try_all_gpus")
@@ -101,7 +103,9 @@ def test_all_gpus_or_the_cpu(submission: Submission, gpus: int) -> None:
     """The result is a list of the devices of all GPUs in order, or a list with the CPU's device if there are none."""
     on_machine(submission, gpus)
     expected = [torch.device("cuda", i) for i in range(gpus)] or [CPU]
+    submission.there(moving.with_right_names)
     assert_equal(submission.try_all_gpus(), expected, what=f"try_all_gpus() with {counted(gpus, 'GPU')}")
+    submission.there(moving.with_own_names)
 
 
 @exercise("devices.pick_device")
@@ -421,7 +425,7 @@ def trained_here(
 def test_one_epoch_of_sgd(submission: Submission, kind: str, device: str, seed: int) -> None:
     """The loss of every batch and the weights at the end are those of plain SGD, and the model ends on the device."""
     on_machine(submission, 2)
-    model = submission.there(recipes.with_stale_grads, submission.there(recipes.model, kind, seed))
+    model = submission.there(recipes.model, kind, seed)
     losses = submission.train_on(model, submission.there(recipes.loader, 11, 4, seed), torch.device(device), LR)
     assert_equal(set(submission.there(devices.device_map, model).values()), {device}, what="where the model is")
     check_trained(submission, model, losses, trained_here(kind, recipes.loader(11, 4, seed), seed=seed))
@@ -543,7 +547,7 @@ def test_fits(submission: Submission, device: str, epochs: int, seed: int) -> No
     """fit trains by plain SGD: the loss of every batch of every epoch, in order, and the weights at the end."""
     on_machine(submission, 2)
     trainer = submission.DeviceTrainer(torch.device(device))
-    model = submission.there(recipes.with_stale_grads, submission.there(recipes.model, "mlp", seed))
+    model = submission.there(recipes.model, "mlp", seed)
     losses = trainer.fit(model, submission.there(recipes.loader, 7, 3, seed), epochs, LR)
     check_trained(submission, model, losses, trained_here("mlp", recipes.loader(7, 3, seed), epochs, LR, seed))
 

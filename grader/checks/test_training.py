@@ -1,8 +1,8 @@
 """Checks of training: losses and weights compared with a training run of the check itself, and the changes
 afterwards.
 
-Never decide what the contract leaves open: how gradients are cleared and whether any are left after a step, in which
-mode `fit` and `fit_best` leave the model, how a loss is summed up, what happens to a model that comes to `fit` in
+Never decide what the contract leaves open: how gradients are cleared and whether any are left after a step (only
+`train_step` promises to ignore gradients that were there before), in which mode `fit` and `fit_best` leave the model, how a loss is summed up, what happens to a model that comes to `fit` in
 eval mode, and to gradients that are left over when `clip_and_step` is called.
 """
 
@@ -195,7 +195,7 @@ def check_epochs(
     momentum: float = 0.0,
 ) -> None:
     """Two epochs over there give the mean losses and the model of two epochs here, and end in training mode."""
-    model = submission.there(recipes.with_stale_grads, submission.there(recipes.model, kind, seed, flags), seed)
+    model = submission.there(recipes.model, kind, seed, flags)
     optimizer = submission.there(recipes.optimizer, model, momentum)
     loader = submission.there(training.shuffled, seed=seed, **cut)
     losses = [submission.train_epoch(model, loader, optimizer) for _ in range(2)]
@@ -270,7 +270,7 @@ def check_fit(
 ) -> Remote:
     """Losses and model over there, which is returned, are those of plain SGD here."""
     make, *args = recipe
-    model: Remote = submission.there(recipes.with_stale_grads, submission.there(make, *args), seed)
+    model: Remote = submission.there(make, *args)
     loader = submission.there(training.shuffled, seed=seed, **cut)
     losses = submission.fit(model, loader, epochs=epochs, lr=lr)
     here, loader_here = make(*args), training.shuffled(seed=seed, **cut)

@@ -60,6 +60,35 @@ def only_class_one(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
 
 @misconception(
     "logistic_loss",
+    tell="For a large logit the sigmoid is exactly 0 or 1, and your loss takes the logarithm of 0: it becomes inf or "
+    "NaN. Compute the loss from the logits, as binary_cross_entropy_with_logits does.",
+)
+def the_formula_as_it_stands(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
+    p = torch.sigmoid(x * w + b)
+    return -(y * p.log() + (1 - y) * (1 - p).log()).mean()
+
+
+@misconception(
+    "logistic_loss",
+    tell="binary_cross_entropy cuts off the logarithm at -100: for a large logit of the wrong class your loss is 100 "
+    "and has no gradient. The variant that takes logits is right for all of them.",
+)
+def cut_off_at_100(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
+    return F.binary_cross_entropy(torch.sigmoid(x * w + b), y)
+
+
+@misconception(
+    "logistic_loss",
+    tell="Clamping the probability keeps the loss finite, but wrong: for a large logit of the wrong class it stops "
+    "growing, and its gradient is 0. Compute the loss from the logits.",
+)
+def clamps_the_probability(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
+    p = torch.sigmoid(x * w + b).clamp(1e-7, 1 - 1e-7)
+    return -(y * p.log() + (1 - y) * (1 - p).log()).mean()
+
+
+@misconception(
+    "logistic_loss",
     tell="That is the squared error. Cross-entropy takes logarithms of probabilities, and punishes a confident "
     "mistake far harder.",
 )

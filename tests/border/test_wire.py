@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import math
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import torch
@@ -81,15 +81,33 @@ class Table(dict[str, int]): ...
 class Special(torch.Tensor): ...
 
 
+class WithMethod(list[Any]):
+    def rows(self) -> int:
+        return len(self)
+
+
+class Named(NamedTuple):
+    first: int
+    second: int
+
+    @property
+    def both(self) -> int:
+        return self.first + self.second
+
+
+def with_attribute(value: Any) -> Any:
+    value.at_first = 1
+    return value
+
+
 @pytest.mark.parametrize(
     "value",
     [
         Number(1),
         Real(1.0),
         Text("x"),
-        Row([1]),
-        Pair((1, 2)),
-        Table(a=1),
+        with_attribute(Row([1])),
+        WithMethod([1]),
         torch.ones(1).as_subclass(Special),
         {1},
         frozenset({1}),
@@ -104,6 +122,15 @@ class Special(torch.Tensor): ...
 def test_only_exact_types_are_values(value: object) -> None:
     assert wire.encode(value, handle) == ["h", 0, type(value).__name__]
     assert wire.encode([value], handle) == ["l", ["h", 0, type(value).__name__]]
+
+
+@pytest.mark.parametrize(
+    ("value", "plain"), [(Row([1]), [1]), (Pair((1, 2)), (1, 2)), (Named(1, 2), (1, 2)), (Table(a=1), {"a": 1})]
+)
+def test_subclasses_that_are_only_data_are_the_plain_value(value: object, plain: object) -> None:
+    """A student may give the rows of a table names; nothing but the data crosses."""
+    found = wire.decode(wire.encode([value], handle), handle)
+    assert found == [plain] and type(found[0]) is type(plain)  # type: ignore[index]
 
 
 def nested(depth: int) -> list[Any]:

@@ -6,6 +6,7 @@ or import anything but torch, the standard library and the testkit.
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -276,3 +277,31 @@ class Rescaled(nn.Module):
     def forward(self, x: Tensor) -> Any:
         """Three times the model's logits."""
         return 3 * self.model(x)
+
+
+_OWN: dict[str, Any] = {}
+"""The student's own functions while `with_right_names` has put others in their place."""
+
+
+def with_right_names() -> None:
+    """Gives the student's module right versions of `cpu`, `gpu` and `num_gpus`, until `with_own_names`.
+
+    So a mistake in one of these costs nothing in the exercises that use them.
+    """
+    module = vars(sys.modules["devices"])
+    right = {"cpu": _cpu, "gpu": _gpu, "num_gpus": torch.cuda.device_count}
+    _OWN.update({name: module[name] for name in right if name in module})
+    module.update(right)
+
+
+def with_own_names() -> None:
+    """Gives the student's module its own functions back."""
+    vars(sys.modules["devices"]).update(_OWN)
+
+
+def _cpu() -> torch.device:
+    return torch.device("cpu")
+
+
+def _gpu(i: int = 0) -> torch.device:
+    return torch.device("cuda", i)

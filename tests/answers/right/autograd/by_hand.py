@@ -2,8 +2,8 @@ import torch
 
 
 def logistic_loss(x, y, w, b):
-    p = 1 / (1 + torch.exp(-(x * w + b)))
-    return -(y * torch.log(p) + (1 - y) * torch.log(1 - p)).mean()
+    z = x * w + b
+    return (torch.relu(z) - z * y + torch.log1p(torch.exp(-torch.abs(z)))).mean()
 
 
 def gradients(loss, params):
