@@ -119,7 +119,7 @@ def num_batches(n: int, batch_size: int, drop_last: bool) -> int:
         drop_last: whether a last batch that is not full is left out.
 
     Returns:
-        What ``len`` of such a ``DataLoader`` is, an int.
+        What ``len`` of such a ``DataLoader`` is, an int: exact, however large ``n`` is.
 
     Raises:
         ValueError: if ``n`` is negative, or ``batch_size`` less than 1.

@@ -12,7 +12,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor
+from torch import Tensor, nn
 
 from grader.testkit import (
     Submission,
@@ -28,7 +28,7 @@ from grader.testkit import (
     tensors,
     value_and_grad,
 )
-from kit import autograd
+from kit import autograd, restoring
 
 SEEDS = seeds()
 FLOATS = st.sampled_from([torch.float32, torch.float64])
@@ -182,12 +182,12 @@ def test_default_step(submission: Submission, x: Tensor) -> None:
 
 
 @exercise("autograd.numerical_gradient")
-@given(x=tensors(((1, 3), (1, 3)), dtype=torch.float64))
+@given(x=tensors(((1, 3), (1, 3)), dtype=torch.float64, kind=("small_ints", "normal")))
 def test_one_element_moves_at_a_time(submission: Submission, x: Tensor) -> None:
     """Where the elements of a row depend on each other, each one is changed alone while the others stay the same; the
-    function gets tensors of the shape of x."""
+    function gets tensors of the shape of x. Nothing is rounded to float32."""
     found = submission.numerical_gradient(autograd.squares_of_row_sums, x, eps=0.25)
-    assert_close(found, (2 * x.sum(dim=-1, keepdim=True)).expand(x.shape))
+    assert_close(found, (2 * x.sum(dim=-1, keepdim=True)).expand(x.shape), rtol=1e-10, atol=1e-11)
 
 
 @exercise("autograd.numerical_gradient")
@@ -275,6 +275,14 @@ def test_leaves_stay_leaves_with_their_gradients(submission: Submission, grads: 
     assert_close(again, autograd.backward_again(here, seed), what="the gradients after the next backward()")
 
 
+@exercise("autograd.sgd_step")
+@pytest.mark.parametrize("recording", [True, False], ids=["on", "off"])
+def test_recording_is_as_the_caller_had_it(submission: Submission, recording: bool) -> None:
+    """Whether gradients are recorded is afterwards as it was before, on or off."""
+    found = submission.there(autograd.recording_after, submission.sgd_step, SHAPES, recording)
+    assert_equal(found, recording, what="whether gradients are recorded afterwards")
+
+
 # ---------------------------------------------------------------- clear_gradients
 
 
@@ -283,6 +291,14 @@ def test_leaves_stay_leaves_with_their_gradients(submission: Submission, grads: 
 def test_every_grad_is_none(submission: Submission, grads: list[bool], seed: int) -> None:
     """Afterwards .grad is None for every parameter, with or without a gradient before."""
     params = submission.there(autograd.leaves, SHAPES, grads, seed)
+    submission.clear_gradients(params)
+    assert_equal(submission.there(autograd.grads, params), [None] * 4, what="the gradients")
+
+
+@exercise("autograd.clear_gradients")
+def test_a_frozen_parameter_loses_its_gradient_too(submission: Submission) -> None:
+    """Also a parameter that was frozen after a backward, and has requires_grad False now."""
+    params = submission.there(autograd.half_frozen, SHAPES)
     submission.clear_gradients(params)
     assert_equal(submission.there(autograd.grads, params), [None] * 4, what="the gradients")
 
@@ -324,6 +340,33 @@ def test_output_in_eval_mode(submission: Submission, kind: str, seed: int) -> No
     batches = [recipes.normal((n, 4), seed + n) for n in (5, 2)]
     found = submission.there(autograd.for_each, submission.predict_logits, model, batches)
     assert_close(found, [here(x).detach() for x in batches])
+
+
+@exercise("autograd.predict_logits")
+@pytest.mark.parametrize(
+    ("recording", "broken"), [(True, False), (False, False), (True, True)], ids=["on", "off", "error"]
+)
+def test_all_is_as_before(submission: Submission, recording: bool, broken: bool) -> None:
+    """Of parts within parts too: flags, frozen weights and gradients; whether gradients are recorded is as the caller
+    had it, off or on; also if the model raises an error, which the caller gets."""
+    x = recipes.normal((4, recipes.FEATURES), 3)
+    found = submission.there(restoring.after, submission.predict_logits, recording, broken, x)
+    assert_equal(found, restoring.untouched(recording, broken), what="the model and torch afterwards")
+
+
+def in_eval_mode(model: nn.Module, x: Tensor) -> Tensor:
+    """The model's logits without dropout."""
+    with torch.no_grad():
+        return model.eval()(x)  # type: ignore[no-any-return]
+
+
+@exercise("autograd.predict_logits")
+def test_the_same_model_with_other_weights(submission: Submission) -> None:
+    """Called again with the same model and x, it gives the output of the weights that the model has by then."""
+    x = recipes.normal((4, recipes.FEATURES), 3)
+    found = submission.there(restoring.before_and_after_a_change, submission.predict_logits, x)
+    expected = restoring.before_and_after_a_change(in_eval_mode, x)
+    assert_close(found, expected, what="the output before and after the weights changed")
 
 
 @exercise("autograd.predict_logits")

@@ -7,7 +7,7 @@ which order a seed gives, by which class loaders and parts of a split are made, 
 from __future__ import annotations
 
 from collections import Counter
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any
 
 import pytest
@@ -32,6 +32,8 @@ from grader.testkit import (
 )
 
 SEEDS = seeds()
+OTHER_SEEDS = (1, 2, 100, 256, 1000, 65_536)
+"""Steps to other seeds: none of them may be taken for the same, as by ``seed % 256``."""
 COUNTS = st.integers(0, 60)
 FEW = settings(max_examples=4)
 """For checks that go through loaders: with worker processes, an epoch costs a tenth of a second."""
@@ -236,10 +238,10 @@ def test_another_seed_gives_another_order(submission: Submission, seed: int) -> 
     """Other seeds give other orders."""
     found = [
         order_of(submission.there(probes.epochs, loaders(submission, 64, 8, one)[0])[0])
-        for one in (seed, seed + 1, seed + 2)
+        for one in (seed, *(seed + step for step in OTHER_SEEDS))
     ]
-    for first, second in pairwise(found):
-        assert_that(first != second, "the order does not depend on the seed")
+    for first, second in combinations(found, 2):
+        assert_that(first != second, "two seeds give the same order")
 
 
 @exercise("datasets.make_loaders")
@@ -304,9 +306,12 @@ def test_as_many_as_a_loader_has(
 
 @exercise("datasets.num_batches")
 def test_arithmetic_alone(submission: Submission) -> None:
-    """No rows are made in order to count them: a thousand million rows are no more work than ten."""
+    """No rows are made in order to count them: a thousand million rows are no more work than ten. No number is too
+    large to be exact, as it would be for floats."""
     assert_equal(submission.num_batches(10**9 + 1, 10**4, False), 10**5 + 1)
     assert_equal(submission.num_batches(10**9 + 1, 10**4, True), 10**5)
+    assert_equal(submission.num_batches(2**53 + 1, 1, False), 2**53 + 1, what="num_batches(2**53 + 1, 1, False)")
+    assert_equal(submission.num_batches(3 * (2**53 + 1), 3, True), 2**53 + 1, what="the same three times as large")
 
 
 @exercise("datasets.num_batches")
@@ -373,11 +378,11 @@ def test_the_same_seed_gives_the_same_split(submission: Submission, seed: int) -
 @settings(max_examples=2)
 def test_rows_are_drawn_by_the_seed(submission: Submission, seed: int) -> None:
     """The validation rows are drawn at random: from everywhere, and other seeds give other rows."""
-    drawn = [parts_of(submission, 60, 0.25, one)[1] for one in (seed, seed + 1, seed + 2)]
+    drawn = [parts_of(submission, 60, 0.25, seed + step)[1] for step in (0, *OTHER_SEEDS)]
     for rows in drawn:
         assert_that(are_drawn(rows, 60), f"the rows for validation do not look random: {rows}")
-    for first, second in pairwise(map(sorted, drawn)):
-        assert_that(first != second, "the split does not depend on the seed")
+    for first, second in combinations(map(sorted, drawn), 2):
+        assert_that(first != second, "two seeds give the same split")
 
 
 def are_drawn(rows: list[Any], n: int) -> bool:

@@ -30,7 +30,7 @@ from grader.testkit import (
     recipes,
     seeds,
 )
-from kit import checklist
+from kit import checklist, restoring
 
 CPU = torch.device("cpu")
 
@@ -413,3 +413,24 @@ def test_every_flag_is_as_before(submission: Submission, flags: dict[str, bool])
     assert_equal(submission.there(probes.state, there), probes.state(here), what="the model's state_dict")
     assert_equal(submission.there(probes.model_grads, there), probes.model_grads(here), what="gradients afterwards")
     assert_equal(submission.there(probes.trainable, there), probes.trainable(here), what="requires_grad afterwards")
+
+
+@exercise("efficiency.inference")
+@pytest.mark.parametrize(
+    ("recording", "broken"), [(True, False), (False, False), (True, True)], ids=["on", "off", "error"]
+)
+def test_all_is_as_before(submission: Submission, recording: bool, broken: bool) -> None:
+    """Of parts within parts too: flags, frozen weights and gradients; whether gradients are recorded is as the caller
+    had it, off or on; also if the model raises an error, which the caller gets."""
+    x = recipes.normal((4, recipes.FEATURES), 3)
+    found = submission.there(restoring.after, submission.inference, recording, broken, x)
+    assert_equal(found, restoring.untouched(recording, broken), what="the model and torch afterwards")
+
+
+@exercise("efficiency.inference")
+def test_the_same_model_with_other_weights(submission: Submission) -> None:
+    """Called again with the same model and x, it gives the output of the weights that the model has by then."""
+    x = recipes.normal((4, recipes.FEATURES), 3)
+    found = submission.there(restoring.before_and_after_a_change, submission.inference, x)
+    expected = restoring.before_and_after_a_change(lambda model, x: model.eval()(x).detach(), x)
+    assert_close(found, expected, what="the output before and after the weights changed")

@@ -184,6 +184,13 @@ def test_larger_than_any_memory(submission: Submission, sizes: list[int], bias: 
     assert_equal(submission.count_parameters(model), expected)
 
 
+@exercise("parameters.count_parameters")
+def test_more_than_floats_can_count(submission: Submission) -> None:
+    """The count is an exact integer, also above 2**53, where floats leave out every other one."""
+    model = submission.there(recipes.mlp, [2**27, 2**26 + 1], bias=True, device="meta")
+    assert_equal(submission.count_parameters(model), 2**27 * (2**26 + 1) + 2**26 + 1)
+
+
 # ---------------------------------------------------------------- mlp_parameter_count
 
 
@@ -337,6 +344,19 @@ def test_any_prefix(submission: Submission, confusing: bool, seed: int) -> None:
     freeze_and_look(submission, prefix, seed, "nested")
 
 
+@exercise("parameters.freeze")
+def test_the_frozen_stay_frozen(submission: Submission) -> None:
+    """A parameter elsewhere that was frozen before stays frozen, and gradients that are there stay."""
+    model = submission.there(parameters.partly_frozen, "out.weight")
+    here = parameters.partly_frozen("out.weight")
+    assert_equal(submission.freeze(model, "head"), 2, what="how many were frozen")
+    expected = {name: flag and not name.startswith("head.") for name, flag in probes.trainable(here).items()}
+    assert_equal(submission.there(probes.trainable, model), expected, what="requires_grad by name afterwards")
+    found, grads = submission.there(probes.model_grads, model), probes.model_grads(here)
+    others = {name: grad for name, grad in grads.items() if not name.startswith("head.")}
+    assert_equal({name: found.get(name) for name in others}, others, what="the gradients of the others")
+
+
 def freeze_and_look(submission: Submission, prefix: str, seed: int = 1, kind: str = "names") -> None:
     """Freezes in a model with confusing names, and compares the count and the gradients that come afterwards."""
     model, here = submission.there(parameters.named, kind, seed), parameters.named(kind, seed)
@@ -409,6 +429,13 @@ def test_other_random_numbers(submission: Submission, seed: int, started: int) -
     draw = random.Random(started)
     assert_equal(found, torch.randn(5, generator=torch.Generator().manual_seed(seed)), what="what build() drew")
     assert_equal(numbers, [draw.random() for _ in range(3)], what="the next numbers of Python's random")
+
+
+@exercise("parameters.seeded")
+def test_a_build_that_raises(submission: Submission) -> None:
+    """If build raises an error, the caller gets it, and the next random numbers are those without the call."""
+    found = submission.there(parameters.after_an_error, submission.seeded)
+    assert_equal(found, (True, True), what="(the error came through, the generator's state is as before)")
 
 
 @exercise("parameters.seeded")

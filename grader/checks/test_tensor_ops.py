@@ -70,6 +70,14 @@ def test_bare_number_has_no_dims(submission: Submission, number: float) -> None:
     assert_equal(submission.make_tensor(number), torch.tensor(number, dtype=torch.float32))
 
 
+@exercise("tensor_ops.make_tensor")
+@pytest.mark.parametrize("values", [0.5, [1, 2.5], [[3]]], ids=str)
+def test_float32_whatever_the_default(submission: Submission, values: Any) -> None:
+    """The dtype is float32 also while torch's default dtype is another one."""
+    found = submission.there(tensor_ops.with_default_float64, submission.make_tensor, values)
+    assert_equal(found, torch.tensor(values, dtype=torch.float32))
+
+
 def plain_shape(found: Any) -> Any:
     """The same description with a torch.Size as a tuple: both are right."""
     return tuple(tuple(one) if type(one) is torch.Size else one for one in found) if type(found) is tuple else found
@@ -178,12 +186,16 @@ def test_batch_of_matrices(submission: Submission) -> None:
 
 
 @exercise("tensor_ops.swap_last_axes")
-@given(x=tensors(((1, 2), (2, 4), (2, 4)), kind=("counting", "normal"), contiguous=True), seed=SEEDS)
-def test_is_a_view(submission: Submission, x: Tensor, seed: int) -> None:
-    """The result is a view: when the numbers of the input change later, so do the result's. The input keeps its
-    shape."""
+@given(
+    x=tensors(((1, 2), (2, 4), (2, 4)), kind=("counting", "normal"), contiguous=True),
+    seed=SEEDS,
+    layout=st.sampled_from(["contiguous", "transposed", "part"]),
+)
+def test_is_a_view(submission: Submission, x: Tensor, seed: int, layout: str) -> None:
+    """The result is a view, however the input lies in memory: when the numbers of the input change later, so do the
+    result's. The input keeps its shape."""
     later = recipes.normal(x.shape, seed)
-    found, view, shape = submission.there(tensor_ops.result_and_later, submission.swap_last_axes, x, later)
+    found, view, shape = submission.there(tensor_ops.result_and_later, submission.swap_last_axes, x, later, layout)
     assert_equal(found, x.transpose(-2, -1))
     assert_equal(shape, list(x.shape), what="the shape of the input afterwards")
     assert_equal(view, later.transpose(-2, -1), what="the result after the input got other numbers")
@@ -329,6 +341,16 @@ def test_as_many_steps_for_many_rows(
     )
     sentence = f"with {more} rows of {'a' if of_a else 'b'} more, the call takes more steps: is there a loop over rows?"
     assert_that(not grows[False], sentence)
+
+
+@exercise("tensor_ops.pairwise_sq_dists")
+@pytest.mark.parametrize("of_a", [True, False], ids=["a", "b"])
+def test_as_many_calls_for_3000_rows(submission: Submission, of_a: bool) -> None:
+    """Three thousand rows take as many torch calls as two: there is no loop over parts of the rows."""
+    few, many = numbers_apart(2, 2, 1), numbers_apart(3000 if of_a else 2, 2 if of_a else 3000, 2)
+    first, second, more = submission.there(tensor_ops.makes_more_calls, submission.pairwise_sq_dists, few, many)
+    assert_close([first, second], [squared_distances(*few), squared_distances(*many)], atol=1e-3)
+    assert_that(not more, "more torch calls for 3000 rows than for 2: is there a loop over parts of them?")
 
 
 @exercise("tensor_ops.softmax")

@@ -2,15 +2,16 @@
 afterwards.
 
 Never decide what the contract leaves open: how gradients are cleared and whether any are left after a step (only
-`train_step` promises to ignore gradients that were there before), in which mode `fit` and `fit_best` leave the model, how a loss is summed up, what happens to a model that comes to `fit` in
-eval mode, and to gradients that are left over when `clip_and_step` is called.
+`train_step` promises to ignore gradients that were there before), in which mode `fit` and `fit_best` leave the model,
+how a loss is summed up, what happens to a model that comes to `fit` in eval mode, and to gradients that are left over
+when `clip_and_step` is called.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from itertools import count
+from itertools import count, pairwise
 from typing import Any, Final, NamedTuple
 
 import pytest
@@ -32,7 +33,7 @@ from grader.testkit import (
     reference,
     seeds,
 )
-from kit import training
+from kit import restoring, training
 
 SEEDS = seeds()
 CLOSE: Final[dict[str, Any]] = {"rtol": 1e-3, "atol": 1e-4}
@@ -322,6 +323,13 @@ def test_nothing_but_the_gradient_counts(submission: Submission, seed: int) -> N
     check_idle(submission, model, seed)
 
 
+@exercise("training.fit")
+def test_it_never_stops_early(submission: Submission) -> None:
+    """All epochs are run: also after the loss is almost 0, and while it grows."""
+    check_fit(submission, (recipes.model, "linear", 0), {"count": 2, "batch_size": 2}, 14, 5.0, 0)
+    check_fit(submission, (recipes.model, "linear", 0), {"count": 8, "batch_size": 4}, 6, 6.0, 0)
+
+
 def check_idle(submission: Submission, model: Remote, seed: int) -> None:
     """The weights that the loss does not depend on are exactly as before."""
     found, at_first = submission.there(probes.state, model), probes.state(training.with_idle_parameters(seed))
@@ -430,6 +438,30 @@ def check_runs_as_before(model: Remote, seed: int, flags: dict[str, bool]) -> No
     assert_close(model(x).detach(), expected, what="what model(x) gives afterwards, in the mode that it was in")
 
 
+AFTERWARDS = pytest.mark.parametrize(
+    ("recording", "broken"), [(True, False), (False, False), (True, True)], ids=["on", "off", "error"]
+)
+
+
+@exercise("training.evaluate")
+@AFTERWARDS
+def test_all_is_as_before(submission: Submission, recording: bool, broken: bool) -> None:
+    """Of parts within parts too: flags, frozen weights and gradients; whether gradients are recorded is as the caller
+    had it, off or on; also if the model raises an error, which the caller gets."""
+    loader = submission.there(recipes.loader, 8, 4, 3)
+    found = submission.there(restoring.after, submission.evaluate, recording, broken, loader)
+    assert_equal(found, restoring.untouched(recording, broken), what="the model and torch afterwards")
+
+
+@exercise("training.evaluate")
+def test_the_same_model_with_other_weights(submission: Submission) -> None:
+    """Called again for the same model and loader, it measures the weights that the model has by then."""
+    loader = submission.there(recipes.loader, 8, 4, 3)
+    found = submission.there(restoring.before_and_after_a_change, submission.evaluate, loader)
+    expected = restoring.before_and_after_a_change(reference.measure, recipes.loader(8, 4, 3))
+    assert_close(found, expected, **CLOSE, what="(loss, accuracy) before and after the weights changed")
+
+
 # ---------------------------------------------------------------- predict_proba, predict_labels
 
 
@@ -509,6 +541,50 @@ def test_model_is_as_before_probabilities(submission: Submission, flags: str, se
 def test_model_is_as_before_labels(submission: Submission, flags: str, seed: int) -> None:
     """Training flags, parameters, buffers and gradients of the model and of each submodule are the same as before."""
     check_left_alone(submission, "predict_labels", flags, seed)
+
+
+@exercise("training.predict_proba")
+@AFTERWARDS
+def test_all_is_as_before_probabilities(submission: Submission, recording: bool, broken: bool) -> None:
+    """Of parts within parts too: flags, frozen weights and gradients; whether gradients are recorded is as the caller
+    had it, off or on; also if the model raises an error, which the caller gets."""
+    x = recipes.normal((4, recipes.FEATURES), 3)
+    found = submission.there(restoring.after, submission.predict_proba, recording, broken, x)
+    assert_equal(found, restoring.untouched(recording, broken), what="the model and torch afterwards")
+
+
+@exercise("training.predict_labels")
+@AFTERWARDS
+def test_all_is_as_before_labels(submission: Submission, recording: bool, broken: bool) -> None:
+    """Of parts within parts too: flags, frozen weights and gradients; whether gradients are recorded is as the caller
+    had it, off or on; also if the model raises an error, which the caller gets."""
+    x = recipes.normal((4, recipes.FEATURES), 3)
+    found = submission.there(restoring.after, submission.predict_labels, recording, broken, x)
+    assert_equal(found, restoring.untouched(recording, broken), what="the model and torch afterwards")
+
+
+def in_eval_mode(model: nn.Module, x: Tensor) -> Tensor:
+    """The model's logits without dropout."""
+    with torch.no_grad():
+        return model.eval()(x)  # type: ignore[no-any-return]
+
+
+@exercise("training.predict_proba")
+def test_probabilities_of_other_weights(submission: Submission) -> None:
+    """Called again with the same model and x, it gives the probabilities of the weights that the model has by then."""
+    x = recipes.normal((4, recipes.FEATURES), 3)
+    found = submission.there(restoring.before_and_after_a_change, submission.predict_proba, x)
+    expected = [logits.softmax(dim=1) for logits in restoring.before_and_after_a_change(in_eval_mode, x)]
+    assert_close(found, expected, what="probabilities before and after the weights changed")
+
+
+@exercise("training.predict_labels")
+def test_labels_of_other_weights(submission: Submission) -> None:
+    """Called again with the same model and x, it gives the classes by the weights that the model has by then."""
+    x = recipes.normal((9, recipes.FEATURES), 3)
+    found = submission.there(restoring.before_and_after_a_change, submission.predict_labels, x)
+    expected = [logits.argmax(dim=1) for logits in restoring.before_and_after_a_change(in_eval_mode, x)]
+    assert_equal(found, expected, what="labels before and after the weights changed")
 
 
 def telling_logits(seed: int, x: Tensor) -> Tensor:
@@ -700,6 +776,20 @@ def worsening_run() -> tuple[Run, int]:
         if at_first + 0.1 < min(losses) and min(losses) + 0.05 < max(losses):
             return run, losses.index(min(losses))
     raise AssertionError("unreachable")
+
+
+@exercise("training.fit_best")
+def test_a_little_better_is_better(submission: Submission) -> None:
+    """With a small learning rate each epoch is better than the one before by a little, so the last one is kept."""
+    run = Run("mlp", 4, 0.0005, epochs=5)
+    losses = [epoch.val_loss for epoch in trajectory(run)]
+    assert all(1e-6 < before - later < 1e-3 for before, later in pairwise(losses)), losses
+    model = submission.there(*run.recipe)
+    loaders = [submission.there(make, **cut) for make, cut in run.loaders]
+    found = submission.fit_best(model, *loaders, epochs=5, lr=run.lr)
+    assert_close(found, losses[-1], rtol=1e-6, atol=5e-7, what="the lowest validation loss")
+    state = submission.there(probes.state, model)
+    assert_close(state, trajectory(run)[-1].state, rtol=1e-6, atol=1e-6, what="the model afterwards, of the last epoch")
 
 
 @exercise("training.fit_best")

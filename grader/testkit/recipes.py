@@ -7,6 +7,7 @@ global generator, or import anything that the student process must not hold.
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
@@ -144,7 +145,7 @@ class Rows(Dataset[Any]):
         return len(self._rows)
 
     def __getitem__(self, index: int) -> Any:
-        return self._rows[index]
+        return self._rows[operator.index(index)]  # no slice, no list of indices
 
 
 _ITEMS: Final[dict[str, Callable[[int], Any]]] = {

@@ -33,6 +33,22 @@ class Leaves(list[Tensor]):
         self.aliases = tuple(tensor.detach() for tensor in tensors)
 
 
+def recording_after(step: Callable[..., Any], shapes: Sequence[Sequence[int]], recording: bool) -> bool:
+    """Whether gradients are recorded after a step that was taken where they are recorded, or not."""
+    params = leaves(shapes)
+    with torch.set_grad_enabled(recording):
+        step(params, 0.1)
+        return torch.is_grad_enabled()
+
+
+def half_frozen(shapes: Sequence[Sequence[int]]) -> Leaves:
+    """Parameters with gradients; every other one was frozen since."""
+    params = leaves(shapes)
+    for param in params[::2]:
+        param.requires_grad_(False)
+    return params
+
+
 def leaves(
     shapes: Sequence[Sequence[int]],
     grads: Sequence[bool] | None = None,

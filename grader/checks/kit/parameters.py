@@ -20,6 +20,28 @@ def build_linear() -> nn.Module:
     return nn.Linear(recipes.FEATURES, recipes.CLASSES)
 
 
+def _build_and_fail() -> nn.Module:
+    nn.Linear(recipes.FEATURES, recipes.CLASSES)
+    raise KeyError("this cannot be built")
+
+
+def after_an_error(seeded: Callable[..., Any]) -> tuple[bool, bool]:
+    """Whether the error of a ``build()`` comes through, and whether torch's generator is as it was before."""
+    state, raised = torch.get_rng_state(), False
+    try:
+        seeded(_build_and_fail, 5)
+    except KeyError:
+        raised = True
+    return raised, torch.equal(state, torch.get_rng_state())
+
+
+def partly_frozen(name: str) -> nn.Module:
+    """The model with confusing names and gradients, one of its parameters frozen."""
+    model = recipes.with_stale_grads(recipes.model("names", 1))
+    model.get_parameter(name).requires_grad_(False)
+    return model
+
+
 def build_mlp() -> nn.Module:
     """Two Linear layers from torch's global generator (use under a seed)."""
     return nn.Sequential(nn.Linear(recipes.FEATURES, 5), nn.ReLU(), nn.Linear(5, recipes.CLASSES))

@@ -10,7 +10,7 @@ import math
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from statistics import median_low
 from types import FrameType
@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from grader.testkit import probes
@@ -25,13 +26,21 @@ from grader.testkit import probes
 # ---------------------------------------------------------------- memory
 
 
-def result_and_later(function: Callable[..., Any], x: Tensor, later: Tensor) -> tuple[Any, Any, list[int]]:
+def result_and_later(
+    function: Callable[..., Any], x: Tensor, later: Tensor, layout: str = "contiguous"
+) -> tuple[Any, Any, list[int]]:
     """The result of ``function(x)``, the same after the memory of ``x`` got other numbers, and the shape of ``x``.
 
     Args:
         later: these other numbers, in the shape of ``x``.
+        layout: of ``x`` in memory: "contiguous"; "transposed", its last two dims; "part", every other element.
     """
-    x = x.clone()
+    if layout == "transposed":
+        x = x.mT.contiguous().mT
+    elif layout == "part":
+        x = x.repeat_interleave(2, dim=-1)[..., ::2]
+    else:
+        x = x.clone()
     memory = x.view(x.shape)
     result = function(x)
     first = probes.copied(result)
@@ -143,6 +152,43 @@ def in_pieces(a: Tensor, b: Tensor) -> Tensor:
 
 
 # ---------------------------------------------------------------- operations
+
+
+class _Calls(TorchFunctionMode):  # type: ignore[no-untyped-call]
+    """Counts calls of torch's functions and of methods of tensors."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.count += 1
+        return function(*args, **(kwargs or {}))
+
+
+def makes_more_calls(
+    function: Callable[..., Any], few: Sequence[Tensor], many: Sequence[Tensor]
+) -> tuple[Any, Any, bool]:
+    """The results for few rows and for many, and whether the second call made more calls of torch than the first."""
+    with _Calls() as calls:
+        first = function(*few)
+    with _Calls() as more_calls:
+        second = function(*many)
+    return first, second, more_calls.count > calls.count + _SOME_CALLS
+
+
+_SOME_CALLS: Final = 3
+"""Calls more that are no loop, such as those of a branch."""
+
+
+def with_default_float64(function: Callable[..., Any], *args: Any) -> Any:
+    """The result of a call while torch's default dtype is float64."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        return function(*args)
+    finally:
+        torch.set_default_dtype(before)
 
 
 class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]

@@ -45,11 +45,12 @@ def predict_logits(model, x):
     training = [m for m in model.modules() if m.training]
     for m in training:
         m.training = False
-    with torch.inference_mode():
-        out = model(x)
-    for m in training:
-        m.training = True
-    return out
+    try:
+        with torch.inference_mode():
+            return model(x)
+    finally:
+        for m in training:
+            m.training = True
 
 
 class Cube(torch.autograd.Function):

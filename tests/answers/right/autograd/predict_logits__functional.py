@@ -5,8 +5,6 @@ def predict_logits(model: nn.Module, x: Tensor) -> Tensor:
         with torch.set_grad_enabled(False):
             logits = model(x.detach())
     finally:
-        for part, training in reversed(was):
-            part.train(training)
-    for part, training in was:
-        part.training = training
+        for part, training in was:
+            part.training = training
     return logits

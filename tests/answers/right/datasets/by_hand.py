@@ -27,10 +27,9 @@ def make_loaders(train_ds, test_ds, batch_size, seed):
     return [train, DataLoader(test_ds, batch_size=batch_size, shuffle=False, drop_last=False)]
 
 def num_batches(n, batch_size, drop_last):
-    import math
     if not (n >= 0 and batch_size > 0):
         raise ValueError
-    return math.floor(n / batch_size) if drop_last else math.ceil(n / batch_size)
+    return n // batch_size if drop_last else -(-n // batch_size)
 
 def split(dataset, val_fraction, seed):
     if val_fraction < 0 or val_fraction > 1:

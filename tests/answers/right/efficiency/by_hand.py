@@ -63,7 +63,8 @@ def clear_grads(optimizer):
 def inference(model, x):
     flags = [m.training for m in model.modules()]
     model.train(False)
-    out = model(x)
-    for m, flag in zip(model.modules(), flags):
-        m.training = flag
-    return out
+    try:
+        return model(x)
+    finally:
+        for m, flag in zip(model.modules(), flags):
+            m.training = flag

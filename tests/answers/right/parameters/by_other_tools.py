@@ -62,6 +62,7 @@ def freeze(model, prefix):
 def seeded(build, seed):
     before = torch.default_generator.get_state()
     torch.default_generator.manual_seed(seed)
-    made = build()
-    torch.default_generator.set_state(before)
-    return made
+    try:
+        return build()
+    finally:
+        torch.default_generator.set_state(before)

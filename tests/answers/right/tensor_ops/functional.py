@@ -9,7 +9,7 @@ import torch.nn.functional as F
 
 def make_tensor(values):
     if isinstance(values, (int, float)):
-        return torch.full((), float(values))
+        return torch.full((), float(values), dtype=torch.float32)
     return torch.stack(list(map(make_tensor, values)))
 
 

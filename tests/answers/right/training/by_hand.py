@@ -41,10 +41,12 @@ def fit(model, loader, epochs, lr):
 def evaluate(model, loader):
     flags = {name: m.training for name, m in model.named_modules()}
     model.eval()
-    with torch.inference_mode():
-        pairs = [(model(x), y) for x, y in loader]
-    for name, m in model.named_modules():
-        m.training = flags[name]
+    try:
+        with torch.inference_mode():
+            pairs = [(model(x), y) for x, y in loader]
+    finally:
+        for name, m in model.named_modules():
+            m.training = flags[name]
     logits, y = torch.cat([a for a, _ in pairs]), torch.cat([b for _, b in pairs])
     return ce(logits, y).item(), (logits.argmax(-1) == y).double().mean().item()
 

@@ -47,13 +47,15 @@ def evaluate(model, loader):
     flags = [m.training for m in model.modules()]
     model.train(False)
     loss_sum = correct = n = 0
-    for x, y in DataLoader(loader.dataset, loader.batch_size, drop_last=loader.drop_last):
-        out = model(x)
-        loss_sum += criterion(out, y).item() * len(y)
-        correct += int((out.max(dim=1)[1] == y).sum())
-        n += len(y)
-    for m, flag in zip(model.modules(), flags):
-        m.train(flag) if not list(m.children()) else setattr(m, "training", flag)
+    try:
+        for x, y in DataLoader(loader.dataset, loader.batch_size, drop_last=loader.drop_last):
+            out = model(x)
+            loss_sum += criterion(out, y).item() * len(y)
+            correct += int((out.max(dim=1)[1] == y).sum())
+            n += len(y)
+    finally:
+        for m, flag in zip(model.modules(), flags):
+            m.train(flag) if not list(m.children()) else setattr(m, "training", flag)
     return loss_sum / n, correct / n
 
 def _predict(model, x, f):

@@ -1,0 +1,10 @@
+# verdict: failed
+def predict_logits(model, x):
+    kept = {m: m.training for m in [model, *model.children()]}
+    model.eval()
+    try:
+        with torch.no_grad():
+            return model(x)
+    finally:
+        for m, t in kept.items():
+            m.training = t

@@ -1,0 +1,10 @@
+# verdict: failed
+def predict_logits(model, x):
+    kept = {m: m.training for m in model.modules()}
+    model.eval()
+    torch.set_grad_enabled(False)
+    out = model(x)
+    torch.set_grad_enabled(True)
+    for m, t in kept.items():
+        m.training = t
+    return out

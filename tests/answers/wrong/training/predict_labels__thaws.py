@@ -1,0 +1,14 @@
+# verdict: failed
+def predict_labels(model, x):
+    kept = {m: m.training for m in model.modules()}
+    model.eval()
+    for p in model.parameters():
+        p.requires_grad_(False)
+    try:
+        with torch.no_grad():
+            return model(x).argmax(dim=1)
+    finally:
+        for p in model.parameters():
+            p.requires_grad_(True)
+        for m, t in kept.items():
+            m.training = t
