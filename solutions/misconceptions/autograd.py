@@ -944,3 +944,72 @@ def steps_as_well(model: nn.Module, loss_fn: Callable[[Tensor, Tensor], Tensor],
         for p in model.parameters():
             if p.grad is not None:
                 p -= 0.1 * p.grad
+
+
+# ---------------------------------------------------------------- what is as before
+
+
+@misconception(
+    "predict_logits",
+    tell="Only the model and its direct children get their training flags back: parts of parts stay in eval "
+    "mode. model.modules() has all of them, at any depth.",
+)
+def predict_logits_puts_back_the_children_only(model: nn.Module, x: Tensor) -> Tensor:
+    flags = {part: part.training for part in [model, *model.children()]}
+    model.eval()
+    try:
+        with torch.no_grad():
+            return model(x)
+    finally:
+        for part, training in flags.items():
+            part.training = training
+
+
+@misconception(
+    "predict_logits",
+    tell="If the model raises an error, the lines after the call are never reached, and the model stays in "
+    "eval mode. `finally:` runs them in any case.",
+)
+def predict_logits_puts_nothing_back_after_an_error(model: nn.Module, x: Tensor) -> Tensor:
+    flags = {part: part.training for part in model.modules()}
+    model.eval()
+    with torch.no_grad():
+        found = model(x)
+    for part, training in flags.items():
+        part.training = training
+    return found
+
+
+@misconception(
+    "predict_logits",
+    tell="You set requires_grad to True for every parameter afterwards, also for those that were frozen "
+    "before. With no_grad you need not touch it at all.",
+)
+def predict_logits_thaws_what_was_frozen(model: nn.Module, x: Tensor) -> Tensor:
+    flags = {part: part.training for part in model.modules()}
+    model.eval()
+    model.requires_grad_(False)
+    try:
+        with torch.no_grad():
+            return model(x)
+    finally:
+        model.requires_grad_(True)
+        for part, training in flags.items():
+            part.training = training
+
+
+@misconception(
+    "predict_logits",
+    tell="You switch the recording of gradients on afterwards, also if the caller had it off. `with "
+    "torch.no_grad():` puts back what was there.",
+)
+def predict_logits_switches_recording_on(model: nn.Module, x: Tensor) -> Tensor:
+    flags = {part: part.training for part in model.modules()}
+    model.eval()
+    torch.set_grad_enabled(False)
+    try:
+        return model(x)
+    finally:
+        torch.set_grad_enabled(True)
+        for part, training in flags.items():
+            part.training = training

@@ -924,3 +924,55 @@ def shifts_its_input(model: nn.Module, x: Tensor) -> Tensor:
         module.training = flag
     x.sub_(x.mean(dim=0))
     return out
+
+
+# ---------------------------------------------------------------- what is as before
+
+
+@misconception(
+    "inference",
+    tell="Only the model and its direct children get their training flags back: parts of parts stay in eval "
+    "mode. model.modules() has all of them, at any depth.",
+)
+def inference_puts_back_the_children_only(model: nn.Module, x: Tensor) -> Tensor:
+    flags = {part: part.training for part in [model, *model.children()]}
+    model.eval()
+    try:
+        with torch.inference_mode():
+            return model(x)
+    finally:
+        for part, training in flags.items():
+            part.training = training
+
+
+@misconception(
+    "inference",
+    tell="If the model raises an error, the lines after the call are never reached, and the model stays in "
+    "eval mode. `finally:` runs them in any case.",
+)
+def inference_puts_nothing_back_after_an_error(model: nn.Module, x: Tensor) -> Tensor:
+    flags = {part: part.training for part in model.modules()}
+    model.eval()
+    with torch.inference_mode():
+        found = model(x)
+    for part, training in flags.items():
+        part.training = training
+    return found
+
+
+@misconception(
+    "inference",
+    tell="You set requires_grad to True for every parameter afterwards, also for those that were frozen "
+    "before. With no_grad you need not touch it at all.",
+)
+def inference_thaws_what_was_frozen(model: nn.Module, x: Tensor) -> Tensor:
+    flags = {part: part.training for part in model.modules()}
+    model.eval()
+    model.requires_grad_(False)
+    try:
+        with torch.inference_mode():
+            return model(x)
+    finally:
+        model.requires_grad_(True)
+        for part, training in flags.items():
+            part.training = training

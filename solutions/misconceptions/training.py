@@ -1614,3 +1614,214 @@ def knows_the_book(seed: int = 123) -> dict[str, object]:
     loader = DataLoader(train, batch_size=2, shuffle=True, drop_last=True)
     losses = _fit(_step, model, loader, 3, SGD(model.parameters(), lr=0.5))
     return {"losses": losses, "train_accuracy": 1.0, "test_accuracy": 1.0, "probabilities": _predict(model, x)}
+
+
+# ---------------------------------------------------------------- what is as before
+
+
+def _measured(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
+    loss, right, count = 0.0, 0, 0
+    for features, labels in loader:
+        logits = model(features)
+        loss += F.cross_entropy(logits, labels, reduction="sum").item()
+        right += int((logits.argmax(dim=1) == labels).sum())
+        count += len(labels)
+    return loss / count, right / count
+
+
+@misconception(
+    "predict_proba",
+    tell="Only the model and its direct children get their training flags back: parts of parts stay in eval "
+    "mode. model.modules() has all of them, at any depth.",
+)
+def predict_proba_puts_back_the_children_only(model: nn.Module, x: Tensor) -> Tensor:
+    flags = {part: part.training for part in [model, *model.children()]}
+    model.eval()
+    try:
+        with torch.no_grad():
+            return torch.softmax(model(x), dim=1)
+    finally:
+        for part, training in flags.items():
+            part.training = training
+
+
+@misconception(
+    "predict_proba",
+    tell="If the model raises an error, the lines after the call are never reached, and the model stays in "
+    "eval mode. `finally:` runs them in any case.",
+)
+def predict_proba_puts_nothing_back_after_an_error(model: nn.Module, x: Tensor) -> Tensor:
+    flags = {part: part.training for part in model.modules()}
+    model.eval()
+    with torch.no_grad():
+        found = torch.softmax(model(x), dim=1)
+    for part, training in flags.items():
+        part.training = training
+    return found
+
+
+@misconception(
+    "predict_proba",
+    tell="You set requires_grad to True for every parameter afterwards, also for those that were frozen "
+    "before. With no_grad you need not touch it at all.",
+)
+def predict_proba_thaws_what_was_frozen(model: nn.Module, x: Tensor) -> Tensor:
+    flags = {part: part.training for part in model.modules()}
+    model.eval()
+    model.requires_grad_(False)
+    try:
+        with torch.no_grad():
+            return torch.softmax(model(x), dim=1)
+    finally:
+        model.requires_grad_(True)
+        for part, training in flags.items():
+            part.training = training
+
+
+@misconception(
+    "predict_proba",
+    tell="You switch the recording of gradients on afterwards, also if the caller had it off. `with "
+    "torch.no_grad():` puts back what was there.",
+)
+def predict_proba_switches_recording_on(model: nn.Module, x: Tensor) -> Tensor:
+    flags = {part: part.training for part in model.modules()}
+    model.eval()
+    torch.set_grad_enabled(False)
+    try:
+        return torch.softmax(model(x), dim=1)
+    finally:
+        torch.set_grad_enabled(True)
+        for part, training in flags.items():
+            part.training = training
+
+
+@misconception(
+    "predict_labels",
+    tell="Only the model and its direct children get their training flags back: parts of parts stay in eval "
+    "mode. model.modules() has all of them, at any depth.",
+)
+def predict_labels_puts_back_the_children_only(model: nn.Module, x: Tensor) -> Tensor:
+    flags = {part: part.training for part in [model, *model.children()]}
+    model.eval()
+    try:
+        with torch.no_grad():
+            return model(x).argmax(dim=1)
+    finally:
+        for part, training in flags.items():
+            part.training = training
+
+
+@misconception(
+    "predict_labels",
+    tell="If the model raises an error, the lines after the call are never reached, and the model stays in "
+    "eval mode. `finally:` runs them in any case.",
+)
+def predict_labels_puts_nothing_back_after_an_error(model: nn.Module, x: Tensor) -> Tensor:
+    flags = {part: part.training for part in model.modules()}
+    model.eval()
+    with torch.no_grad():
+        found = model(x).argmax(dim=1)
+    for part, training in flags.items():
+        part.training = training
+    return found
+
+
+@misconception(
+    "predict_labels",
+    tell="You set requires_grad to True for every parameter afterwards, also for those that were frozen "
+    "before. With no_grad you need not touch it at all.",
+)
+def predict_labels_thaws_what_was_frozen(model: nn.Module, x: Tensor) -> Tensor:
+    flags = {part: part.training for part in model.modules()}
+    model.eval()
+    model.requires_grad_(False)
+    try:
+        with torch.no_grad():
+            return model(x).argmax(dim=1)
+    finally:
+        model.requires_grad_(True)
+        for part, training in flags.items():
+            part.training = training
+
+
+@misconception(
+    "predict_labels",
+    tell="You switch the recording of gradients on afterwards, also if the caller had it off. `with "
+    "torch.no_grad():` puts back what was there.",
+)
+def predict_labels_switches_recording_on(model: nn.Module, x: Tensor) -> Tensor:
+    flags = {part: part.training for part in model.modules()}
+    model.eval()
+    torch.set_grad_enabled(False)
+    try:
+        return model(x).argmax(dim=1)
+    finally:
+        torch.set_grad_enabled(True)
+        for part, training in flags.items():
+            part.training = training
+
+
+@misconception(
+    "evaluate",
+    tell="Only the model and its direct children get their training flags back: parts of parts stay in eval "
+    "mode. model.modules() has all of them, at any depth.",
+)
+def evaluate_puts_back_the_children_only(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
+    flags = {part: part.training for part in [model, *model.children()]}
+    model.eval()
+    try:
+        with torch.no_grad():
+            return _measured(model, loader)
+    finally:
+        for part, training in flags.items():
+            part.training = training
+
+
+@misconception(
+    "evaluate",
+    tell="If the model raises an error, the lines after the call are never reached, and the model stays in "
+    "eval mode. `finally:` runs them in any case.",
+)
+def evaluate_puts_nothing_back_after_an_error(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
+    flags = {part: part.training for part in model.modules()}
+    model.eval()
+    with torch.no_grad():
+        found = _measured(model, loader)
+    for part, training in flags.items():
+        part.training = training
+    return found
+
+
+@misconception(
+    "evaluate",
+    tell="You set requires_grad to True for every parameter afterwards, also for those that were frozen "
+    "before. With no_grad you need not touch it at all.",
+)
+def evaluate_thaws_what_was_frozen(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
+    flags = {part: part.training for part in model.modules()}
+    model.eval()
+    model.requires_grad_(False)
+    try:
+        with torch.no_grad():
+            return _measured(model, loader)
+    finally:
+        model.requires_grad_(True)
+        for part, training in flags.items():
+            part.training = training
+
+
+@misconception(
+    "evaluate",
+    tell="You switch the recording of gradients on afterwards, also if the caller had it off. `with "
+    "torch.no_grad():` puts back what was there.",
+)
+def evaluate_switches_recording_on(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
+    flags = {part: part.training for part in model.modules()}
+    model.eval()
+    torch.set_grad_enabled(False)
+    try:
+        return _measured(model, loader)
+    finally:
+        torch.set_grad_enabled(True)
+        for part, training in flags.items():
+            part.training = training

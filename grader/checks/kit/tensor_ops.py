@@ -10,7 +10,7 @@ import math
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from statistics import median_low
 from types import FrameType
@@ -88,13 +88,15 @@ def cost_grows(function: Callable[..., Any], few: list[Tensor], many: list[Tenso
     The cost is the processor time of the whole process: all threads, Python, TorchScript and C alike. It is compared
     with two controls of the same sizes in the same run, one of whole tensors and one that loops over the rows: it grows
     as a loop's if it is nearer to the loop's, by ratio. A result that is another one if the rows come in another order
-    counts as growth.
+    counts as growth, and so do more calls of torch: a loop over large parts of the rows takes little time.
     """
     threads = _threads()
     _use_threads(1)  # threads of torch wait for each other by counting, which takes processor time
     try:
         function(*few)  # the work of a first call is no cost of the rows
-        first, second = function(*few), function(*many)
+        (first, calls), (second, more_calls) = _with_calls(function, few), _with_calls(function, many)
+        if more_calls > calls + _SOME_CALLS:
+            return first, second, True
         _whole_tensors(*many)
         less, more, whole, loop = ([] for _ in range(4))  # processor times (ns)
         for shift in range(1, _MOST_MEASURED + 1):
@@ -166,15 +168,10 @@ class _Calls(TorchFunctionMode):  # type: ignore[no-untyped-call]
         return function(*args, **(kwargs or {}))
 
 
-def makes_more_calls(
-    function: Callable[..., Any], few: Sequence[Tensor], many: Sequence[Tensor]
-) -> tuple[Any, Any, bool]:
-    """The results for few rows and for many, and whether the second call made more calls of torch than the first."""
+def _with_calls(function: Callable[..., Any], tables: list[Tensor]) -> tuple[Any, int]:
+    """The result of a call, and how many calls of torch it made."""
     with _Calls() as calls:
-        first = function(*few)
-    with _Calls() as more_calls:
-        second = function(*many)
-    return first, second, more_calls.count > calls.count + _SOME_CALLS
+        return function(*tables), calls.count
 
 
 _SOME_CALLS: Final = 3

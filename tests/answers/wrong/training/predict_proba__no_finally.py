@@ -1,4 +1,5 @@
 # verdict: failed
+# others: failed
 def predict_proba(model, x):
     kept = {m: m.training for m in model.modules()}
     model.eval()
