@@ -130,7 +130,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         advice: the failure in a sentence: the message begins with it.
         sentence: the check's own, from its docstring; empty if the cause is not about this one check.
         call: the call as a line that can be pasted.
-        returned: the returned value, as text.
+        returned: the returned value, as text; with `looked_at`, what the check looked at afterwards instead.
         expected: the right value, as text; always empty for a hidden check.
         reason: the reason in words; empty if the other fields are enough.
         exception_type: name of the exception's type, e.g. ``ValueError``.
@@ -142,6 +142,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         names: exercises that must pass first, or the name that is missing.
         file: the topic's file, if the cause is about that file.
         check_line: the line of the check that is wrong, for a fault of the check.
+        looked_at: whether `returned` is not what the call returned: the model afterwards, the results rank by rank.
     """
 
     kind: CauseKind
@@ -161,6 +162,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     names: tuple[str, ...] = ()
     file: str = ""
     check_line: Frame | None = None
+    looked_at: bool = False
 
 
 class CheckResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

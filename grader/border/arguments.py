@@ -102,7 +102,10 @@ def _change(sent: Sent, arena: Arena) -> str:
         return ""
     place = tuple(int(index) for index in differs.nonzero()[0])
     element = f"element {list(place)}" if place else "its value"
-    return f"{said}: {element} was {_number(before[place])} and is {_number(after[place])}"
+    old, new = _number(before[place]), _number(after[place])
+    if old == new:  # they differ in later digits
+        old, new = repr(before[place].item()), repr(after[place].item())
+    return f"{said}: {element} was {old} and is {new}"
 
 
 def _differs(before: torch.Tensor, after: torch.Tensor) -> torch.Tensor:

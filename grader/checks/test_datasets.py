@@ -344,7 +344,7 @@ def test_every_row_is_in_one_part(submission: Submission, n: int, fraction: floa
     assert_equal(len(val), round(n * fraction), what="rows for validation")
     assert_equal(len(train), n - round(n * fraction), what="rows for training")
     both = set(map(repr, train)) & set(map(repr, val))
-    assert_that(not both, f"rows in both parts: {', '.join(sorted(both)[:5])}")
+    assert_that(not both, f"in both parts: row {', row '.join(sorted(both)[:5])}")
     assert_equal(sorted([*train, *val], key=repr), sorted(range(n), key=repr), what="the rows of both parts")
 
 

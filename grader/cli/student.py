@@ -39,6 +39,7 @@ from grader.errors import UserError
 from grader.text import counted
 
 if TYPE_CHECKING:
+    from grader.course import Course
     from grader.grading.graders import Graded
     from grader.grading.one_submission import Printer
     from grader.intake.submission import Submission
@@ -136,7 +137,7 @@ def check(
             loaded,
             path,
             settings,
-            printer=_printer(CheckFormat.json if json else form),
+            printer=_printer(CheckFormat.json if json else form, loaded),
             every_failure=every_failure,
             every_check=verbose,
         )
@@ -144,7 +145,7 @@ def check(
         worker.end()
 
 
-def _printer(form: CheckFormat) -> Printer | None:
+def _printer(form: CheckFormat, course: Course) -> Printer | None:
     """The function that prints a result in a form that programs read; None for people."""
     if form is CheckFormat.text:
         return None
@@ -157,13 +158,13 @@ def _printer(form: CheckFormat) -> Printer | None:
         if form is CheckFormat.concise:
             from grader.reports.places import Places, concise_lines
 
-            return concise_lines(graded.result, Places(path, submission.files))
+            return concise_lines(graded.result, course, Places(path, submission.files))
         from grader.exports.github import commands
         from grader.gradebook import Row
         from grader.reports.entries import Entry
 
         row = Row(graded.result, graded.digest, graded.seconds)
-        return commands([Entry(row, lambda _: submission.files)], path if path.is_dir() else path.parent)
+        return commands([Entry(row, lambda _: submission.files)], course, path if path.is_dir() else path.parent)
 
     return lines
 

@@ -37,14 +37,16 @@ _ANNOTATIONS = 10
 _SUMMARY_BYTES = 1_000_000
 
 
-def commands(entries: Sequence[Entry], root: Path) -> Iterator[str]:
+def commands(entries: Sequence[Entry], course: Course, root: Path) -> Iterator[str]:
     """Workflow commands, a line each: at most ten errors, as GitHub shows no more of a step."""
     found = [item for entry in entries for item in _problems(entry)]
     for entry, exercise, check in found[:_ANNOTATIONS]:
         file, line = place(exercise, check, entry.files(), root)
         who = f"{one_line(entry.result.submission)}: " if len(entries) > 1 else ""
         title = f"{who}{exercise.name}: {VERDICT_WORDS[check.verdict]}"
-        yield _command("error", bounded(check.message, 30, 300), file=file, line=str(line), title=title)
+        explanation = explanation_of(course, exercise)
+        said = f"what happened: {one_line(explanation)}\n{check.message}" if explanation else check.message
+        yield _command("error", bounded(said, 30, 300), file=file, line=str(line), title=title)
     for entry in entries:
         for what in unread(entry.row):
             yield _command("warning", what, title="no mark yet")

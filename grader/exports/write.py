@@ -205,7 +205,7 @@ def _write_each(entries: list[Entry], course: Course, settings: ExportSettings) 
 def _github(entries: list[Entry], course: Course, root: Path) -> None:
     from grader.exports.github import classroom, commands, summary
 
-    for line in commands(entries, root):
+    for line in commands(entries, course, root):
         print(line)
     _append("GITHUB_STEP_SUMMARY", summary(entries, course))
     if len(entries) == 1:

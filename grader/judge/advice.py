@@ -110,7 +110,7 @@ def _on_syntax(cause: Cause) -> str:
 
 
 def _on_assertion(cause: Cause) -> str:
-    is_none = cause.returned == "None" and cause.expected != "None"
+    is_none = cause.returned == "None" and cause.expected != "None" and not cause.looked_at
     if is_none and (cause.expected or not cause.reason or "'NoneType'" in cause.reason):
         return "your code returned None: did you forget `return`?"
     if cause.exception_type and not cause.reason:
@@ -263,7 +263,8 @@ _EXCEPTIONS: Final[tuple[tuple[str, str, Sentence], ...]] = (
     (
         "RuntimeError",
         r"does not require grad and does not have a grad_fn",
-        "`backward` has no way back to a parameter: does something cut the graph (`no_grad`, `.item()`, `.data`)?",
+        "this value has no graph back to a parameter: was it made under `no_grad`, or by `.item()`, `.detach()` or "
+        "`.data`? Or is every parameter frozen?",
     ),
     (
         "RuntimeError",

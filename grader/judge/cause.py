@@ -56,10 +56,17 @@ def failed(check: Check, call: Call | None, failure: BaseException, prints: str)
                 returned=show(failure.actual),
                 expected="" if check.hidden else show(failure.expected),
                 reason="" if check.hidden else failure.reason[:MAX_TEXT],
+                looked_at=call is not None and not _is_returned(call, failure.actual),
             ),
             prints,
         )
     return _broken_assertion(check, call, failure, prints)
+
+
+def _is_returned(call: Call, value: object) -> bool:
+    """Whether a compared value is what a call returned, or a part of it."""
+    parts = call.result if isinstance(call.result, (list, tuple)) else ()
+    return value is call.result or any(value is part for part in parts)
 
 
 def _broken_assertion(check: Check, call: Call | None, failure: BaseException, prints: str) -> Cause:

@@ -69,7 +69,7 @@ def _lines(cause: Cause) -> list[str]:
         advice,
         cause.sentence,
         cause.call,
-        f"returned  {cause.returned}" if cause.returned else "",
+        f"{'found     ' if cause.looked_at else 'returned  '}{cause.returned}" if cause.returned else "",
         f"expected  {cause.expected}" if cause.expected else "",
         f"raised    {raised}" if raised and raised not in advice else "",
         *_frames(cause.frames),

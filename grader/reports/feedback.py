@@ -239,6 +239,19 @@ def gist(check: CheckResult) -> str:
     return check.cause.advice.partition("\n")[0] if check.cause and check.cause.advice else headline(check)
 
 
+def what_happened(course: Course, exercise: ExerciseResult, check: CheckResult) -> str:
+    """The first sentence about a failure, on one line: the misconception's if one was recognised, else the advice.
+
+    An advice that only compares numbers comes after the check's own sentence.
+    """
+    explanation = explanation_of(course, exercise)
+    if explanation:
+        return explanation
+    found, cause = gist(check), check.cause
+    is_comparison = cause is not None and cause.kind == "assertion" and found == cause.reason.partition("\n")[0]
+    return f"{found}: {cause.sentence}" if cause is not None and is_comparison and cause.sentence else found
+
+
 def hint_command(exercise: Exercise | None, shown: str | None) -> str | None:
     """The command that prints the next hint of an exercise; None when there is no further one.
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from grader.course import Course
 from grader.course.definitions import definition, lines_in
 from grader.course.home import State
-from grader.reports.feedback import FAILING, gist, lines_of, worst
+from grader.reports.feedback import FAILING, lines_of, what_happened, worst
 from grader.results import ExerciseResult, SubmissionResult
 from grader.text import one_line, percent, points
 
@@ -99,7 +99,7 @@ def is_untouched(exercise: ExerciseResult) -> bool:
     return bool(kinds) and kinds <= {"unwritten", "missing"} and all_fail
 
 
-def concise_lines(result: SubmissionResult, places: Places) -> Iterator[str]:
+def concise_lines(result: SubmissionResult, course: Course, places: Places) -> Iterator[str]:
     """A line for each exercise that was tried and fails, at its line; a file that cannot be imported has one line.
 
     The last line has the points; no editor takes it for a problem.
@@ -117,6 +117,7 @@ def concise_lines(result: SubmissionResult, places: Places) -> Iterator[str]:
         own = [line for file, line in lines_of(failing) if file == f"{topic}.py" and line]
         place = places.line(f"{topic}.py", own[-1]) if own else places.of(exercise.name)
         place = place if place.rpartition(":")[2].isdigit() else f"{place}:1"
-        yield f"{place}: {topic if is_of_topic else exercise.name}: {one_line(gist(failing), 300)}"
+        said = one_line(what_happened(course, exercise, failing), 300)
+        yield f"{place}: {topic if is_of_topic else exercise.name}: {said}"
     share = percent(result.score, result.max)
     yield f"{points(result.score, result.max)} points" + ("" if share is None else f", {share:.1f}%")

@@ -123,4 +123,4 @@ def test_what_programs_read_has_no_control_characters(text: str, tmp_path: Path)
     shown = [document["output"], *(str(one) for test in document["tests"] for one in test.values())]
     assert not any(CONTROL.search(one.replace("\n", "")) for one in shown)
     assert not CONTROL.search(b"".join(junit.document([given])).decode().replace("\n", ""))
-    assert not any(CONTROL.search(one) or one.count("\n") for one in commands([given], tmp_path))
+    assert not any(CONTROL.search(one) or one.count("\n") for one in commands([given], COURSE, tmp_path))
