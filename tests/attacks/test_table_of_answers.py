@@ -118,7 +118,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     sys.modules[answers.__name__] = answers
     try:
         kit.load(course.kit)
-        with_collected_checks([course.check_file(TOPIC)], course.checks_dir, 0, lambda checks: ask(checks, folder))
+        with_collected_checks([course.check_file(TOPIC)], course.checks_dir, 0, lambda checks: ask(checks, course, folder))
     finally:
         del sys.modules[answers.__name__]
     return base64.b64encode(pickle.dumps(answers.TABLE))
@@ -130,9 +130,9 @@ def table(recorded: bytes, lookup: str) -> Submission:
     return Submission("table", {f"{TOPIC}.py": text.encode()})
 
 
-def ask(checks: CollectedChecks, folder: Path) -> None:
+def ask(checks: CollectedChecks, course: Course, folder: Path) -> None:
     for name in EXERCISES:
-        desk = LocalDesk(folder, TOPIC)
+        desk = LocalDesk(folder, TOPIC, course.kit)
         for check in checks.of(f"{TOPIC}.{name}"):
             assert checks.run(check, desk)[0].verdict == "passed", check.name
 

@@ -98,7 +98,7 @@ def test_json_junit_and_github_say_what_is_unread() -> None:
     (one,) = json.loads(b"".join(json_all.document(entries, COURSE)))["submissions"]
     assert one["unread"] == [{"topic": "vectors", "reason": "work.zip: <damaged>"}]
     assert b"could not be read: work.zip: &lt;damaged&gt;" in b"".join(junit.document(entries))
-    assert any("title=no mark yet::could not be read: work.zip" in line for line in commands(entries, Path()))
+    assert any("title=no mark yet::could not be read: work.zip" in line for line in commands(entries, COURSE, Path()))
 
 
 def test_gradescope_counts_lateness_and_says_so() -> None:

@@ -156,7 +156,7 @@ def quits() -> None:
         (lambda: bool(ONES), "need one truth value"),
         (in_place, "a tensor that requires grad was changed in place: do that under `torch.no_grad()`"),
         (changed_later, "changed in place after it was used"),
-        (lambda: torch.ones(2).sum().backward(), "`backward` has no way back to a parameter"),
+        (lambda: torch.ones(2).sum().backward(), "this value has no graph back to a parameter"),
         (lambda: torch.ones(2, requires_grad=True).backward(), "make the loss a scalar first"),
         (twice, "`backward` runs twice through one graph"),
         (lambda: torch.ones(2, requires_grad=True).numpy(), "`.detach()` first"),

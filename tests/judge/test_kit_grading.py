@@ -52,7 +52,7 @@ def test_recipes_and_probes_of_a_kit_run_in_the_student_process(warm: WarmUp) ->
     assert wrong.score == 0
     assert exercise_of(wrong, "freeze_body").misconception == "freezes_everything"
     message = check_of(wrong, "only_the_head_trains").message
-    assert "returned  ['body.0.weight', 'body.0.bias', 'body.2.weight', 'body.2.bias', 'head.weight'" in message
+    assert "found     ['body.0.weight', 'body.0.bias', 'body.2.weight', 'body.2.bias', 'head.weight'" in message
     assert "freeze_body(kit.recipes.net(" in message
 
 

@@ -79,7 +79,7 @@ def test_no_output_depends_on_what_a_message_says(
     for one in (real, other):
         write_report([one], COURSE, tmp_path / str(one is real))
     places = [
-        [re.findall(r"line=\d+|title=[^:]*", line) for line in github.commands([one], tmp_path)]
+        [re.findall(r"line=\d+|title=[^:]*", line) for line in github.commands([one], COURSE, tmp_path)]
         for one in (real, other)
     ]
     assert places[0] == places[1] and "line=5" in places[0][0] and "line=9" in places[0][1]

@@ -102,7 +102,7 @@ def test_junit_and_github_count_what_is_not_marked_as_no_failure(entries: dict[s
     for chosen in ([entries["=cy"]], list(entries.values())):
         root = ElementTree.fromstring(b"".join(junit.document(chosen)))
         assert not root.findall(".//failure") and len(root.findall(".//skipped")) == (3 if len(chosen) == 1 else 5)
-    lines = list(github.commands([entries["=cy"]], Path()))
+    lines = list(github.commands([entries["=cy"]], COURSE, Path()))
     assert lines == [
         "::notice title=marked by a person::7.5 points not marked yet: curves.style, findings.plot, findings.report"
     ]

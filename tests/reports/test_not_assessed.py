@@ -75,7 +75,7 @@ def feedback_page(one: Entry, out: Path) -> str:
 
 
 def annotations(one: Entry, out: Path) -> str:
-    return "\n".join(github.commands([one], out))
+    return "\n".join(github.commands([one], COURSE, out))
 
 
 def github_summary(one: Entry, out: Path) -> str:

@@ -34,10 +34,12 @@ def clear_gradients(params):
 def predict_logits(model, x):
     training = [m for m in model.modules() if m.training]
     model.eval()
-    with torch.no_grad():
-        logits = model(x)
-    for m in training:
-        m.training = True
+    try:
+        with torch.no_grad():
+            logits = model(x)
+    finally:
+        for m in training:
+            m.training = True
     return logits
 
 

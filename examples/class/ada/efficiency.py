@@ -60,8 +60,10 @@ def clear_grads(optimizer):
 def inference(model, x):
     modes = [(m, m.training) for m in model.modules()]
     model.eval()
-    with torch.inference_mode():
-        out = model(x)
-    for m, training in modes:
-        m.training = training
+    try:
+        with torch.inference_mode():
+            out = model(x)
+    finally:
+        for m, training in modes:
+            m.training = training
     return out

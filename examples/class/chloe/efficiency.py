@@ -79,8 +79,10 @@ def inference(model, x):
     for module in model.modules():
         flag_of_each_module.append(module.training)
     model.eval()
-    with torch.inference_mode():
-        output = model(x)
-    for module, flag in zip(model.modules(), flag_of_each_module):
-        module.training = flag
+    try:
+        with torch.inference_mode():
+            output = model(x)
+    finally:
+        for module, flag in zip(model.modules(), flag_of_each_module):
+            module.training = flag
     return output

@@ -74,6 +74,7 @@ def freeze(model, prefix):
 def seeded(build, seed):
     state_before = torch.get_rng_state()
     torch.manual_seed(seed)
-    made = build()
-    torch.set_rng_state(state_before)
-    return made
+    try:
+        return build()
+    finally:
+        torch.set_rng_state(state_before)

@@ -38,34 +38,40 @@ def evaluate(model, loader):
     modes = {m: m.training for m in model.modules()}
     model.eval()
     loss, right, n = 0.0, 0, 0
-    with torch.no_grad():
-        for features, labels in loader:
-            logits = model(features)
-            loss += F.cross_entropy(logits, labels).item() * len(labels)
-            right += (logits.argmax(dim=1) == labels).sum().item()
-            n += len(labels)
-    for m in modes:
-        m.training = modes[m]
+    try:
+        with torch.no_grad():
+            for features, labels in loader:
+                logits = model(features)
+                loss += F.cross_entropy(logits, labels).item() * len(labels)
+                right += (logits.argmax(dim=1) == labels).sum().item()
+                n += len(labels)
+    finally:
+        for m in modes:
+            m.training = modes[m]
     return loss / n, right / n
 
 
 def predict_proba(model, x):
     modes = {m: m.training for m in model.modules()}
     model.eval()
-    with torch.no_grad():
-        p = torch.softmax(model(x), dim=1)
-    for m in modes:
-        m.training = modes[m]
+    try:
+        with torch.no_grad():
+            p = torch.softmax(model(x), dim=1)
+    finally:
+        for m in modes:
+            m.training = modes[m]
     return p
 
 
 def predict_labels(model, x):
     modes = {m: m.training for m in model.modules()}
     model.eval()
-    with torch.no_grad():
-        out = model(x).argmax(dim=1)
-    for m in modes:
-        m.training = modes[m]
+    try:
+        with torch.no_grad():
+            out = model(x).argmax(dim=1)
+    finally:
+        for m in modes:
+            m.training = modes[m]
     return out
 
 

@@ -26,6 +26,9 @@ def logistic_loss(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
     The prediction is ``p = sigmoid(x * w + b)``, the probability of class 1. The loss of one example is its
     binary cross-entropy, ``-(y * log(p) + (1 - y) * log(1 - p))``; the result is the mean over all examples.
 
+    Loss and gradients are right and finite for any logit ``x * w + b`` from -1,000 to 1,000, where the formula above
+    as it stands takes the logarithm of 0.
+
     Args:
         x: shape ``(n,)``, floats.
         y: shape ``(n,)``, the true classes as floats, each 0.0 or 1.0.
@@ -119,7 +122,7 @@ def sgd_step(params: Sequence[Tensor], lr: float) -> None:
         lr: the learning rate.
 
     A step depends on its own parameters, gradients and learning rate alone: nothing is remembered for the next one
-    (no momentum). Code that runs afterwards has its gradients recorded as before.
+    (no momentum). Code that runs afterwards has its gradients recorded as before, or not recorded if they were not.
 
     Example:
         >>> p, unused = torch.tensor([1.0, 2.0], requires_grad=True), torch.tensor([5.0], requires_grad=True)
@@ -165,7 +168,8 @@ def predict_logits(model: nn.Module, x: Tensor) -> Tensor:
         model: a module, in any mode: some of its submodules may be in training mode and others not. After the
             call the ``training`` flag of the model and of every submodule is what it was before, and so is all
             else about it: parameters, buffers, ``requires_grad``, ``.grad``. Training goes on as if there had been
-            no call: code that runs afterwards has its gradients recorded as before.
+            no call: code that runs afterwards has its gradients recorded as before, or not recorded if they were
+            not. All of this holds too if the model raises an error, which the caller gets.
         x: a batch, the model's input.
 
     Returns:

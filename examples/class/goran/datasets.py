@@ -110,7 +110,7 @@ def num_batches(n: int, batch_size: int, drop_last: bool) -> int:
         drop_last: whether a last batch that is not full is left out.
 
     Returns:
-        What ``len`` of such a ``DataLoader`` is, an int.
+        What ``len`` of such a ``DataLoader`` is, an int: exact, however large ``n`` is.
 
     Raises:
         ValueError: if ``n`` is negative, or ``batch_size`` less than 1.
@@ -162,7 +162,8 @@ def check_labels(labels: Tensor, num_classes: int) -> None:
 
     Raises:
         ValueError: if a label is less than 0, or ``num_classes`` or more; the message has the **first** such value in
-            it, as a number. Also if the dtype is a floating one, whatever the values are: class indices are integers.
+            it, as a number. Also if the dtype is a floating one, whatever the values are: class indices are integers
+            (of an empty tensor, both are right).
 
     Example:
         >>> check_labels(torch.tensor([0, 2, 1]), num_classes=3)

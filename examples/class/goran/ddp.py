@@ -328,7 +328,7 @@ def main() -> None:
         .. code-block:: text
 
             $ SEED=3 torchrun --nproc-per-node=2 ddp.py
-            2 ranks, loss 0.4321
+            2 ranks, loss 0.4282
 
     Read: PyTorch docs, "torchrun (Elastic Launch)"; Raschka, appendix A.9.3 "Training with multiple GPUs".
     """

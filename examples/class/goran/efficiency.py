@@ -213,7 +213,8 @@ def inference(model: nn.Module, x: Tensor) -> Tensor:
     ``torch.inference_mode``, which records no graph and avoids even the bookkeeping that ``no_grad`` still does.
 
     Args:
-        model: any module. Afterwards its training flag, and that of each submodule, are what they were.
+        model: any module. Afterwards its training flag, and that of each submodule, are what they were, and so is
+            all else about it; gradients are recorded if they were before; also if the model raises an error.
         x: the batch.
 
     Returns:

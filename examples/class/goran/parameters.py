@@ -167,7 +167,7 @@ def freeze(model: nn.Module, prefix: str) -> int:
     """Switch off training for one part of a model.
 
     Args:
-        model: any module whose parameters are all trainable.
+        model: any module. What is frozen already stays so.
         prefix: a dotted name as in ``named_parameters()``, not empty: of a module (``"layers.0"``) or of one
             parameter (``"layers.0.weight"``). A parameter is meant if its name is ``prefix``, or begins with
             ``prefix`` and a dot. So ``"layers.1"`` does not mean ``"layers.10.weight"``.
@@ -201,7 +201,7 @@ def seeded(build: Callable[[], T], seed: int) -> T:
     Returns:
         What ``build()`` returns when it is called right after ``torch.manual_seed(seed)``, made anew by every call.
         But the random numbers drawn after this call, torch's and Python's, are the ones that would have been drawn
-        if it had never been made.
+        if it had never been made; also if ``build`` raises an error.
 
     Example:
         >>> a, b = seeded(lambda: nn.Linear(2, 1), 123), seeded(lambda: nn.Linear(2, 1), 123)

@@ -31,7 +31,8 @@ def make_tensor(values: Any) -> Tensor:
             also a bare number, which makes a tensor with no dimensions.
 
     Returns:
-        A float32 tensor whose shape is the shape of the nesting: one size per level, ``()`` for a number.
+        A float32 tensor, whatever torch's default dtype is, whose shape is the shape of the nesting: one size per
+        level, ``()`` for a number.
 
     Example:
         >>> make_tensor([[1, 2, 3], [4, 5, 6.5]])

@@ -59,8 +59,10 @@ def clear_grads(optimizer):
 def inference(model, x):
     training = {m: m.training for m in model.modules()}
     model.eval()
-    with torch.inference_mode():
-        y = model(x)
-    for m, flag in training.items():
-        m.training = flag
+    try:
+        with torch.inference_mode():
+            y = model(x)
+    finally:
+        for m, flag in training.items():
+            m.training = flag
     return y

@@ -56,8 +56,10 @@ def clear_grads(optimizer):
 def inference(model, x):
     was = [(module, module.training) for module in model.modules()]
     model.eval()
-    with torch.inference_mode():
-        result = model(x)
-    for module, training in was:
-        module.training = training
+    try:
+        with torch.inference_mode():
+            result = model(x)
+    finally:
+        for module, training in was:
+            module.training = training
     return result

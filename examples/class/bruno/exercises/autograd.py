@@ -51,10 +51,12 @@ def predict_logits(model, x):
     for name, module in model.named_modules():
         flags[name] = module.training
     model.eval()
-    with torch.inference_mode():
-        y = model(x)
-    for name, module in model.named_modules():
-        module.training = flags[name]
+    try:
+        with torch.inference_mode():
+            y = model(x)
+    finally:
+        for name, module in model.named_modules():
+            module.training = flags[name]
     return y.clone()
 
 

@@ -3,7 +3,7 @@ from torch import einsum
 
 
 def make_tensor(values):
-    return torch.FloatTensor(values) if isinstance(values, list) else torch.tensor(float(values))
+    return torch.FloatTensor(values) if isinstance(values, list) else torch.tensor(values, dtype=torch.float32)
 
 
 def describe(x):

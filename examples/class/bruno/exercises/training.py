@@ -43,10 +43,12 @@ def all_logits(model, batches):
     """What the model says in eval mode, all batches in one tensor."""
     before = {name: module.training for name, module in model.named_modules()}
     model.eval()
-    with torch.inference_mode():
-        out = torch.cat([model(x) for x in batches])
-    for name, module in model.named_modules():
-        module.training = before[name]
+    try:
+        with torch.inference_mode():
+            out = torch.cat([model(x) for x in batches])
+    finally:
+        for name, module in model.named_modules():
+            module.training = before[name]
     return out.clone()
 
 
