@@ -118,7 +118,9 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     sys.modules[answers.__name__] = answers
     try:
         kit.load(course.kit)
-        with_collected_checks([course.check_file(TOPIC)], course.checks_dir, 0, lambda checks: ask(checks, course, folder))
+        with_collected_checks(
+            [course.check_file(TOPIC)], course.checks_dir, 0, lambda checks: ask(checks, course, folder)
+        )
     finally:
         del sys.modules[answers.__name__]
     return base64.b64encode(pickle.dumps(answers.TABLE))
