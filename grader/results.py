@@ -20,6 +20,9 @@ VerdictKind = Literal["passed", "failed", "blocked", "skipped", "timeout", "cras
 NOT_ASSESSED: frozenset[str] = frozenset({"skipped", "error"})
 """Verdicts that take their check out of the total: they say nothing about the student."""
 
+ALL_LAYERS: Final = "all layers"
+"""Stands for the layers of the sandbox where none was active."""
+
 CauseKind = Literal[
     "assertion",
     "exception",

@@ -11,7 +11,7 @@ import os
 import shutil
 import sys
 import traceback
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -23,6 +23,11 @@ from grader.package import __version__
 
 _INTERRUPTED = 130
 """The exit code that typer gives for Ctrl-C."""
+_FIRST_LINES = (
+    "PyTorch exercises that are checked in seconds.",
+    "  grader init kata   start a folder to work in",
+    "  grader help        all commands, for instructors and authors too",
+)
 
 app = App(name="grader")
 for commands in (student, watch, doctor, instructor, reporting, similar, author):
@@ -41,7 +46,24 @@ def grader(
     if version:
         typer.echo(f"torchkata {__version__}")
     elif context.invoked_subcommand is None and not _show_where():
-        typer.echo(context.get_help())
+        print_lines(_FIRST_LINES)
+
+
+@app.command("help", epilog="\b\nExamples:\n  grader help\n  grader help check")
+def show_help(
+    context: typer.Context, name: Annotated[str, typer.Argument(metavar="COMMAND", show_default=False)] = ""
+) -> None:
+    """Show all commands, or the options of one."""
+    whole = context.parent
+    assert whole is not None, "a command has the command line above it"
+    if not name:
+        typer.echo(whole.get_help())
+        return
+    group: Any = whole.command
+    command = group.get_command(whole, name)
+    if command is None:
+        raise UserError(f"there is no command `{name}`", fix="all of them: grader help")
+    typer.echo(command.get_help(typer.Context(command, info_name=name, parent=whole)))
 
 
 def _show_where() -> bool:

@@ -53,18 +53,22 @@ def split_targets(
     ``tensor_ops.gram`` name a part of the work here.
 
     Raises:
-        UserError: two folders are named.
+        UserError: two folders are named, or a file or folder that is not there.
     """
     places: list[Path] = [] if submission is None else [submission]
     names = []
     for argument in arguments:
         path = Path(argument)
+        if path.suffix in _FILES and path.parent != Path() and not path.exists():
+            raise UserError(f"no such file: {argument}")
         if path.suffix == ".py" and path.stem in topics:
             names.append(path.stem)
             if path.is_file() and path.parent != Path():
                 places.append(path.parent)
         elif argument not in topics and (path.is_dir() or (path.suffix in _FILES and path.is_file())):
             places.append(path)
+        elif path.suffix in _FILES or "/" in argument:
+            raise UserError(f"no such file: {argument}" if path.suffix else f"no such folder: {argument}")
         else:
             names.append(argument)
     if len({place.resolve() for place in places}) > 1:
@@ -102,18 +106,37 @@ def complete_name(incomplete: str) -> list[str]:
     return [name for name in names if name.startswith(incomplete)]
 
 
-def one_exercise(course: Course, name: str, command: str, *, manual: bool = False) -> str:
-    """The full name of the one exercise that is meant.
+def one_exercise(course: Course, name: str | None, command: str, *, manual: bool = False) -> str:
+    """The full name of the one exercise that is meant; without a name, the one at hand.
 
     Args:
         manual: whether it may be one that a person marks.
 
     Raises:
-        UserError: it is not known, or a topic, or a person marks it.
+        UserError: it is not known, or a topic, or a person marks it; or there is none at hand.
     """
+    if name is None:
+        return _at_hand(course, command)
     selected = course.select([name])
     if not manual and len(selected) == 1 and course.exercise(selected[0]).kind == "manual":
         raise UserError(f"`{selected[0]}` has no checks: a person marks it", fix="its rubric: grader list")
     if len(selected) != 1:
         raise UserError(f"`{name}` is a topic", fix=f"name one exercise, for example: grader {command} {selected[0]}")
     return selected[0]
+
+
+def _at_hand(course: Course, command: str) -> str:
+    """The full name of the exercise that `grader next` names."""
+    from grader.course.home import Home
+    from grader.reports.where import next_of
+
+    home = Home.find()
+    if home is None:
+        raise UserError(
+            "this is not a folder of yours, so no exercise is at hand",
+            fix=f"change into it, start one with `grader init kata`, or name one: grader {command} EXERCISE",
+        )
+    found = next_of(course, home.marks())
+    if found is None:
+        raise UserError("all is done", fix=f"name the exercise: grader {command} EXERCISE")
+    return found.full_name

@@ -9,7 +9,7 @@ import typer
 import typer.core
 
 GROUPS: Final = {
-    "Student": ("init", "check", "watch", "next", "list", "hint", "solution", "reset", "debug", "doctor"),
+    "Student": ("init", "check", "watch", "next", "list", "hint", "solution", "reset", "debug", "doctor", "help"),
     "Instructor": (
         "grade",
         "status",

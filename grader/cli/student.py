@@ -45,7 +45,17 @@ if TYPE_CHECKING:
     from grader.intake.submission import Submission
 
 _HERE = Path()
-_Exercise = Annotated[str, typer.Argument(metavar="EXERCISE", autocompletion=complete_name)]
+_NO_TESTS = 5
+"""The exit code of pytest where nothing was chosen."""
+_Exercise = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="EXERCISE",
+        autocompletion=complete_name,
+        show_default=False,
+        help="For example gram, or tensor_ops.gram.  [default: the one at hand]",
+    ),
+]
 
 
 class CheckFormat(str, Enum):
@@ -64,15 +74,19 @@ def add_to(app: typer.Typer) -> None:
         "  grader check kata/tensor_ops.py\n  grader check --submission work/ --fail-under 60\n"
         "  grader check tensor_ops --format json"
     )(check)
-    app.command("list", epilog="\b\nExample:\n  grader list")(list_exercises)
+    app.command("list", epilog="\b\nExamples:\n  grader list\n  grader list tensor_ops")(list_exercises)
     app.command("next", epilog="\b\nExample:\n  grader next")(next_exercise)
-    app.command(epilog="\b\nExamples:\n  grader hint gram\n  grader hint tensor_ops.gram --level 2")(hint)
+    app.command(epilog="\b\nExamples:\n  grader hint\n  grader hint gram\n  grader hint tensor_ops.gram --level 2")(
+        hint
+    )
     app.command(epilog="\b\nExample:\n  grader solution tensor_ops.gram")(solution)
-    app.command(epilog="\b\nExample:\n  grader reset tensor_ops.gram")(reset)
+    app.command(epilog="\b\nExamples:\n  grader reset\n  grader reset tensor_ops.gram")(reset)
     app.command(
         epilog="\b\nExamples:\n  grader init my-work\n  grader init my-work --course my-course\n  grader init --update"
     )(init)
-    app.command(epilog="\b\nExamples:\n  grader debug tensor_ops.gram\n  grader debug gram --check rows_dotted")(debug)
+    app.command(
+        epilog="\b\nExamples:\n  grader debug\n  grader debug tensor_ops.gram\n  grader debug gram --check rows_dotted"
+    )(debug)
 
 
 def check(
@@ -169,14 +183,21 @@ def _printer(form: CheckFormat, course: Course) -> Printer | None:
     return lines
 
 
-def list_exercises(course: CourseOption = None) -> None:
+def list_exercises(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="TOPIC | EXERCISE", autocompletion=complete_name, show_default=False),
+    ] = None,
+    course: CourseOption = None,
+) -> None:
     """List topics and exercises with their points, and your progress."""
     from grader.course import Course
     from grader.course.home import Home
     from grader.reports.where import list_lines
 
     home = Home.find()
-    print_lines(list_lines(Course.load(course_path(course), complete=False), home.marks() if home else {}))
+    loaded = Course.load(course_path(course), complete=False)
+    print_lines(list_lines(loaded, home.marks() if home else {}, loaded.select(names or ())))
 
 
 def next_exercise(course: CourseOption = None) -> None:
@@ -192,7 +213,7 @@ def next_exercise(course: CourseOption = None) -> None:
 
 
 def hint(
-    name: _Exercise,
+    name: _Exercise = None,
     level: Annotated[int, typer.Option("--level", min=1, help="A higher level says more.")] = 1,
     course: CourseOption = None,
 ) -> None:
@@ -205,12 +226,14 @@ def hint(
         raise UserError(f"{exercise.full_name} has no hints")
     if level > len(exercise.hints):
         raise UserError(f"{exercise.full_name} has no level {level}", fix=f"levels go from 1 to {len(exercise.hints)}")
+    if name is None:
+        typer.echo(f"{exercise.full_name}:")
     typer.echo(exercise.hints[level - 1])
     if level < len(exercise.hints):
         typer.echo(f"more: grader hint {exercise.full_name} --level {level + 1}")
 
 
-def solution(name: _Exercise, course: CourseOption = None) -> None:
+def solution(name: _Exercise = None, course: CourseOption = None) -> None:
     """Print the course's own solution of an exercise that you have passed."""
     from grader.course import Course
     from grader.course.home import Home
@@ -228,7 +251,7 @@ def solution(name: _Exercise, course: CourseOption = None) -> None:
     typer.echo(solution_of(loaded.solution_file(topic), function))
 
 
-def reset(name: _Exercise, course: CourseOption = None) -> None:
+def reset(name: _Exercise = None, course: CourseOption = None) -> None:
     """Put one exercise back as it was handed out; your file is kept beside it."""
     from grader.course import Course
     from grader.course.handout import reset as put_back
@@ -240,7 +263,10 @@ def reset(name: _Exercise, course: CourseOption = None) -> None:
     backup = put_back(loaded, home.folder if home else _HERE, exercise)
     if home is not None:
         home.note({exercise: LastCheck("unwritten", 0.0, loaded.exercise(exercise).points)})
-    typer.echo(f"{exercise} is as it was handed out; your text is in {backup.name}")
+    if backup is None:
+        typer.echo(f"{exercise} is still as it was handed out: nothing to put back")
+    else:
+        typer.echo(f"{exercise} is as it was handed out; your text is in {backup.name}")
 
 
 def init(
@@ -288,7 +314,7 @@ def _update(folder: Path | None, course: Path | None) -> int:
 
 
 def debug(
-    name: Annotated[str, typer.Argument(metavar="EXERCISE", autocompletion=complete_name)],
+    name: _Exercise = None,
     check: Annotated[
         str | None, typer.Option("--check", metavar="WORDS", help="Only checks with these words in their name.")
     ] = None,
@@ -306,7 +332,8 @@ def debug(
     exercise = one_exercise(loaded, name, "debug")
     topic = exercise.partition(".")[0]
     file = loaded.check_file(topic)
-    wanted = [f"{file}::{one.function}" for one in checks_of(loaded, topic) if one.exercise == exercise]
+    functions = [one.function for one in checks_of(loaded, topic) if one.exercise == exercise]
+    wanted = [f"{file}::{function}" for function in functions]
     options = ["-c", os.devnull, "--rootdir", str(folder.resolve()), "-p", "no:cacheprovider", "-s", "-x", "-q"]
     options += ["--tb=short", "--submission", str(folder), *(["-k", check] if check else [])]
     options += [] if path is None else ["--course", str(loaded.root)]
@@ -316,4 +343,7 @@ def debug(
         env=environment,
         check=False,
     )
+    if done.returncode == _NO_TESTS:
+        names = ", ".join(function.removeprefix("test_") for function in dict.fromkeys(functions))
+        raise UserError(f"no check of {exercise} has `{check}` in its name", fix=f"its checks: {names}")
     return min(done.returncode, 1)

@@ -156,11 +156,11 @@ def _update_file(file: Path, stub_file: Path, base: bytes | None) -> Iterator[Ch
         yield Change(f"{file.name}: `{name}` is called in another way now: see its docstring", is_problem=True)
 
 
-def reset(course: Course, folder: Path, exercise: str) -> Path:
+def reset(course: Course, folder: Path, exercise: str) -> Path | None:
     """Put the stub of one exercise (full name) in the place of the answer; the file before it is kept.
 
     Returns:
-        The file that has the old text.
+        The file that has the old text; None if the exercise is as it was handed out, and nothing was written.
 
     Raises:
         UserError: the topic's file is not there, is not UTF-8, or cannot be written.
@@ -177,10 +177,13 @@ def reset(course: Course, folder: Path, exercise: str) -> Path:
     work = file.read_bytes()
     if not _is_utf8(work):
         raise UserError(f"{file} is not saved as UTF-8", fix="save it as UTF-8 in your editor")
+    restored = with_stub_of(work, course.stub_file(topic).read_bytes(), name).encode()
+    if restored == work:
+        return None
     backup = _free_backup(file)
     try:
         _write(backup, work)
-        _write(file, with_stub_of(work, course.stub_file(topic).read_bytes(), name).encode())
+        _write(file, restored)
     except OSError as problem:
         raise UserError(f"{folder} cannot be written ({problem.strerror})") from None
     return backup

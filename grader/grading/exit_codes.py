@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from grader.results import SubmissionResult
+from grader.results import ALL_LAYERS, SubmissionResult
 from grader.sandbox.sandbox import full_set
 
 PASSED, FAILED, INTERRUPTED, FAULT, USAGE = range(5)
@@ -62,5 +62,5 @@ def missing_layers(result: SubmissionResult) -> list[str]:
     if result.verdicts <= {"error", "skipped"}:
         return []
     if not full or not result.sandbox:
-        return ["all layers"]
+        return [ALL_LAYERS]
     return [layer for layer in full if layer not in result.sandbox]

@@ -28,7 +28,7 @@ from grader.reports.feedback import (
     worth_of,
 )
 from grader.reports.rows import print_wrapped, progress_bar
-from grader.results import Cause, CheckResult, ExerciseResult, SubmissionResult
+from grader.results import ALL_LAYERS, Cause, CheckResult, ExerciseResult, SubmissionResult
 from grader.text import BY_HAND, clean, counted, percent, points
 
 _NO_PLACE = ""
@@ -139,7 +139,7 @@ class CheckReport:
         for note in notes:
             print_wrapped(self._console, f"note: {clean(note)}", "yellow")
         if missing_layers:
-            print_wrapped(self._console, f"sandbox without: {', '.join(missing_layers)} (see: grader doctor)", "dim")
+            print_wrapped(self._console, _about_the_sandbox(missing_layers), "dim")
         self._total(result)
         for line in next_lines:
             print_wrapped(self._console, line, "bold" if line.startswith("next:") else "")
@@ -276,6 +276,12 @@ class CheckReport:
 def gist_of(cause: Cause) -> str:
     """A failure in words, from its cause alone."""
     return cause.advice or cause.reason
+
+
+def _about_the_sandbox(missing: Sequence[str]) -> str:
+    if ALL_LAYERS in missing:
+        return "no sandbox on this system: your code runs with your rights (see: grader doctor)"
+    return f"sandbox without: {', '.join(missing)} (see: grader doctor)"
 
 
 def _own_name(exercise: ExerciseResult) -> str:

@@ -29,9 +29,15 @@ def make_console(*, stderr: bool = False) -> Console:
     ``COLUMNS`` counts when piped, too.
     """
     console = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
-    is_known = console.is_terminal or os.environ.get("COLUMNS", "").isdigit()
-    console.width = max(min(WIDTH, console.width), NARROWEST) if is_known else WIDTH
+    fit(console)
     return console
+
+
+def fit(console: Console) -> None:
+    """Gives a console the width of its window as it is now."""
+    is_known = console.is_terminal or os.environ.get("COLUMNS", "").isdigit()
+    window = Console(file=console.file).width
+    console.width = max(min(WIDTH, window), NARROWEST) if is_known else WIDTH
 
 
 def show_class(rows: Iterable[Row], console: Console) -> None:

@@ -44,24 +44,35 @@ def where_lines(course: Course, folder: Path, marks: Mapping[str, LastCheck], wi
         yield f"  {command:<{len(found.full_name) + 13}}  {what}"
 
 
-def list_lines(course: Course, marks: Mapping[str, LastCheck]) -> Iterator[str]:
-    """Every exercise with its points, and how it went when it was last checked."""
-    score, most = _sums(course.exercises, marks)
-    yield f"{course.title}: {counted(most, 'point')}" + (f", {score:g} done, {_percent(score, most)}" if marks else "")
-    yield from _by_hand(course)
+def list_lines(course: Course, marks: Mapping[str, LastCheck], names: Sequence[str] = ()) -> Iterator[str]:
+    """The exercises with their points, and how each went when it was last checked.
+
+    Args:
+        names: full names of the exercises that are listed; none means all.
+    """
+    wanted = set(names) or {one.full_name for one in course.all_exercises}
+    has_all = len(wanted) == len(course.all_exercises)
+    if has_all:
+        score, most = _sums(course.exercises, marks)
+        done = f", {score:g} done, {_percent(score, most)}" if marks else ""
+        yield f"{course.title}: {counted(most, 'point')}{done}"
+        yield from _by_hand(course)
     for topic in course.topics:
+        if not any(one.full_name in wanted for one in (*topic.exercises, *topic.manual)):
+            continue
         earned, worth = _sums(topic.exercises, marks)
-        yield ""
+        if has_all:
+            yield ""
         has_marks = marks and topic.exercises
         yield f"{topic.name}  {topic.title}" + (
             f"  {points(earned, worth)}, {_percent(earned, worth)}" if has_marks else ""
         )
-        for exercise in topic.exercises:
+        for exercise in (one for one in topic.exercises if one.full_name in wanted):
             needs = f"   needs {', '.join(exercise.needs)}" if exercise.needs else ""
             mark = marks.get(exercise.full_name)
             done = f"{SYMBOLS[mark.state] if mark else ' '} " if marks else ""
             yield f"  {done}{exercise.full_name:<40} {exercise.points:>3g}{needs}"
-        for exercise in topic.manual:
+        for exercise in (one for one in topic.manual if one.full_name in wanted):
             symbol = f"{BY_HAND} " if marks else ""
             yield f"  {symbol}{exercise.full_name:<40} {exercise.points:>3g}   a person marks {exercise.work_file}:"
             yield from (f"      {item.points:g}  {item.text}" for item in exercise.rubric)

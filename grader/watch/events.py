@@ -46,7 +46,11 @@ class Resumed(msgspec.Struct, frozen=True):
     """The process was stopped by Ctrl-Z, and goes on."""
 
 
-Event = Saved | Pressed | Began | Known | Finished | Resumed
+class Resized(msgspec.Struct, frozen=True):
+    """The terminal's window has another size."""
+
+
+Event = Saved | Pressed | Began | Known | Finished | Resumed | Resized
 
 
 class Events:
@@ -72,11 +76,12 @@ class Events:
 
 @contextlib.contextmanager
 def signals(events: Events) -> Iterator[None]:
-    """Makes the end that the system asks for like the key to quit, and says when Ctrl-Z is over."""
+    """Makes the end that the system asks for like the key to quit; says when Ctrl-Z is over, and of a window's size."""
     handlers: dict[str, Callable[..., None]] = {
         "SIGTERM": lambda *_: events.put(Pressed(QUIT)),
         "SIGHUP": lambda *_: events.put(Pressed(QUIT)),
         "SIGCONT": lambda *_: events.put(Resumed()),
+        "SIGWINCH": lambda *_: events.put(Resized()),
     }
     before: dict[signal.Signals, Any] = {}
     for name, handler in handlers.items():

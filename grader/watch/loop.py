@@ -29,7 +29,7 @@ from grader.results import ExerciseResult
 from grader.text import points
 from grader.watch.changes import Changes
 from grader.watch.editor import find_editor, open_in
-from grader.watch.events import Began, Event, Events, Finished, Known, Pressed, Resumed, Saved, signals
+from grader.watch.events import Began, Event, Events, Finished, Known, Pressed, Resized, Resumed, Saved, signals
 from grader.watch.keys import QUIT, Keys
 from grader.watch.progress import Progress
 from grader.watch.screen import KEYS, Screen
@@ -88,6 +88,8 @@ class Watch:
         self._result: ExerciseResult | None = None
         self._messages: list[str] = []
         self._hints = 0
+        self._list_page: int | None = None
+        self._has_drawn = False
 
     def run(self) -> int:
         """Watches until the student quits; the exit code.
@@ -125,8 +127,16 @@ class Watch:
                 with self._keys.paused():
                     pass  # sets the terminal up again
                 self._show()
+            case Resized():
+                self._resized()
             case _:
                 pass
+
+    def _resized(self) -> None:
+        """Draws what is seen for the new width; the lines of all exercises stay as they were printed."""
+        self._screen.fit()
+        if self._report is None and self._has_drawn:
+            self._show() if self._list_page is None else self._show_list()
 
     def _saved(self) -> None:
         if self._job is not None:
@@ -158,7 +168,8 @@ class Watch:
             case "o":
                 self._open()
             case "l":
-                self._screen.list(self._progress.marks)
+                self._list_page = 0 if self._list_page is None else self._list_page + 1
+                self._show_list()
 
     def _finished(self, event: Finished) -> None:
         job, self._job = self._job, None
@@ -256,6 +267,7 @@ class Watch:
         self._last = submission
         self._messages.clear()
         self._screen.clear()
+        self._has_drawn = False
         places = Places(self._path, submission.files)
         self._grade(None, submission, CheckReport(self._course, self._screen.console, place_of=places.of))
 
@@ -268,6 +280,8 @@ class Watch:
         doing = "checking" if self._has_started else "starting (importing torch)"
         self._has_started = True
         self._spinner = self._work.enter_context(spinning(self._screen.console, doing))
+        if exercise is not None:
+            self._screen.doing(f"{doing} {exercise.full_name}" if doing == "checking" else doing)
         wanted = [exercise.full_name] if exercise else [one.full_name for one in self._scope]
         future = self._grader.submit(submission, wanted, self._events)
 
@@ -318,7 +332,11 @@ class Watch:
 
     # ---------------------------------------------------------------- what is shown
 
+    def _show_list(self) -> None:
+        self._screen.list(self._progress.marks, self._list_page or 0)
+
     def _show(self) -> None:
+        self._list_page, self._has_drawn = None, True
         if self._current is None:
             self._screen.done(self._titles, self._progress.marks, self._messages)
             return

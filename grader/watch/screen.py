@@ -16,6 +16,7 @@ from grader.reports.failure import show_failure
 from grader.reports.feedback import FAILING, STYLES, SYMBOLS, gist, not_passed, worst
 from grader.reports.places import Places, is_untouched
 from grader.reports.rows import print_wrapped, progress_bar
+from grader.reports.terminal import fit
 from grader.reports.where import list_lines
 from grader.results import ExerciseResult
 from grader.text import clean, counted, points
@@ -43,6 +44,10 @@ class Screen:
         self._course = course
         self.has_keys = has_keys
         self._clears = console.is_terminal and not console.is_dumb_terminal
+
+    def fit(self) -> None:
+        """Takes the width of the window as it is now."""
+        fit(self.console)
 
     def clear(self) -> None:
         """An empty screen, where there is one; what scrolled away stays."""
@@ -93,13 +98,24 @@ class Screen:
             print_wrapped(self.console, f"★ {clean(what)} done: well done!", "bold green")
             self.keys()
 
-    def list(self, marks: Mapping[str, LastCheck]) -> None:
-        """Every exercise, and how it went."""
+    def list(self, marks: Mapping[str, LastCheck], page: int = 0) -> None:
+        """Every exercise, and how it went: as many lines as the window has, and the rest on the next pages."""
+        lines = [clean(line) for line in list_lines(self._course, marks)]
+        rows = max(5, self.console.height - 5) if self._clears else len(lines)
+        pages = -(-len(lines) // rows)
+        first = page % pages * rows
         with self.console:
             self.clear()
-            for line in list_lines(self._course, marks):
-                self.console.print(Text(clean(line)), soft_wrap=True)
+            for line in lines[first : first + rows]:
+                self._row(Text(line))
+            if pages > 1:
+                self._row(Text(f"page {page % pages + 1} of {pages}: l shows the next", "dim"))
             self.keys()
+
+    def doing(self, text: str) -> None:
+        """Says that something runs, if no spinner can be drawn."""
+        if not self._clears:
+            self.line(f"{text} …", "dim")
 
     def line(self, text: str, style: str = "") -> None:
         """One more line, below what is there."""
@@ -112,9 +128,8 @@ class Screen:
         line = Text()
         for key, what in KEYS.items():
             line.append(" · " if line else "", "dim").append(key, "bold cyan").append(f" {what}")
-        line.truncate(self.console.width, overflow="ellipsis")
         self.console.print()
-        self.console.print(line, soft_wrap=True)
+        self.console.print(line)
 
     def _progress(self, topic: str, marks: Mapping[str, LastCheck]) -> None:
         exercises = self._course.exercises

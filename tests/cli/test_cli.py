@@ -164,7 +164,7 @@ def test_options_are_shown_in_groups_as_plain_text_on_any_terminal(width: str, m
 
 
 def test_without_a_command_there_is_help() -> None:
-    ended = grader()
+    ended = grader("help")
     assert ended.returncode == 0 and "Student:" in ended.stdout and "\b" not in ended.stdout
     assert grader("--version").stdout.startswith("torchkata ")
 

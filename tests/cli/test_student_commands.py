@@ -260,3 +260,43 @@ def test_debug_stops_at_a_breakpoint_and_names_the_check_that_fails(folder: Path
     assert "[failed] " in done.stdout and "normalize(tensor(" in done.stdout and "shadowed" not in done.stdout
     unknown = run_grader("debug", "normalise", cwd=folder)
     assert unknown.returncode == 4 and "did you mean `normalize`?" in unknown.stderr
+
+
+def test_a_newcomer_reads_three_lines_and_can_ask_for_all(tmp_path: Path) -> None:
+    first = run_grader(cwd=tmp_path).stdout.splitlines()
+    assert len(first) == 3 and "grader init kata" in first[1] and "grader help" in first[2]
+    assert run_grader("help", cwd=tmp_path).stdout == run_grader("--help", cwd=tmp_path).stdout
+    assert run_grader("help", "hint", cwd=tmp_path).stdout == run_grader("hint", "--help", cwd=tmp_path).stdout
+    unknown = run_grader("help", "nonsense", cwd=tmp_path)
+    assert unknown.returncode == 4 and "there is no command `nonsense`" in unknown.stderr
+
+
+def test_without_a_name_a_command_means_the_exercise_at_hand(folder: Path) -> None:
+    assert run_grader("hint", cwd=folder).stdout.startswith("vectors.normalize:\n")
+    assert "vectors.normalize is still as it was handed out" in run_grader("reset", cwd=folder).stdout
+    assert not (folder / "vectors.py.bak").exists()
+    (folder / "vectors.py").write_text(SOLUTION)
+    assert run_grader("reset", cwd=folder).stdout.startswith("vectors.normalize is as it was handed out; your text")
+    outside = run_grader("hint", cwd=folder.parent)
+    assert outside.returncode == 4 and "no exercise is at hand" in outside.stderr
+
+
+def test_list_takes_names(folder: Path) -> None:
+    one = run_grader("list", "cosine", cwd=folder).stdout
+    assert "vectors.cosine" in one and "vectors.normalize " not in one
+    assert "vectors.normalize" in run_grader("list", "vectors", cwd=folder).stdout
+    assert "unknown topic or exercise" in run_grader("list", "nonsense", cwd=folder).stderr
+
+
+@pytest.mark.parametrize(("name", "kind"), [("nosuch.py", "file"), ("week/2/vectors.py", "file"), ("week/", "folder")])
+def test_what_is_not_there_is_called_that(folder: Path, name: str, kind: str) -> None:
+    with pytest.raises(UserError, match=f"no such {kind}: {name}"):
+        split_targets([name], None, TOPICS)
+
+
+@pytest.mark.slow
+def test_debug_lists_the_checks_if_none_has_the_words(folder: Path) -> None:
+    (folder / "vectors.py").write_text(SOLUTION)
+    done = run_grader("debug", "normalize", "--check", "nonsense", cwd=folder)
+    assert done.returncode == 4 and "no check of vectors.normalize has `nonsense`" in done.stderr
+    assert "its checks: " in done.stderr

@@ -265,3 +265,28 @@ def test_what_cannot_be_watched_is_one_clear_line(tmp_path: Path, arguments: tup
     done = run_grader("watch", *arguments, cwd=tmp_path)
     assert done.returncode == 4 and said in done.stderr and "Traceback" not in done.stderr
     assert done.stderr.startswith("error: ") and done.stderr.count("\n") <= 2
+
+
+def test_the_screen_is_drawn_anew_when_the_window_changes(folder: Path, start: Start) -> None:
+    (folder / "vectors.py").write_text(WRONG)
+    session = start(folder)
+    wide = session.see("expected", " quit")
+    assert any(len(line) > 44 for line in wide.splitlines() if "│" in line), "nothing is wide, so nothing can wrap"
+    session.child.setwinsize(30, 40)
+    narrow = session.see("vectors.normalize", "expected", " quit")
+    assert "│" in narrow and all(len(line.rstrip()) <= 40 for line in narrow.splitlines())
+    session.child.setwinsize(30, 100)
+    session.see("expected", " quit")
+    session.quit()
+
+
+def test_a_list_longer_than_the_window_has_pages(tmp_path: Path, start: Start) -> None:
+    assert run_grader("init", tmp_path / "kata").returncode == 0
+    session = start(tmp_path / "kata")
+    session.see("not written yet", " quit")
+    session.press("l")
+    first = session.see("page 1 of ", "l shows the next", " quit")
+    assert "tensor_ops.make_tensor" in first and "efficiency" not in first
+    session.press("l")
+    session.see("page 2 of ", " quit")
+    session.quit()
