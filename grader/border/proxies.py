@@ -14,14 +14,30 @@ from grader.text import with_article
 
 
 class Call:
-    """One use of the submission, for messages: the function, its arguments and its result."""
+    """One use of the submission, for messages: the function, its arguments and its result.
 
-    __slots__ = ("answered", "args", "kwargs", "name", "result")
+    Attributes:
+        name: of the function, or of the attribute that is read.
+        owner: the object of the submission whose attribute is read, that is called (no name), or whose item is asked
+            for (``[]`` as the name); None for a function by its name.
+        is_read: whether it reads an attribute, and calls nothing.
+    """
 
-    def __init__(self, name: str, args: tuple[object, ...], kwargs: dict[str, object]) -> None:
+    __slots__ = ("answered", "args", "is_read", "kwargs", "name", "owner", "result")
+
+    def __init__(
+        self,
+        name: str,
+        args: tuple[object, ...],
+        kwargs: dict[str, object],
+        owner: Remote | RemoteFunction | None = None,
+        is_read: bool = False,
+    ) -> None:
         self.name = name
         self.args = args
         self.kwargs = kwargs
+        self.owner = owner
+        self.is_read = is_read
         self.result: object = None
         self.answered = False
 
@@ -48,12 +64,12 @@ class RemoteFunction:
         self._name = name
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
-        return self._channel.request("call", (self, *args), kwargs, Call(self._name, args, kwargs))
+        return _made_by(Call(self._name, args, kwargs), self._channel, "call", (self, *args), kwargs)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return self._channel.request("getattr", (self, name), {}, Call(f"{self._name}.{name}", (), {}))
+        return _made_by(Call(name, (), {}, self, is_read=True), self._channel, "getattr", (self, name))
 
     def __repr__(self) -> str:
         return self._name
@@ -71,18 +87,18 @@ class Remote:
         object.__setattr__(self, "_made", None)
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
-        return self._channel.request("call", (self, *args), kwargs, Call(repr(self), args, kwargs))
+        return _made_by(Call("", args, kwargs, self), self._channel, "call", (self, *args), kwargs)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return self._channel.request("getattr", (self, name), {}, Call(f"{self!r}.{name}", (), {}))
+        return _made_by(Call(name, (), {}, self, is_read=True), self._channel, "getattr", (self, name))
 
     def __setattr__(self, name: str, value: object) -> None:
         self._channel.request("setattr", (self, name, value), {}, None)
 
     def __getitem__(self, key: object) -> Any:
-        return self._channel.request("getitem", (self, key), {}, Call(f"{self!r}.__getitem__", (key,), {}))
+        return _made_by(Call("[]", (key,), {}, self), self._channel, "getitem", (self, key))
 
     def __len__(self) -> int:
         length = self._channel.request("len", (self,), {}, Call("len", (self,), {}))
@@ -94,7 +110,7 @@ class Remote:
         iterator = self._channel.request("iter", (self,), {}, Call("iter", (self,), {}))
         while True:
             try:
-                yield self._channel.request("next", (iterator,), {}, Call("next", (iterator,), {}))
+                yield self._channel.request("next", (iterator,), {}, Call("list", (self,), {}))
             except SubmissionRaised as error:
                 if isinstance(error, StopIteration):
                     return
@@ -136,14 +152,9 @@ class SubmissionProxy:
                 course's kit.
             args: values, handles, or functions of the submission.
         """
-        shown = next((Call(arg._name, (), {}) for arg in args if isinstance(arg, RemoteFunction)), None)
-        if shown is not None:
-            shown.args = tuple(arg for arg in args if not isinstance(arg, RemoteFunction))
-            shown.kwargs = kwargs
-        result = self._channel.request("call", (function, *args), kwargs, shown)
-        if shown is None and isinstance(result, Remote) and not any(isinstance(arg, Remote) for arg in args):
-            note_maker(result, function, args, kwargs)
-        return result
+        made = Call(f"{function.__module__.removeprefix('grader.testkit.')}.{function.__name__}", args, kwargs)
+        is_shown = any(isinstance(arg, RemoteFunction) for arg in args)
+        return _made_by(made, self._channel, "call", (function, *args), kwargs, is_shown=is_shown)
 
     def outside(self, function: Callable[..., Any], *args: object, **kwargs: object) -> Any:
         """Runs a recipe or a probe beside the submission, in a process that never imports it.
@@ -164,17 +175,25 @@ def class_name_of(handle: Remote) -> str:
 
 
 def maker_of(handle: Remote) -> Call | None:
-    """The recipe that made the object of a handle, with its arguments; None if the submission made it."""
+    """The call that made the object of a handle; None if it came in another way, such as out of a loader."""
     made: Call | None = handle._made
     return made
 
 
-def note_maker(
-    handle: Remote, function: Callable[..., Any], args: tuple[object, ...], kwargs: dict[str, object]
-) -> None:
-    """Keeps the recipe that made the object of a handle, so that messages can show a line that makes it again."""
-    name = f"{function.__module__.removeprefix('grader.testkit.')}.{function.__name__}"
-    object.__setattr__(handle, "_made", Call(name, args, kwargs))
+def _made_by(
+    made: Call,
+    channel: Requests,
+    operation: str,
+    args: tuple[object, ...],
+    kwargs: dict[str, object] | None = None,
+    *,
+    is_shown: bool = True,
+) -> Any:
+    """The result of a request; an object keeps what made it, so that messages can show a line that makes it again."""
+    result = channel.request(operation, args, kwargs or {}, made if is_shown else None)
+    if isinstance(result, Remote) and result._made is None:
+        object.__setattr__(result, "_made", made)
+    return result
 
 
 def call_of(function: RemoteFunction, args: tuple[object, ...], kwargs: dict[str, object]) -> Call:

@@ -5,7 +5,6 @@ A cause holds the student's own lines only, never the grader's frames, and never
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -226,11 +225,7 @@ def frames_of(lines: Iterable[SourceLine]) -> tuple[Frame, ...]:
 def _call(call: Call | None) -> str:
     if call is None:
         return ""
-    name = re.sub(r"^<(\w+)>", lambda handle: handle[1].lower(), call.name)
-    if name.endswith(".__getitem__"):
-        return f"{name.removesuffix('.__getitem__')}[{show(call.args[0])}]"
-    is_read = "." in name and not (call.args or call.kwargs)  # an attribute
-    return (name if is_read else show_call(name, call.args, call.kwargs))[:MAX_TEXT]
+    return show_call(call)[:MAX_TEXT]
 
 
 def _reason(failure: BaseException) -> str:

@@ -5,8 +5,9 @@ Never calls a method that submitted code could have defined: it is given decoded
 
 from __future__ import annotations
 
+import ast
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from types import FunctionType
 from typing import Final
 
@@ -14,7 +15,7 @@ import torch
 from torch import Tensor
 
 from grader.border.labels import label_of
-from grader.border.proxies import Remote, maker_of
+from grader.border.proxies import Call, Remote, maker_of
 
 MAX_LINE: Final = 400
 MAX_SHOWN_ITEMS: Final = 50
@@ -32,10 +33,60 @@ def show(value: object, limit: int = MAX_LINE) -> str:
     return line if len(line) <= limit else f"{line[: limit * 2 // 3]} … {line[-limit // 4 :]}"
 
 
-def show_call(name: str, args: tuple[object, ...], kwargs: dict[str, object]) -> str:
-    """A call as a line: ``gram(tensor([[1., 2.]]))``."""
-    parts = [show(arg) for arg in args] + [f"{key}={show(value)}" for key, value in kwargs.items()]
-    return f"{name}({', '.join(parts)})"
+def show_call(call: Call) -> str:
+    """A use of the submission as a line that can be pasted: ``gram(tensor([[1., 2.]]))``.
+
+    If it cannot be written as such a line, it does not look like one: ``fit with <Sequential>, 3, 0.1``.
+    """
+    text = _code(call)
+    if _can_be_pasted(text) and not _uses_one_object_twice(call):
+        return text
+    name = show(call.owner) + ("" if call.name == "[]" else f".{call.name}") if call.owner is not None else call.name
+    parts = _parts(call)
+    return name.rstrip(".") + (f" with {', '.join(parts)}" if parts else "")
+
+
+def _code(call: Call) -> str:
+    parts = _parts(call)
+    if call.owner is None:
+        return f"{call.name}({', '.join(parts)})"
+    owner = show(call.owner)
+    if call.name == "[]":
+        return f"{owner}[{parts[0]}]"
+    head = f"{owner}.{call.name}" if call.name else owner
+    return head if call.is_read else f"{head}({', '.join(parts)})"
+
+
+def _parts(call: Call) -> list[str]:
+    return [show(arg) for arg in call.args] + [f"{key}={show(value)}" for key, value in call.kwargs.items()]
+
+
+def _can_be_pasted(text: str) -> bool:
+    """Whether a line is an expression in which nothing is left out."""
+    try:
+        tree = ast.parse(text, mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return not any(isinstance(node, ast.Constant) and node.value is ... for node in ast.walk(tree))
+
+
+def _uses_one_object_twice(call: Call) -> bool:
+    """Whether the line would make an object twice that is one and the same, such as a model and its optimizer's."""
+    handles = list(_handles((call.owner, *call.args, *call.kwargs.values())))
+    return any(one == other for n, one in enumerate(handles) for other in handles[:n])
+
+
+def _handles(values: Iterable[object]) -> Iterator[Remote]:
+    """The objects of the submission that a line makes, those within others included."""
+    for value in values:
+        if isinstance(value, Remote):
+            yield value
+            if (made := maker_of(value)) is not None:
+                yield from _handles((made.owner, *made.args, *made.kwargs.values()))
+        elif isinstance(value, list | tuple):
+            yield from _handles(value)
+        elif isinstance(value, dict):
+            yield from _handles(value.values())
 
 
 def _show(value: object, room: list[int]) -> str:
@@ -81,9 +132,10 @@ def _one(value: object) -> str:
         text = f"{value:.6g}"
         return text if set(text) & set(".en") else f"{text}.0"
     if isinstance(value, Remote) and (made := maker_of(value)) is not None:
-        return show_call(made.name, made.args, made.kwargs)
+        return _code(made)
     if isinstance(value, FunctionType | type):
-        return value.__name__
+        module = "" if value.__module__ == "builtins" else value.__module__.removeprefix("grader.testkit.")
+        return f"{module}.{value.__name__}".removeprefix(".")
     if isinstance(value, str | bytes) and len(value) > _LONGEST_TEXT:
         return f"{value[:_LONGEST_TEXT]!r}…"
     return repr(value)

@@ -243,4 +243,6 @@ def test_a_length_that_is_no_length_is_a_crash(length: object) -> None:
 def test_an_object_of_a_recipe_knows_the_line_that_made_it(submission: SubmissionProxy) -> None:
     made = maker_of(submission.there(recipes.mlp, (4, 3), seed=1))
     assert made is not None and (made.name, made.args, made.kwargs) == ("recipes.mlp", ((4, 3),), {"seed": 1})
-    assert maker_of(submission.Stack(10, 20)) is None
+    stack = submission.Stack(10, 20)
+    made = maker_of(stack)
+    assert made is not None and (made.name, made.args) == ("Stack", (10, 20))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, tensor
 
-from grader.border.proxies import Remote, note_maker
+from grader.border.proxies import Call, Remote
 from grader.testkit import recipes, tensors
 from grader.testkit.show import MAX_LINE, show, show_call
 
@@ -69,19 +69,47 @@ def test_any_data_is_one_line(value: Any) -> None:
 
 
 def test_a_call_is_shown_with_its_keywords() -> None:
-    line = show_call("softmax", (tensor([1.0]),), {"dim": -1})
+    line = show_call(Call("softmax", (tensor([1.0]),), {"dim": -1}))
     assert line == "softmax(tensor([1.]), dim=-1)"
 
 
 def test_no_line_holds_an_address() -> None:
-    assert show(recipes.normal) == "normal"
+    assert show(recipes.normal) == "recipes.normal"
     assert "0x" not in show([recipes.normal, recipes.Rows, print])
 
 
 def test_an_object_of_a_recipe_is_shown_as_the_line_that_makes_it() -> None:
     channel: Any = None
     model, mystery = Remote(channel, 0, "Sequential"), Remote(channel, 1, "Thing")
-    note_maker(model, recipes.mlp, ((4, 3),), {"seed": 1})
-    assert show_call("fit", (model, mystery), {}) == "fit(recipes.mlp((4, 3), seed=1), <Thing>)"
+    object.__setattr__(model, "_made", Call("recipes.mlp", ((4, 3),), {"seed": 1}))
+    assert show_call(Call("fit", (model, 3), {})) == "fit(recipes.mlp((4, 3), seed=1), 3)"
+    assert show_call(Call("fit", (model, mystery), {})) == "fit with recipes.mlp((4, 3), seed=1), <Thing>"
     made = eval(show(model), {"recipes": recipes})
     assert [tuple(p.shape) for p in made.parameters()] == [(3, 4), (3,)]
+
+
+def made(number: int, call: Call | None) -> Remote:
+    """An object of the submission that such a call made."""
+    handle = Remote(cast(Any, None), number, "Thing")
+    object.__setattr__(handle, "_made", call)
+    return handle
+
+
+def test_uses_of_an_object_begin_with_what_made_it() -> None:
+    rows = made(0, Call("Rows", (tensor([1.0]),), {}))
+    assert show_call(Call("[]", (-1,), {}, rows)) == "Rows(tensor([1.]))[-1]"
+    assert show_call(Call("layers", (), {}, rows, is_read=True)) == "Rows(tensor([1.])).layers"
+    assert show_call(Call("", (2,), {}, rows)) == "Rows(tensor([1.]))(2)"
+    assert show_call(Call("len", (rows,), {})) == "len(Rows(tensor([1.])))"
+    method = made(1, Call("fit", (), {}, rows, is_read=True))
+    assert show_call(Call("", (3,), {}, method)) == "Rows(tensor([1.])).fit(3)"
+
+
+def test_what_cannot_be_pasted_does_not_look_like_a_call() -> None:
+    model = made(0, Call("recipes.mlp", ((4, 3),), {}))
+    optimizer = made(1, Call("recipes.sgd", (model,), {}))
+    shown = show_call(Call("step", (model, optimizer), {}))
+    assert shown == "step with recipes.mlp((4, 3)), recipes.sgd(recipes.mlp((4, 3)))", "two models, where there is one"
+    assert show_call(Call("[]", (0,), {}, made(2, None))) == "<Thing> with 0"
+    assert show_call(Call("gram", (torch.ones(2000),), {})).startswith("gram with tensor([1.")
+    assert show_call(Call("torchrun --nproc-per-node=2 ddp.py", (), {})) == "torchrun --nproc-per-node=2 ddp.py"

@@ -41,7 +41,8 @@ class FilePath(str):
 
 
 def path(place: str, name: str) -> FilePath:
-    """The path of a file at a place that `empty` has made."""
+    """The path of a file at a place that `empty` has made; where nobody has, as in a pasted line, it is made now."""
+    os.makedirs(_folder(place), exist_ok=True)
     return FilePath(_at(place, name))
 
 
