@@ -56,6 +56,7 @@ def failed(check: Check, call: Call | None, failure: BaseException, prints: str)
                 expected="" if check.hidden else show(failure.expected),
                 reason="" if check.hidden else failure.reason[:MAX_TEXT],
                 looked_at=call is not None and not _is_returned(call, failure.actual),
+                is_of_another_type=failure.is_of_another_type,
             ),
             prints,
         )

@@ -212,11 +212,11 @@ def explanation_of(course: Course, exercise: ExerciseResult) -> str | None:
 
 
 def hint_for(exercise: Exercise, check: CheckResult) -> str | None:
-    """The hint that fits a check that does not pass; None for an exception, about which hints say nothing.
+    """The hint that fits a check that does not pass; None for an exception or a wrong type: hints are about values.
 
     That is the one that names the check, else the first that names none.
     """
-    if check.cause is not None and check.cause.kind != "assertion":
+    if check.cause is not None and (check.cause.kind != "assertion" or check.cause.is_of_another_type):
         return None
     named = exercise.hints_for.get(check.name.partition("[")[0])
     others = (number for number in range(1, len(exercise.hints) + 1) if number not in exercise.hints_for.values())

@@ -40,6 +40,7 @@ class Mismatch(AssertionError):
         reason: the mismatch in words, without any expected value.
         actual: the value that came back.
         expected: the value that is right.
+        is_of_another_type: whether the types or the dtypes of the two differ, so that no value can be right.
     """
 
     def __init__(self, reason: str, actual: object, expected: object) -> None:
@@ -47,6 +48,10 @@ class Mismatch(AssertionError):
         self.reason = reason
         self.actual = actual
         self.expected = expected
+        one, other = plain(actual), plain(expected)
+        self.is_of_another_type = type(one) is not type(other) or (
+            isinstance(one, Tensor) and isinstance(other, Tensor) and one.dtype != other.dtype
+        )
 
     def __str__(self) -> str:
         return f"{self.reason}\nreturned: {show(self.actual)}\nexpected: {show(self.expected)}"
@@ -205,8 +210,17 @@ def _tensor_difference(actual: Tensor, expected: Tensor, tolerance: _Tolerance) 
     differ = "differs" if count == 1 else "differ"
     return (
         f"{count} of {counted(wrong.numel(), 'value')} {differ}, the first at {list(position)}: "
-        f"{_apart(one[position].item(), other[position].item())}"
+        f"{_apart(one[position].item(), other[position].item())}{_largest(one, other) if count > 1 else ''}"
     )
+
+
+def _largest(actual: Tensor, expected: Tensor) -> str:
+    """How far numbers are apart at most, in words; empty if that says nothing more."""
+    if not expected.is_floating_point():
+        return ""
+    apart = (actual.double() - expected.double()).abs()
+    apart = apart[apart.isfinite()]
+    return f"; the largest difference is {show(float(apart.max()))}" if apart.numel() else ""
 
 
 def _apart(actual: object, expected: object) -> str:
