@@ -145,6 +145,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         names: exercises that must pass first, or the name that is missing.
         file: the topic's file, if the cause is about that file.
         check_line: the line of the check that is wrong, for a fault of the check.
+        is_slip: whether `advice` is about a slip of the pen in the source, whose line it names.
         is_of_another_type: whether `returned` has another type or dtype than the right value.
         looked_at: whether `returned` is not what the call returned: the model afterwards, the results rank by rank.
     """
@@ -168,6 +169,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     check_line: Frame | None = None
     looked_at: bool = False
     is_of_another_type: bool = False
+    is_slip: bool = False
 
 
 class CheckResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

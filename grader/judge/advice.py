@@ -307,6 +307,21 @@ _EXCEPTIONS: Final[tuple[tuple[str, str, Sentence], ...]] = (
         r"not compiled with CUDA|No CUDA GPUs are available|Found no NVIDIA driver",
         "there is no CUDA here: stay on the device of the tensors that you are given, instead of `.cuda()`",
     ),
+    (
+        "TypeError",
+        r"^transpose\(\) (?:received an invalid combination|missing)",
+        "`transpose` needs the two dims that change places, such as `x.transpose(0, 1)`; `x.T` turns a matrix",
+    ),
+    (
+        "FileNotFoundError",
+        r"No such file or directory: '([^/\\'][^']*)'",
+        lambda m: f"`{m[1]}` is not there while you are graded: only your code is taken along, so make the data in it",
+    ),
+    (
+        "URLError gaierror ConnectionError OSError HTTPError",
+        r"urlopen error|Network is unreachable|[Nn]ame resolution|Name or service not known",
+        "there is no network while you are graded: make the data in the code",
+    ),
     ("RecursionError", r"", "your code calls itself without an end: when does it stop?"),
     (
         "EOFError",

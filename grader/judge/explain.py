@@ -6,7 +6,7 @@ Pure: looks at nothing but the cause, imports no torch, and decides nothing.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -115,6 +115,11 @@ class CellPlaces:
     def cause(self, cause: Cause) -> Cause:
         """The same cause, whose lines say in which cell they are."""
         return replace(cause, frames=tuple(map(self._frame, cause.frames))) if cause.frames else cause
+
+    def line_in(self, file: str) -> Callable[[int], str]:
+        """A function that names a line of a file: ``line 12``, or its cell in a notebook."""
+        cells = self._of(file)
+        return lambda line: cells.place(line) if cells else f"line {line}"
 
     def _frame(self, frame: Frame) -> Frame:
         cells = self._of(frame.file) if frame.line else None

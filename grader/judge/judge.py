@@ -27,6 +27,7 @@ from grader.judge.needs import Assessment
 from grader.judge.points import manual_of, with_points
 from grader.judge.scan import scan
 from grader.judge.session import with_collected_checks
+from grader.judge.slips import in_import, with_slips
 from grader.judge.time_limit import TimeLimit
 from grader.judge.topic_desk import TopicDesk
 from grader.results import Cause, CheckResult, ExerciseResult, Flag, SubmissionResult
@@ -218,11 +219,12 @@ class Judge:
         met: Collection[str],
     ) -> _GradedTopic:
         cells = explain.CellPlaces(work.modules)
-        source = work.modules[f"{topic.name}.py"]
+        file = f"{topic.name}.py"
+        source = work.modules[file]
         partial = desk.imported.partial
         if desk.imported.failure is not None:
             cause = causes.import_failed(topic.name, desk.imported.failure, desk.imported.prints)
-            return self._all_not_passed(exercises, cells.cause(cause), work)
+            return self._all_not_passed(exercises, in_import(cells.cause(cause), source, cells.line_in(file)), work)
         met = set(met)
         results: list[ExerciseResult] = []
         untouched = self._untouched_names(topic.name, source)
@@ -234,6 +236,7 @@ class Judge:
                 result = self._grade_exercise(exercise, desk, cells, is_untouched=exercise.name in untouched)
                 result = with_near_names(result, source, [one.name for one in topic.exercises])
                 result = partial.explain_lost(result, source) if partial else result
+                result = with_slips(result, source, cells.line_in(file))
             if result.meets_needs:
                 met.add(result.name)
             results.append(result)

@@ -134,7 +134,7 @@ class _File:
         if len(content) > MOST_BYTES:
             yield 0, "is too long to be read for what no exercise needs"
             return
-        tree = _parsed(content)
+        tree = parsed(content)
         if tree is None:
             return
         nodes = list(_walk(tree))
@@ -301,7 +301,7 @@ class _File:
         return node.id if node.id in _CALLED else ""
 
 
-def _parsed(content: bytes | str) -> ast.Module | None:
+def parsed(content: bytes | str) -> ast.Module | None:
     """The syntax tree; None if it cannot be parsed."""
     found: list[ast.Module] = []
 

@@ -32,6 +32,9 @@ MOST_ROWS = 25
 """Rows that one exercise takes."""
 _ROWS_OF_A_LINE = 4
 """Rows that one line of a message takes, such as a long call."""
+_ROWS_OF_A_VALUE = 2
+"""Rows that a returned or an expected value takes: the first sentence says where they differ."""
+_VALUES = ("returned  ", "expected  ", "found     ")
 _BAR = "  │ "
 
 
@@ -86,8 +89,9 @@ def _message(console: Console, check: CheckResult, most: int) -> list[Text]:
     rows: list[Text] = []
     for number, line in enumerate(bounded(check.message).split("\n")):
         pieces = wrapped(console, line, "bold" if number == 0 else "", bar=_BAR)
-        if len(pieces) > most:
-            pieces = [*pieces[: most - 1], Text.assemble((_BAR, "dim"), "…")]
+        rows_of_it = min(most, _ROWS_OF_A_VALUE) if most == _ROWS_OF_A_LINE and line.startswith(_VALUES) else most
+        if len(pieces) > rows_of_it:
+            pieces = [*pieces[: rows_of_it - 1], Text.assemble((_BAR, "dim"), "…")]
         rows += pieces
     return rows
 

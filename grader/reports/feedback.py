@@ -199,10 +199,10 @@ def one_cause(exercise: ExerciseResult) -> CheckResult | None:
 def explanation_of(course: Course, exercise: ExerciseResult) -> str | None:
     """The explanation of the misconception that was recognised, in one line; None if there is none.
 
-    It is the misconception's name if the course no longer has it.
+    It is the misconception's name if the course no longer has it. A slip of the pen, which has a line, says more.
     """
     name = exercise.misconception
-    if name is None:
+    if name is None or any(check.cause is not None and check.cause.is_slip for check in exercise.checks):
         return None
     with contextlib.suppress(UserError):
         for misconception in misconceptions_of(course, exercise.name.partition(".")[0]):

@@ -1,0 +1,135 @@
+"""Slips of the pen that explain a failure: a call without its brackets, a function that is defined twice.
+
+Looks at the text of the exercise that has failed, runs nothing, and decides nothing but the first sentence.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import re
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from msgspec.structs import replace
+
+from grader.judge import explain
+from grader.judge.scan import MOST_BYTES, parsed
+from grader.results import Cause, CheckResult, ExerciseResult
+
+Place = Callable[[int], str]
+"""A line of the file in words: ``line 12``, or ``In [4], line 2`` in a notebook."""
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+_SWITCHES: Final = frozenset(("no_grad", "inference_mode", "enable_grad"))
+_LABELS: Final = frozenset(("y", "label", "labels", "target", "targets"))
+_LOGITS: Final = frozenset(("logits", "output", "outputs", "pred", "preds", "predictions", "scores"))
+_ENDS: Final = frozenset(("exit", "quit"))
+_QUOTES: Final = "“”‘’„«»"
+_CONFLICT: Final = re.compile(r"^(?:<{7}|={7}|>{7})(?: .*)?$")
+
+
+def with_slips(result: ExerciseResult, source: bytes, place: Place) -> ExerciseResult:
+    """The same result, whose failures begin with the slip that explains them, if there is one.
+
+    Args:
+        source: the topic's file as it was handed in.
+        place: names a line of it.
+    """
+    if not any(check.verdict in ("failed", "crashed") for check in result.checks):
+        return result
+    return replace(result, checks=tuple(_explained(check, result.name, source, place) for check in result.checks))
+
+
+def in_import(cause: Cause, source: bytes, place: Place) -> Cause:
+    """The same cause of a failing import, which names the text that is no Python, if it is of a known kind."""
+    if cause.exception_type not in ("SyntaxError", "IndentationError"):
+        return cause
+    lines = source[:MOST_BYTES].decode("utf-8-sig", "replace").splitlines()
+    for number, line in enumerate(lines, 1):
+        if _CONFLICT.match(line):
+            said = f"{place(number)} is a mark of a Git merge: keep one of the two versions, and delete the marks"
+            return replace(cause, advice=f"{cause.file} cannot be imported: {said}")
+    wrong = cause.frames[-1].line if cause.frames else 0
+    found = next((one for one in (lines[wrong - 1] if 0 < wrong <= len(lines) else "") if one in _QUOTES), "")
+    if found:
+        said = f"{place(wrong)} has the quote {found} of a book or a PDF: Python's are ' and \""
+        return replace(cause, advice=f"{cause.file} cannot be imported: {said}")
+    return cause
+
+
+def _explained(check: CheckResult, exercise: str, source: bytes, place: Place) -> CheckResult:
+    cause = check.cause
+    if cause is None or check.verdict not in ("failed", "crashed") or cause.kind in ("missing", "not_simulated"):
+        return check
+    found = next(_slips(cause, exercise.partition(".")[2], source, place), "")
+    return explain.result(check.name, replace(cause, advice=found, is_slip=True)) if found else check
+
+
+def _slips(cause: Cause, name: str, source: bytes, place: Place) -> Iterator[str]:
+    definitions = _definitions(source, name)
+    if not definitions:
+        return
+    if len(definitions) > 1 and not any(one.decorator_list for one in definitions):
+        first, *_, last = (one.lineno for one in definitions)
+        yield f"`{name}` is defined twice, in {place(first)} and in {place(last)}: the last one counts"
+    own = definitions[-1]
+    if cause.kind == "unwritten":
+        return
+    for node in ast.walk(own):
+        match node:
+            case ast.Expr(ast.Attribute() as called):
+                text = ast.unparse(called)
+                if len(text) < 60:
+                    yield f"{place(node.lineno)} only names `{text}` and does not call it: write `{text}()`"
+            case ast.With(items) | ast.AsyncWith(items):
+                for item in items:
+                    if isinstance(item.context_expr, ast.Attribute) and item.context_expr.attr in _SWITCHES:
+                        text = ast.unparse(item.context_expr)
+                        yield f"{place(node.lineno)} says `with {text}`, which needs brackets: `with {text}():`"
+            case ast.Return(ast.Call(ast.Name(kind))) if _is_exception(kind):
+                yield f"{place(node.lineno)} returns a {kind}: write `raise` for `return`"
+            case ast.Call(func, [ast.Name(one), ast.Name(other), *_]) if (
+                ast.unparse(func).rpartition(".")[2] == "cross_entropy" and one in _LABELS and other in _LOGITS
+            ):
+                yield f"`cross_entropy` takes the logits first, then the labels: {place(node.lineno)} has them swapped"
+            case ast.Call(ast.Name(kind), []) if kind in _ENDS and cause.kind == "crash":
+                yield f"`{kind}()` in {place(node.lineno)} ends Python itself: take it out"
+    if cause.exception_type == "AttributeError" and isinstance(own, ast.ClassDef):
+        missing = re.search(r"object has no attribute '(\w+)'", cause.exception_message)
+        if missing and (line := _local_in_init(own, missing[1])):
+            yield f"`{missing[1]}` in {place(line)} is a local variable of `__init__`: write `self.{missing[1]}`"
+
+
+def _local_in_init(own: ast.ClassDef, name: str) -> int:
+    """The line where `__init__` gives a value to a local variable of this name; 0 if it does not."""
+    for method in own.body:
+        if isinstance(method, ast.FunctionDef) and method.name == "__init__":
+            for node in ast.walk(method):
+                if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store):
+                    return node.lineno
+    return 0
+
+
+def _is_exception(name: str) -> bool:
+    found = getattr(builtins, name, None)
+    return isinstance(found, type) and issubclass(found, Exception)
+
+
+@functools.lru_cache(maxsize=64)
+def _definitions(source: bytes, name: str) -> tuple[Definition, ...]:
+    """The definitions of a name at the top of a file, in order; none if it is too long or is no Python."""
+    if len(source) > MOST_BYTES:
+        return ()
+    return tuple(
+        one
+        for one in _top(source)
+        if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and one.name == name
+    )
+
+
+@functools.lru_cache(maxsize=2)
+def _top(source: bytes) -> tuple[ast.stmt, ...]:
+    tree = parsed(source)
+    return tuple(tree.body) if tree else ()

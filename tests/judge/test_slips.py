@@ -1,0 +1,101 @@
+"""Slips of the pen: each is named with its line, if it can explain the failure, and none in right code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from shared import REPO
+
+from grader.judge.slips import in_import, with_slips
+from grader.results import Cause, CheckResult, ExerciseResult, Frame
+
+WRONG = Cause(kind="assertion", sentence="It trains.", reason="another value")
+UNWRITTEN = Cause(kind="unwritten", reason="`fit` is not written yet")
+ENDED = Cause(kind="crash", reason="ended the process")
+ATTRIBUTE = Cause(
+    kind="exception",
+    exception_type="AttributeError",
+    exception_message="'fit' object has no attribute 'layers'",
+)
+RIGHT = sorted([*(REPO / "solutions").glob("*.py"), *(REPO / "tests" / "answers" / "right").glob("*/*.py")])
+
+
+def first_sentence(source: str, cause: Cause, name: str = "fit") -> str:
+    check = CheckResult(name="it_trains", verdict="crashed" if cause.kind == "crash" else "failed", cause=cause)
+    result = ExerciseResult(name=f"training.{name}", score=0.0, max=1.0, checks=(check,))
+    (found,) = with_slips(result, source.encode(), "line {}".format).checks
+    assert found.cause is not None
+    return found.cause.advice
+
+
+@pytest.mark.parametrize(
+    ("body", "cause", "said"),
+    [
+        (
+            "    loss = model(x).sum()\n    loss.backward",
+            WRONG,
+            "line 3 only names `loss.backward`",
+        ),
+        ("    with torch.no_grad:\n        return 1", ATTRIBUTE, "`with torch.no_grad():`"),
+        (
+            "    if x < 0:\n        return ValueError('x')",
+            WRONG,
+            "line 3 returns a ValueError: write `raise` for `return`",
+        ),
+        ("    return F.cross_entropy(labels, logits)", WRONG, "logits first, then the labels: line 2 has them swapped"),
+        ("    exit()", ENDED, "`exit()` in line 2 ends Python itself"),
+    ],
+)
+def test_a_slip_is_named_with_its_line(body: str, cause: Cause, said: str) -> None:
+    assert said in first_sentence(f"def fit(model, x, labels, logits):\n{body}\n", cause)
+
+
+def test_the_last_of_two_definitions_counts() -> None:
+    source = "def fit():\n    return 1\n\n\ndef fit():\n    raise NotImplementedError\n"
+    assert first_sentence(source, UNWRITTEN) == "`fit` is defined twice, in line 1 and in line 5: the last one counts"
+
+
+def test_a_local_variable_that_was_meant_for_self() -> None:
+    source = "class fit:\n    def __init__(self):\n        layers = []\n"
+    assert (
+        first_sentence(source, ATTRIBUTE) == "`layers` in line 3 is a local variable of `__init__`: write `self.layers`"
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "cause"),
+    [
+        ("    model.eval()\n    return F.cross_entropy(logits, labels)", WRONG),
+        ("    return helper(ValueError('kept'))", WRONG),
+        ("    exit()", WRONG),
+        ("    'a docstring'\n    x", WRONG),
+    ],
+)
+def test_nothing_is_named_that_explains_nothing(body: str, cause: Cause) -> None:
+    advice = first_sentence(f"def other():\n    loss.backward\n\n\ndef fit(model, logits, labels):\n{body}\n", cause)
+    assert advice in ("", cause.advice)
+
+
+@pytest.mark.parametrize("file", RIGHT, ids=lambda file: f"{file.parent.name}/{file.stem}")
+def test_right_code_has_none(file: Path) -> None:
+    source = file.read_text(encoding="utf-8")
+    for line in source.splitlines():
+        if line.startswith(("def ", "class ")):
+            name = line.split("(")[0].split(":")[0].split()[1]
+            assert name.startswith("_") or first_sentence(source, WRONG, name) == "", name
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("import torch\n<<<<<<< HEAD\nx = 1\n", "line 2 is a mark of a Git merge"),
+        ("x = 1\nprint(“hello”)\n", "line 2 has the quote “ of a book or a PDF"),
+    ],
+)
+def test_text_that_is_no_python_is_named(source: str, said: str) -> None:
+    frames = (Frame("training.py", 2, "", "…"),)
+    cause = Cause(kind="exception", stage="import", file="training.py", exception_type="SyntaxError", frames=frames)
+    assert said in in_import(cause, source.encode(), "line {}".format).advice
+    plain = in_import(cause, b"x = 1\ndef f(:\n", "line {}".format)
+    assert plain is cause
