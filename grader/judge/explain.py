@@ -5,9 +5,10 @@ Pure: looks at nothing but the cause, imports no torch, and decides nothing.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -96,6 +97,9 @@ def _prints(cause: Cause) -> str:
     return "\nprinted:\n" + "\n".join(f"  {line}" for line in f"{cause.prints}{cut}".splitlines())
 
 
+_LINE_OF: Final = re.compile(r"\bline (\d{1,7}) of (\w+\.py)\b")
+
+
 class CellPlaces:
     """Names the notebook cell of each line of the student's code, for one submission. Looks at text only.
 
@@ -113,8 +117,14 @@ class CellPlaces:
         return check if cause is None or cause == check.cause else result(check.name, replace(cause, advice=""))
 
     def cause(self, cause: Cause) -> Cause:
-        """The same cause, whose lines say in which cell they are."""
-        return replace(cause, frames=tuple(map(self._frame, cause.frames))) if cause.frames else cause
+        """The same cause, whose lines say in which cell they are; those that its words name, too."""
+        return replace(
+            cause, frames=tuple(map(self._frame, cause.frames)), reason=_LINE_OF.sub(self._named, cause.reason)
+        )
+
+    def _named(self, found: re.Match[str]) -> str:
+        cells = self._of(found[2])
+        return cells.place(int(found[1])) if cells else found[0]
 
     def line_in(self, file: str) -> Callable[[int], str]:
         """A function that names a line of a file: ``line 12``, or its cell in a notebook."""

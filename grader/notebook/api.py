@@ -6,20 +6,24 @@ Importing it imports nothing slow: the worker process imports torch, this one ne
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 
 from grader.notebook.desk import NotebookDesk
 from grader.results import SubmissionResult
 
+Named = str | Callable[..., object]
+"""The name of a topic or an exercise; or an exercise's function or class itself."""
 
-def check(*names: str) -> SubmissionResult:
+
+def check(*names: Named) -> SubmissionResult:
     """Grades what the cells of this notebook define, and shows the result below the cell.
 
     Definitions and imports of all cells that were run are taken; of two definitions of one name the last counts, and
     a cell that failed does no harm.
 
     Args:
-        names: topics or exercises, such as ``"tensor_ops.gram"`` or ``"gram"``, which are graded with what they need.
-            None: all of the topics that the notebook has begun.
+        names: topics or exercises, such as ``"tensor_ops.gram"`` or ``"gram"``, which are graded with what they need;
+            an exercise's function itself will do. None: all of the topics that the notebook has begun.
 
     Returns:
         The result, as in ``results.jsonl``.
@@ -27,10 +31,10 @@ def check(*names: str) -> SubmissionResult:
     Raises:
         NotebookError: there is no such name, or nothing to grade, or no notebook.
     """
-    return _desk().check(names)
+    return _desk().check([_name_of(one) for one in names])
 
 
-def hint(name: str, level: int | None = None) -> None:
+def hint(name: Named, level: int | None = None) -> None:
     """Shows a hint for an exercise; each further call for the same one says more.
 
     Args:
@@ -40,7 +44,12 @@ def hint(name: str, level: int | None = None) -> None:
     Raises:
         NotebookError: there is no such exercise or level.
     """
-    _desk().hint(name, level)
+    _desk().hint(_name_of(name), level)
+
+
+def _name_of(given: Named) -> str:
+    """The name to look for; of a function, its own, whatever else it is."""
+    return given if isinstance(given, str) else str(getattr(given, "__name__", given))
 
 
 @functools.cache

@@ -19,6 +19,7 @@ from torch import nn
 
 from grader.border.failures import SubmissionRaised, exception_of, import_raised
 from grader.border.service import Service
+from grader.intake.notebook import RUNNING, module_of
 from grader.judge import cause as causes
 from grader.judge import explain
 from grader.judge.advice import advice_on, close_names
@@ -303,3 +304,12 @@ def test_a_name_is_compared_with_a_bounded_number_of_others(monkeypatch: pytest.
         assert close_names("weight_decay", known) == ["wieght_decay"]
     assert len(compared) == 1 and compared[0] <= 200
     assert close_names("x" * 2000, known) == []
+
+
+def test_words_about_a_line_of_a_notebook_name_its_cell() -> None:
+    module = module_of(b'{"nbformat": 4, "cells": [{"cell_type": "code", "source": "x = 1\\ny = 2"}]}', RUNNING)[0]
+    assert module is not None
+    line = module.split(b"\n").index(b"y = 2") + 1
+    cause = Cause(kind="timeout", reason=f"rank 1 waits in line {line} of ddp.py, in train; not line 2 of other.py")
+    said = explain.CellPlaces({"ddp.py": module, "other.py": b"x = 1\n"}).cause(cause).reason
+    assert said == "rank 1 waits in In [1], line 2, in train; not line 2 of other.py"

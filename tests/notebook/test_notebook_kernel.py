@@ -119,6 +119,7 @@ def test_cells_are_graded_as_they_are_defined_last(kernel: Kernel) -> None:
     kernel.run("SMALLEST = 1e-12\nwhile True:\n    raise ValueError")
     kernel.run(RIGHT)
     assert "✓ <code>vectors.normalize</code>" in kernel.html("check('normalize')")
+    assert "✓ <code>vectors.normalize</code>" in kernel.html("check(normalize)"), "the function itself"
     kernel.run("%%time\ndef cosine(a, b):\n    return (normalize(a) * normalize(b)).sum(-1)")
     every = kernel.html("check()")
     assert "3/3 points, 100.0%" in every and every.count("✓ <code>") == 2
