@@ -71,11 +71,11 @@ def _slips(cause: Cause, name: str, source: bytes, place: Place) -> Iterator[str
     definitions = _definitions(source, name)
     if not definitions:
         return
-    if len(definitions) > 1 and not any(one.decorator_list for one in definitions):
-        first, *_, last = (one.lineno for one in definitions)
-        yield f"`{name}` is defined twice, in {place(first)} and in {place(last)}: the last one counts"
     own = definitions[-1]
     if cause.kind == "unwritten":
+        if len(definitions) > 1:  # else the older of two answers is no news, least of all in a notebook
+            first, *_, last = (one.lineno for one in definitions)
+            yield f"`{name}` is defined twice, in {place(first)} and in {place(last)}: the last one counts"
         return
     for node in ast.walk(own):
         match node:
