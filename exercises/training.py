@@ -13,6 +13,8 @@ Read:
 from __future__ import annotations
 
 import copy
+import math
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -251,6 +253,87 @@ def clip_and_step(model: nn.Module, loss: Tensor, optimizer: Optimizer, max_norm
     """
     # backward makes the gradients, then they can be clipped, then used
     raise NotImplementedError("write `clip_and_step` here")
+
+
+def init_weights(model: nn.Module, generator: torch.Generator) -> None:
+    """Give every linear layer first weights that suit a ReLU after it.
+
+    Kaiming's rule keeps the size of the signal about the same from layer to layer: a weight is uniform between
+    ``-bound`` and ``bound``, where ``bound`` is the square root of ``6 / fan_in``, and ``fan_in`` the layer's number
+    of inputs.
+
+    Args:
+        model: every ``nn.Linear`` in it, at any depth, gets new weights, one after the other in the order of
+            ``model.modules()``. Biases, if a layer has them, become 0. All other layers stay as they are. Some
+            parameters may be frozen: they get new values too, and stay frozen.
+        generator: the weights are drawn from it, and nothing from torch's global generator.
+
+    Example:
+        >>> model = nn.Sequential(nn.Linear(6, 4), nn.ReLU(), nn.Linear(4, 2))
+        >>> init_weights(model, torch.Generator().manual_seed(0))
+        >>> model[0].weight.abs().max() <= 1, model[2].bias.tolist()
+        (tensor(True), [0.0, 0.0])
+
+    Read: PyTorch docs, `torch.nn.init.kaiming_uniform_` (mind ``nonlinearity``); *Dive into Deep Learning*,
+    "Numerical Stability and Initialization".
+    """
+    # torch.nn.init writes in place, outside of the graph
+    raise NotImplementedError("write `init_weights` here")
+
+
+def parameter_groups(model: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
+    """The model's parameters in two groups, so that only the matrices decay.
+
+    Weight decay pulls weights towards 0. Biases, and the scales of normalization layers, are better left alone.
+
+    Args:
+        model: any model. Some parameters may be frozen, or shared between layers.
+        weight_decay: for the parameters with two or more dimensions.
+
+    Returns:
+        Two dicts as ``torch.optim.Optimizer`` takes them, with ``"params"`` (a list of parameters) and
+        ``"weight_decay"``: the parameters with two or more dimensions, with ``weight_decay``, and all others, with 0.0.
+        Each trainable parameter is in one of them, once; frozen parameters are in none.
+
+    Example:
+        >>> groups = parameter_groups(nn.Linear(3, 2), weight_decay=0.1)
+        >>> [(len(group["params"]), group["weight_decay"]) for group in groups]
+        [(1, 0.1), (1, 0.0)]
+        >>> optimizer = torch.optim.AdamW(groups, lr=0.01)
+
+    Read: PyTorch docs, `torch.optim`, "Per-parameter options".
+    """
+    # parameters() gives shared ones once
+    raise NotImplementedError("write `parameter_groups` here")
+
+
+def warmup_cosine(step: int, warmup: int, total: int, peak: float, floor: float = 0.0) -> float:
+    """The learning rate of a step: a short way up, then half a cosine down.
+
+    Args:
+        step: from 0.
+        warmup: the rate rises for this many steps, by the same amount each time, and is
+            ``peak * (step + 1) / (warmup + 1)``: not 0 in the first step, and ``peak`` in step ``warmup``.
+        total: steps in all, at least ``warmup + 2``.
+        peak: the highest rate.
+        floor: the lowest rate after the peak. Step ``total - 1`` has it, and so have all steps after it.
+
+    Returns:
+        A Python float. From step ``warmup`` to step ``total - 1`` it follows half a cosine: slowly at first,
+        steepest in the middle, where it is ``(peak + floor) / 2``, and slowly again at the end.
+
+    Raises:
+        ValueError: if ``warmup`` is negative, or ``total`` is not larger than ``warmup``.
+
+    Example:
+        >>> [round(warmup_cosine(step, warmup=3, total=8, peak=1.0), 3) for step in range(9)]
+        [0.25, 0.5, 0.75, 1.0, 0.854, 0.5, 0.146, 0.0, 0.0]
+
+    Read: PyTorch docs, `torch.optim.lr_scheduler.CosineAnnealingLR` (its formula); Raschka, appendix D.1 "Learning
+    rate warmup" and D.2 "Cosine decay".
+    """
+    # three parts
+    raise NotImplementedError("write `warmup_cosine` here")
 
 
 def experiment(seed: int = 123) -> dict[str, object]:

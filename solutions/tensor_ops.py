@@ -260,6 +260,117 @@ def softmax(x: Tensor, dim: int) -> Tensor:
     # end
 
 
+def true_class_scores(scores: Tensor, labels: Tensor) -> Tensor:
+    """From each row of scores, the one at the row's label: one column per row, picked by indexing.
+
+    A cross-entropy needs just these. Gradients flow through the result, and no Python loop goes over the rows: the
+    number of torch calls is the same for 3 rows and for 3000.
+
+    Args:
+        scores: shape ``(n, C)``, floats, one row of scores per example; ``n`` may be 0.
+        labels: shape ``(n,)``, int64, for each row a column in ``[0, C)``.
+
+    Returns:
+        Shape ``(n,)``, in the dtype of ``scores``: entry ``i`` is ``scores[i, labels[i]]``.
+
+    Example:
+        >>> scores = torch.tensor([[0.1, 0.7, 0.2], [0.5, 0.3, 0.2]])
+        >>> true_class_scores(scores, torch.tensor([2, 0]))
+        tensor([0.2000, 0.5000])
+
+    Read: PyTorch docs, `torch.gather`; NumPy docs, "Indexing on ndarrays", "Integer array indexing" (torch follows
+    the same rules).
+    """
+    # solution: one line is enough
+    return scores.gather(1, labels.unsqueeze(1)).squeeze(1)
+    # end
+
+
+def masked_mean(x: Tensor, mask: Tensor) -> Tensor:
+    """The mean over those positions of each sequence that are real, and not padding.
+
+    Args:
+        x: shape ``(n, t, d)``, floats: ``n`` sequences of ``t`` positions with ``d`` numbers each.
+        mask: shape ``(n, t)``, bool: True at the positions that count.
+
+    Returns:
+        Shape ``(n, d)``, in the dtype of ``x``: for each sequence the mean of its positions where the mask is True.
+        Zeros for a sequence without any, and the gradient at such a sequence is zero, never nan.
+
+    Example:
+        >>> x = torch.tensor([[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [7.0, 8.0]], [[9.0, 9.0], [9.0, 9.0]]])
+        >>> masked_mean(x, torch.tensor([[True, True], [False, True], [False, False]]))
+        tensor([[2., 3.],
+                [7., 8.],
+                [0., 0.]])
+
+    Read: PyTorch docs, "Broadcasting semantics", `torch.Tensor.masked_fill` and `torch.clamp`.
+    """
+    # solution: a sum of what counts, divided by how many count, at least 1
+    seen = mask.unsqueeze(-1)
+    return x.masked_fill(~seen, 0.0).sum(dim=1) / seen.sum(dim=1).clamp(min=1)
+    # end
+
+
+def outer_sum(a: Tensor, b: Tensor) -> Tensor:
+    """Every number of ``a`` plus every number of ``b``: a table of sums, made by broadcasting.
+
+    Neither input is copied before the sum: dimensions of size 1 cost no memory.
+
+    Args:
+        a: shape ``(..., n)``.
+        b: shape ``(..., m)``, of the same dtype. The dimensions before the last broadcast with those of ``a``, and
+            there may be more of them in one than in the other.
+
+    Returns:
+        Shape ``(..., n, m)``: entry ``[..., i, j]`` is ``a[..., i] + b[..., j]``.
+
+    Example:
+        >>> outer_sum(torch.tensor([10, 20]), torch.tensor([1, 2, 3]))
+        tensor([[11, 12, 13],
+                [21, 22, 23]])
+        >>> outer_sum(torch.zeros(5, 2), torch.zeros(3)).shape
+        torch.Size([5, 2, 3])
+
+    Read: PyTorch docs, "Broadcasting semantics" and `torch.unsqueeze`.
+    """
+    # solution: a as a column, b as a row
+    return a.unsqueeze(-1) + b.unsqueeze(-2)
+    # end
+
+
+def one_hot(labels: Tensor, num_classes: int) -> Tensor:
+    """Class numbers as rows with a single 1.
+
+    Args:
+        labels: int64, of any shape: also without dimensions, or without elements.
+        num_classes: at least 1.
+
+    Returns:
+        Float32, the shape of ``labels`` and ``num_classes`` after it: 1 at the label, 0 elsewhere. Write it without
+        ``F.one_hot``.
+
+    Raises:
+        ValueError: if a label is below 0 or not below ``num_classes``; the message has the first such label in it.
+
+    Example:
+        >>> one_hot(torch.tensor([2, 0]), 3)
+        tensor([[0., 0., 1.],
+                [1., 0., 0.]])
+        >>> one_hot(torch.tensor([1, 7]), 3)
+        Traceback (most recent call last):
+        ValueError: label 7 is not in [0, 3)
+
+    Read: PyTorch docs, `torch.arange`, "Broadcasting semantics", `torch.Tensor.scatter_`.
+    """
+    # solution: compare each label with all classes
+    outside = labels[(labels < 0) | (labels >= num_classes)]
+    if len(outside) > 0:
+        raise ValueError(f"label {outside[0].item()} is not in [0, {num_classes})")
+    return (labels.unsqueeze(-1) == torch.arange(num_classes, device=labels.device)).to(torch.float32)
+    # end
+
+
 def accuracy(logits: Tensor, labels: Tensor) -> float:
     """The fraction of examples whose largest score is at the right class.
 

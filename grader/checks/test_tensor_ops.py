@@ -7,6 +7,7 @@ whether a shape is a `torch.Size` or a plain tuple.
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import pytest
@@ -22,9 +23,11 @@ from grader.testkit import (
     assert_that,
     exercise,
     observe,
+    raises,
     recipes,
     seeds,
     tensors,
+    value_and_grad,
 )
 from kit import tensor_ops
 
@@ -383,6 +386,199 @@ def test_written_by_hand(submission: Submission, dim: int, torch_first: bool, se
         assert_close(found, torch.softmax(x, dim), atol=1e-5)
     assert_equal(used[True], ["softmax"], what="what torch's own softmax uses while your module is loaded")
     assert_that(used[False] == [], f"torch's own {used[False]} was called: write it with exp and sum")
+
+
+# A few calls more are no loop, such as those of a branch.
+SOME_CALLS = 3
+
+
+@exercise("tensor_ops.true_class_scores")
+@given(scores=tensors(((1, 6), (1, 5)), dtype=FLOATS, kind=("counting", "normal", "large")), shift=st.integers(0, 4))
+def test_one_score_per_row(submission: Submission, scores: Tensor, shift: int) -> None:
+    """Entry i is scores[i, labels[i]], in the dtype of the scores; neither input is changed."""
+    n, classes = scores.shape
+    labels = (torch.arange(n) ** 2 + shift) % classes
+    seen = observe(submission.true_class_scores, scores, labels)
+    assert_equal(seen.result, torch.stack([row[label] for row, label in zip(scores, labels.tolist(), strict=True)]))
+    assert_equal(seen.changed, (), what="arguments that were changed")
+
+
+@exercise("tensor_ops.true_class_scores")
+@pytest.mark.parametrize("classes", [1, 4])
+def test_no_rows_no_scores(submission: Submission, classes: int) -> None:
+    """Without rows the result has no numbers: its shape is (0,)."""
+    labels = torch.zeros(0, dtype=torch.int64)
+    assert_equal(submission.true_class_scores(torch.zeros(0, classes), labels), torch.zeros(0))
+
+
+@exercise("tensor_ops.true_class_scores")
+@given(n=st.integers(1, 4), classes=st.integers(2, 4), seed=SEEDS)
+@settings(max_examples=3)
+def test_gradient_reaches_the_scores(submission: Submission, n: int, classes: int, seed: int) -> None:
+    """The gradient of the sum is 1 at the scores that were picked, and 0 at all others."""
+    scores, labels = recipes.normal((n, classes), seed), recipes.labels(n, classes, seed)
+    seen = value_and_grad(submission.true_class_scores, scores, labels)
+    assert_that(seen.has_graph, "no gradient flows from the result to the scores")
+    assert_equal(seen.grads[0], torch.eye(classes)[labels], what="the gradient of the sum at the scores")
+
+
+@exercise("tensor_ops.true_class_scores")
+@given(more=st.integers(30, 60), seed=SEEDS)
+@settings(max_examples=2)
+def test_no_loop_over_rows(submission: Submission, more: int, seed: int) -> None:
+    """The number of torch calls is the same for few rows as for many."""
+    calls = []
+    for n in (3, 3 + more):
+        scores, labels = recipes.normal((n, 4), seed), recipes.labels(n, 4, seed)
+        seen = observe(submission.true_class_scores, scores, labels)
+        assert_equal(seen.result, scores.gather(1, labels[:, None])[:, 0])
+        calls.append(seen.torch_calls)
+    assert_that(
+        calls[1] <= calls[0] + SOME_CALLS,
+        f"{calls[0]} torch calls for 3 rows, {calls[1]} for {3 + more}: is there a loop over rows?",
+    )
+
+
+def mean_of_seen(x: Tensor, mask: Tensor) -> Tensor:
+    found = [rows[seen].sum(dim=0) / max(1, int(seen.sum())) for rows, seen in zip(x, mask, strict=True)]
+    return torch.stack(found)
+
+
+@exercise("tensor_ops.masked_mean")
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@given(n=st.integers(1, 4), t=st.integers(1, 4), odds=st.integers(1, 9), seed=SEEDS)
+@settings(max_examples=8)
+def test_mean_of_the_positions_that_count(
+    submission: Submission, dtype: torch.dtype, n: int, t: int, odds: int, seed: int
+) -> None:
+    """For each sequence the mean over its positions where the mask is True, zeros if there is none, in the dtype of x;
+    neither input is changed."""
+    x, mask = recipes.normal((n, t, 2), seed, dtype), recipes.labels(n * t, 10, seed).view(n, t) < odds
+    seen = observe(submission.masked_mean, x, mask)
+    assert_as_exact(seen.result, mean_of_seen(x, mask), atol=PRECISION[x.dtype])
+    assert_equal(seen.changed, (), what="arguments that were changed")
+
+
+@exercise("tensor_ops.masked_mean")
+def test_three_sequences(submission: Submission) -> None:
+    """A sequence that counts whole, one of which a part does, and one that does not count at all."""
+    x = torch.tensor([[[1.0, -2.0], [3.0, 4.0]], [[5.0, 6.0], [7.0, 8.0]], [[9.0, 9.0], [9.0, 9.0]]])
+    mask = torch.tensor([[True, True], [False, True], [False, False]])
+    assert_close(submission.masked_mean(x, mask), torch.tensor([[2.0, 1.0], [7.0, 8.0], [0.0, 0.0]]), atol=1e-5)
+
+
+@exercise("tensor_ops.masked_mean")
+@given(n=st.integers(2, 4), t=st.integers(1, 4), seed=SEEDS)
+@settings(max_examples=4)
+def test_gradient_of_a_mean(submission: Submission, n: int, t: int, seed: int) -> None:
+    """The gradient is shared by the positions that count, and is zero at all others: also in a sequence without any,
+    where it must not be nan."""
+    x, mask = recipes.normal((n, t, 2), seed), recipes.labels(n * t, 2, seed).view(n, t).bool()
+    mask[0] = False
+    seen = value_and_grad(submission.masked_mean, x, mask)
+    assert_that(seen.has_graph, "no gradient flows from the result to x")
+    share = mask / mask.sum(dim=1, keepdim=True).clamp(min=1)
+    expected = share[:, :, None].expand(n, t, 2).contiguous()
+    assert_close(seen.grads[0], expected, atol=1e-5, what="the gradient of the sum at x")
+
+
+def leading_dims(dims: tuple[tuple[int, ...], tuple[int, ...], int, int, int]) -> tuple[Tensor, Tensor]:
+    before_a, before_b, n, m, seed = dims
+    return recipes.normal((*before_a, n), seed), recipes.normal((*before_b, m), seed + 1)
+
+
+@exercise("tensor_ops.outer_sum")
+@pytest.mark.parametrize(
+    ("before_a", "before_b"), [((), ()), ((3,), (3,)), ((2, 3), (3,)), ((3,), (2, 1)), ((2, 1), (2, 3))], ids=str
+)
+@given(n=st.integers(1, 4), m=st.integers(1, 4), seed=SEEDS)
+@settings(max_examples=3)
+def test_each_with_each(
+    submission: Submission, before_a: tuple[int, ...], before_b: tuple[int, ...], n: int, m: int, seed: int
+) -> None:
+    """Entry [..., i, j] is a[..., i] + b[..., j]; the dims before the last broadcast; neither input is changed."""
+    a, b = leading_dims((before_a, before_b, n, m, seed))
+    seen = observe(submission.outer_sum, a, b)
+    assert_close(seen.result, a[..., :, None] + b[..., None, :], atol=1e-5)
+    assert_equal(seen.changed, (), what="arguments that were changed")
+
+
+@exercise("tensor_ops.outer_sum")
+@pytest.mark.parametrize("dtype", [torch.int64, torch.float64])
+def test_dtype_is_kept(submission: Submission, dtype: torch.dtype) -> None:
+    """Whole numbers stay whole numbers, and float64 stays float64."""
+    a, b = torch.tensor([10, 20], dtype=dtype), torch.tensor([1, 2, 3], dtype=dtype)
+    assert_equal(submission.outer_sum(a, b), torch.tensor([[11, 12, 13], [21, 22, 23]], dtype=dtype))
+
+
+# The same look at a function that copies, in an order that is drawn, tells whether it sees anything at all.
+@exercise("tensor_ops.outer_sum")
+@given(n=st.integers(2, 4), m=st.integers(2, 4), copies_first=st.booleans(), seed=SEEDS)
+@settings(max_examples=2)
+def test_copies_nothing(submission: Submission, n: int, m: int, copies_first: bool, seed: int) -> None:
+    """Neither input is copied before the sum."""
+    a, b = recipes.normal((2, n), seed), recipes.normal((2, m), seed + 1)
+    copies: dict[bool, Any] = {}
+    for is_ours in (copies_first, not copies_first):
+        function = tensor_ops.repeats_and_adds if is_ours else submission.outer_sum
+        found, copies[is_ours] = submission.there(tensor_ops.copies_of_one, function, a, b)
+        assert_close(found, a[..., :, None] + b[..., None, :], atol=1e-5)
+    assert_that("repeat" in copies[True], "a copy of an input is not seen while your module is loaded")
+    assert_that(
+        copies[False] == [], f"an input is copied before the sum, by {copies[False]}: broadcasting needs no copy"
+    )
+
+
+@exercise("tensor_ops.one_hot")
+@given(shape=ranks(0, 3), num_classes=st.integers(1, 5), seed=SEEDS)
+def test_one_at_the_label(submission: Submission, shape: tuple[int, ...], num_classes: int, seed: int) -> None:
+    """1 at the label and 0 elsewhere, float32, for labels of any shape; the labels are not changed."""
+    labels = recipes.labels(math.prod(shape), num_classes, seed).view(shape)
+    seen = observe(submission.one_hot, labels, num_classes)
+    assert_equal(seen.result, torch.eye(num_classes)[labels])
+    assert_equal(seen.changed, (), what="arguments that were changed")
+
+
+@exercise("tensor_ops.one_hot")
+@pytest.mark.parametrize("shape", [(0,), (2, 0)], ids=str)
+def test_no_labels(submission: Submission, shape: tuple[int, ...]) -> None:
+    """Without labels the result has no rows, and a last dim of num_classes."""
+    assert_equal(submission.one_hot(torch.zeros(shape, dtype=torch.int64), 3), torch.zeros(*shape, 3))
+
+
+@exercise("tensor_ops.one_hot")
+@pytest.mark.parametrize("above", [None, 0, 41])
+@given(num_classes=st.integers(1, 4), place=st.integers(0, 3))
+@settings(max_examples=2)
+def test_label_outside(submission: Submission, above: int | None, num_classes: int, place: int) -> None:
+    """A label below 0, or not below num_classes, is a ValueError with the first such label in its message."""
+    wrong = -17 if above is None else num_classes + above
+    labels = torch.zeros(5, dtype=torch.int64)
+    labels[place], labels[4] = wrong, num_classes + 70
+    with raises(ValueError) as caught:
+        submission.one_hot(labels, num_classes)
+    assert_that(
+        bool(re.search(rf"(?<![\d-]){wrong}(?!\d)", caught.message)),
+        f"the message must have the first label outside in it, {wrong}; it is {caught.message!r}",
+    )
+    with raises(ValueError):
+        submission.one_hot(torch.tensor(wrong), num_classes)
+
+
+# The same look at torch's own, in an order that is drawn, tells whether it sees anything at all.
+@exercise("tensor_ops.one_hot")
+@given(torch_first=st.booleans())
+@settings(max_examples=2)
+def test_rows_by_hand(submission: Submission, torch_first: bool) -> None:
+    """The result is made without F.one_hot."""
+    labels = torch.tensor([[0, 2, 1]])
+    used: dict[bool, Any] = {}
+    for is_torch in (torch_first, not torch_first):
+        function = tensor_ops.rows_from_torch if is_torch else submission.one_hot
+        found, used[is_torch] = submission.there(tensor_ops.ready_made_rows, function, labels, 3)
+        assert_equal(found, torch.eye(3)[labels])
+    assert_equal(used[True], True, what="whether torch's own one_hot is seen while your module is loaded")
+    assert_that(used[False] is False, "F.one_hot was called: compare the labels with all classes instead")
 
 
 def scores_and_labels(n: int, classes: int, seed: int) -> tuple[Tensor, Tensor]:

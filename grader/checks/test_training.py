@@ -9,6 +9,7 @@ when `clip_and_step` is called.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from functools import lru_cache
 from itertools import count, pairwise
@@ -29,6 +30,7 @@ from grader.testkit import (
     exercise,
     observe,
     probes,
+    raises,
     recipes,
     reference,
     seeds,
@@ -870,6 +872,171 @@ def test_all_groups_are_clipped_together(submission: Submission, seed: int) -> N
         expected = training.clipped_steps(clipped, here, optimizer_here, batches, max_norm=0.3, scale=2.0)
         assert_close(norms, expected, **CLOSE, what="norms before clipping, of three steps")
         check_state(submission, model, here, "in groups")
+
+
+# ---------------------------------------------------------------- init_weights
+
+
+def initialized(model: nn.Module, seed: int) -> dict[str, Tensor]:
+    """The state that a model should have after `init_weights` with a generator of that seed."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for module in model.modules():
+            if isinstance(module, nn.Linear):
+                bound = (6 / module.in_features) ** 0.5
+                module.weight.copy_((2 * torch.rand(module.weight.shape, generator=generator) - 1) * bound)
+                if module.bias is not None:
+                    module.bias.zero_()
+    return probes.state(model)
+
+
+def check_weights(submission: Submission, make: Any, *args: Any, seed: int) -> None:
+    model, generator = submission.there(make, *args), submission.there(training.generator, seed)
+    submission.there(probes.start_global, seed)
+    submission.init_weights(model, generator)
+    with reference.global_stream(seed):
+        expected = probes.draw_from_global()
+    assert_equal(submission.there(probes.draw_from_global), expected, what="numbers of torch's global generator")
+    here = make(*args)
+    assert_close(submission.there(probes.state, model), initialized(here, seed), **CLOSER, what="the model afterwards")
+    trainable = submission.there(probes.trainable, model)
+    assert_equal(trainable, probes.trainable(here), what="which parameters require gradients afterwards")
+
+
+@exercise("training.init_weights")
+@given(sizes=st.lists(st.integers(1, 6), min_size=2, max_size=4), bias=st.booleans(), seed=SEEDS)
+@settings(max_examples=6)
+def test_uniform_to_the_bound(submission: Submission, sizes: list[int], bias: bool, seed: int) -> None:
+    """Weights are uniform up to the square root of 6 / fan_in, drawn from the generator layer by layer, in the order of
+    modules(); biases, if there are any, are 0; torch's global generator is left alone."""
+    check_weights(submission, training.linear_layers, sizes, bias, seed, seed=seed)
+
+
+@exercise("training.init_weights")
+@given(seed=SEEDS)
+@settings(max_examples=2)
+def test_linear_layers_at_any_depth(submission: Submission, seed: int) -> None:
+    """Linear layers inside other modules get new weights, too, and layers of other kinds stay as they are."""
+    check_weights(submission, training.many_layers, seed, seed=seed)
+
+
+@exercise("training.init_weights")
+@pytest.mark.parametrize("kind", ["frozen", "linear"])
+@given(seed=SEEDS)
+@settings(max_examples=1)
+def test_frozen_layers_and_a_layer_alone(submission: Submission, kind: str, seed: int) -> None:
+    """A frozen layer gets new weights and stays frozen; the model may be a single linear layer."""
+    check_weights(submission, recipes.model, kind, seed, seed=seed)
+
+
+@exercise("training.init_weights")
+@given(seed=SEEDS)
+@settings(max_examples=1)
+def test_weights_can_be_trained(submission: Submission, seed: int) -> None:
+    """The parameters are the same tensors as before, leaves without a gradient: an optimizer that has them goes on."""
+    model, generator = submission.there(recipes.model, "mlp", seed), submission.there(training.generator, seed)
+    kept = submission.there(training.kept_parameters, submission.init_weights, model, generator)
+    assert_that(kept is True, "the parameters are other tensors than before, or part of a graph: write into them")
+
+
+# ---------------------------------------------------------------- parameter_groups
+
+
+def check_groups(submission: Submission, make: Any, *args: Any, weight_decay: float) -> None:
+    model = submission.there(make, *args)
+    groups = submission.there(training.groups, submission.parameter_groups, model, weight_decay)
+    trainable = dict(make(*args).named_parameters())
+    names = {name: parameter.dim() for name, parameter in trainable.items() if parameter.requires_grad}
+    expected = [
+        [0.0, sorted(name for name, dims in names.items() if dims < 2)],
+        [weight_decay, sorted(name for name, dims in names.items() if dims >= 2)],
+    ]
+    what = "weight_decay and the names of the parameters, by group"
+    assert_equal(sorted(groups, key=str), expected, what=what)
+
+
+@exercise("training.parameter_groups")
+@pytest.mark.parametrize("kind", ["mlp", "norm", "buffers"])
+@given(weight_decay=st.sampled_from([0.01, 0.1, 0.5]), seed=SEEDS)
+@settings(max_examples=2)
+def test_matrices_decay_and_others_do_not(submission: Submission, kind: str, weight_decay: float, seed: int) -> None:
+    """Two groups that an optimizer takes: parameters of two or more dims with weight_decay, all others with 0.0."""
+    check_groups(submission, recipes.model, kind, seed, weight_decay=weight_decay)
+
+
+@exercise("training.parameter_groups")
+@given(seed=SEEDS)
+@settings(max_examples=1)
+def test_parameters_of_any_number_of_dims(submission: Submission, seed: int) -> None:
+    """Convolutions and embeddings decay; a parameter without dims does not. What counts is the number of dims, not the
+    name or the kind of layer."""
+    check_groups(submission, training.many_layers, seed, weight_decay=0.1)
+
+
+@exercise("training.parameter_groups")
+@pytest.mark.parametrize("kind", ["tied", "frozen"])
+@given(seed=SEEDS)
+@settings(max_examples=1)
+def test_each_trainable_parameter_once(submission: Submission, kind: str, seed: int) -> None:
+    """A parameter that layers share is in one group, once; frozen parameters are in none."""
+    check_groups(submission, recipes.model, kind, seed, weight_decay=0.1)
+
+
+# ---------------------------------------------------------------- warmup_cosine
+
+
+def rate_of_step(step: int, warmup: int, total: int, peak: float, floor: float) -> float:
+    if step < warmup:
+        return peak * (step + 1) / (warmup + 1)
+    angle = math.pi * min(1.0, (step - warmup) / (total - 1 - warmup))
+    return floor + (peak - floor) * 0.5 * (1 + math.cos(angle))
+
+
+@exercise("training.warmup_cosine")
+def test_eight_steps(submission: Submission) -> None:
+    """Three steps up, the peak, and four down: nine rates."""
+    rates = [submission.warmup_cosine(step, 3, 8, 2.0) for step in range(9)]
+    assert_close(rates, [0.5, 1.0, 1.5, 2.0, 1.7071, 1.0, 0.2929, 0.0, 0.0], atol=1e-4)
+
+
+@exercise("training.warmup_cosine")
+@given(
+    warmup=st.integers(0, 5),
+    after=st.integers(2, 8),
+    peak=st.sampled_from([1.0, 3e-2, 0.5]),
+    share=st.sampled_from([0.0, 0.1, 0.5]),
+    past=st.integers(1, 20),
+)
+@settings(max_examples=8)
+def test_rate_of_each_step(
+    submission: Submission, warmup: int, after: int, peak: float, share: float, past: int
+) -> None:
+    """A straight line up to the peak at step warmup, half a cosine down to floor at step total - 1, and floor after it,
+    as Python floats; without warm-up the first step has the peak."""
+    total, floor = warmup + after, share * peak
+    for step in (*range(total), total, total + past):
+        expected = rate_of_step(step, warmup, total, peak, floor)
+        assert_close(submission.warmup_cosine(step, warmup, total, peak, floor), expected, rtol=1e-6, atol=1e-9)
+
+
+@exercise("training.warmup_cosine")
+@given(warmup=st.integers(0, 3), peak=st.sampled_from([0.1, 1.0]))
+@settings(max_examples=3)
+def test_floor_is_zero_by_default(submission: Submission, warmup: int, peak: float) -> None:
+    """Without a floor the rate falls to 0."""
+    total = warmup + 4
+    for step in (total - 2, total - 1, total):
+        expected = rate_of_step(step, warmup, total, peak, 0.0)
+        assert_close(submission.warmup_cosine(step, warmup, total, peak), expected, rtol=1e-6, atol=1e-9)
+
+
+@exercise("training.warmup_cosine")
+@pytest.mark.parametrize(("warmup", "total"), [(-1, 5), (4, 4), (6, 3), (0, 0), (2, -3)])
+def test_impossible_counts(submission: Submission, warmup: int, total: int) -> None:
+    """A negative warmup, or a total that is not larger than warmup, is a ValueError, whatever the step is."""
+    for step in (0, 3, 9):
+        with raises(ValueError):
+            submission.warmup_cosine(step, warmup, total, 0.1)
 
 
 # ---------------------------------------------------------------- experiment

@@ -529,6 +529,289 @@ def shifts_the_input(x: Tensor, dim: int) -> Tensor:
     return weights / weights.sum(dim=dim, keepdim=True)
 
 
+# ---------------------------------------------------------- true_class_scores
+
+
+@misconception(
+    "true_class_scores",
+    tell="scores[:, labels] picks whole columns: an (n, n) table, with every row at every label. Give an index for the "
+    "rows, too: both are then used pair by pair.",
+)
+def whole_columns(scores: Tensor, labels: Tensor) -> Tensor:
+    return scores[:, labels]
+
+
+@misconception(
+    "true_class_scores",
+    tell="scores[labels] picks whole rows: the first index is the row. Give both, the row and its label.",
+)
+def whole_rows(scores: Tensor, labels: Tensor) -> Tensor:
+    return scores[labels]
+
+
+@misconception(
+    "true_class_scores",
+    tell="Your result has a second dimension of size 1: gather keeps the number of dimensions. Remove the last one.",
+)
+def keeps_a_column(scores: Tensor, labels: Tensor) -> Tensor:
+    return scores.gather(1, labels.unsqueeze(1))
+
+
+@misconception(
+    "true_class_scores",
+    tell="squeeze() without a dim removes every dimension of size 1: with a single row nothing is left of the first, "
+    "either. Say which one: squeeze(1).",
+)
+def squeezes_all(scores: Tensor, labels: Tensor) -> Tensor:
+    return scores.gather(1, labels.unsqueeze(1)).squeeze()
+
+
+@misconception(
+    "true_class_scores",
+    tell="The numbers are right, but a Python loop over the rows makes more torch calls the more rows there are. "
+    "Index with two tensors at once: the rows and the labels.",
+)
+def loops_over_the_rows(scores: Tensor, labels: Tensor) -> Tensor:
+    if len(labels) == 0:
+        return scores.new_zeros(0)
+    return torch.stack([row[label] for row, label in zip(scores, labels)])
+
+
+@misconception(
+    "true_class_scores",
+    tell="tolist(), item(), numpy() and detach() leave the graph: no gradient reaches the scores. Index the tensor "
+    "itself.",
+)
+def out_of_the_graph(scores: Tensor, labels: Tensor) -> Tensor:
+    return scores.detach()[torch.arange(len(labels)), labels]
+
+
+@misconception(
+    "true_class_scores",
+    tell="You return the largest score of each row. The label says which one is wanted; it need not be the largest.",
+)
+def largest_of_each_row(scores: Tensor, labels: Tensor) -> Tensor:
+    return scores.amax(dim=1)
+
+
+# ---------------------------------------------------------------- masked_mean
+
+
+@misconception(
+    "masked_mean",
+    tell="You take the mean over all positions, padding too. Leave out those where the mask is False.",
+)
+def mean_over_padding_too(x: Tensor, mask: Tensor) -> Tensor:
+    return x.mean(dim=1)
+
+
+@misconception(
+    "masked_mean",
+    tell="You divide by the length t. Divide by how many positions of this sequence count.",
+)
+def divides_by_the_length(x: Tensor, mask: Tensor) -> Tensor:
+    return (x * mask.unsqueeze(-1)).mean(dim=1)
+
+
+@misconception(
+    "masked_mean",
+    tell="A sequence in which nothing counts is 0 / 0, which is nan. It should be zeros: divide by at least 1.",
+)
+def nan_where_nothing_is_seen(x: Tensor, mask: Tensor) -> Tensor:
+    return (x * mask.unsqueeze(-1)).sum(dim=1) / mask.sum(dim=1, keepdim=True)
+
+
+@misconception(
+    "masked_mean",
+    tell="You replace the nan of an empty sequence afterwards. The result is right, but the gradient still goes "
+    "through 0 / 0 and is nan. Divide by at least 1, so that there is none to replace.",
+)
+def nan_replaced_afterwards(x: Tensor, mask: Tensor) -> Tensor:
+    return ((x * mask.unsqueeze(-1)).sum(dim=1) / mask.sum(dim=1, keepdim=True)).nan_to_num(0.0)
+
+
+@misconception(
+    "masked_mean",
+    tell="You take one mean over all sequences together: x[mask] puts their positions in one long list. Each sequence "
+    "has a mean of its own.",
+)
+def one_mean_for_all(x: Tensor, mask: Tensor) -> Tensor:
+    return x[mask].mean(dim=0).expand(len(x), -1)
+
+
+@misconception(
+    "masked_mean",
+    tell="Your mask is turned round: you take the mean of the positions that do not count. True is what counts.",
+)
+def mask_inverted(x: Tensor, mask: Tensor) -> Tensor:
+    seen = ~mask.unsqueeze(-1)
+    return (x * seen).sum(dim=1) / seen.sum(dim=1).clamp(min=1)
+
+
+@misconception(
+    "masked_mean",
+    tell="You divide all sequences by how many positions count in the whole batch. Count for each sequence.",
+)
+def divides_by_the_count_of_all(x: Tensor, mask: Tensor) -> Tensor:
+    return (x * mask.unsqueeze(-1)).sum(dim=1) / mask.sum().clamp(min=1)
+
+
+@misconception(
+    "masked_mean",
+    tell="You add a small number to the count, so that every mean comes out a little too small. Divide by the count "
+    "itself, and by 1 where it is 0.",
+)
+def adds_to_the_count(x: Tensor, mask: Tensor) -> Tensor:
+    return (x * mask.unsqueeze(-1)).sum(dim=1) / (mask.sum(dim=1, keepdim=True) + 1e-2)
+
+
+@misconception(
+    "masked_mean",
+    tell="x[~mask] = 0 and functions ending in _ write into the caller's tensor. Build a new one, with masked_fill or "
+    "a product.",
+)
+def clears_the_input(x: Tensor, mask: Tensor) -> Tensor:
+    with torch.no_grad():
+        x[~mask] = 0
+    return x.sum(dim=1) / mask.sum(dim=1, keepdim=True).clamp(min=1)
+
+
+# ------------------------------------------------------------------ outer_sum
+
+
+@misconception(
+    "outer_sum",
+    tell="You made a column of b and a row of a: entry (i, j) is then a[j] + b[i]. Rows belong to a, columns to b.",
+)
+def unsqueezes_the_wrong_one(a: Tensor, b: Tensor) -> Tensor:
+    return a.unsqueeze(-2) + b.unsqueeze(-1)
+
+
+@misconception(
+    "outer_sum",
+    tell="a + b adds number by number. For every number of a with every number of b, give a a new last dimension, and "
+    "b one before its last.",
+)
+def adds_pair_by_pair(a: Tensor, b: Tensor) -> Tensor:
+    return a + b
+
+
+@misconception(
+    "outer_sum",
+    tell="You count dimensions from the front: a[:, None] is right for vectors only. Count from the end, so that the "
+    "dimensions before the last stay where they are.",
+)
+def counts_from_the_front(a: Tensor, b: Tensor) -> Tensor:
+    return a.unsqueeze(1) + b.unsqueeze(0)
+
+
+@misconception(
+    "outer_sum",
+    tell="The sums are right, but repeat copies its input before adding. Broadcasting needs no copy: a dimension of "
+    "size 1 is enough (and expand makes a view).",
+)
+def repeats_first(a: Tensor, b: Tensor) -> Tensor:
+    n, m = a.shape[-1], b.shape[-1]
+    wide = a.unsqueeze(-1).repeat(*[1] * a.dim(), m)
+    return wide + b.unsqueeze(-2).repeat(*[1] * (b.dim() - 1), n, 1)
+
+
+@misconception(
+    "outer_sum",
+    tell="You multiply: that is the outer product. Here the numbers are added.",
+)
+def multiplies(a: Tensor, b: Tensor) -> Tensor:
+    return a.unsqueeze(-1) * b.unsqueeze(-2)
+
+
+# -------------------------------------------------------------------- one_hot
+
+
+@misconception(
+    "one_hot",
+    tell="Your result has whole numbers or booleans. A model computes in float32: convert it in the end.",
+)
+def rows_of_integers(labels: Tensor, num_classes: int) -> Tensor:
+    _outside(labels, num_classes)
+    return (labels.unsqueeze(-1) == torch.arange(num_classes)).long()
+
+
+@misconception(
+    "one_hot",
+    tell="You called F.one_hot. The exercise is to write it yourself: compare each label with all classes.",
+)
+def calls_torch_one_hot(labels: Tensor, num_classes: int) -> Tensor:
+    _outside(labels, num_classes)
+    return torch.nn.functional.one_hot(labels, num_classes).to(torch.float32)
+
+
+@misconception(
+    "one_hot",
+    tell="A label outside gives a row of zeros in your version, and no error. Such a mistake in the data is found "
+    "much later, if at all: raise a ValueError.",
+)
+def zeros_for_labels_outside(labels: Tensor, num_classes: int) -> Tensor:
+    return (labels.unsqueeze(-1) == torch.arange(num_classes)).to(torch.float32)
+
+
+@misconception(
+    "one_hot",
+    tell="A negative label counts from the end, as in every index of Python, so it gets a 1 at another class. Check "
+    "for labels below 0, too.",
+)
+def negative_counts_from_the_end(labels: Tensor, num_classes: int) -> Tensor:
+    above = labels[labels >= num_classes]
+    if len(above) > 0:
+        raise ValueError(f"label {above[0].item()} is too large")
+    return torch.eye(num_classes)[labels]
+
+
+@misconception(
+    "one_hot",
+    tell="Your message does not say which label is outside. Whoever reads it has to know where to look: put the label "
+    "in it.",
+)
+def error_without_the_label(labels: Tensor, num_classes: int) -> Tensor:
+    if ((labels < 0) | (labels >= num_classes)).any():
+        raise ValueError("there is a label outside")
+    return (labels.unsqueeze(-1) == torch.arange(num_classes)).to(torch.float32)
+
+
+@misconception(
+    "one_hot",
+    tell="The largest label of this batch says nothing about how many classes there are. Use num_classes.",
+)
+def as_wide_as_the_largest_label(labels: Tensor, num_classes: int) -> Tensor:
+    _outside(labels, num_classes)
+    classes = int(labels.max()) + 1 if labels.numel() else num_classes
+    return (labels.unsqueeze(-1) == torch.arange(classes)).to(torch.float32)
+
+
+@misconception(
+    "one_hot",
+    tell="Your result has one row per label in a single table: the shape of the labels is gone. Keep it, and put "
+    "num_classes after it.",
+)
+def labels_in_a_row(labels: Tensor, num_classes: int) -> Tensor:
+    _outside(labels, num_classes)
+    return torch.eye(num_classes)[labels.flatten()]
+
+
+@misconception(
+    "one_hot",
+    tell="An index outside raises torch's IndexError or RuntimeError in your version. Look at the labels first, and "
+    "raise a ValueError.",
+)
+def error_of_torch(labels: Tensor, num_classes: int) -> Tensor:
+    return torch.zeros(*labels.shape, num_classes).scatter_(-1, labels.unsqueeze(-1), 1.0)
+
+
+def _outside(labels: Tensor, num_classes: int) -> None:
+    found = labels[(labels < 0) | (labels >= num_classes)]
+    if len(found) > 0:
+        raise ValueError(f"label {found[0].item()} is not in [0, {num_classes})")
+
+
 # ------------------------------------------------------------------- accuracy
 
 

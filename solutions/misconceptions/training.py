@@ -6,8 +6,10 @@ Never make one of them right: every one here must be caught by a check.
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -1458,6 +1460,337 @@ def needs_every_gradient(model: nn.Module, loss: Tensor, optimizer: Optimizer, m
         grad.mul_(min(1.0, max_norm / norm.item()))
     optimizer.step()
     return norm.item()
+
+
+# ---------------------------------------------------------------- init_weights
+
+
+def _linear(model: nn.Module) -> list[nn.Linear]:
+    return [module for module in model.modules() if isinstance(module, nn.Linear)]
+
+
+def _no_biases(model: nn.Module) -> None:
+    for layer in _linear(model):
+        if layer.bias is not None:
+            nn.init.zeros_(layer.bias)
+
+
+@misconception(
+    "init_weights",
+    tell="Your bound is that of a leaky ReLU with a steep slope, a=sqrt(5), which nn.Linear takes by default. Leave a "
+    "at 0: the bound is then the square root of 6 / fan_in.",
+)
+def bound_for_a_leaky_relu(model: nn.Module, generator: torch.Generator) -> None:
+    for layer in _linear(model):
+        nn.init.kaiming_uniform_(layer.weight, a=5**0.5, generator=generator)
+    _no_biases(model)
+
+
+@misconception(
+    "init_weights",
+    tell="You draw the weights from torch's global generator. Hand on the one that you are given: a net is then made "
+    "again, weight by weight, whatever else draws numbers.",
+)
+def draws_from_the_global_generator(model: nn.Module, generator: torch.Generator) -> None:
+    for layer in _linear(model):
+        nn.init.kaiming_uniform_(layer.weight, nonlinearity="relu")
+    _no_biases(model)
+
+
+@misconception(
+    "init_weights",
+    tell="The biases are as they were. Make them 0.",
+)
+def biases_left(model: nn.Module, generator: torch.Generator) -> None:
+    for layer in _linear(model):
+        nn.init.kaiming_uniform_(layer.weight, nonlinearity="relu", generator=generator)
+
+
+@misconception(
+    "init_weights",
+    tell="A layer made with bias=False has None for its bias, and your function raises an error there. Ask first.",
+)
+def needs_a_bias(model: nn.Module, generator: torch.Generator) -> None:
+    for layer in _linear(model):
+        nn.init.kaiming_uniform_(layer.weight, nonlinearity="relu", generator=generator)
+        nn.init.zeros_(layer.bias)
+
+
+@misconception(
+    "init_weights",
+    tell="You meet the model's direct children only: linear layers deeper inside keep their weights, and so does a "
+    "model that is a linear layer itself. model.modules() has all of them.",
+)
+def children_only(model: nn.Module, generator: torch.Generator) -> None:
+    for layer in model.children():
+        if isinstance(layer, nn.Linear):
+            nn.init.kaiming_uniform_(layer.weight, nonlinearity="relu", generator=generator)
+            if layer.bias is not None:
+                nn.init.zeros_(layer.bias)
+
+
+@misconception(
+    "init_weights",
+    tell="You give new numbers to every parameter with two dimensions or more, also to those of embeddings and "
+    "convolutions. Only linear layers get them: isinstance(module, nn.Linear).",
+)
+def all_matrices(model: nn.Module, generator: torch.Generator) -> None:
+    for parameter in model.parameters():
+        if parameter.dim() >= 2:
+            nn.init.kaiming_uniform_(parameter, nonlinearity="relu", generator=generator)
+    _no_biases(model)
+
+
+@misconception(
+    "init_weights",
+    tell="Your weights are normal, not uniform between -bound and bound.",
+)
+def normal_weights(model: nn.Module, generator: torch.Generator) -> None:
+    for layer in _linear(model):
+        nn.init.kaiming_normal_(layer.weight, nonlinearity="relu", generator=generator)
+    _no_biases(model)
+
+
+@misconception(
+    "init_weights",
+    tell="Your bound is that of Xavier's rule, from inputs and outputs together. Here only the inputs count: the "
+    "square root of 6 / fan_in.",
+)
+def bound_of_xavier(model: nn.Module, generator: torch.Generator) -> None:
+    for layer in _linear(model):
+        nn.init.xavier_uniform_(layer.weight, generator=generator)
+    _no_biases(model)
+
+
+@misconception(
+    "init_weights",
+    tell="fan_in is the number of inputs; you take the outputs. A weight has the shape (outputs, inputs).",
+)
+def outputs_for_inputs(model: nn.Module, generator: torch.Generator) -> None:
+    for layer in _linear(model):
+        nn.init.kaiming_uniform_(layer.weight, mode="fan_out", nonlinearity="relu", generator=generator)
+    _no_biases(model)
+
+
+@misconception(
+    "init_weights",
+    tell="You leave out frozen layers. They get new weights as all others do, and stay frozen.",
+)
+def frozen_ones_left(model: nn.Module, generator: torch.Generator) -> None:
+    for layer in _linear(model):
+        if layer.weight.requires_grad:
+            nn.init.kaiming_uniform_(layer.weight, nonlinearity="relu", generator=generator)
+            if layer.bias is not None:
+                nn.init.zeros_(layer.bias)
+
+
+@misconception(
+    "init_weights",
+    tell="You make new parameters: an optimizer that was made before goes on with the old ones. Write the numbers into "
+    "the parameters that are there, under no_grad or by nn.init.",
+)
+def new_parameters(model: nn.Module, generator: torch.Generator) -> None:
+    for layer in _linear(model):
+        weight = nn.init.kaiming_uniform_(torch.empty_like(layer.weight), nonlinearity="relu", generator=generator)
+        layer.weight = nn.Parameter(weight, requires_grad=layer.weight.requires_grad)
+        if layer.bias is not None:
+            nn.init.zeros_(layer.bias)
+
+
+# ---------------------------------------------------------------- parameter_groups
+
+
+def _two_groups(decays: list[nn.Parameter], others: list[nn.Parameter], weight_decay: float) -> list[dict[str, Any]]:
+    return [{"params": decays, "weight_decay": weight_decay}, {"params": others, "weight_decay": 0.0}]
+
+
+def _by_dims(parameters: list[nn.Parameter], weight_decay: float) -> list[dict[str, Any]]:
+    return _two_groups([p for p in parameters if p.dim() >= 2], [p for p in parameters if p.dim() < 2], weight_decay)
+
+
+@misconception(
+    "parameter_groups",
+    tell="You go by the name: a BatchNorm's weight is called weight, too, but has one dimension. Go by the number of "
+    "dimensions.",
+)
+def by_name(model: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
+    named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
+    is_bias = [(name.endswith("bias"), p) for name, p in named]
+    return _two_groups([p for bias, p in is_bias if not bias], [p for bias, p in is_bias if bias], weight_decay)
+
+
+@misconception(
+    "parameter_groups",
+    tell="Frozen parameters are in your groups. Leave out those with requires_grad False: an optimizer has no business "
+    "with them.",
+)
+def frozen_ones_too(model: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
+    return _by_dims(list(model.parameters()), weight_decay)
+
+
+@misconception(
+    "parameter_groups",
+    tell="A parameter that two layers share is in your groups twice. model.parameters() gives it once.",
+)
+def shared_ones_twice(model: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
+    named = model.named_parameters(remove_duplicate=False)
+    return _by_dims([parameter for _, parameter in named if parameter.requires_grad], weight_decay)
+
+
+@misconception(
+    "parameter_groups",
+    tell="Your groups are the wrong way round: the matrices do not decay, and all others do.",
+)
+def the_wrong_way_round(model: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    return _two_groups([p for p in parameters if p.dim() < 2], [p for p in parameters if p.dim() >= 2], weight_decay)
+
+
+@misconception(
+    "parameter_groups",
+    tell="The second group has no weight_decay of its own: it gets that of the optimizer. Write 0.0 into it.",
+)
+def no_zero_for_the_others(model: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
+    groups = _by_dims([p for p in model.parameters() if p.requires_grad], weight_decay)
+    return [groups[0], {"params": groups[1]["params"]}]
+
+
+@misconception(
+    "parameter_groups",
+    tell="Only linear layers are in your groups: parameters of all other layers would never be trained.",
+)
+def linear_layers_only(model: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
+    parameters = [p for module in model.modules() if isinstance(module, nn.Linear) for p in module.parameters()]
+    return _by_dims([p for p in dict.fromkeys(parameters) if p.requires_grad], weight_decay)
+
+
+@misconception(
+    "parameter_groups",
+    tell="Only parameters with exactly two dimensions decay in your version. The weights of a convolution have three "
+    "or four: two or more.",
+)
+def exactly_two_dims(model: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    return _two_groups([p for p in parameters if p.dim() == 2], [p for p in parameters if p.dim() != 2], weight_decay)
+
+
+@misconception(
+    "parameter_groups",
+    tell="All parameters are in one group, and all of them decay.",
+)
+def all_in_one_group(model: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
+    return [{"params": [p for p in model.parameters() if p.requires_grad], "weight_decay": weight_decay}]
+
+
+# ---------------------------------------------------------------- warmup_cosine
+
+
+def _schedule(step: float, warmup: int, total: float, peak: float, floor: float, up: float) -> float:
+    if warmup < 0 or total <= warmup:
+        raise ValueError("bad counts")
+    if step < warmup:
+        return up
+    progress = min(1.0, (step - warmup) / max(1, total - 1 - warmup))
+    return floor + (peak - floor) * (1 + math.cos(math.pi * progress)) / 2
+
+
+@misconception(
+    "warmup_cosine",
+    tell="Your first rate is 0, so the first step is lost. The rate of a step in the warm-up is "
+    "peak * (step + 1) / (warmup + 1).",
+)
+def first_step_is_lost(step: int, warmup: int, total: int, peak: float, floor: float = 0.0) -> float:
+    return _schedule(step, warmup, total, peak, floor, peak * step / max(1, warmup))
+
+
+@misconception(
+    "warmup_cosine",
+    tell="Your rate is at the peak one step early: the last step of the warm-up is still below it, and step warmup has "
+    "it. Divide by warmup + 1.",
+)
+def peak_one_step_early(step: int, warmup: int, total: int, peak: float, floor: float = 0.0) -> float:
+    return _schedule(step, warmup, total, peak, floor, peak * (step + 1) / max(1, warmup))
+
+
+@misconception(
+    "warmup_cosine",
+    tell="Your cosine comes to the floor one step late: it should be there in step total - 1, the last one. The way "
+    "down has total - 1 - warmup steps.",
+)
+def floor_one_step_late(step: int, warmup: int, total: int, peak: float, floor: float = 0.0) -> float:
+    return (
+        _schedule(step, warmup, total + 1, peak, floor, peak * (step + 1) / (warmup + 1)) if total > warmup else _bad()
+    )
+
+
+def _bad() -> float:
+    raise ValueError("bad counts")
+
+
+@misconception(
+    "warmup_cosine",
+    tell="After the last step your rate rises again: the cosine goes on. Stay at the floor.",
+)
+def rises_again(step: int, warmup: int, total: int, peak: float, floor: float = 0.0) -> float:
+    if warmup < 0 or total <= warmup:
+        raise ValueError("bad counts")
+    if step < warmup:
+        return peak * (step + 1) / (warmup + 1)
+    return floor + (peak - floor) * (1 + math.cos(math.pi * (step - warmup) / (total - 1 - warmup))) / 2
+
+
+@misconception(
+    "warmup_cosine",
+    tell="Your rate falls in a straight line. Half a cosine is slow at both ends and steep in the middle.",
+)
+def straight_line_down(step: int, warmup: int, total: int, peak: float, floor: float = 0.0) -> float:
+    if warmup < 0 or total <= warmup:
+        raise ValueError("bad counts")
+    if step < warmup:
+        return peak * (step + 1) / (warmup + 1)
+    return peak + (floor - peak) * min(1.0, (step - warmup) / (total - 1 - warmup))
+
+
+@misconception(
+    "warmup_cosine",
+    tell="Your cosine goes from peak down to 0, and the floor only cuts it off. Stretch it from peak to floor.",
+)
+def floor_cuts_off(step: int, warmup: int, total: int, peak: float, floor: float = 0.0) -> float:
+    return max(
+        floor if step >= warmup else 0.0, _schedule(step, warmup, total, peak, 0.0, peak * (step + 1) / (warmup + 1))
+    )
+
+
+@misconception(
+    "warmup_cosine",
+    tell="You add the floor to a whole cosine: at the peak the rate is peak + floor. Stretch it from peak to floor.",
+)
+def floor_is_added(step: int, warmup: int, total: int, peak: float, floor: float = 0.0) -> float:
+    return _schedule(step, warmup, total, peak + floor, floor, peak * (step + 1) / (warmup + 1))
+
+
+@misconception(
+    "warmup_cosine",
+    tell="Your cosine counts the steps from 0, not from the end of the warm-up: after it the rate jumps down.",
+)
+def cosine_from_the_first_step(step: int, warmup: int, total: int, peak: float, floor: float = 0.0) -> float:
+    if warmup < 0 or total <= warmup:
+        raise ValueError("bad counts")
+    if step < warmup:
+        return peak * (step + 1) / (warmup + 1)
+    return floor + (peak - floor) * (1 + math.cos(math.pi * min(1.0, step / (total - 1)))) / 2
+
+
+@misconception(
+    "warmup_cosine",
+    tell="Impossible counts give a rate in your version. Raise a ValueError if warmup is negative, or total is not "
+    "larger than warmup.",
+)
+def any_counts(step: int, warmup: int, total: int, peak: float, floor: float = 0.0) -> float:
+    if step < warmup:
+        return peak * (step + 1) / (warmup + 1)
+    progress = min(1.0, (step - warmup) / max(1, total - 1 - warmup))
+    return floor + (peak - floor) * (1 + math.cos(math.pi * progress)) / 2
 
 
 # ---------------------------------------------------------------- experiment

@@ -44,3 +44,23 @@ def accuracy(logits, labels):
     if not len(labels):
         return 0.0
     return (logits.argmax(1) == labels).double().mean().item()
+
+
+def true_class_scores(scores, labels):
+    return scores[torch.arange(len(labels)), labels]
+
+
+def masked_mean(x, mask):
+    weights = mask.to(x.dtype).unsqueeze(-1)
+    return (x * weights).sum(1) / weights.sum(1).clamp(min=1)
+
+
+def outer_sum(a, b):
+    return a[..., None] + b[..., None, :]
+
+
+def one_hot(labels, num_classes):
+    bad = (labels < 0) | (labels >= num_classes)
+    if bad.any():
+        raise ValueError(f"no such class: {labels[bad][0].item()}")
+    return torch.eye(num_classes)[labels]

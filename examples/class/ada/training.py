@@ -1,8 +1,10 @@
 import copy
+import math
 from contextlib import contextmanager
 
 import torch
 import torch.nn.functional as F
+from torch import nn
 
 
 @contextmanager
@@ -103,3 +105,28 @@ def experiment(seed=123):
         "test_accuracy": evaluate(model, DataLoader(test, batch_size=5))[1],
         "probabilities": predict_proba(model, torch.tensor(TRAIN_FEATURES)),
     }
+
+
+def init_weights(model, generator):
+    for layer in model.modules():
+        if isinstance(layer, nn.Linear):
+            nn.init.kaiming_uniform_(layer.weight, nonlinearity="relu", generator=generator)
+            if layer.bias is not None:
+                nn.init.zeros_(layer.bias)
+
+
+def parameter_groups(model, weight_decay):
+    params = [p for p in model.parameters() if p.requires_grad]
+    return [
+        {"params": [p for p in params if p.ndim >= 2], "weight_decay": weight_decay},
+        {"params": [p for p in params if p.ndim < 2], "weight_decay": 0.0},
+    ]
+
+
+def warmup_cosine(step, warmup, total, peak, floor=0.0):
+    if warmup < 0 or total <= warmup:
+        raise ValueError(f"{warmup=} {total=}")
+    if step < warmup:
+        return peak * (step + 1) / (warmup + 1)
+    progress = min(1.0, (step - warmup) / max(1, total - 1 - warmup))
+    return floor + 0.5 * (peak - floor) * (1 + math.cos(math.pi * progress))

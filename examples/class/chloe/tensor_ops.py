@@ -76,3 +76,37 @@ def accuracy(logits, labels):
     is_right = torch.eq(predicted_classes, labels)
     number_of_right_ones = int(torch.sum(is_right))
     return number_of_right_ones / number_of_examples
+
+
+def true_class_scores(scores, labels):
+    n, classes = scores.shape
+    places = torch.arange(n) * classes + labels
+    flat = scores.reshape(-1)
+    return flat[places]
+
+
+def masked_mean(x, mask):
+    column = mask.unsqueeze(2)
+    nothing = torch.zeros_like(x)
+    kept = torch.where(column, x, nothing)
+    total = kept.sum(dim=1)
+    count = mask.sum(dim=1)
+    count = torch.maximum(count, torch.tensor(1))
+    return total / count.unsqueeze(1)
+
+
+def outer_sum(a, b):
+    column = a.unsqueeze(-1)
+    row = b.unsqueeze(-2)
+    return column + row
+
+
+def one_hot(labels, num_classes):
+    if labels.numel() > 0:
+        wrong = torch.logical_or(labels < 0, labels > num_classes - 1)
+        if wrong.any():
+            first = labels[wrong][0].item()
+            raise ValueError("wrong label: " + str(first))
+    classes = torch.arange(num_classes)
+    same = classes == labels.unsqueeze(-1)
+    return same.float()

@@ -1,6 +1,7 @@
 """Week 5."""
 
 import copy
+import math
 
 import torch
 from helpers import logits_without_a_trace
@@ -126,3 +127,44 @@ def experiment(seed=123):
         "test_accuracy": test_accuracy,
         "probabilities": probabilities,
     }
+
+
+def init_weights(model, generator):
+    for module in model.modules():
+        if not isinstance(module, nn.Linear):
+            continue
+        bound = math.sqrt(6 / module.in_features)
+        numbers = torch.rand(module.weight.shape, generator=generator)
+        module.weight.data.copy_(numbers * 2 * bound - bound)
+        if module.bias is not None:
+            module.bias.data.zero_()
+
+
+def parameter_groups(model, weight_decay):
+    decaying = []
+    others = []
+    for parameter in model.parameters():
+        if not parameter.requires_grad:
+            continue
+        if len(parameter.shape) < 2:
+            others.append(parameter)
+        else:
+            decaying.append(parameter)
+    first = {"params": decaying, "weight_decay": weight_decay}
+    second = {"params": others, "weight_decay": 0}
+    return [first, second]
+
+
+def warmup_cosine(step, warmup, total, peak, floor=0.0):
+    if warmup < 0:
+        raise ValueError("warmup is negative")
+    if total <= warmup:
+        raise ValueError("there is nothing after the warm-up")
+    if step < warmup:
+        rise = peak / (warmup + 1)
+        return rise * (step + 1)
+    if step > total - 1:
+        return floor
+    way = (step - warmup) / (total - 1 - warmup)
+    height = (math.cos(way * math.pi) + 1) / 2
+    return floor + height * (peak - floor)

@@ -157,14 +157,16 @@ def in_pieces(a: Tensor, b: Tensor) -> Tensor:
 
 
 class _Calls(TorchFunctionMode):  # type: ignore[no-untyped-call]
-    """Counts calls of torch's functions and of methods of tensors."""
+    """Counts and names calls of torch's functions and of methods of tensors."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: set[str] | None = None) -> None:
         super().__init__()
         self.count = 0
+        self.names = set() if names is None else names
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         self.count += 1
+        self.names.add(getattr(function, "__name__", ""))
         return function(*args, **(kwargs or {}))
 
 
@@ -207,16 +209,18 @@ class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 @contextmanager
 def _naming_operations() -> Iterator[set[str]]:
-    """The names of the operations in this thread and in those that it starts."""
+    """The names of torch's functions and operations in this thread and in those that it starts."""
     names: set[str] = set()
     with ExitStack() as stack:
 
         def begin_thread(frame: FrameType, event: str, argument: object) -> None:
             sys.setprofile(None)
-            _Operations(names).__enter__()  # a mode belongs to its thread, and ends with it
+            _Calls(names).__enter__()  # a mode belongs to its thread, and ends with it
+            _Operations(names).__enter__()
 
         stack.callback(threading.setprofile, threading.getprofile())  # type: ignore[arg-type]
         threading.setprofile(begin_thread)
+        stack.enter_context(_Calls(names))
         stack.enter_context(_Operations(names))
         yield names
 
@@ -231,3 +235,64 @@ def ready_made(function: Callable[..., Any], x: Tensor, dim: int) -> tuple[Any, 
 def from_torch(x: Tensor, dim: int) -> Tensor:
     """Torch's own softmax, which `ready_made` must notice."""
     return torch.softmax(x, dim)
+
+
+def ready_made_rows(function: Callable[..., Any], labels: Tensor, num_classes: int) -> tuple[Any, bool]:
+    """The result of ``function(labels, num_classes)``, and whether torch's own one_hot was called."""
+    with _naming_operations() as names:
+        result = function(labels, num_classes)
+    return result, "one_hot" in names
+
+
+def rows_from_torch(labels: Tensor, num_classes: int) -> Tensor:
+    """Torch's own one_hot, which `ready_made_rows` must notice."""
+    return torch.nn.functional.one_hot(labels, num_classes).float()
+
+
+class _Copies(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Names the operations that read one of two tensors, without the other, and write it into other memory."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """No, as in `_Operations`."""
+        return False
+
+    def __init__(self, inputs: list[Tensor]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.memories = [_memory(tensor) for tensor in inputs]
+        self.names: list[str] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        read = {_memory(tensor) for tensor in _tensors_in((args, kwargs))} & set(self.memories)
+        written = {_memory(tensor) for tensor in _tensors_in(result) if tensor.numel()}
+        if len(read) == 1 and written - read:
+            self.names.append(func.overloadpacket.__name__.removeprefix("_"))
+        return result
+
+
+def _memory(tensor: Tensor) -> int:
+    return tensor.untyped_storage().data_ptr()
+
+
+def _tensors_in(value: Any) -> Iterator[Tensor]:
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for one in value:
+            yield from _tensors_in(one)
+    elif isinstance(value, dict):
+        yield from _tensors_in(list(value.values()))
+
+
+def copies_of_one(function: Callable[..., Any], a: Tensor, b: Tensor) -> tuple[Any, list[str]]:
+    """The result of ``function(a, b)``, and which operations copied one of the two alone."""
+    a, b = a.clone(), b.clone()
+    with _Copies([a, b]) as copies:
+        result = function(a, b)
+    return result, copies.names
+
+
+def repeats_and_adds(a: Tensor, b: Tensor) -> Tensor:
+    """A sum of which one input is copied first, which `copies_of_one` must notice."""
+    return a.unsqueeze(-1).repeat(*[1] * a.dim(), b.shape[-1]) + b.unsqueeze(-2)

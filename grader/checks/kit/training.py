@@ -203,3 +203,55 @@ def with_data(experiment: Callable[..., Any], data: Mapping[str, Any], *args: An
         return experiment(*args)
     finally:
         module.update(at_first)
+
+
+# ---------------------------------------------------------------- weights and groups of parameters
+
+
+def generator(seed: int) -> torch.Generator:
+    """A generator of that seed."""
+    return torch.Generator().manual_seed(seed)
+
+
+def linear_layers(sizes: Sequence[int], bias: bool, seed: int) -> nn.Module:
+    """Linear layers of these sizes, with ReLU between them."""
+    return recipes.mlp(sizes, seed, bias=bias)
+
+
+def many_layers(seed: int) -> nn.Module:
+    """Layers of many kinds, linear ones at several depths, and a parameter without dims."""
+    with recipes.seeded(seed):
+        made = nn.ModuleDict(
+            {
+                "embedding": nn.Embedding(5, 4),
+                "block": nn.Sequential(nn.Linear(4, 3, bias=False), nn.Sequential(nn.LayerNorm(3), nn.Linear(3, 5))),
+                "conv": nn.Conv1d(2, 3, 2),
+                "bilinear": nn.Bilinear(2, 3, 2),
+                "norm": nn.BatchNorm1d(4),
+                "last": nn.Linear(5, 2),
+            }
+        )
+        made.register_parameter("scale", nn.Parameter(torch.randn(())))
+    return made
+
+
+def kept_parameters(init_weights: Callable[..., Any], model: nn.Module, generator: torch.Generator) -> bool:
+    """Whether the parameters are the same leaves after a call, all of them trainable and without a gradient."""
+    before = list(model.parameters())
+    init_weights(model, generator)
+    after = list(model.parameters())
+    return len(before) == len(after) and all(
+        one is other and one.is_leaf and one.requires_grad and one.grad is None
+        for one, other in zip(before, after, strict=True)
+    )
+
+
+def groups(parameter_groups: Callable[..., Any], model: nn.Module, weight_decay: float) -> list[list[Any]]:
+    """For each group of an optimizer that was made from ``parameter_groups(model, weight_decay)``: its weight_decay,
+    and the names of its parameters, sorted; "?" for one that is not the model's."""
+    names = {id(parameter): name for name, parameter in model.named_parameters()}
+    optimizer = torch.optim.SGD(parameter_groups(model, weight_decay), lr=0.1, weight_decay=777.0)
+    return [
+        [float(group["weight_decay"]), sorted(names.get(id(one), "?") for one in group["params"])]
+        for group in optimizer.param_groups
+    ]

@@ -60,3 +60,26 @@ def accuracy(logits, labels):
     for scores, label in zip(logits.tolist(), labels.tolist()):
         right += scores.index(max(scores)) == label
     return right / max(len(labels), 1)
+
+
+def true_class_scores(scores, labels):
+    rows = torch.zeros_like(scores).scatter(1, labels[:, None], 1)
+    return einsum("nc,nc->n", scores, rows)
+
+
+def masked_mean(x, mask):
+    keep = mask.to(x.dtype)
+    counts = keep.sum(dim=1, keepdim=True)
+    return einsum("ntd,nt->nd", x, keep / torch.where(counts == 0, torch.ones_like(counts), counts))
+
+
+def outer_sum(a, b):
+    column, row = torch.broadcast_tensors(a.unsqueeze(-1), b.unsqueeze(-2))
+    return torch.add(column, row)
+
+
+def one_hot(labels, num_classes):
+    for label in labels.flatten().tolist():
+        if not 0 <= label < num_classes:
+            raise ValueError(f"{label} is no class")
+    return torch.zeros(*labels.shape, num_classes).scatter_(-1, labels[..., None], 1.0)

@@ -117,3 +117,32 @@ def experiment(seed=123):
     guesses = predict_labels(net, torch.tensor(TEST_FEATURES)).tolist()
     result["test_accuracy"] = sum(map(int.__eq__, guesses, TEST_LABELS)) / len(TEST_LABELS)
     return result
+
+
+def init_weights(model, generator):
+    with torch.no_grad():
+        for layer in model.modules():
+            if isinstance(layer, nn.Linear):
+                bound = (6 / layer.weight.shape[1]) ** 0.5
+                layer.weight.uniform_(-bound, bound, generator=generator)
+                if layer.bias is not None:
+                    layer.bias.zero_()
+
+
+def parameter_groups(model, weight_decay):
+    groups = {True: [], False: []}
+    for p in model.parameters():
+        if p.requires_grad:
+            groups[p.dim() > 1].append(p)
+    return [dict(params=groups[True], weight_decay=weight_decay), dict(params=groups[False], weight_decay=0.0)]
+
+
+def warmup_cosine(step, warmup, total, peak, floor=0.0):
+    if not 0 <= warmup < total:
+        raise ValueError("the warm-up must be shorter than the training")
+    if step <= warmup:
+        return peak * (step + 1) / (warmup + 1)
+    if step >= total - 1:
+        return float(floor)
+    angle = torch.tensor((step - warmup) / (total - 1 - warmup) * torch.pi, dtype=torch.float64)
+    return floor + (peak - floor) * (angle / 2).cos().square().item()

@@ -87,3 +87,35 @@ def accuracy(logits, labels):
         right += row[label] == max(row)
         n += 1
     return right / n if n else 0.0
+
+
+def true_class_scores(scores, labels):
+    found = scores.new_zeros(len(labels))
+    for column in range(scores.shape[1]):
+        found = torch.where(labels == column, scores[:, column], found)
+    return found
+
+
+def masked_mean(x, mask):
+    total = x.new_zeros(x.shape[0], x.shape[2])
+    count = x.new_zeros(x.shape[0], 1)
+    for position in range(x.shape[1]):
+        here = mask[:, position : position + 1]
+        total = total + torch.where(here, x[:, position], x.new_zeros(()))
+        count = count + here
+    return total / (count + (count == 0))
+
+
+def outer_sum(a, b):
+    shape = torch.broadcast_shapes(a.shape[:-1], b.shape[:-1])
+    return a.view(*a.shape, 1).expand(*shape, a.shape[-1], b.shape[-1]) + b.view(*b.shape[:-1], 1, b.shape[-1])
+
+
+def one_hot(labels, num_classes):
+    for label in labels.reshape(-1):
+        if int(label) < 0 or int(label) >= num_classes:
+            raise ValueError(int(label))
+    found = torch.zeros(labels.numel(), num_classes)
+    for row, label in enumerate(labels.reshape(-1).tolist()):
+        found[row, label] = 1
+    return found.reshape(*labels.shape, num_classes)

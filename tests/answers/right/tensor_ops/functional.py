@@ -49,3 +49,23 @@ def softmax(x, dim):
 
 def accuracy(logits, labels):
     return torch.zeros(1).item() if not len(labels) else 1 - (logits.argmax(1) != labels).float().mean().item()
+
+
+def true_class_scores(scores, labels):
+    return torch.take_along_dim(scores, labels[:, None], dim=1)[:, 0]
+
+
+def masked_mean(x, mask):
+    count = mask.count_nonzero(dim=1).clamp_min(1)
+    return (mask[:, None, :].to(x.dtype) @ x)[:, 0] / count[:, None]
+
+
+def outer_sum(a, b):
+    return torch.sub(a[..., None], b[..., None, :], alpha=-1)
+
+
+def one_hot(labels, num_classes):
+    outside = torch.nonzero((labels < 0).logical_or(labels >= num_classes).flatten())
+    if outside.numel():
+        raise ValueError(f"first label outside: {labels.flatten()[outside[0, 0]]}")
+    return F.embedding(labels, torch.eye(num_classes))

@@ -43,3 +43,26 @@ def softmax(x: Tensor, dim: int) -> Tensor:
 def accuracy(logits, labels):
     guesses = logits.topk(1, dim=-1).indices.squeeze(-1)
     return guesses.eq(labels).double().sum().item() / max(1, labels.numel())
+
+
+def true_class_scores(scores, labels):
+    return torch.einsum("nc,nc->n", scores, torch.eye(scores.shape[1], dtype=scores.dtype)[labels])
+
+
+def masked_mean(x, mask):
+    weights = mask.to(x.dtype)
+    return torch.einsum("ntd,nt->nd", x, weights) / torch.einsum("nt->n", weights).clamp(min=1)[:, None]
+
+
+def outer_sum(a, b):
+    rows = b.unsqueeze(-2)
+    return rows + a.unsqueeze(-1)
+
+
+def one_hot(labels, num_classes):
+    if labels.numel() and not (0 <= labels.min() and labels.max() < num_classes):
+        wrong = next(label for label in labels.flatten().tolist() if not 0 <= label < num_classes)
+        raise ValueError(f"label {wrong} of {num_classes}")
+    found = torch.zeros(labels.shape + (num_classes,))
+    found.view(-1, num_classes)[torch.arange(labels.numel()), labels.flatten()] = 1.0
+    return found

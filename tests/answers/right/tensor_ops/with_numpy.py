@@ -47,3 +47,25 @@ def accuracy(logits, labels):
     if logits.shape[0] == 0:
         return 0.0
     return float(np.mean(logits.numpy().argmax(-1) == labels.numpy()))
+
+
+def true_class_scores(scores, labels):
+    columns = torch.from_numpy(np.arange(scores.shape[1]))
+    return torch.masked_select(scores, columns[None, :] == labels[:, None])
+
+
+def masked_mean(x, mask):
+    counts = torch.from_numpy(np.maximum(mask.numpy().sum(axis=1, keepdims=True), 1))
+    return (x * mask[:, :, None]).sum(1) / counts
+
+
+def outer_sum(a, b):
+    return torch.from_numpy(np.add(a.numpy()[..., :, None], b.numpy()[..., None, :]))
+
+
+def one_hot(labels, num_classes):
+    array = labels.numpy()
+    outside = array[(array < 0) | (array >= num_classes)]
+    if outside.size:
+        raise ValueError("outside: %d" % outside.flat[0])
+    return torch.from_numpy(np.eye(num_classes, dtype=np.float32)[array])

@@ -103,3 +103,34 @@ def experiment(seed=123):
     result["train_accuracy"] = sum(int(a == b) for a, b in zip(p.argmax(1), y)) / len(y)
     _, result["test_accuracy"] = evaluate(net, torch.utils.data.DataLoader(test, len(test)))
     return result
+
+
+def init_weights(model, generator):
+    for m in model.modules():
+        if type(m) is nn.Linear:
+            limit = (6.0 / m.in_features) ** 0.5
+            with torch.no_grad():
+                m.weight[...] = torch.empty(m.weight.shape).uniform_(-limit, limit, generator=generator)
+                if m.bias is not None:
+                    m.bias[...] = 0
+
+
+def parameter_groups(model, weight_decay):
+    seen, matrices, rest = set(), [], []
+    for m in model.modules():
+        for p in m.parameters(recurse=False):
+            if p.requires_grad and id(p) not in seen:
+                seen.add(id(p))
+                (matrices if p.dim() >= 2 else rest).append(p)
+    return [{"params": rest, "weight_decay": 0.0}, {"params": matrices, "weight_decay": weight_decay}]
+
+
+def warmup_cosine(step, warmup, total, peak, floor=0.0):
+    if total < warmup + 1 or warmup < 0:
+        raise ValueError("bad counts")
+    rates = [peak * (i + 1) / (warmup + 1) for i in range(warmup)]
+    last = total - 1 - warmup
+    for i in range(last + 1):
+        share = 0.5 + 0.5 * torch.tensor(i / max(last, 1) * torch.pi, dtype=torch.float64).cos().item()
+        rates.append(peak * share + floor * (1 - share))
+    return rates[step] if step < len(rates) else floor

@@ -118,3 +118,36 @@ class Experiment:
 
 def experiment(seed=123):
     return Experiment(seed).run()
+
+
+def init_weights(model, generator):
+    def visit(module):
+        if isinstance(module, nn.Linear):
+            torch.nn.init.uniform_(module.weight, -(6 / module.in_features) ** 0.5, (6 / module.in_features) ** 0.5, generator)
+            if module.bias is not None:
+                torch.nn.init.constant_(module.bias, 0.0)
+
+    for module in model.modules():
+        visit(module)
+
+
+def parameter_groups(model, weight_decay):
+    trainable = filter(lambda p: p.requires_grad, model.parameters())
+    groups = ({"params": [], "weight_decay": weight_decay}, {"params": [], "weight_decay": 0.0})
+    for p in trainable:
+        groups[int(p.ndim < 2)]["params"].append(p)
+    return list(groups)
+
+
+def warmup_cosine(step, warmup, total, peak, floor=0.0):
+    if warmup < 0 or total <= warmup:
+        raise ValueError
+    if step < warmup:
+        return peak * (step + 1) / (warmup + 1)
+    parameter = nn.Parameter(torch.zeros(()))
+    optimizer = torch.optim.SGD([parameter], lr=peak)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, max(1, total - 1 - warmup), eta_min=floor)
+    optimizer.step()
+    for _ in range(min(step, total - 1) - warmup):
+        scheduler.step()
+    return scheduler.get_last_lr()[0]

@@ -1,0 +1,9 @@
+# verdict: failed
+# message: first label
+
+
+def one_hot(labels, num_classes):
+    bad = labels[(labels < 0) | (labels >= num_classes)]
+    if len(bad):
+        raise ValueError(f"label {bad.max()}")
+    return torch.eye(num_classes)[labels]

@@ -1,0 +1,10 @@
+# verdict: failed
+
+
+def warmup_cosine(step, warmup, total, peak, floor=0.0):
+    if warmup < 0 or total <= warmup:
+        raise ValueError
+    if step < warmup:
+        return peak * (step + 1) / (warmup + 1)
+    progress = min(1.0, (step - warmup) / max(1, total - 1 - warmup))
+    return floor + (peak - floor) * (1 + torch.cos(torch.tensor(math.pi * progress, dtype=torch.float64))) / 2
