@@ -127,7 +127,8 @@ def test_golden_untouched_course_is_a_line_for_each_topic() -> None:
 def test_unwritten_exercises_of_a_begun_topic_share_a_line() -> None:
     names = [one.full_name for one in SHIPPED.topics[0].exercises]
     text = shown(exercise(names[0], check()), *(failing(name, UNWRITTEN) for name in names[1:]), course=SHIPPED)
-    assert "  · 9 exercises             0/9  not written yet: describe, as_float32" in text
+    others = len(names) - 1
+    assert f"  · {others} exercises           0/{others}  not written yet: describe, as_float32" in text
     assert text.count("not written yet") == 1
 
 
@@ -208,8 +209,9 @@ def test_a_topic_that_is_done_is_celebrated_and_a_course_that_is_done_more_so() 
     topic = SHIPPED.topics[0]
     done = [exercise(one.full_name, check(), points=one.points) for one in topic.exercises]
     text = shown(*done, course=SHIPPED)
-    assert f"  ★ tensor_ops is done: {topic.exercises and 17}/17 points" in text and "finished" not in text
-    assert text.endswith("next: autograd.requires_grad_leaf  autograd.py\n") or "next: autograd." in text
+    points = int(sum(one.points for one in topic.exercises))
+    assert f"  ★ tensor_ops is done: {points}/{points} points" in text and "finished" not in text
+    assert text.endswith("next: autograd.logistic_loss  autograd.py\n")
     both = shown(exercise("vectors.normalize", check()), exercise("vectors.cosine", check()))
     assert f"You have finished {COURSE.title}.\nWell done!\n★ ★" in both and "next:" not in both
 
