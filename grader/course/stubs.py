@@ -29,28 +29,25 @@ class Region(msgspec.Struct, frozen=True):
 
     start: int
     end: int
-    column: int
-    note: str
     name: str
-    """The function it is in, with its class: ``gram``, ``Cube.forward``."""
+    """The function or class it is in: ``gram``, ``Cube``, ``Cube.forward``."""
+    stub: list[str]
+    """The lines that take its place."""
 
 
 def stub_of(source: str, filename: str | Path) -> str:
     """`source` with every part from ``# solution:`` to ``# end`` replaced by one line that raises.
 
-    Text after the colon becomes a comment above that line.
+    Text after the colon becomes a comment above that line. In the body of a class, the methods between the markers keep
+    their signatures and docstrings; methods whose names start with one underscore, and all else, are left out.
 
     Raises:
-        CourseError: if markers are nested, unbalanced, wrongly indented, or not round whole statements of a function.
+        CourseError: if markers are nested, unbalanced, wrongly indented, or not round whole statements of a function or
+            whole methods of a class.
     """
     lines = source.split("\n")
     for region in reversed(_regions(source, Path(filename))):
-        indent = " " * region.column
-        note = [f"{indent}# {region.note}"] if region.note else []
-        lines[region.start - 1 : region.end] = [
-            *note,
-            f'{indent}raise NotImplementedError("write `{region.name}` here")',
-        ]
+        lines[region.start - 1 : region.end] = region.stub
     return "\n".join(lines)
 
 
@@ -109,7 +106,8 @@ def _regions(source: str, file: Path) -> list[Region]:
         tree = ast.parse(source, filename=str(file))
     except SyntaxError as error:
         raise CourseError(file, error.lineno, f"not valid Python: {error.msg}") from None
-    functions = _functions(tree)
+    bodies = _bodies(tree)
+    lines = source.split("\n")
     regions: list[Region] = []
     opened: tuple[int, int, str] | None = None
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
@@ -128,45 +126,85 @@ def _regions(source: str, file: Path) -> list[Region]:
             raise CourseError(file, line, "`# end` without a `# solution:` before it")
         if column != opened[1]:
             raise CourseError(file, line, f"`# end` is not indented like its `# solution:` in line {opened[0]}")
-        regions.append(_region(opened, line, functions, file))
+        regions.append(_region(opened, line, bodies, lines, file))
         opened = None
     if opened:
         raise CourseError(file, opened[0], "`# solution:` without an `# end` after it")
     return regions
 
 
-def _functions(tree: ast.Module) -> list[tuple[str, Function]]:
-    """Every function and method with its dotted name, outer ones before those inside them."""
-    found: list[tuple[str, Function]] = []
+def _bodies(tree: ast.Module) -> list[tuple[str, Function | ast.ClassDef]]:
+    """Every function, method and class with its dotted name, outer ones before those inside them."""
+    found: list[tuple[str, Function | ast.ClassDef]] = []
     waiting: list[tuple[str, ast.AST]] = [("", tree)]
     while waiting:
         prefix, parent = waiting.pop(0)
         for node in ast.iter_child_nodes(parent):
             if isinstance(node, Function | ast.ClassDef):
-                name = prefix + node.name
-                if isinstance(node, Function):
-                    found.append((name, node))
-                waiting.append((f"{name}.", node))
+                found.append((prefix + node.name, node))
+                waiting.append((f"{prefix}{node.name}.", node))
             else:
                 waiting.append((prefix, node))
     return found
 
 
-def _region(opened: tuple[int, int, str], end: int, functions: list[tuple[str, Function]], file: Path) -> Region:
+def _region(
+    opened: tuple[int, int, str],
+    end: int,
+    bodies: list[tuple[str, Function | ast.ClassDef]],
+    lines: list[str],
+    file: Path,
+) -> Region:
     start, column, note = opened
-    around = [(name, node) for name, node in functions if node.lineno < start <= (node.end_lineno or 0)]
+    around = [(name, node) for name, node in bodies if node.lineno < start <= (node.end_lineno or 0)]
     if not around:
-        raise CourseError(file, start, "`# solution:` must be in a function's body, before its first hidden line")
+        raise CourseError(file, start, "`# solution:` must be in the body of a function or class")
     name, node = around[-1]
     if column != node.body[0].col_offset:
         raise CourseError(file, start, f"`# solution:` is not indented like the body of `{name}`")
-    inside = 0
+    inside: list[ast.stmt] = []
     for statement in node.body:
-        first, last = statement.lineno, statement.end_lineno or statement.lineno
+        first, last = _first_line(statement), statement.end_lineno or statement.lineno
         if start < first and last < end:
-            inside += 1
+            inside.append(statement)
         elif not (last < start or end < first):
             raise CourseError(file, start, f"the markers cut through the statement in line {first}")
     if not inside:
         raise CourseError(file, start, "nothing between `# solution:` and `# end`")
-    return Region(start, end, column, note, name)
+    if isinstance(node, ast.ClassDef):
+        return Region(start, end, name, _methods(name, inside, note, lines, file))
+    return Region(start, end, name, _unwritten(name, column, note))
+
+
+def _methods(of: str, statements: list[ast.stmt], note: str, lines: list[str], file: Path) -> list[str]:
+    """The methods that students write, with the note in the first one."""
+    made: list[str] = []
+    for node in statements:
+        if not isinstance(node, Function) or (node.name.startswith("_") and not node.name.startswith("__")):
+            continue
+        first = node.body[0]
+        if lines[first.lineno - 1][: first.col_offset].strip():
+            raise CourseError(file, node.lineno, f"the body of `{of}.{node.name}` must begin on a line of its own")
+        kept = first.end_lineno or first.lineno
+        if ast.get_docstring(node) is None:
+            kept = first.lineno - 1
+            while not lines[kept - 1].strip() or lines[kept - 1].lstrip().startswith("#"):
+                kept -= 1  # comments above the first statement are part of the answer
+        name = f"{of}.{node.name}"
+        made += ["", *lines[_first_line(node) - 1 : kept], *_unwritten(name, node.body[0].col_offset, note)]
+        note = ""
+    if not made:
+        message = "nothing to write between `# solution:` and `# end`: in a class they go round at least one method"
+        raise CourseError(file, statements[0].lineno, message)
+    return made[1:]
+
+
+def _unwritten(name: str, column: int, note: str) -> list[str]:
+    indent = " " * column
+    return [*([f"{indent}# {note}"] if note else []), f'{indent}raise NotImplementedError("write `{name}` here")']
+
+
+def _first_line(statement: ast.stmt) -> int:
+    """Its line, or that of its first decorator."""
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return min([statement.lineno, *(one.lineno for one in decorators)])

@@ -120,7 +120,7 @@ def test_stub_runs_and_raises_where_the_answer_was() -> None:
             "not indented like the body of `f`",
         ),
         ("    # solution:\n    # end\n    return 1\n", 2, "nothing between"),
-        ("    return 1\n    # solution:\n    # end\n", 3, "must be in a function's body"),
+        ("    return 1\n    # solution:\n    # end\n", 3, "must be in the body of a function or class"),
         ("    x = [\n    # solution:\n    1,\n    # end\n    ]\n", 3, "cut through the statement in line 2"),
         ("    x = 1  # solution:\n    # end\n", 2, "on a line of its own"),
         ("    return (\n", 2, "not valid Python"),
@@ -132,10 +132,77 @@ def test_wrong_markers_are_refused_with_their_line(body: str, line: int, message
     assert (info.value.line, str(info.value.file)) == (line, "topic.py")
 
 
-@pytest.mark.parametrize("source", ["# solution:\nx = 1\n# end\n", "class A:\n    # solution:\n    x = 1\n    # end\n"])
-def test_markers_outside_a_function_are_refused(source: str) -> None:
-    with pytest.raises(CourseError, match="must be in a function's body"):
+METHODS = '''\
+class Attention(Module):
+    """Looks back."""
+
+    # solution: two matrices and a product
+    scale = 8  # secret
+
+    def __init__(self, size: int) -> None:
+        """
+        Args:
+            size: of the rows.
+        """
+        self.secret = size
+
+    def _secret(self):
+        return self.secret
+
+    @cached
+    def forward(
+        self,
+        x,
+    ):
+        # secret
+        return self._secret() * x
+
+    # end
+    def given(self):
+        return "stays"
+'''
+UNWRITTEN_METHODS = '''\
+class Attention(Module):
+    """Looks back."""
+
+    def __init__(self, size: int) -> None:
+        """
+        Args:
+            size: of the rows.
+        """
+        # two matrices and a product
+        raise NotImplementedError("write `Attention.__init__` here")
+
+    @cached
+    def forward(
+        self,
+        x,
+    ):
+        raise NotImplementedError("write `Attention.forward` here")
+    def given(self):
+        return "stays"
+'''
+
+
+def test_markers_round_methods_keep_their_signatures() -> None:
+    assert stub_of(METHODS, "topic.py") == UNWRITTEN_METHODS
+
+
+@pytest.mark.parametrize(
+    ("source", "line", "message"),
+    [
+        ("# solution:\nx = 1\n# end\n", 1, "must be in the body of a function or class"),
+        ("class A:\n    # solution:\n    x = 1\n    # end\n", 3, "round at least one method"),
+        ("class A:\n    # solution:\n    def _helper(self):\n        pass\n    # end\n", 3, "at least one method"),
+        ("class A:\n    # solution:\n    def f(self): return 1\n    # end\n", 3, "body of `A.f` must begin on a line"),
+        ("class A:\n    @one\n    # solution:\n    def f(self):\n        pass\n    # end\n", 3, "cut through"),
+        ("class A:\n        # solution:\n    def f(self):\n        pass\n        # end\n", 2, "not indented like"),
+    ],
+)
+def test_markers_that_are_not_round_methods_are_refused(source: str, line: int, message: str) -> None:
+    with pytest.raises(CourseError, match=message) as info:
         stub_of(source, "topic.py")
+    assert info.value.line == line
 
 
 def test_solution_without_markers_is_refused_as_its_stub_would_be_the_answer(course: Course) -> None:
