@@ -3,7 +3,7 @@
 Two sides, which never mix:
 
 - in the judge, where checks run: `compare` (``assert_close`` ...), `strategies` (``tensors`` ...), `marking`
-  (``exercise``, ``misconception``), `observation` (``observe`` ...), `reference`, `show`;
+  (``exercise``, ``misconception``), `observation` (``observe`` ...), `loading`, `reference`, `show`;
 - in the student process, through ``submission.there`` and ``ranks.call``: `recipes`, `models`, `probes`, `watching`,
   `devices`, and the functions that `ranks` starts. These hold no expected answer, and load neither pytest nor
   Hypothesis.
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from grader.border.proxies import SubmissionProxy as Submission
     from grader.testkit import devices, probes, ranks, recipes, reference
     from grader.testkit.compare import Mismatch, assert_close, assert_equal, assert_that, raises
+    from grader.testkit.loading import load_weights
     from grader.testkit.marking import exercise, misconception, needs
-    from grader.testkit.observation import observe, value_and_grad
+    from grader.testkit.observation import assert_calls, observe, value_and_grad
     from grader.testkit.strategies import labels, seeds, shapes, tensors
     from grader.text import counted
 
@@ -33,6 +34,7 @@ __all__ = [
     "Remote",
     "Submission",
     "SubmissionRaised",
+    "assert_calls",
     "assert_close",
     "assert_equal",
     "assert_that",
@@ -40,6 +42,7 @@ __all__ = [
     "devices",
     "exercise",
     "labels",
+    "load_weights",
     "misconception",
     "needs",
     "observe",
@@ -60,12 +63,14 @@ _HOME = {
     "Remote": "grader.border.proxies",
     "Submission": "grader.border.proxies",
     "SubmissionRaised": "grader.border.failures",
+    "assert_calls": "grader.testkit.observation",
     "assert_close": "grader.testkit.compare",
     "assert_equal": "grader.testkit.compare",
     "assert_that": "grader.testkit.compare",
     "counted": "grader.text",
     "exercise": "grader.testkit.marking",
     "labels": "grader.testkit.strategies",
+    "load_weights": "grader.testkit.loading",
     "misconception": "grader.testkit.marking",
     "needs": "grader.testkit.marking",
     "observe": "grader.testkit.observation",

@@ -6,12 +6,14 @@ true as that process: if an outcome can decide a verdict, prefer the outcome.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import torch
 
 from grader.testkit.watching import backpropagate, watch
+from grader.text import counted
 
 if TYPE_CHECKING:
     from grader.border.proxies import RemoteFunction
@@ -26,7 +28,7 @@ class Observation(msgspec.Struct, frozen=True):
         returned: the path of the argument that the result *is*, else None.
         shares: tensor arguments whose storage the result shares.
         torch_calls: how many torch functions ran.
-        called: their names and those of the operations that they come to, sorted, each once.
+        called: how often each of them ran by name, and the operations that they come to.
         requires_grad: whether the result is a tensor that requires grad.
         is_leaf: whether the result is a leaf tensor.
         rng_used: whether torch's global CPU generator moved.
@@ -37,7 +39,7 @@ class Observation(msgspec.Struct, frozen=True):
     returned: str | None
     shares: tuple[str, ...]
     torch_calls: int
-    called: tuple[str, ...]
+    called: dict[str, int]
     requires_grad: bool
     is_leaf: bool
     rng_used: bool
@@ -70,14 +72,40 @@ def observe(function: RemoteFunction, *args: object, **kwargs: object) -> Observ
             returned,
             tuple(shares),
             int(calls),
-            tuple(called),
+            dict(called),
             bool(grad),
             bool(leaf),
             bool(rng),
-        ) if all(type(text) is str for text in (*changed, *shares, *called, returned or "")):
+        ) if _are_names(changed, shares, called, returned or "") and all(type(n) is int for n in called.values()):
             shown.result = result
             return Observation(result, changed, returned, shares, calls, called, grad, leaf, rng)
     raise BadReply("sent an observation that is not data")
+
+
+def _are_names(*groups: Iterable[object]) -> bool:
+    return all(type(text) is str for group in groups for text in group)
+
+
+def assert_calls(seen: Observation, *names: str, at_most: int) -> None:
+    """Fails if a call ran a torch function more often than allowed; with 0, if it ran it at all.
+
+    Args:
+        seen: what `observe` reported.
+        names: functions and operations of torch, as in `Observation.called`, each of which may run that often; without
+            any, all torch functions together.
+
+    Raises:
+        AssertionError: with a sentence about the first one.
+    """
+    if not names and seen.torch_calls > at_most:
+        enough = f"where {at_most} are enough" if at_most != 1 else "where 1 is enough"
+        raise AssertionError(f"{counted(seen.torch_calls, 'call')} of torch functions, {enough}")
+    for name in names:
+        found = seen.called.get(name, 0)
+        if found > at_most:
+            limit = f"at most {counted(at_most, 'time')} is" if at_most == 1 else f"at most {at_most} times are"
+            often = f"torch's {name} ran {counted(found, 'time')}, where {limit} allowed"
+            raise AssertionError(often if at_most else f"torch's {name} was called: this exercise is done without it")
 
 
 def value_and_grad(

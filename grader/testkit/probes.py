@@ -7,14 +7,14 @@ expected answer, decide anything, or ask an object of submitted code for a fact 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
 
-from grader.border.tensor_facts import copy_of, grad_of, parts, plain, registered, requires_grad
+from grader.border.tensor_facts import copy, copy_of, grad_of, parts, plain, registered, requires_grad
 from grader.errors import suggest_names
 
 _is_grad_enabled: Final = torch.is_grad_enabled
@@ -37,6 +37,24 @@ def state(model: nn.Module) -> dict[str, Tensor]:
 def parameters(model: nn.Module) -> dict[str, Any]:
     """The parameters themselves by name, each once, whatever the model says of itself; for kits."""
     return registered(model, "_parameters")
+
+
+def parameter_shapes(model: nn.Module) -> list[dict[str, tuple[int, ...]]]:
+    """The shape of each parameter, in order of registration: under its name, or under each of its names if it is
+    shared."""
+    found: dict[int, dict[str, tuple[int, ...]]] = {}
+    for name, fields in parts(model, each_name=True):
+        for key, value in fields["_parameters"].items():
+            if value is not None:
+                shape = tuple(plain(value).shape)
+                found.setdefault(id(value), {})[f"{name}.{key}" if name else key] = shape
+    return list(found.values())
+
+
+def put_weights(model: nn.Module, numbers: Sequence[Tensor]) -> None:
+    """Writes numbers into the parameters, in order of registration; checks use `grader.testkit.load_weights`."""
+    for parameter, new in zip(parameters(model).values(), numbers, strict=True):
+        copy(plain(parameter), new)
 
 
 def weights(model: nn.Module) -> list[Tensor]:

@@ -19,13 +19,16 @@ from torch import Tensor
 
 from grader.errors import did_you_mean
 
-Shape: TypeAlias = "Sequence[int | tuple[int, int]] | st.SearchStrategy[tuple[int, ...]]"
+Size: TypeAlias = "int | tuple[int, int]"
+Shape: TypeAlias = "str | Sequence[Size] | st.SearchStrategy[tuple[int, ...]]"
 
 KINDS: Final = ("small_ints", "counting", "normal", "constant", "zeros", "large")
 """Kinds of content, simplest first. ``large`` is ±1e4; the others are moderate."""
 _DEFAULT_KINDS: Final = ("small_ints", "counting", "normal", "constant")
 _LAYOUTS: Final = ("contiguous", "transposed", "sliced")
 _MAX_SEED: Final = 1 << 16
+_USUAL_SIZE: Final = (1, 4)
+"""The range of a dim that has a name and no range of its own."""
 _variation: ContextVar[int] = ContextVar("variation", default=0)
 
 
@@ -58,19 +61,51 @@ def _varied(drawn: int) -> int:
     return int.from_bytes(digest, "little") >> 1
 
 
-def shapes(shape: Shape) -> st.SearchStrategy[tuple[int, ...]]:
+def shapes(shape: Shape, **sizes: Size) -> st.SearchStrategy[tuple[int, ...]]:
     """Shapes whose dims are fixed (an int) or drawn from a range ``(low, high)``, both ends included.
 
+    Args:
+        shape: one entry per dim; or names and sizes in one string, ``"b t 8"``: a name is the same size wherever it
+            stands among the arguments of a check; or a strategy of shapes.
+        sizes: the size or range of a name, ``t=(2, 6)``, the same wherever the name stands; 1 to 4 when left out.
+
     Raises:
-        ValueError: for anything else: a negative size, a range of which the low end is above the high one.
+        ValueError: for anything else: a negative size, a range of which the low end is above the high one. While a
+            check draws: for a name with two ranges.
     """
+    if not isinstance(shape, str) and sizes:
+        raise ValueError(f"sizes are for names in a string such as 'b t d', not for the shape {shape!r}")
     if isinstance(shape, st.SearchStrategy):
         return shape
-    for dim in shape:
+    names = shape.split() if isinstance(shape, str) else []
+    for name in sizes:
+        if name not in names:
+            raise ValueError(f"there is no dim `{name}` in the shape {shape!r}{did_you_mean(name, names)}")
+    dims: list[object] = [int(name) if name.isdecimal() else sizes.get(name, _USUAL_SIZE) for name in names]
+    dims = dims if isinstance(shape, str) else list(shape)
+    for dim in dims:
         if not _is_size(dim) and not _is_range(dim):
             raise ValueError(f"a dim must be a size or a range (low, high) of sizes, not {dim!r}")
-    dims = [st.just(dim) if isinstance(dim, int) else st.integers(*dim) for dim in shape]
-    return st.tuples(*dims)
+    drawn = [st.just(dim) if isinstance(dim, int) else st.integers(*dim) for dim in dims]  # type: ignore[misc]
+    for place, name in enumerate(names):
+        if name.isidentifier():
+            drawn[place] = _shared(name, dims[place])
+        elif not name.isdecimal():
+            raise ValueError(f"a dim must be a name or a size, not {name!r}")
+    return st.tuples(*drawn)
+
+
+def _shared(name: str, size: object) -> st.SearchStrategy[int]:
+    """The size of a dim with a name, the same in all arguments of an example."""
+    low, high = size if isinstance(size, tuple) else (size, size)
+    shared = st.shared(st.integers(low, high).map(lambda drawn: (size, drawn)), key=f"the dim {name}")
+
+    def own(found: tuple[object, int]) -> int:
+        if found[0] != size:
+            raise ValueError(f"the dim `{name}` is {size} in one argument and {found[0]} in another")
+        return found[1]
+
+    return shared.map(own)
 
 
 def tensors(
@@ -78,14 +113,17 @@ def tensors(
     dtype: torch.dtype | Sequence[torch.dtype] = torch.float32,
     kind: str | Sequence[str] | None = None,
     contiguous: bool | None = None,
+    **sizes: Size,
 ) -> st.SearchStrategy[Tensor]:
     """Tensors of a shape; deterministic, so that an example can be replayed.
 
     Args:
-        shape: one entry per dim, an int or a range ``(low, high)``; or a strategy of shapes.
+        shape: one entry per dim, an int or a range ``(low, high)``; names and sizes in one string, ``"b t 8"``, where
+            one name is one size in all arguments of a check; or a strategy of shapes. See `shapes`.
         dtype: one dtype, or several to draw from.
         kind: one of `KINDS`, or several to draw from; moderate numbers when left out.
         contiguous: True for a plain layout only, False for none, None for both.
+        sizes: sizes or ranges of names in the shape, ``t=(2, 6)``.
 
     Raises:
         ValueError: for an unknown kind, an empty choice, a wrong size or range, or a ``contiguous`` of another type.
@@ -106,7 +144,7 @@ def tensors(
     layouts = _LAYOUTS[:1] if contiguous else _LAYOUTS[1:] if contiguous is False else _LAYOUTS
     return st.builds(
         make_tensor,
-        shapes(shape),
+        shapes(shape, **sizes),
         dtype=st.sampled_from(dtypes) if len(dtypes) > 1 else st.just(dtypes[0]),
         kind=st.sampled_from(kinds) if len(kinds) > 1 else st.just(kinds[0]),
         layout=st.sampled_from(layouts) if len(layouts) > 1 else st.just(layouts[0]),
@@ -114,21 +152,23 @@ def tensors(
     )
 
 
-def labels(count: int | tuple[int, int], classes: int) -> st.SearchStrategy[Tensor]:
-    """int64 tensors of ``count`` class indices in ``[0, classes)``.
+def labels(count: Size | Shape, classes: int, **sizes: Size) -> st.SearchStrategy[Tensor]:
+    """int64 tensors of class indices in ``[0, classes)``.
 
     Args:
-        count: how many, or a range ``(low, high)``, both ends included.
+        count: how many, or a range ``(low, high)``, both ends included; or the shape, by names such as ``"b t"``.
+        sizes: sizes or ranges of the names.
 
     Raises:
         ValueError: for a wrong size or range, or fewer than one class.
     """
-    if not _is_size(count) and not _is_range(count):
-        raise ValueError(f"count must be a size or a range (low, high) of sizes, not {count!r}")
     if not _is_size(classes) or classes < 1:
         raise ValueError(f"classes must be a whole number above 0, not {classes!r}")
-    size = st.just(count) if isinstance(count, int) else st.integers(*count)
-    return st.builds(_make_labels, size, st.just(classes), seeds())
+    if not isinstance(count, str | st.SearchStrategy):
+        if not _is_size(count) and not _is_range(count):
+            raise ValueError(f"count must be a size or a range (low, high) of sizes, not {count!r}")
+        count = (count,)  # type: ignore[assignment]
+    return st.builds(_make_labels, shapes(count, **sizes), st.just(classes), seeds())  # type: ignore[arg-type]
 
 
 def make_tensor(shape: Sequence[int], *, dtype: torch.dtype, kind: str, layout: str, seed: int) -> Tensor:
@@ -166,5 +206,5 @@ def _content(count: int, kind: str, seed: int) -> Tensor:
     return torch.randint(-3, 4, (count,), generator=generator).float()
 
 
-def _make_labels(count: int, classes: int, seed: int) -> Tensor:
-    return torch.randint(0, classes, (count,), generator=torch.Generator().manual_seed(seed))
+def _make_labels(shape: tuple[int, ...], classes: int, seed: int) -> Tensor:
+    return torch.randint(0, classes, shape, generator=torch.Generator().manual_seed(seed))

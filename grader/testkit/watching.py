@@ -5,6 +5,7 @@ Runs in the student process; checks use it through `grader.testkit.observation`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -24,13 +25,13 @@ class _Calls(TorchFunctionMode):
     def __init__(self) -> None:
         super().__init__()
         self.count = 0
-        self.names: set[str] = set()
+        self.names: Counter[str] = Counter()
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = getattr(func, "__name__", "")
         if name not in ("__get__", "__set__"):
             self.count += 1
-            self.names.add(name)
+            self.names[name] += 1
         return func(*args, **(kwargs or {}))
 
 
@@ -44,10 +45,10 @@ class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.names: set[str] = set()
+        self.names: Counter[str] = Counter()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.names.add(func.overloadpacket.__name__.removeprefix("_"))
+        self.names[func.overloadpacket.__name__.removeprefix("_")] += 1
         return func(*args, **(kwargs or {}))
 
 
@@ -66,7 +67,7 @@ def watch(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any])
     shares = tuple(path for path, tensor in tensors.items() if is_tensor and _overlap(tensor, result))
     grad = is_tensor and requires_grad(result)
     leaf = is_tensor and is_leaf(result)
-    called = tuple(sorted(calls.names | operations.names))
+    called = dict(sorted((calls.names | operations.names).items()))  # of both counts of a name, the larger one
     return result, changed, returned, shares, calls.count, called, grad, leaf, rng_used
 
 

@@ -98,6 +98,10 @@ def test_an_unknown_kind_is_refused_when_the_strategy_is_made() -> None:
         (lambda: tensors(((3, 1),)), "not (3, 1)"),
         (lambda: shapes((2, (1, 2, 3))), "not (1, 2, 3)"),
         (lambda: shapes((2.0,)), "not 2.0"),
+        (lambda: shapes("b -1"), "not '-1'"),
+        (lambda: shapes("b t", b=(3, 1)), "not (3, 1)"),
+        (lambda: tensors("batch t", bacth=3), "no dim `bacth` in the shape 'batch t'; did you mean `batch`?"),
+        (lambda: tensors((2, 3), t=3), "sizes are for names"),
         (lambda: labels(-1, 3), "not -1"),
         (lambda: labels((0, 4), 0), "classes must be a whole number above 0, not 0"),
     ],
@@ -130,3 +134,30 @@ def test_labels_are_class_indices(y: Tensor) -> None:
 def test_shapes_are_tuples_within_their_ranges(shape: tuple[int, ...]) -> None:
     assert shape[0] == 2
     assert 0 <= shape[1] <= 3
+
+
+@given(q=tensors("b t 5"), k=tensors("b s 5", s=(5, 7)), ids=labels("b t", 4), shape=shapes("s t b", s=(5, 7)))
+def test_a_dim_with_a_name_is_one_size_in_all_arguments(
+    q: Tensor, k: Tensor, ids: Tensor, shape: tuple[int, ...]
+) -> None:
+    assert q.shape[:2] == ids.shape
+    assert (q.shape[2], k.shape[2]) == (5, 5)
+    assert shape == (k.shape[1], q.shape[1], q.shape[0])
+    assert 1 <= q.shape[0] <= 4
+    assert 5 <= k.shape[1] <= 7
+    assert ids.numel() == 0 or int(ids.max()) < 4
+
+
+def test_dims_with_different_names_differ() -> None:
+    found = find(st.tuples(tensors("b t"), tensors("t b")), lambda pair: pair[0].shape != pair[1].shape)
+    assert {tuple(x.shape) for x in found} == {(1, 2), (2, 1)}
+
+
+def test_a_name_with_two_ranges_is_refused() -> None:
+    @given(q=tensors("b t", t=(2, 6)), k=tensors("b t"))
+    @settings(database=None)
+    def check(q: Tensor, k: Tensor) -> None:
+        pass
+
+    with pytest.raises(ValueError, match=re.escape("the dim `t` is (1, 4) in one argument and (2, 6) in another")):
+        check()
