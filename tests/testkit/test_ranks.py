@@ -101,6 +101,51 @@ def test_looks_see_arguments_and_results(written: Written) -> None:
         _ = world.results
 
 
+def test_no_look_is_sent_before_every_rank_has_returned(written: Written) -> None:
+    """A look may hold what a check expects: a rank must not read it ahead, nor hear of it from another one."""
+    submission = written(
+        """
+import select, socket
+
+def note(data):
+    with open("seen", "ab") as seen:
+        seen.write(data)
+
+def serving():
+    frame = sys._getframe()
+    while "requests" not in frame.f_locals:
+        frame = frame.f_back
+    return frame.f_locals["calls"], frame.f_locals["requests"]
+
+def read_what_waits(rank):
+    calls, requests = serving()
+    note(bytes(requests._data))
+    if select.select([calls], [], [], 0.3)[0]:
+        note(calls.recv(1 << 16, socket.MSG_PEEK))
+    with open("seen", "rb") as seen:
+        return b"expected" in seen.read()
+
+def have_another_tell(rank):
+    _, requests = serving()
+    if rank == 0:
+        note(bytes(requests._data))
+        feed = type(requests).feed
+        type(requests).feed = lambda self, data: (note(data), feed(self, data))
+        return False
+    until = time.monotonic() + 0.5
+    while time.monotonic() < until:
+        if os.path.exists("seen"):
+            with open("seen", "rb") as seen:
+                if b"expected" in seen.read():
+                    return True
+    return False
+"""
+    )
+    for function in (submission.have_another_tell, submission.read_what_waits):
+        world = ranks.run(function, ranks.RANK, look=ranks.call(probes.copied, "expected"))
+        assert (world.results, world.looks) == ([False, False], ["expected"] * 2)
+
+
 def test_environment_is_that_of_torchrun(written: Written) -> None:
     submission = written("def f(names):\n    return [os.environ.get(name) for name in names]\n")
     names = ["RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "EXTRA"]

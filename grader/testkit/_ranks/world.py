@@ -130,6 +130,11 @@ class RunningWorld:
                     members[job.held], lambda: outside(self._channel, place.open_gate, folder)
                 )
             watch.follow()
+            if all(member.has_returned for member in members):
+                # Only now, because a look may hold what a rank was to return; ranks can tell each other all they read.
+                for number, member in enumerate(members):
+                    member.post("look", self._call(rank.look, job.look[number]))
+                watch.follow()
         printed = [member.process.prints() for member in members]
         outcomes = self._outcomes(members, job, early, printed)
         if not isinstance(outcomes, Outcomes) or job.look_outside is None:
@@ -151,9 +156,7 @@ class RunningWorld:
     def _begin(self, members: Sequence[Member], job: Job) -> None:
         for number, member in enumerate(members):
             call = self._call(rank.perform, job.function, job.may_exit, number in job.read_only, number == job.held)
-            look = self._call(rank.look, job.look[number])
             member.post("call", call)
-            member.post("look", look)
             if number == 0 and not job.group and job.size > 1:
                 time.sleep(HEAD_START_SECONDS)
 
@@ -172,6 +175,8 @@ class RunningWorld:
             return Missing(missing)
         if sum(member.received for member in members) > MAX_REPLY_BYTES:
             raise BadReply(f"sent more than {MAX_REPLY_BYTES >> 20} MiB in one check")
+        if any("look" not in member.stages for member in members):
+            return _trouble(members, job)
         outcomes: list[RankOutcome] = []
         for member, (text, _) in zip(members, printed, strict=True):
             if not member.has_returned or not member.done:
