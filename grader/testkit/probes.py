@@ -14,7 +14,16 @@ from typing import Any, Final
 import torch
 from torch import Tensor, nn
 
-from grader.border.tensor_facts import copy, copy_of, grad_of, parts, plain, registered, requires_grad
+from grader.border.tensor_facts import (
+    copy,
+    copy_of,
+    grad_of,
+    name_of_class,
+    parts,
+    plain,
+    registered,
+    requires_grad,
+)
 from grader.errors import suggest_names
 
 _is_grad_enabled: Final = torch.is_grad_enabled
@@ -111,6 +120,20 @@ def forward_modes(call: Callable[..., Any], model: nn.Module, *args: object) -> 
 def copied(value: Any) -> Any:
     """A copy of a tensor, whatever it says of itself by methods of its own; anything else as it is."""
     return copy_of(value) if issubclass(type(value), Tensor) else value
+
+
+def exact(tensor: Tensor) -> Any:
+    """The tensor itself, if its class is still torch's own: then its attributes and operators are torch's, too.
+
+    Submitted code can give a tensor that it gets another class, whose ``grad`` says what it likes. Call a method by the
+    class: ``Tensor.backward(probes.exact(loss))``.
+
+    Raises:
+        TypeError: its class is neither `torch.Tensor` nor `torch.nn.Parameter`.
+    """
+    if type(tensor) not in (Tensor, nn.Parameter):
+        raise TypeError(f"a tensor has the class {name_of_class(type(tensor))}, which is not torch's own")
+    return tensor
 
 
 def memory_of(tensor: Tensor) -> Tensor:

@@ -179,7 +179,7 @@ def problem(seed: int = 0, *, unused: bool = False, stale: bool = False, dtype: 
 
 def grads(tensors: Sequence[Tensor]) -> list[Tensor | None]:
     """The ``.grad`` of each, or None."""
-    return [probes.copied(tensor.grad) for tensor in tensors]
+    return [probes.copied(probes.exact(tensor).grad) for tensor in tensors]
 
 
 def leaf_facts(leaves: Leaves) -> list[dict[str, Any]]:
@@ -193,9 +193,9 @@ def leaf_facts(leaves: Leaves) -> list[dict[str, Any]]:
         {
             "value": probes.copied(tensor),
             "memory": probes.copied(alias),
-            "grad": probes.copied(tensor.grad),
-            "is_leaf": tensor.is_leaf,
-            "requires_grad": tensor.requires_grad,
+            "grad": probes.copied(probes.exact(tensor).grad),
+            "is_leaf": probes.exact(tensor).is_leaf,
+            "requires_grad": probes.exact(tensor).requires_grad,
             "kept": index < len(leaves) and leaves[index] is tensor,
         }
         for index, (tensor, alias) in enumerate(zip(leaves.at_first, leaves.aliases, strict=True))
@@ -206,7 +206,7 @@ def backward_again(leaves: Leaves, seed: int) -> list[Tensor | None]:
     """The gradients after ``backward()`` from all tensors that were in the list at first, weighed by normal numbers."""
     total = torch.zeros(())
     for index, param in enumerate(leaves.at_first):
-        total = total + (param * recipes.normal(param.shape, seed + index, param.dtype)).sum()
+        total = total + (probes.exact(param) * recipes.normal(param.shape, seed + index, param.dtype)).sum()
     if total.requires_grad:
         total.backward()  # type: ignore[no-untyped-call]
     return grads(leaves.at_first)
@@ -240,9 +240,9 @@ def backward_from(
     w, b = (tensor.detach().clone().requires_grad_(True) for tensor in (w, b))
     loss = loss_of(x, y, w, b)
     value = probes.copied(loss) if isinstance(loss, Tensor) else loss
-    if isinstance(loss, Tensor) and loss.requires_grad:
-        loss.backward()  # type: ignore[no-untyped-call]
-    return value, probes.copied(w.grad), probes.copied(b.grad)
+    if isinstance(loss, Tensor) and probes.exact(loss).requires_grad:
+        Tensor.backward(loss)  # type: ignore[no-untyped-call]
+    return value, *grads([w, b])  # type: ignore[return-value]
 
 
 def differentiate(gradients: Callable[..., Any], problem: Problem, times: int = 1) -> list[Any]:
@@ -287,7 +287,7 @@ def apply_once(function: Any, x: Tensor, weight: Tensor) -> tuple[Tensor, Tensor
     weight = weight.clone()
     out = function.apply(leaf)
     (grad,) = torch.autograd.grad(_RestOfTheGraph.apply(out, weight), leaf)  # type: ignore[no-untyped-call]
-    return out.detach(), grad.detach(), leaf.detach(), weight
+    return probes.copied(out), probes.copied(grad), probes.copied(leaf), weight
 
 
 def apply_between(function: Any, x: Tensor) -> Tensor:

@@ -72,7 +72,7 @@ def scaler(device: str = "cpu", scale: float = 256.0, interval: int = 2, enabled
 
 def scaler_state(scaler: Any) -> dict[str, Any]:
     """The scale, and how many good steps there were since it changed; an empty dict if it is switched off."""
-    state = scaler.state_dict()
+    state = GradScaler.state_dict(scaler)
     return {name: state[name] for name in ("scale", "_growth_tracker") if name in state}
 
 

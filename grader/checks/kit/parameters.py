@@ -153,7 +153,7 @@ def gradients_by_name(model: nn.Module, seed: int) -> dict[str, Tensor | None]:
     """The ``.grad`` of each parameter after ``backward()`` from the sum of all, weighed by normal numbers."""
     total = torch.zeros((), dtype=torch.float64)
     for index, param in enumerate(probes.parameters(model).values()):
-        total = total + (param * recipes.normal(param.shape, seed + index, param.dtype)).sum()
+        total = total + (probes.exact(param) * recipes.normal(param.shape, seed + index, param.dtype)).sum()
     if total.requires_grad:
         total.backward()  # type: ignore[no-untyped-call]
     return probes.model_grads(model)

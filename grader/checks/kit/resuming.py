@@ -105,7 +105,7 @@ def train(model: nn.Module, optimizer: Optimizer, steps: int) -> None:
 
 def optimizer_numbers(optimizer: Optimizer) -> Any:
     """The optimizer's ``state_dict``: settings, and tensors that are not the optimizer's own."""
-    return _copied(optimizer.state_dict())
+    return _copied(Optimizer.state_dict(optimizer))
 
 
 def _copied(value: Any) -> Any:

@@ -53,8 +53,8 @@ def result_and_itself(function: Callable[..., Any], x: Tensor, later: Tensor) ->
     x = x.clone()
     result = function(x)
     first = probes.copied(result)
-    x.copy_(later)
-    x.unsqueeze_(0)
+    Tensor.copy_(probes.exact(x), later)
+    Tensor.unsqueeze_(x, 0)
     return first, result
 
 
@@ -272,7 +272,7 @@ class _Copies(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def _memory(tensor: Tensor) -> int:
-    return tensor.untyped_storage().data_ptr()
+    return probes.memory_of(tensor).untyped_storage().data_ptr()
 
 
 def _tensors_in(value: Any) -> Iterator[Tensor]:

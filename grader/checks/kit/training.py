@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from torch.optim import Optimizer
 from torch.utils.data import DataLoader, Sampler
 
-from grader.testkit import recipes
+from grader.testkit import probes, recipes
 
 
 class _Orders(Sampler[int]):
@@ -237,12 +237,12 @@ def many_layers(seed: int) -> nn.Module:
 
 def kept_parameters(init_weights: Callable[..., Any], model: nn.Module, generator: torch.Generator) -> bool:
     """Whether the parameters are the same leaves after a call, all of them trainable and without a gradient."""
-    before = list(model.parameters())
+    before = list(probes.parameters(model).values())
     init_weights(model, generator)
-    after = list(model.parameters())
+    after = list(map(probes.exact, probes.parameters(model).values()))
     return len(before) == len(after) and all(
         one is other and one.is_leaf and one.requires_grad and one.grad is None
-        for one, other in zip(before, after, strict=True)
+        for one, other in zip(after, before, strict=True)
     )
 
 
