@@ -223,6 +223,7 @@ class ExerciseResult(msgspec.Struct, frozen=True, kw_only=True):
             points of their own, those of the checks that could not.
         bonus: the part of the score that comes on top.
         manual: the work that a person marks: then it has no checks, and no points here; None if its checks decide.
+        as_handed_out: whether its text is the one that students get. It may still run: a program with a bug to find.
     """
 
     name: str
@@ -233,6 +234,7 @@ class ExerciseResult(msgspec.Struct, frozen=True, kw_only=True):
     not_assessed: float = 0.0
     bonus: float = 0.0
     manual: Manual | None = None
+    as_handed_out: bool = False
 
     @property
     def is_right(self) -> bool:

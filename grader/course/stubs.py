@@ -1,6 +1,7 @@
 """Makes the stubs that students get from the solutions, so that the two always agree.
 
-Never lets a marked line of a solution through, and never writes half a file.
+A marked part is left out, or replaced with lines of a program with a bug. Never lets a marked line of a solution
+through, and never writes half a file.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from grader.course.topic import Topic
 from grader.errors import CourseError
 from grader.files import write_atomically
 
-_MARKER = re.compile(r"#\s*(?:(solution):(.*)|(end)\s*)$")
+_MARKER = re.compile(r"#\s*(?:(solution|handed out):(.*)|(end)\s*)$")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -33,6 +34,10 @@ class Region(msgspec.Struct, frozen=True):
     """The function or class it is in: ``gram``, ``Cube``, ``Cube.forward``."""
     stub: list[str]
     """The lines that take its place."""
+    bug: int = 0
+    """The line of ``# handed out:``, if a program with a bug is handed out; else 0."""
+    hangs: bool = False
+    """Whether the text after that says that the program with this bug never ends."""
 
 
 def stub_of(source: str, filename: str | Path) -> str:
@@ -41,21 +46,49 @@ def stub_of(source: str, filename: str | Path) -> str:
     Text after the colon becomes a comment above that line. In the body of a class, the methods between the markers keep
     their signatures and docstrings; methods whose names start with one underscore, and all else, are left out.
 
+    If ``# handed out:`` is between the two markers, the comments below it take the place of the part, as code.
+
     Raises:
         CourseError: if markers are nested, unbalanced, wrongly indented, or not round whole statements of a function or
             whole methods of a class.
     """
     lines = source.split("\n")
-    for region in reversed(_regions(source, Path(filename))):
+    regions = _regions(source, Path(filename))
+    for region in reversed(regions):
         lines[region.start - 1 : region.end] = region.stub
-    return "\n".join(lines)
+    stub = "\n".join(lines)
+    if any(region.bug for region in regions):
+        try:
+            ast.parse(stub)
+        except SyntaxError as error:
+            text = error.text.strip() if error.text else ""
+            raise CourseError(Path(filename), None, f"its stub is not valid Python: {error.msg}: {text}") from None
+    return stub
+
+
+def programs(source: str, filename: str | Path) -> dict[str, bool]:
+    """The exercises that are handed out as programs with a bug, and whether such a program never ends.
+
+    Raises:
+        CourseError: as `stub_of`.
+    """
+    found: dict[str, bool] = {}
+    for region in _regions(source, Path(filename)):
+        if region.bug:
+            name = region.name.partition(".")[0]
+            found[name] = found.get(name, False) or region.hangs
+    return found
 
 
 def solution_of(file: Path, name: str) -> str:
-    """The text of one definition in a topic's solution, without markers and the words beside them."""
-    lines = lines_in(file.read_bytes())
+    """The text of one definition in a topic's solution, without markers, the words beside them, and handed-out bugs."""
+    content = file.read_bytes()
+    lines = lines_in(content)
     start, end = definition(lines, name)
-    return "\n".join(line for line in lines[start - 1 : end] if not _MARKER.match(line.strip())) if start else ""
+    regions = _regions(content.decode("utf-8-sig"), file) if start else []
+    bugs = {number for region in regions if region.bug for number in range(region.bug, region.end)}
+    kept = [n for n in range(start, end + 1) if n not in bugs and not _MARKER.match(lines[n - 1].strip())]
+    return "\n".join(lines[n - 1] for n in kept) if start else ""
 
 
 def stub_of_topic(course: Course, topic: Topic) -> str:
@@ -110,6 +143,7 @@ def _regions(source: str, file: Path) -> list[Region]:
     lines = source.split("\n")
     regions: list[Region] = []
     opened: tuple[int, int, str] | None = None
+    bug: tuple[int, str] | None = None
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         marker = _MARKER.match(token.string) if token.type == tokenize.COMMENT else None
         if marker is None:
@@ -117,17 +151,26 @@ def _regions(source: str, file: Path) -> list[Region]:
         line, column = token.start
         if token.line[:column].strip():
             raise CourseError(file, line, f"`{token.string}` must be on a line of its own")
-        if marker.group(1):
+        if marker.group(1) == "solution":
             if opened:
                 raise CourseError(file, line, f"`# solution:` inside the one of line {opened[0]}: they do not nest")
             opened = (line, column, marker.group(2).strip())
             continue
         if opened is None:
-            raise CourseError(file, line, "`# end` without a `# solution:` before it")
+            raise CourseError(file, line, f"`{token.string}` without a `# solution:` before it")
         if column != opened[1]:
-            raise CourseError(file, line, f"`# end` is not indented like its `# solution:` in line {opened[0]}")
-        regions.append(_region(opened, line, bodies, lines, file))
-        opened = None
+            text = f"`{token.string}` is not indented like its `# solution:` in line {opened[0]}"
+            raise CourseError(file, line, text)
+        if marker.group(1):
+            if bug:
+                raise CourseError(file, line, f"a second `# handed out:` after the one of line {bug[0]}")
+            bug = (line, marker.group(2).strip())
+            continue
+        if bug:
+            regions.append(_program(opened, bug, line, bodies, lines, file))
+        else:
+            regions.append(_region(opened, line, bodies, lines, file))
+        opened = bug = None
     if opened:
         raise CourseError(file, opened[0], "`# solution:` without an `# end` after it")
     return regions
@@ -174,6 +217,35 @@ def _region(
     if isinstance(node, ast.ClassDef):
         return Region(start, end, name, _methods(name, inside, note, lines, file))
     return Region(start, end, name, _unwritten(name, column, note))
+
+
+def _program(
+    opened: tuple[int, int, str],
+    bug: tuple[int, str],
+    end: int,
+    bodies: list[tuple[str, Function | ast.ClassDef]],
+    lines: list[str],
+    file: Path,
+) -> Region:
+    """A part that is handed out with a bug; it may be anywhere in a function, because `stub_of` parses the stub."""
+    start, column, note = opened
+    if bug[1] not in ("", "hangs"):
+        raise CourseError(file, bug[0], f"`# handed out:` may only be followed by `hangs`, not by {bug[1]!r}")
+    if note:
+        raise CourseError(file, start, "words after `# solution:` would show where the bug is that is handed out")
+    around = [name for name, node in bodies if node.lineno < start <= (node.end_lineno or 0)]
+    if not around:
+        raise CourseError(file, start, "`# solution:` must be in the body of a function or class")
+    stub: list[str] = []
+    for number in range(bug[0] + 1, end):
+        line = lines[number - 1]
+        if line[:column].strip() or line[column : column + 1] != "#":
+            raise CourseError(file, number, "each line below `# handed out:` must be a comment, indented like it")
+        text = line[column + 1 :].removeprefix(" ")
+        stub.append(line[:column] + text if text else "")
+    if lines[start : bug[0] - 1] == stub:
+        raise CourseError(file, start, "what is handed out equals the solution")
+    return Region(start, end, around[-1], stub, bug[0], bug[1] == "hangs")
 
 
 def _methods(of: str, statements: list[ast.stmt], note: str, lines: list[str], file: Path) -> list[str]:

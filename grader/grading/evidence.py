@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from grader.course import Course, Exercise, Misconception, Topic, misconceptions_of
+from grader.course.stubs import programs
 from grader.results import NOT_ASSESSED, CheckResult
 
 if TYPE_CHECKING:
     from grader.grading.second_run import SecondRun
+    from grader.judge.check import Check
     from grader.judge.judge import Judge
 
 
@@ -66,6 +68,15 @@ class TopicEvidence:
     @cached_property
     def graded_solution(self) -> GradedFile:
         return self._grade(self.solution)
+
+    @cached_property
+    def programs(self) -> dict[str, bool]:
+        """The exercises that are handed out as programs with a bug, and whether such a program never ends."""
+        return programs(self.solution.read_text(encoding="utf-8"), self.solution)
+
+    def checks_of(self, exercise: Exercise) -> Sequence[Check]:
+        """The checks of an exercise, in the order of their results."""
+        return self._judge.checks.of(exercise.full_name)
 
     @property
     def second_results(self) -> dict[tuple[str, str], CheckResult]:

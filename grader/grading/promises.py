@@ -15,6 +15,7 @@ import msgspec
 from grader.course import Exercise, checks_of
 from grader.course.stubs import stub_of
 from grader.grading.evidence import GradedMisconception, TopicEvidence
+from grader.judge.points import with_points
 from grader.results import NOT_ASSESSED, CheckResult
 
 
@@ -114,11 +115,38 @@ def results_are_repeatable(evidence: TopicEvidence) -> Iterator[Defect]:
 
 
 def stub_fails(evidence: TopicEvidence) -> Iterator[Defect]:
-    """The stub fails every check that can be assessed here."""
+    """The stub fails every check that can be assessed here, unless it is a program with a bug."""
     for exercise, result in evidence.graded_stub.results:
-        if result.verdict not in ("failed", *NOT_ASSESSED):
+        if exercise.name not in evidence.programs and result.verdict not in ("failed", *NOT_ASSESSED):
             text = f"{_about(exercise, result)}: the stub gets {result.verdict}, but must fail"
             yield Defect(evidence.stub, None, text)
+
+
+def programs_fail_by_their_answers(evidence: TopicEvidence) -> Iterator[Defect]:
+    """A program that is handed out with a bug earns nothing, and fails by what it answers.
+
+    It raises nothing, and it ends, unless its marker says that it hangs. No message names one of its lines.
+    """
+    for exercise in evidence.topic.exercises:
+        if exercise.name not in evidence.programs:
+            continue
+        results = [result for one, result in evidence.graded_stub.results if one is exercise]
+        failures = [result for result in results if result.verdict not in ("passed", *NOT_ASSESSED)]
+        about = f"`{exercise.full_name}`, as it is handed out,"
+        if with_points(exercise, evidence.checks_of(exercise), results).score:
+            yield Defect(evidence.stub, None, f"{about} earns points")
+        hangs = evidence.programs[exercise.name]
+        if hangs != any(result.verdict == "timeout" for result in failures):
+            says = "ends, and is marked `hangs`" if hangs else "never ends, and is not marked `hangs`"
+            yield Defect(evidence.stub, None, f"{about} {says}")
+        for result in failures:
+            cause = result.cause
+            if cause is None or cause.kind not in ("assertion", "timeout"):
+                text = f"must give a wrong answer in check {result.name}: {_one_line(result.message)}"
+                yield Defect(evidence.stub, None, f"{about} {text}")
+            elif cause.frames or f" of {evidence.topic.name}.py" in result.message:
+                text = f"fails check {result.name} with a line of it: {_one_line(result.message)}"
+                yield Defect(evidence.stub, None, f"{about} {text}")
 
 
 def misconceptions_are_caught(evidence: TopicEvidence) -> Iterator[Defect]:
@@ -166,6 +194,7 @@ PROMISES: Final[dict[str, tuple[Promise, ...]]] = {
         solution_passes,
         results_are_repeatable,
         stub_fails,
+        programs_fail_by_their_answers,
         misconceptions_are_caught,
         misconceptions_break_no_check,
         misconceptions_are_named,

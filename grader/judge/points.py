@@ -21,6 +21,8 @@ def with_points(
     checks: Sequence[Check],
     results: Iterable[CheckResult],
     misconception: str | None = None,
+    *,
+    as_handed_out: bool = False,
 ) -> ExerciseResult:
     """The exercise's result. Points that no check could assess leave the total.
 
@@ -29,6 +31,7 @@ def with_points(
 
     Args:
         checks: the exercise's checks, in the order of their results.
+        as_handed_out: see `ExerciseResult`.
     """
     cases = Counter(_function(check) for check in checks)  # a check with parameters is worth as much as one without
     results = [
@@ -58,6 +61,7 @@ def with_points(
         checks=tuple(results),
         not_assessed=_sum((points, -most)),
         bonus=bonus,
+        as_handed_out=as_handed_out,
     )
 
 

@@ -20,7 +20,7 @@ from grader.reports.entries import Entry
 from grader.reports.feedback import SYMBOLS
 from grader.reports.html_feedback import Pages
 from grader.reports.page_templates import environment_of
-from grader.reports.places import is_untouched, next_exercise
+from grader.reports.places import is_program_with_its_bug, is_unwritten, next_exercise
 from grader.results import ExerciseResult
 from grader.text import clean, one_line, points
 
@@ -44,11 +44,12 @@ class Card:
         """The card."""
         result = self._graded.result
         page = Pages(self._course, _PAGE_BYTES).page(Entry(Row(result, self._graded.digest, self._graded.seconds)))
-        untouched = [one.name for one in result.exercises if is_untouched(one) and not _is_misspelt(one)]
+        unwritten = [one.name for one in result.exercises if is_unwritten(one) and not _is_misspelt(one)]
         first = next_exercise(result.exercises)
-        opened = self._wanted or (first.name if first and first.name not in untouched else "")
+        opened = self._wanted or (first.name if first and first.name not in unwritten else "")
+        programs = [one.name for one in result.exercises if is_program_with_its_bug(one) and one.name != opened]
         template = _environment().get_template("card.html")
-        return template.render(page=page, wanted=self._wanted, untouched=untouched, opened=opened)
+        return template.render(page=page, wanted=self._wanted, unwritten=unwritten, programs=programs, opened=opened)
 
     def text(self) -> str:
         """The same for a place without HTML, as `grader check` prints it."""

@@ -27,6 +27,7 @@ from grader.reports.feedback import (
     worst,
     worth_of,
 )
+from grader.reports.places import is_program_with_its_bug, next_exercise
 from grader.reports.rows import print_wrapped, progress_bar
 from grader.results import ALL_LAYERS, Cause, CheckResult, ExerciseResult, SubmissionResult
 from grader.text import BY_HAND, clean, counted, percent, points
@@ -228,11 +229,14 @@ class CheckReport:
 
     def _show_failures(self, result: SubmissionResult) -> None:
         shown: set[tuple[str, _Fold]] = set()
+        first = next_exercise(result.exercises)
         for exercise in result.exercises:
             fold = _fold_of(exercise)
             topic = exercise.name.partition(".")[0]
             is_told = fold is not None and (topic, fold) in shown
             is_untouched = fold is not None and (not fold.is_of_topic or fold.symbol == "·")
+            if is_program_with_its_bug(exercise):  # its symptom is shown if it is the one to look at
+                is_untouched = exercise is not first and not self._dose.every_check
             if not ({check.verdict for check in exercise.checks} & FAILING) or is_told or is_untouched:
                 continue
             shown |= {(topic, fold)} if fold else set()
@@ -309,6 +313,8 @@ def _fold_of(exercise: ExerciseResult) -> _Fold | None:
     causes = [check.cause for check in checks]
     kinds = {cause.kind if cause else "" for cause in causes}
     first = causes[0] if causes else None
+    if is_program_with_its_bug(exercise):
+        return _Fold("·", "dim", "as handed out")
     if first is None or len(causes) < len(checks):
         return None
     if kinds == {"unwritten"}:

@@ -94,6 +94,16 @@ def state_of(exercise: ExerciseResult) -> State:
 
 def is_untouched(exercise: ExerciseResult) -> bool:
     """Whether an exercise is as it was handed out, or its file is not there."""
+    return is_unwritten(exercise) or is_program_with_its_bug(exercise)
+
+
+def is_program_with_its_bug(exercise: ExerciseResult) -> bool:
+    """Whether it is a program to repair that is as it was handed out: it runs and shows what is wrong."""
+    return exercise.as_handed_out and worst(exercise) in FAILING and not is_unwritten(exercise)
+
+
+def is_unwritten(exercise: ExerciseResult) -> bool:
+    """Whether there is no answer to an exercise, so that nothing of it could be run."""
     kinds = {check.cause.kind for check in exercise.checks if check.cause is not None and check.verdict != "skipped"}
     all_fail = all(check.verdict != "passed" for check in exercise.checks)
     return bool(kinds) and kinds <= {"unwritten", "missing"} and all_fail

@@ -150,6 +150,7 @@ def run(
     may_exit: bool = False,
     prints: bool = False,
     lines: bool = False,
+    names_places: bool = True,
     options: Mapping[str, object] | None = None,
 ) -> World:
     """Runs a function of the submission on each of some ranks.
@@ -169,6 +170,7 @@ def run(
         prints: whether to bring back the prints of each rank. Prints are the student's own: a check that asks for
             their text cannot name a misconception in a submission that prints something else.
         lines: whether to bring back how many lines each rank printed, and which numbers with four decimals.
+        names_places: whether the text about ranks that do not end names the lines at which they are.
         options: keyword arguments of the function.
 
     Raises:
@@ -221,6 +223,9 @@ def run(
         missing.kind, missing.message = "missing", outcomes.name
         raise missing
     if isinstance(outcomes, Trouble):
+        if not names_places:
+            states = tuple(msgspec.structs.replace(state, file="") for state in outcomes.states)
+            outcomes = msgspec.structs.replace(outcomes, states=states)
         raise _answers.note_trouble(channel, request, outcomes)
     _answers.show_prints(channel, outcomes.printed)
     every = outcomes.ranks

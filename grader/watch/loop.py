@@ -23,7 +23,7 @@ from grader.intake.find import open_submission
 from grader.intake.submission import Submission, digest
 from grader.reports.check_report import CheckReport
 from grader.reports.feedback import FAILING, STYLES, explanation_of, hint_for, worst
-from grader.reports.places import Places, is_untouched, next_exercise, next_lines
+from grader.reports.places import Places, is_unwritten, next_exercise, next_lines
 from grader.reports.progress import Spinner, spinning
 from grader.results import ExerciseResult
 from grader.text import points
@@ -214,7 +214,7 @@ class Watch:
             self._show()
         else:
             self._show()
-            if self._result is not None and is_untouched(self._result):
+            if self._result is not None and is_unwritten(self._result):
                 self._warm_up(exercise)
 
     def _warm_up(self, exercise: Exercise) -> None:

@@ -14,7 +14,7 @@ from grader.course import Course, Exercise
 from grader.course.home import LastCheck
 from grader.reports.failure import show_failure
 from grader.reports.feedback import FAILING, STYLES, SYMBOLS, gist, not_passed, worst
-from grader.reports.places import Places, is_untouched
+from grader.reports.places import Places, is_unwritten
 from grader.reports.rows import print_wrapped, progress_bar
 from grader.reports.terminal import fit
 from grader.reports.where import list_lines
@@ -150,7 +150,7 @@ class Screen:
 
     def _result(self, result: ExerciseResult, place: str) -> None:
         verdict = worst(result)
-        if is_untouched(result) and not any(check.cause and check.cause.kind == "missing" for check in result.checks):
+        if is_unwritten(result) and not any(check.cause and check.cause.kind == "missing" for check in result.checks):
             self.console.print()
             print_wrapped(self.console, f"· {result.name}  {place}", "bold")
             print_wrapped(self.console, "  not written yet: write it and save, and it is checked at once", "")

@@ -10,7 +10,7 @@ import pytest
 
 from grader.course import Course, CourseError
 from grader.course.handout import init
-from grader.course.stubs import release, stub_of, stub_of_topic
+from grader.course.stubs import programs, release, solution_of, stub_of, stub_of_topic
 from grader.errors import UserError
 
 REPO = Path(__file__).resolve().parent.parent.parent
@@ -203,6 +203,80 @@ def test_markers_that_are_not_round_methods_are_refused(source: str, line: int, 
     with pytest.raises(CourseError, match=message) as info:
         stub_of(source, "topic.py")
     assert info.value.line == line
+
+
+PROGRAM = '''\
+def total(numbers):
+    """Adds."""
+    found = 0
+    for number in numbers:
+        # solution:
+        found += number
+        # handed out:
+        # if number:
+        #     found = number  # the latest
+        #
+        # end
+    # solution:
+    # handed out:
+    # found -= 1
+    # end
+    return found
+'''
+PROGRAM_WITH_ITS_BUG = '''\
+def total(numbers):
+    """Adds."""
+    found = 0
+    for number in numbers:
+        if number:
+            found = number  # the latest
+
+    found -= 1
+    return found
+'''
+RIGHT_PROGRAM = '''\
+def total(numbers):
+    """Adds."""
+    found = 0
+    for number in numbers:
+        found += number
+    return found'''
+
+
+def test_a_program_is_handed_out_with_its_bug() -> None:
+    assert stub_of(PROGRAM, "topic.py") == PROGRAM_WITH_ITS_BUG
+
+
+def test_a_program_says_whether_it_hangs() -> None:
+    assert programs(PROGRAM, "topic.py") == {"total": False}
+    hanging = PROGRAM.replace("    # handed out:\n    # found", "    # handed out: hangs\n    # found")
+    assert programs(hanging, "topic.py") == {"total": True}
+    assert programs(SOLVED, "topic.py") == {}
+
+
+def test_the_solution_that_students_see_has_no_bug(tmp_path: Path) -> None:
+    file = tmp_path / "topic.py"
+    file.write_text(PROGRAM, encoding="utf-8")
+    assert solution_of(file, "total") == RIGHT_PROGRAM
+
+
+@pytest.mark.parametrize(
+    ("body", "line", "message"),
+    [
+        ("    return 1\n    # handed out:\n    # return 2\n    # end\n", 3, "`# handed out:` without a `# solution:`"),
+        ("    # solution:\n    return 1\n    # handed out:\n    return 2\n    # end\n", 5, "must be a comment"),
+        ("    # solution:\n    return 1\n  # handed out:\n    # end\n", 4, "not indented like its"),
+        ("    # solution: here\n    return 1\n    # handed out:\n    # return 2\n    # end\n", 2, "where the bug is"),
+        ("    # solution:\n    return 1\n    # handed out:\n    # return 1\n    # end\n", 2, "equals the solution"),
+        ("    # solution:\n    return 1\n    # handed out: soon\n    # pass\n    # end\n", 4, "only be followed by"),
+        ("    # solution:\n    return 1\n    # handed out:\n    # x\n    # handed out:\n    # end\n", 6, "a second"),
+        ("    # solution:\n    return 1\n    # handed out:\n    # return (\n    # end\n", None, "not valid Python"),
+    ],
+)
+def test_wrong_markers_of_a_program_are_refused(body: str, line: int | None, message: str) -> None:
+    with pytest.raises(CourseError, match=message) as info:
+        stub_of(f"def f():\n{body}", "topic.py")
+    assert (info.value.line, str(info.value.file)) == (line, "topic.py")
 
 
 def test_solution_without_markers_is_refused_as_its_stub_would_be_the_answer(course: Course) -> None:

@@ -309,6 +309,13 @@ def test_a_hang_is_ended_and_named(written: Written, case: str) -> None:
     assert len(caught.value.examples) == 1
 
 
+def test_a_check_may_leave_out_the_lines_at_which_ranks_wait(written: Written) -> None:
+    submission = written("def f(rank):\n    if rank == 0:\n        dist.barrier()\n")
+    said = "rank 1 never reached barrier: rank 1 had returned. rank 0 kept waiting for it$"
+    with pytest.raises(SubmissionTimeout, match=said):
+        ranks.run(submission.f, ranks.RANK, seconds=1.0, names_places=False)
+
+
 def test_what_ranks_wait_for_a_processor_is_left_out_of_their_time(
     written: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:
