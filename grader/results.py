@@ -10,6 +10,8 @@ from typing import Final, Literal
 
 import msgspec
 
+from grader.pictures import Picture
+
 SCHEMA: Final = 1
 """The version of the format of `SubmissionResult`; a change of the format raises it."""
 
@@ -224,6 +226,7 @@ class ExerciseResult(msgspec.Struct, frozen=True, kw_only=True):
         bonus: the part of the score that comes on top.
         manual: the work that a person marks: then it has no checks, and no points here; None if its checks decide.
         as_handed_out: whether its text is the one that students get. It may still run: a program with a bug to find.
+        pictures: what its answer looks like, if it has passed and pictures were asked for; they decide nothing.
     """
 
     name: str
@@ -235,6 +238,7 @@ class ExerciseResult(msgspec.Struct, frozen=True, kw_only=True):
     bonus: float = 0.0
     manual: Manual | None = None
     as_handed_out: bool = False
+    pictures: tuple[Picture, ...] = ()
 
     @property
     def is_right(self) -> bool:

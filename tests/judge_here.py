@@ -30,7 +30,11 @@ from grader.testkit.in_student_process import MODULES
 
 
 def grade_here(
-    course: Path, *submissions: Submission | Mapping[str, str], only: Sequence[str] = (), names: bool = False
+    course: Path,
+    *submissions: Submission | Mapping[str, str],
+    only: Sequence[str] = (),
+    names: bool = False,
+    pictures: bool = False,
 ) -> list[SubmissionResult]:
     """The results of some submissions, each by a judge in this process.
 
@@ -38,6 +42,7 @@ def grade_here(
         submissions: each a `Submission`, or the text of each module by the module's name.
         only: full names of the exercises to grade, with what they need; empty means all.
         names: whether misconceptions are named.
+        pictures: whether pictures are made of what has passed.
 
     Raises:
         UserError: the course cannot be graded.
@@ -50,6 +55,7 @@ def grade_here(
             HostHere(loaded),
             lambda judge: [judge.grade(one, only) for one in found],
             names_misconceptions=names,
+            makes_pictures=pictures,
         )
     finally:
         _forget_checks(loaded.checks_dir)

@@ -60,6 +60,7 @@ class Warm:
         seed: int = 0,
         devices: Devices = "simulated",
         misconceptions: bool = True,
+        pictures: bool = False,
     ) -> None:
         loaded = Course.load(course)
         options = WorkerOptions(
@@ -69,6 +70,7 @@ class Warm:
             devices=devices,
             limits=limits,
             misconceptions=misconceptions,
+            pictures=pictures,
         )
         self.worker = Worker()
         self.worker.configure(options)

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from grader.testkit import (
+    Grid,
     Submission,
     assert_close,
     assert_equal,
@@ -24,6 +25,7 @@ from grader.testkit import (
     counted,
     exercise,
     needs,
+    picture,
     probes,
     recipes,
     seeds,
@@ -283,6 +285,16 @@ def test_seed_decides(submission: Submission, seed: int) -> None:
     """Another seed gives another shuffle."""
     one, other = (shares(submission, 40, 5, 2, chosen, 0) for chosen in (seed, seed + 17))
     assert_that(one[0] != other[0], "two seeds give the same shuffle")
+
+
+@picture("ddp.sharded_loader", title="The rank that gets each of 22 rows; two rows are left over in each epoch")
+def rank_of_each_row(submission: Submission) -> Grid:
+    epochs: list[list[float | None]] = [[None] * 22 for _ in range(6)]
+    for epoch, rows in enumerate(epochs):
+        for rank, batches in enumerate(shares(submission, 22, 2, 4, 0, epoch)):
+            for row in flat(batches):
+                rows[row] = rank
+    return Grid(values=epochs, names=[f"rank {rank}" for rank in range(4)], x_label="row", y_label="epoch")
 
 
 # ---------------------------------------------------------------- average_gradients

@@ -17,12 +17,14 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from grader.testkit import (
+    Lines,
     Submission,
     assert_close,
     assert_equal,
     assert_that,
     exercise,
     observe,
+    picture,
     raises,
     recipes,
     seeds,
@@ -386,6 +388,14 @@ def test_written_by_hand(submission: Submission, dim: int, torch_first: bool, se
         assert_close(found, torch.softmax(x, dim), atol=1e-5)
     assert_equal(used[True], ["softmax"], what="what torch's own softmax uses while your module is loaded")
     assert_that(used[False] == [], f"torch's own {used[False]} was called: write it with exp and sum")
+
+
+@picture("tensor_ops.softmax", title="Softmax of ten scores, divided by a temperature")
+def probabilities_by_temperature(submission: Submission) -> Lines:
+    scores, temperatures = torch.linspace(-2, 2, 10), (0.3, 1.0, 3.0)
+    found = submission.softmax(torch.stack([scores / one for one in temperatures]), 1)
+    series = {f"temperature {one:g}": row for one, row in zip(temperatures, found, strict=True)}
+    return Lines(series=series, x=scores.tolist(), x_label="score", y_label="probability")
 
 
 # A few calls more are no loop, such as those of a branch.

@@ -22,6 +22,8 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from grader.testkit import (
+    Lines,
+    Mark,
     Remote,
     Submission,
     assert_close,
@@ -29,6 +31,7 @@ from grader.testkit import (
     assert_that,
     exercise,
     observe,
+    picture,
     probes,
     raises,
     recipes,
@@ -1039,6 +1042,13 @@ def test_impossible_counts(submission: Submission, warmup: int, total: int) -> N
             submission.warmup_cosine(step, warmup, total, 0.1)
 
 
+@picture("training.warmup_cosine", title="Learning rate in each of 60 steps")
+def rate_per_step(submission: Submission) -> Lines:
+    rates = [submission.warmup_cosine(step, 10, 60, 0.1, 0.01) for step in range(60)]
+    peak = Mark(10, rates[10], "the peak, after the warm-up")
+    return Lines(series={"learning rate": rates}, x=range(60), marked=peak, x_label="step", y_label="learning rate")
+
+
 # ---------------------------------------------------------------- experiment
 
 APPENDIX_A: dict[str, list[Any]] = {
@@ -1110,3 +1120,9 @@ def test_other_data(submission: Submission, train: int, test: int, seed: int) ->
     data = toy_data(train, test, seed)
     found = submission.there(training.with_data, submission.experiment, data, seed)
     assert_close(found, experiment_here(data, seed), **CLOSE)
+
+
+@picture("training.experiment", title="Loss of each batch of the experiment")
+def loss_per_batch(submission: Submission) -> Lines:
+    found = {f"seed {seed}": submission.experiment(seed)["losses"] for seed in (123, 1, 2)}
+    return Lines(series=found, x_label="batch", y_label="loss")

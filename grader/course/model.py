@@ -15,7 +15,7 @@ from grader.course.due import NOT_DUE, LatePolicy
 from grader.course.kit import find_kit
 from grader.course.manifest import Manifest, without_due_dates
 from grader.course.marks import BY_POINTS, MarkPolicy
-from grader.course.source import CheckInfo, Misconception, read_checks, read_misconceptions
+from grader.course.source import CheckInfo, Misconception, read_checks, read_misconceptions, read_pictures
 from grader.course.topic import Exercise, Topic
 from grader.errors import CourseError, UnknownName, did_you_mean
 from grader.kit import Kit
@@ -190,6 +190,15 @@ def checks_of(course: Course, topic: str) -> tuple[CheckInfo, ...]:
     return read_checks(course.check_file(topic), course.topic(topic))
 
 
+def pictures_of(course: Course, topic: str) -> tuple[str, ...]:
+    """The exercises (full names) of a topic that have pictures, in order.
+
+    Raises:
+        CourseError: if the file of checks is missing, or a picture belongs to no exercise of the topic.
+    """
+    return read_pictures(course.check_file(topic), course.topic(topic))
+
+
 def misconceptions_of(course: Course, topic: str) -> tuple[Misconception, ...]:
     """The wrong answers in ``solutions/misconceptions/<topic>.py``, in order; none if there is no such file.
 
@@ -254,6 +263,7 @@ def _require_files(course: Course, manifest: Manifest) -> None:
         checked = {check.exercise for check in checks}
         for check in checks:
             _require_worth(check, course.exercise(check.exercise), course.check_file(topic.name))
+        pictures_of(course, topic.name)
         for exercise in topic.exercises:
             key = manifest.key_of(exercise.full_name)
             if exercise.full_name not in checked:

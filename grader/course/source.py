@@ -112,6 +112,23 @@ def read_checks(file: Path, topic: Topic) -> tuple[CheckInfo, ...]:
     return tuple(found.values())
 
 
+def read_pictures(file: Path, topic: Topic) -> tuple[str, ...]:
+    """The exercises (full names) of which the functions in a topic's `file` of checks make pictures, in order.
+
+    Raises:
+        CourseError: if a decorator's arguments are not literals, or its exercise is unknown.
+    """
+    found: list[str] = []
+    for node in _definitions(parse(file)):
+        call = _decorator(node, "picture")
+        if call is not None:
+            name, options = _literals(call, file)
+            if list(options) != ["title"] or not isinstance(options["title"], str):
+                raise CourseError(file, call.lineno, '@picture takes an exercise and title="..."')
+            found.append(_full_name(topic, name, file, call.lineno))
+    return tuple(dict.fromkeys(found))
+
+
 def without_secret(content: bytes, file: Path, topic: Topic) -> bytes:
     """A topic's `file` of checks without those that students must not see.
 

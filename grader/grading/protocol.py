@@ -30,6 +30,7 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
         seed: varies the generated inputs.
         limits: of each submission.
         misconceptions: whether to compare with the records of the misconceptions.
+        pictures: whether to make the pictures of exercises that have passed.
         devices: the kind of devices for checks that want GPUs; resolved for this machine.
         judge_seconds: processor time of the judge for one run of a check's body.
     """
@@ -39,6 +40,7 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 0
     limits: Limits = Limits()
     misconceptions: bool = True
+    pictures: bool = False
     devices: Devices = "simulated"
     judge_seconds: float = JUDGE_SECONDS
 

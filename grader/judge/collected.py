@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 
 from grader.judge import cause as causes
-from grader.judge import explain, run
+from grader.judge import explain, pictures, run
 from grader.judge.check import Check, Trace
 from grader.judge.desk import Desk
 from grader.judge.marks import NotRun, Place, endless, kept_busy, mark_on, place_of
 from grader.judge.needs import unmet
 from grader.judge.time_limit import Overrun, TimeLimit
+from grader.pictures import Picture
 from grader.results import VERDICT_OF, Cause, CheckResult
 from grader.testkit.marking import EXERCISE_MARK, NEEDS_MARK
 
@@ -47,6 +48,7 @@ class CollectedChecks:
         self._checks: dict[str, list[Check]] = {}
         for check in checks:
             self._checks.setdefault(check.exercise, []).append(check)
+        self._pictures = pictures.pictures_beside(one for of_one in self._checks.values() for one in of_one)
 
     @contextlib.contextmanager
     def leaving_out(self, marks: Sequence[NotRun]) -> Iterator[None]:
@@ -89,6 +91,21 @@ class CollectedChecks:
                 "overruns"  # there the solution's code may have taken the overrun for its own exception
             )
         return self._ended(check, desk, place, overrun)
+
+    def make_pictures(self, exercise: str, begin: Callable[[], Desk]) -> tuple[Picture, ...]:
+        """The pictures of an exercise, each made with a desk that is asked for it, and within the time of a check."""
+        return tuple(self._picture(one, begin) for one in self._pictures.get(exercise, ()))
+
+    def _picture(self, picture: pictures.PictureFunction, begin: Callable[[], Desk]) -> Picture:
+        if self.mark_on(picture.place):  # it ended a worker, or an exercise without checks is left out
+            return pictures.no_picture(picture, "it cannot be made of this answer")
+        self.began(picture.place)
+        desk = begin()
+        made = pictures.no_picture(picture, "it takes too long to make of this answer")
+        with contextlib.suppress(Overrun), self._time_limit.counting(self.of(picture.exercise)[0]):
+            made = pictures.make(picture, desk)
+        desk.end_process()
+        return made
 
     def _run_on(self, check: Check, desk: Desk) -> tuple[CheckResult, Trace]:
         return _run_directly(check, desk) if _needs_no_fixtures(check.item) else self._run(check, desk)

@@ -10,6 +10,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
+import msgspec
+
 from grader import kit
 from grader.course import Course, Exercise, Topic
 from grader.course.definitions import untouched_names
@@ -30,6 +32,7 @@ from grader.judge.session import with_collected_checks
 from grader.judge.slips import in_import, with_slips
 from grader.judge.time_limit import TimeLimit
 from grader.judge.topic_desk import TopicDesk
+from grader.pictures import Picture
 from grader.results import Cause, CheckResult, ExerciseResult, Flag, SubmissionResult
 from grader.student import late_dynamo
 from grader.student.interfaces import Host
@@ -79,6 +82,7 @@ def with_judge(
     exercises: Sequence[str] = (),
     seed: int = 0,
     names_misconceptions: bool = True,
+    makes_pictures: bool = False,
     limit: TimeLimit | None = None,
     began: Callable[[Place], None] = lambda place: None,
 ) -> T:
@@ -88,6 +92,7 @@ def with_judge(
         exercises: full names to grade; empty means all. The exercises that they need are graded too.
         seed: seed of the generated inputs.
         names_misconceptions: whether failures are compared with the course's misconceptions.
+        makes_pictures: whether the pictures of an exercise are made if it has passed.
         limit: of the judge's own time for a check; None means the default.
         began: is called with the place of each topic and check before it is run.
 
@@ -105,7 +110,7 @@ def with_judge(
 
     def use_judge(checks: CollectedChecks) -> T:
         host.finish_preparing()
-        return use(Judge(course, host, checks, topics, names_misconceptions))
+        return use(Judge(course, host, checks, topics, names_misconceptions, makes_pictures))
 
     return with_collected_checks(files, course.checks_dir, seed, use_judge, limit=limit, began=began)
 
@@ -124,12 +129,14 @@ class Judge:
         checks: CollectedChecks,
         topics: Sequence[tuple[Topic, Sequence[Exercise]]],
         names_misconceptions: bool,
+        makes_pictures: bool = False,
     ) -> None:
         self.course = course
         self.host = host
         self.checks = checks
         self._topics = topics
         self._names_misconceptions = names_misconceptions
+        self._makes_pictures = makes_pictures
         self._assessment = Assessment(course, checks, lambda: host.layers)
         self.misconceptions = MisconceptionRecords(course, self._misconceptions_runner)
 
@@ -199,7 +206,22 @@ class Judge:
             partial = desk.imported.partial
             notes = partial.notes(work.modules[file]) if partial is not None else ()
             graded = self._grade_exercises(topic, exercises, desk, work, met)
+            if self._makes_pictures:  # last, so that no exercise pays for the time of a picture
+                results = [self._with_pictures(one, desk) if one.is_right else one for one in graded.results]
+                graded = replace(graded, results=results)
         return replace(graded, flags=tuple(desk.flags), notes=notes)
+
+    def _with_pictures(self, result: ExerciseResult, desk: TopicDesk) -> ExerciseResult:
+        return msgspec.structs.replace(result, pictures=self.make_pictures(result.name, desk))
+
+    def make_pictures(self, exercise: str, desk: TopicDesk) -> tuple[Picture, ...]:
+        """The pictures of an exercise (full name), each asked for in a fresh student process."""
+
+        def begin() -> TopicDesk:
+            desk.begin_again()
+            return desk
+
+        return self.checks.make_pictures(exercise, begin)
 
     def _to_mark(self, exercises: Iterable[Exercise], work: _GradedSubmission) -> _GradedTopic:
         """The exercises that are left for a person to mark."""

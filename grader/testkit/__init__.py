@@ -3,7 +3,7 @@
 Two sides, which never mix:
 
 - in the judge, where checks run: `compare` (``assert_close`` ...), `strategies` (``tensors`` ...), `marking`
-  (``exercise``, ``misconception``), `observation` (``observe`` ...), `loading`, `reference`, `show`;
+  (``exercise``, ``misconception``, ``picture``), `observation` (``observe`` ...), `loading`, `reference`, `show`;
 - in the student process, through ``submission.there`` and ``ranks.call``: `recipes`, `models`, `probes`, `watching`,
   `devices`, and the functions that `ranks` starts. These hold no expected answer, and load neither pytest nor
   Hypothesis.
@@ -21,16 +21,21 @@ if TYPE_CHECKING:
     from grader.border.failures import SubmissionRaised
     from grader.border.proxies import Remote
     from grader.border.proxies import SubmissionProxy as Submission
+    from grader.pictures import Grid, Lines, Mark, Points
     from grader.testkit import devices, probes, ranks, recipes, reference
     from grader.testkit.compare import Mismatch, assert_close, assert_equal, assert_that, raises
     from grader.testkit.loading import load_weights
-    from grader.testkit.marking import exercise, misconception, needs
+    from grader.testkit.marking import exercise, misconception, needs, picture
     from grader.testkit.observation import assert_calls, observe, value_and_grad
     from grader.testkit.strategies import labels, seeds, shapes, tensors
     from grader.text import counted
 
 __all__ = [
+    "Grid",
+    "Lines",
+    "Mark",
     "Mismatch",
+    "Points",
     "Remote",
     "Submission",
     "SubmissionRaised",
@@ -46,6 +51,7 @@ __all__ = [
     "misconception",
     "needs",
     "observe",
+    "picture",
     "probes",
     "raises",
     "ranks",
@@ -59,7 +65,11 @@ __all__ = [
 
 _MODULES = ("devices", "probes", "ranks", "recipes", "reference")
 _HOME = {
+    "Grid": "grader.pictures",
+    "Lines": "grader.pictures",
+    "Mark": "grader.pictures",
     "Mismatch": "grader.testkit.compare",
+    "Points": "grader.pictures",
     "Remote": "grader.border.proxies",
     "Submission": "grader.border.proxies",
     "SubmissionRaised": "grader.border.failures",
@@ -74,6 +84,7 @@ _HOME = {
     "misconception": "grader.testkit.marking",
     "needs": "grader.testkit.marking",
     "observe": "grader.testkit.observation",
+    "picture": "grader.testkit.marking",
     "raises": "grader.testkit.compare",
     "seeds": "grader.testkit.strategies",
     "shapes": "grader.testkit.strategies",

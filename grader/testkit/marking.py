@@ -1,4 +1,4 @@
-"""The decorators that tie code to the course: `exercise` and `needs` on a check, `misconception` on a wrong answer."""
+"""The decorators that tie code to the course: `exercise` and `needs` on a check, `picture`, `misconception`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ T = TypeVar("T")
 EXERCISE_MARK: Final = "grader_exercise"
 NEEDS_MARK: Final = "grader_needs"
 """The names of pytest's marks that the decorators put on a check; other projects have marks with shorter names."""
+PICTURE_MARK: Final = "_grader_picture"
+"""The attribute of a function that makes a picture: its exercise and its title."""
 EXAMPLES: Final = 25
 """Generated examples per property, unless the check says otherwise."""
 NEEDS: Final[Mapping[str, str]] = {
@@ -53,6 +55,25 @@ def exercise(
             check = settings(max_examples=EXAMPLES)(check)
         options = {"hidden": hidden, "may_change": may_change, "points": points, "bonus": bonus}
         return getattr(pytest.mark, EXERCISE_MARK)(name, **options)(check)  # type: ignore[no-any-return]
+
+    return mark
+
+
+def picture(of: str, *, title: str) -> Callable[[F], F]:
+    """Marks a function that makes a picture of an exercise, beside its checks. It decides no verdict.
+
+    The function gets ``submission`` as a check does, asks it for numbers, and returns `Lines`, `Points` or a `Grid`.
+    It runs when all checks of the exercise have passed, in a fresh student process; its failure costs nothing. The
+    arguments must be literals: the course reads them without running the file. An exercise may have several pictures.
+
+    Args:
+        of: ``"topic.exercise"``, as in course.toml.
+        title: the picture's title.
+    """
+
+    def mark(function: F) -> F:
+        function.__dict__[PICTURE_MARK] = (of, title)
+        return function
 
     return mark
 

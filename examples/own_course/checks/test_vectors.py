@@ -4,7 +4,17 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.testkit import Submission, assert_close, assert_equal, assert_that, exercise, observe, tensors
+from grader.testkit import (
+    Points,
+    Submission,
+    assert_close,
+    assert_equal,
+    assert_that,
+    exercise,
+    observe,
+    picture,
+    tensors,
+)
 
 
 @exercise("vectors.normalize")
@@ -33,6 +43,14 @@ def test_input_is_not_changed(submission: Submission) -> None:
     """The tensor that you were given is not changed."""
     seen = observe(submission.normalize, torch.tensor([[3.0, 4.0]]))
     assert_equal(seen.changed, ())
+
+
+@picture("vectors.normalize", title="Forty vectors, before and after")
+def on_the_unit_circle(submission: Submission) -> Points:
+    turns = torch.arange(40) * 0.37
+    before = (1 + turns[:, None] / 15) * torch.stack([turns.cos(), turns.sin()], dim=1)
+    x, y = torch.cat([before, submission.normalize(before)]).T
+    return Points(x=x.tolist(), y=y.tolist(), classes=[0] * 40 + [1] * 40, names=["before", "after"])
 
 
 @st.composite
