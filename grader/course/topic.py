@@ -41,6 +41,7 @@ class Exercise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         kind: who decides its points.
         rubric: the items that a person looks for; only of a manual exercise.
         file: the file of the submission that a person looks at; empty means the topic's module.
+        transcript: how `verify` runs the commands after ``$`` in its docstring; None: it does not.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Exercise(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     kind: Kind = "automatic"
     rubric: tuple[RubricItem, ...] = ()
     file: str = ""
+    transcript: Literal["torchrun"] | None = None
 
     def __hash__(self) -> int:
         return hash((self.topic, self.name))  # a table cannot be hashed

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,12 +11,18 @@ import msgspec
 
 from grader.course import Course, Exercise, Misconception, Topic, misconceptions_of
 from grader.course.stubs import programs
+from grader.grading.changed_replies import ChangedRuns, try_changes
+from grader.grading.written_examples import Untrue, untrue_examples
 from grader.results import NOT_ASSESSED, CheckResult
 
 if TYPE_CHECKING:
     from grader.grading.second_run import SecondRun
     from grader.judge.check import Check
     from grader.judge.judge import Judge
+    from grader.judge.topic_desk import TopicDesk
+
+    DidRun = Callable[[TopicDesk, Check, CheckResult], None]
+    """Is called when a check has run."""
 
 
 class GradedFile(msgspec.Struct, frozen=True):
@@ -64,10 +70,33 @@ class TopicEvidence:
         self.solution = course.solution_file(topic.name)
         self._judge = judge
         self._second_run = second_run
+        self._changed_runs: dict[tuple[str, str], ChangedRuns | None] = {}
 
     @cached_property
     def graded_solution(self) -> GradedFile:
-        return self._grade(self.solution)
+        return self._grade(self.solution, self._try_changes)
+
+    def _try_changes(self, desk: TopicDesk, check: Check, result: CheckResult) -> None:
+        """Runs a check that the solution has passed on changed replies of the solution."""
+        if result.verdict == "passed":
+            kit = self.course.kit.name if self.course.kit else ""
+            self._changed_runs[check.exercise, check.name] = try_changes(
+                self._judge.checks, check, desk.exchanges(), kit
+            )
+
+    @property
+    def changed_runs(self) -> dict[tuple[str, str], ChangedRuns | None]:
+        """The runs of each check on changed replies of the solution, by exercise and check; None: there can be none."""
+        assert self.graded_solution is not None
+        return self._changed_runs
+
+    @cached_property
+    def untrue_examples(self) -> tuple[Untrue, ...]:
+        """The examples in docstrings of the solution that are not what comes."""
+        with self._judge.desk(self.topic.name, _modules_beside(self.solution)) as desk:
+            if desk.why_not_imported():
+                return ()
+            return tuple(untrue_examples(desk, self.topic, self.solution))
 
     @cached_property
     def programs(self) -> dict[str, bool]:
@@ -101,15 +130,14 @@ class TopicEvidence:
         """Whether a check ends in an error on the misconception, but not on the solution or the stub."""
         return any(verdict == "error" and name not in self.faulty_checks for name, verdict in graded.verdicts.items())
 
-    def _grade(self, file: Path) -> GradedFile:
-        files = {path.name: path.read_bytes() for path in file.parent.glob("*.py")}
-        with self._judge.desk(self.topic.name, files) as desk:
+    def _grade(self, file: Path, did_run: DidRun = lambda desk, check, result: None) -> GradedFile:
+        with self._judge.desk(self.topic.name, _modules_beside(file)) as desk:
             if reason := desk.why_not_imported():
                 return GradedFile(file, reason, ())
             results = [
                 (exercise, result)
                 for exercise in self.topic.exercises
-                for result in self._judge.run_checks(exercise.full_name, desk)[0]
+                for result in self._judge.run_checks(exercise.full_name, desk, did_run=partial(did_run, desk))[0]
             ]
         return GradedFile(file, "", tuple(results))
 
@@ -132,3 +160,8 @@ class TopicEvidence:
                     {name: trace.verdict for name, trace in traces.items()},
                     self._judge.misconceptions.name_of(exercise, traces),
                 )
+
+
+def _modules_beside(file: Path) -> dict[str, bytes]:
+    """The Python files of a module's folder, by name."""
+    return {path.name: path.read_bytes() for path in file.parent.glob("*.py")}

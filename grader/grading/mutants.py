@@ -43,6 +43,13 @@ _OTHER_COMPARISON: Final[dict[type[ast.cmpop], ast.cmpop]] = {
 _IN_ORDER: Final = (ast.Sub, ast.Div, ast.MatMult, ast.FloorDiv, ast.Mod, ast.Pow)
 """Operators whose operands are no less a mistake when they are exchanged."""
 
+_SAME_EITHER_WAY: Final = frozenset(
+    ("transpose", "transpose_", "swapaxes", "swapdims", "max", "min", "maximum", "minimum", "add", "mul", "multiply",
+     "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "equal", "eq", "ne", "dot",
+     "gcd", "hypot")
+)  # fmt: skip
+"""Functions of two arguments that can be exchanged: the result is the same, so no check could tell."""
+
 
 class Mutant(msgspec.Struct, frozen=True):
     """A module with one change.
@@ -175,7 +182,9 @@ def _changed_calls(call: ast.Call, modules: set[str]) -> Iterator[tuple[Piece, s
     args, keywords = call.args, call.keywords
     for position in range(len(keywords)):
         yield call, _expression(ast.Call(call.func, args, [*keywords[:position], *keywords[position + 1 :]]))
-    if len(args) >= 2 and not any(isinstance(arg, ast.Starred) for arg in args[:2]):
+    may_exchange = len(args) >= 2 and not any(isinstance(arg, ast.Starred) for arg in args[:2])
+    is_same = len(args) == 2 and not keywords and _name_of(call) in _SAME_EITHER_WAY
+    if may_exchange and not is_same:
         yield call, _expression(ast.Call(call.func, [args[1], args[0], *args[2:]], keywords))
     root: ast.expr = call.func
     while isinstance(root, ast.Attribute):
@@ -185,6 +194,11 @@ def _changed_calls(call: ast.Call, modules: set[str]) -> Iterator[tuple[Piece, s
         yield call, _expression(call.func.value)
     elif args and not isinstance(args[0], ast.Starred):
         yield call, _expression(args[0])
+
+
+def _name_of(call: ast.Call) -> str:
+    """The name of a called function or method, without the module or object that it is of."""
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
 
 
 def _expression(node: ast.expr) -> str:

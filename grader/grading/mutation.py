@@ -24,12 +24,13 @@ EQUIVALENTS: Final = "equivalent_mutants.toml"
 
 
 class Equivalent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A mutant that does the same as the solution.
+    """A mutant that does the same as the solution, or is as right.
 
     Attributes:
         definition: the function or class, after its topic: ``tensor_ops.gram``.
-        line: the line of the solution that is changed, without its indentation.
-        change: as `grader verify --mutants` prints it.
+        line: the line of the solution that is changed, without its indentation; empty for a change of all values that
+            come back, which the checks of the exercise need not notice.
+        change: as `grader verify`, with or without `--mutants`, prints it.
         reason: why no check can tell.
     """
 
@@ -115,7 +116,7 @@ def grade_mutants(
         used = {one for count in counts for one in count.equivalent}
         caught = sum(count.caught for count in counts)
         survived = sum(count.survived for count in counts)
-        outdated = () if only else tuple(one for one in known.values() if one not in used)
+        outdated = () if only else tuple(one for one in known.values() if one.line and one not in used)
         return Score(caught, survived, len(used), outdated)
 
     try:

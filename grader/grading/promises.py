@@ -13,8 +13,11 @@ from typing import Final
 import msgspec
 
 from grader.course import Exercise, checks_of
+from grader.course.comparisons import swapped_comparisons
 from grader.course.stubs import stub_of
+from grader.grading.changed_replies import CHANGES
 from grader.grading.evidence import GradedMisconception, TopicEvidence
+from grader.grading.mutation import equivalents_of
 from grader.judge.points import with_points
 from grader.results import NOT_ASSESSED, CheckResult
 
@@ -64,6 +67,14 @@ def checks_are_described(evidence: TopicEvidence) -> Iterator[Defect]:
             yield Defect(file, check.line, f"`{check.function}` has no docstring: students read it")
 
 
+def checks_compare_in_order(evidence: TopicEvidence) -> Iterator[Defect]:
+    """Every comparison has the returned value first: else students read that the expected one was returned."""
+    file = evidence.course.check_file(evidence.topic.name)
+    for function, line in swapped_comparisons(file):
+        message = "has the expected value first; the returned one comes first: assert_close(submission.f(x), expected)"
+        yield Defect(file, line, f"`{function}` {message}")
+
+
 def exercises_have_hints(evidence: TopicEvidence) -> Iterator[Defect]:
     """Every exercise has hints."""
     for exercise in evidence.topic.exercises:
@@ -94,6 +105,31 @@ def solution_passes(evidence: TopicEvidence) -> Iterator[Defect]:
         if result.verdict not in ("passed", *NOT_ASSESSED):
             text = f"{_about(exercise, result)}: the solution gets {result.verdict}: {_one_line(result.message)}"
             yield Defect(evidence.solution, None, text)
+
+
+def examples_are_true(evidence: TopicEvidence) -> Iterator[Defect]:
+    """Every example in a docstring of the solution is what comes."""
+    for untrue in evidence.untrue_examples:
+        yield Defect(evidence.solution, untrue.line, untrue.message)
+
+
+def replies_are_looked_at(evidence: TopicEvidence) -> Iterator[Defect]:
+    """Some check of each exercise fails when every value that the solution gives is changed, in each of some ways."""
+    file = evidence.course.check_file(evidence.topic.name)
+    accepted = {(one.definition, one.change) for one in equivalents_of(evidence.course).values() if not one.line}
+    results = evidence.graded_solution.results
+    for exercise in evidence.topic.exercises:
+        names = [result.name for other, result in results if other.full_name == exercise.full_name]
+        runs = [evidence.changed_runs.get((exercise.full_name, name)) for name in names]
+        known = [one for one in runs if one is not None]
+        if len(known) < len(runs):  # a check that is not known may notice
+            continue
+        tried = frozenset[str]().union(*(one.tried for one in known))
+        for change in CHANGES:
+            is_noticed = any(change in one.tried - one.passed for one in known)
+            if change in tried and not is_noticed and (exercise.full_name, change) not in accepted:
+                message = f"no check notices when all values that come back are changed: {change}"
+                yield Defect(file, None, f"`{exercise.full_name}`: {message}")
 
 
 def results_are_repeatable(evidence: TopicEvidence) -> Iterator[Defect]:
@@ -187,11 +223,14 @@ PROMISES: Final[dict[str, tuple[Promise, ...]]] = {
         exercises_are_described,
         exercises_have_hints,
         checks_are_described,
+        checks_compare_in_order,
     ),
     "solution, stub and misconceptions as submissions": (
         modules_can_be_imported,
         checks_end_in_no_error,
         solution_passes,
+        examples_are_true,
+        replies_are_looked_at,
         results_are_repeatable,
         stub_fails,
         programs_fail_by_their_answers,

@@ -19,7 +19,7 @@ from grader.errors import CourseError
 from grader.intake.submission import Submission
 from grader.judge import cause as causes
 from grader.judge import explain
-from grader.judge.check import Trace
+from grader.judge.check import Check, Trace
 from grader.judge.collected import CollectedChecks
 from grader.judge.flags import flags_of_results, together
 from grader.judge.marks import NotRun, Place
@@ -284,7 +284,12 @@ class Judge:
         return with_points(exercise, self.checks.of(exercise.full_name), found, name, as_handed_out=is_untouched)
 
     def run_checks(
-        self, exercise: str, desk: TopicDesk, *, is_untouched: bool = False
+        self,
+        exercise: str,
+        desk: TopicDesk,
+        *,
+        is_untouched: bool = False,
+        did_run: Callable[[Check, CheckResult], None] = lambda check, result: None,
     ) -> tuple[list[CheckResult], dict[str, Trace]]:
         """Runs the checks of one exercise; the results of all, and by name the traces of those that were run.
 
@@ -293,18 +298,19 @@ class Judge:
         Args:
             is_untouched: whether the file has the stub as it was handed out. Then one check tells that it is unwritten,
                 also in a process that others have used, and the next exercise may use it, too.
+            did_run: is called when a check has run, while the desk has the exchanges of its run.
         """
         desk.begin()
-        ran = self._run_in_order(exercise, desk, is_untouched)
-        if ran is None:
+        found = self._run_in_order(exercise, desk, is_untouched, did_run)
+        if found is None:
             desk.begin_again()
-            ran = self._run_in_order(exercise, desk, is_untouched)
-            assert ran is not None
-        results, _ = ran
+            found = self._run_in_order(exercise, desk, is_untouched, did_run)
+            assert found is not None
+        results, _ = found
         desk.finish(
             is_right=all(result.verdict in _RIGHT or (is_untouched and _is_unwritten(result)) for result in results)
         )
-        return ran
+        return found
 
     def passes(self, exercise: str, desk: TopicDesk) -> bool:
         """Whether no check of an exercise fails; as soon as one does, no further one is run."""
@@ -317,7 +323,11 @@ class Judge:
         return True
 
     def _run_in_order(
-        self, exercise: str, desk: TopicDesk, is_untouched: bool
+        self,
+        exercise: str,
+        desk: TopicDesk,
+        is_untouched: bool,
+        did_run: Callable[[Check, CheckResult], None],
     ) -> tuple[list[CheckResult], dict[str, Trace]] | None:
         """The results and traces; None once a check does not pass in a used process.
 
@@ -336,6 +346,7 @@ class Judge:
                 results.append(explain.result(check.name, same_for_all))
                 continue
             result, traces[check.name] = self.checks.run(check, desk)
+            did_run(check, result)
             is_unwritten = is_untouched and _is_unwritten(result)
             if result.verdict not in _RIGHT and not desk.is_final and not is_unwritten:
                 return None

@@ -18,7 +18,7 @@ from typing import Final
 
 from grader.border.channel import Channel
 from grader.border.failures import SubmissionCrashed, SubmissionTimeout
-from grader.border.messages import Definitions, Imported, ImportFailure, ImportTimeout, SourceLine
+from grader.border.messages import Definitions, Exchange, Imported, ImportFailure, ImportTimeout, SourceLine
 from grader.border.proxies import Call
 from grader.course import Course
 from grader.judge import cause as causes
@@ -270,6 +270,10 @@ class TopicDesk:
 
     def last_call(self) -> Call | None:
         return self._running.channel.last if self._running and self._running.channel else None
+
+    def exchanges(self) -> tuple[Exchange, ...]:
+        """The exchanges of the check that ran last; none if its process has ended."""
+        return tuple(self._running.channel.record) if self._running and self._running.channel else ()
 
     def reference_also_fails(self, check: Check, run: RunOn) -> bool:
         with self.time.paused():

@@ -62,6 +62,13 @@ def test_too_strict(submission: Submission) -> None:
     assert_equal(submission.cosine(torch.ones(1, 2), torch.ones(1, 2)), 1.0)
 '''
 
+SWAPPED = '''
+@exercise("vectors.cosine")
+def test_swapped(submission: Submission) -> None:
+    """Compares the other way round."""
+    assert_close(torch.ones(1), submission.cosine(torch.ones(1, 2), torch.ones(1, 2)))
+'''
+
 
 def parities(hash_seed: str) -> str:
     """Of the hashes of the small letters."""
@@ -121,6 +128,16 @@ TEXTS_AND_ANSWERS: dict[str, Defect] = {
         [(CHECKS, '    """A row of zeros comes back as zeros, not as NaN."""\n', "")],
         CHECKS,
         "`test_zero_row_stays_zero` has no docstring: students read it",
+    ),
+    "an example that is not true": (
+        [(file, "tensor([0.6000])\n", "tensor([0.7000])\n") for file in (STUB, SOLUTION)],
+        SOLUTION,
+        "gives `tensor([0.6000])`, but the docstring says `tensor([0.7000])`",
+    ),
+    "a comparison the other way round": (
+        [append(CHECKS, SWAPPED)],
+        CHECKS,
+        "`test_swapped` has the expected value first",
     ),
     "an exercise without hints": (
         [

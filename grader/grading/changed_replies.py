@@ -1,0 +1,212 @@
+"""Runs each check again with changed replies of the solution: a check that passes all the same does not look at them.
+
+The replies are those that the solution gave when it passed; the check's body runs on them in the judge, so this needs
+no process and takes milliseconds. A check that starts ranks, or whose replies are longer than a record keeps, is left
+out: `grader verify --mutants` tells of those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import msgspec
+import torch
+
+from grader.border import wire
+from grader.border.channel import Channel
+from grader.border.failures import SubmissionCrashed
+from grader.border.messages import FORGET, RUN_OF_RANKS, Digest, Exchange, Reply, Request, Returned
+from grader.border.proxies import Call
+from grader.border.wire import Tree
+from grader.judge.check import Check
+from grader.judge.desk import RunOn
+
+if TYPE_CHECKING:
+    from grader.judge.collected import CollectedChecks
+
+Change = Callable[[Any], Any]
+
+
+def _other_shape(value: Any) -> Any:
+    return value.unsqueeze(0) if isinstance(value, torch.Tensor) else value
+
+
+def _other_dtype(value: Any) -> Any:
+    match value:
+        case torch.Tensor():
+            return value.to(_OTHER_DTYPE.get(value.dtype, torch.float32))
+        case bool():
+            return value
+        case int():
+            return float(value)
+    return value
+
+
+def _none(value: Any) -> Any:
+    return None if isinstance(value, torch.Tensor | bool | int | float) else value
+
+
+def _zeros(value: Any) -> Any:
+    return _filled(value, 0)
+
+
+def _ones(value: Any) -> Any:
+    return _filled(value, 1)
+
+
+def _filled(value: Any, number: int) -> Any:
+    if isinstance(value, torch.Tensor):
+        return torch.full_like(value, number)
+    return type(value)(number) if isinstance(value, bool | int | float) else value
+
+
+_OTHER_DTYPE: Final = {torch.float32: torch.float64, torch.float64: torch.float32, torch.int64: torch.int32}
+CHANGES: Final[dict[str, Change]] = {
+    "another shape": _other_shape,
+    "another dtype": _other_dtype,
+    "None": _none,
+    "all zeros": _zeros,
+    "all ones": _ones,
+}
+"""What can stand in the place of each tensor and number in a reply, by its name."""
+
+
+class ChangedRuns(msgspec.Struct, frozen=True):
+    """The runs of a check on changed replies.
+
+    Attributes:
+        tried: the changes that change anything in the replies.
+        passed: those of them with which the check passes.
+    """
+
+    tried: frozenset[str]
+    passed: frozenset[str]
+
+
+def try_changes(checks: CollectedChecks, check: Check, record: Sequence[Exchange], kit: str) -> ChangedRuns | None:
+    """Runs a check once for each kind of change; None if it cannot be run without a process.
+
+    Args:
+        record: what crossed the border when the solution passed it.
+        kit: the name of the course's kit, or empty.
+    """
+    if any(isinstance(one.reply, Digest) for one in record):
+        return None
+    known = [_Known(one, wire.unpack(one.request, Request).operation) for one in record]
+    if any(one.operation == RUN_OF_RANKS for one in known):
+        return None
+    tried, passed = set(), set()
+    for name, change in CHANGES.items():
+        replay = _Replay(known, change)
+        result, _ = checks.run(check, _ReplayDesk(replay, kit))
+        if not replay.has_changed:
+            if result.verdict != "passed":
+                return None  # it needs more than the replies
+            continue
+        tried.add(name)
+        if result.verdict == "passed":
+            passed.add(name)
+    return ChangedRuns(frozenset(tried), frozenset(passed))
+
+
+class _Known(NamedTuple):
+    exchange: Exchange
+    operation: str
+
+
+class _Handle:
+    """An object that stays in the student process: no value, so that it is sent as it came."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+
+
+class _Replay:
+    """A `Transport` that gives changed replies to the requests of a record, in their order.
+
+    Attributes:
+        has_changed: whether a reply that it gave is another one than that of the record.
+    """
+
+    def __init__(self, record: Sequence[_Known], change: Change) -> None:
+        self.kept: dict[str, object] = {}
+        self.has_changed = False
+        self._coming = iter(record)
+        self._change = change
+
+    def call(self, request: bytes) -> bytes:
+        if request == _FORGET:
+            return _OK
+        known = next(self._coming, None)
+        if known is None or known.exchange.request != request:
+            raise SubmissionCrashed("was asked something else: the check has noticed the change")
+        reply = self._changed(known)
+        self.has_changed = self.has_changed or reply != known.exchange.reply
+        return reply
+
+    def call_outside(self, request: bytes) -> bytes:
+        return self.call(request)
+
+    def _changed(self, known: _Known) -> bytes:
+        """A reply with every tensor and number in it changed; handles, texts and exceptions stay as they are."""
+        same = known.exchange.reply
+        assert isinstance(same, bytes)
+        reply = wire.unpack(same, Reply)
+        if not isinstance(reply, Returned) or known.operation not in _CHANGED:
+            return same
+        value = _in_all(wire.decode(reply.value, _Handle), self._change)
+        return wire.pack(Returned(wire.encode(value, lambda handle: handle.tree)))
+
+
+_FORGET: Final = wire.pack(FORGET)
+_OK: Final = wire.pack(Returned(0))
+_CHANGED: Final = ("call", "getattr", "getitem", "next")
+"""Operations whose replies are changed: those that give values of the submission."""
+
+
+def _in_all(value: Any, change: Change) -> Any:
+    match value:
+        case _Handle():
+            return value
+        case list() | tuple():
+            return type(value)(_in_all(one, change) for one in value)
+        case dict():
+            return {key: _in_all(one, change) for key, one in value.items()}
+    return change(value)
+
+
+class _ReplayDesk:
+    """A `Desk` whose submission gives these replies."""
+
+    shrinks_failures = False
+    wants_trace_only = True
+    is_final = False
+
+    def __init__(self, replay: _Replay, kit: str) -> None:
+        self._channel = Channel(replay, kit)
+
+    def channel(self) -> Channel:
+        self._channel.restart()
+        return self._channel
+
+    def renew_time(self) -> None:
+        pass
+
+    def end_process(self) -> None:
+        pass
+
+    def end_worlds(self) -> None:
+        pass
+
+    def take_prints(self) -> str:
+        return ""
+
+    def stopped_at(self) -> tuple[Any, ...]:
+        return ()
+
+    def last_call(self) -> Call | None:
+        return None
+
+    def reference_also_fails(self, check: Check, run: RunOn) -> bool:
+        return False

@@ -1,0 +1,165 @@
+"""The examples in docstrings of a solution: are they true?
+
+Two forms count: statements after ``>>>`` as in Python's own doctest, and, for an exercise whose manifest entry has
+``transcript = "torchrun"``, a command after ``$`` with its output below it, up to an empty line. Statements under a
+line such as "Example (with 2 GPUs):" run on that many simulated ones. The statements run in a student process; their
+output is compared here.
+"""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import itertools
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import pytest
+
+from grader.border.failures import SubmissionCrashed, SubmissionRaised, SubmissionTimeout
+from grader.course import Topic
+from grader.course.source import parse
+from grader.testkit import ranks
+from grader.testkit._ranks import launch, world
+from grader.testkit.written_examples import run
+
+if TYPE_CHECKING:
+    from grader.judge.topic_desk import TopicDesk
+
+_GPUS: Final = re.compile(r"\bwith (\d+) GPUs?\b")
+_WORKERS: Final = re.compile(r"--nproc[-_]per[-_]node[= ](\d+)")
+_VARIABLE: Final = re.compile(r"([A-Z_]+)=(.*)")
+_PARSER: Final = doctest.DocTestParser()
+_CHECKER: Final = doctest.OutputChecker()
+
+
+class Docstring(msgspec.Struct, frozen=True):
+    """A docstring of a solution; ``name`` is that of its function or class, with its class: ``Cube.forward``."""
+
+    name: str
+    text: str
+    line: int
+
+
+class Untrue(msgspec.Struct, frozen=True):
+    """An example that is not what comes; ``line`` is that of the statement."""
+
+    line: int
+    message: str
+
+
+def untrue_examples(desk: TopicDesk, topic: Topic, solution: Path) -> Iterator[Untrue]:
+    """The first example of each docstring that is not true.
+
+    Args:
+        desk: of the solution.
+        topic: its exercises are looked at, and the functions and classes that are no exercise.
+        solution: the solution's file.
+
+    Raises:
+        CourseError: the file is not Python.
+    """
+    transcripts = {exercise.name for exercise in topic.exercises if exercise.transcript}
+    for docstring in docstrings_of(parse(solution)):
+        desk.begin()
+        found = _tried(desk, topic.name, docstring, docstring.name in transcripts)
+        if found is not None and not desk.is_final:
+            desk.begin_again()
+            found = _tried(desk, topic.name, docstring, docstring.name in transcripts)
+        desk.finish(is_right=found is None)
+        if found is not None:
+            yield found
+
+
+def _tried(desk: TopicDesk, topic: str, docstring: Docstring, has_transcript: bool) -> Untrue | None:
+    try:
+        found = _first_untrue_statement(desk, topic, docstring)
+        return _untrue_transcript(desk, docstring) if found is None and has_transcript else found
+    except pytest.skip.Exception:  # no ranks here
+        return None
+    except ValueError as error:  # of doctest: the indentation
+        return Untrue(docstring.line, f"the examples of `{docstring.name}` cannot be read: {error}")
+    except (SubmissionCrashed, SubmissionTimeout, SubmissionRaised) as error:
+        return Untrue(docstring.line, f"the examples of `{docstring.name}` cannot be run: {error}")
+
+
+def docstrings_of(module: ast.Module) -> Iterator[Docstring]:
+    """The docstrings of a module, of its functions and classes, and of the methods of these."""
+    waiting: list[tuple[str, ast.Module | ast.FunctionDef | ast.ClassDef]] = [("", module)]
+    while waiting:
+        name, node = waiting.pop(0)
+        match node.body:
+            case [ast.Expr(ast.Constant(str(text)) as constant), *_]:
+                yield Docstring(name, text, constant.lineno)
+        if not isinstance(node, ast.FunctionDef):
+            prefix = f"{name}." if name else ""
+            waiting += [
+                (prefix + one.name, one) for one in node.body if isinstance(one, ast.FunctionDef | ast.ClassDef)
+            ]
+
+
+def _first_untrue_statement(desk: TopicDesk, topic: str, docstring: Docstring) -> Untrue | None:
+    statements = _PARSER.get_examples(docstring.text)
+    if not statements:
+        return None
+    *_, above = ("", *filter(str.strip, docstring.text.partition(">>>")[0].splitlines()))
+    gpus = _GPUS.search(above)
+    sources = [statement.source for statement in statements]
+    outcomes = desk.channel().request("call", (run, topic, sources, int(gpus[1]) if gpus else 0), {}, None)
+    for statement, (printed, raised) in zip(statements, outcomes, strict=True):
+        if not _is_as_written(statement, printed, raised):
+            line = docstring.line + statement.lineno
+            return Untrue(line, _message(docstring.name, statement.source, raised or printed, _wanted(statement)))
+    return None
+
+
+def _is_as_written(statement: doctest.Example, printed: str, raised: str | None) -> bool:
+    rules = sum(rule for rule, is_on in statement.options.items() if is_on)
+    if statement.exc_msg is not None or raised is not None:
+        return statement.exc_msg is not None and _CHECKER.check_output(statement.exc_msg, raised or "", rules)
+    return _CHECKER.check_output(statement.want, printed, rules)
+
+
+def _wanted(statement: doctest.Example) -> str:
+    return statement.want if statement.exc_msg is None else statement.exc_msg
+
+
+def _untrue_transcript(desk: TopicDesk, docstring: Docstring) -> Untrue | None:
+    """The first command whose output is another one, or that cannot be run as the manifest says."""
+    lines = docstring.text.splitlines()
+    for number, command in enumerate(lines):
+        indent = len(command) - len(command.lstrip())
+        if not command.startswith("$ ", indent):
+            continue
+        below = itertools.takewhile(str.strip, (line[indent:] for line in lines[number + 1 :]))
+        wanted = "".join(f"{line}\n" for line in below)
+        printed = _output_of(desk, shlex.split(command)[1:])
+        if printed is None:
+            message = f"`{docstring.name}`: `{command.strip()}` is not `[NAME=VALUE] torchrun --nproc-per-node=N FILE`"
+            return Untrue(docstring.line + number, message)
+        if printed != wanted:
+            return Untrue(docstring.line + number, _message(docstring.name, command.strip(), printed, wanted))
+    return None
+
+
+def _output_of(desk: TopicDesk, words: Sequence[str]) -> str | None:
+    """The output of all workers of a script under torchrun, in order of rank; None if the command is another one."""
+    first = next((number for number, word in enumerate(words) if not _VARIABLE.fullmatch(word)), len(words))
+    match words[first:]:
+        case ["torchrun", workers, script] if found := _WORKERS.fullmatch(workers):
+            env = dict(word.split("=", 1) for word in words[:first])
+            channel = desk.channel()
+            order = launch.Order(script, int(found[1]), ranks.LAUNCH_SECONDS, env, "")
+            with world.exclusive(channel):
+                outcome = launch.launch(channel, order)
+            return "".join(outcome.prints) if outcome.exit_code == 0 else outcome.shown()
+    return None
+
+
+def _message(name: str, source: str, came: str, wanted: str) -> str:
+    shown = [" | ".join(text.rstrip().splitlines()) or "nothing" for text in (source, came, wanted)]
+    return "`{}`: the example `{}` gives `{}`, but the docstring says `{}`".format(name, *shown)

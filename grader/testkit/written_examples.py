@@ -1,0 +1,41 @@
+"""Runs the examples of a docstring in the student process, with the names of the submission's module.
+
+Decides nothing: it gives what each example printed or raised. Must never hold what a docstring says that comes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+from grader.testkit import devices
+
+
+def run(topic: str, sources: Sequence[str], gpus: int = 0) -> list[list[Any]]:
+    """Runs statements one after the other, as at Python's prompt.
+
+    Args:
+        topic: the name of the submission's module.
+        sources: one statement each, with its line end.
+        gpus: how many simulated GPUs there are; 0 means that nothing is simulated.
+
+    Returns:
+        For each statement ``[printed, raised]``: its output, and the last line of its traceback or None.
+    """
+    names = {**vars(sys.modules[topic])}
+    with devices.simulated(gpus) if gpus else contextlib.nullcontext():
+        return [_run_one(source, names) for source in sources]
+
+
+def _run_one(source: str, names: dict[str, Any]) -> list[Any]:
+    output, raised = io.StringIO(), None
+    with contextlib.redirect_stdout(output):
+        try:
+            exec(compile(source, "<example>", "single", dont_inherit=True), names)
+        except Exception as error:
+            raised = traceback.format_exception_only(type(error), error)[-1]
+    return [output.getvalue(), raised]
