@@ -258,7 +258,10 @@ def _require_files(course: Course, manifest: Manifest) -> None:
             continue
         for what, file in (("stub module", course.stub_file(topic.name)), ("checks", course.check_file(topic.name))):
             if not file.is_file():
-                raise manifest.error(f"topic `{topic.name}` has no {what}: {file} is missing", "topics", t, "name")
+                error = manifest.error(f"topic `{topic.name}` has no {what}: {file} is missing", "topics", t, "name")
+                if what == "stub module" and course.solution_file(topic.name).is_file():
+                    error.fix = f"make it of the solution: grader release --course {course.root}"
+                raise error
         checks = checks_of(course, topic.name)
         checked = {check.exercise for check in checks}
         for check in checks:
