@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import msgspec
 from grader.course import Course
 from grader.grading.late_options import LateOptions
 from grader.grading.protocol import WorkerOptions
-from grader.intake.topics import Topics
+from grader.intake.topics import Topics, fingerprint
 from grader.machine import Devices, resolve_devices
 from grader.sandbox.limits import Limits
 
@@ -73,7 +72,11 @@ def topics_of(course: Course) -> Topics:
         exercises,
         frozenset(one.file for one in course.manual if one.file),
         {topic.name: _content(course.stub_file(topic.name)) for topic in modules},
-        frozenset(hashlib.sha256(_content(course.solution_file(topic.name))).digest() for topic in modules),
+        frozenset(
+            fingerprint(_content(file))
+            for topic in modules
+            for file in (course.solution_file(topic.name), course.misconceptions_file(topic.name))
+        ),
     )
 
 

@@ -1,7 +1,7 @@
 """Makes a submission of the files that were found: notebooks become modules, and each topic gets its file.
 
-Of several files for a topic, the first counts that is not as it was handed out. Never guesses in silence: if a file was
-taken for a topic because of its definitions, or is in doubt, a note says so.
+Of several files for a topic, the one with most answers counts, of equals the first. Never guesses in silence: if a
+file was taken for a topic because of its definitions, or is in doubt, a note says so.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from pathlib import PurePosixPath
 import msgspec
 
 from grader.intake.bag import COURSE_FOLDERS, STUBS, Bag
-from grader.intake.notebook import module_of
+from grader.intake.notebook import module_of, text_of
 from grader.intake.submission import ASIDE, WORK, Arrival, Note, Submission
 from grader.intake.topics import Topics, code_lines
-from grader.intake.unread import unread_topics
+from grader.intake.unread import Seen, unread_topics
 
 _VERSION = re.compile(r"(?:[ _.-]*|(?<=[a-z]))v(?:er|ersion)?[ _.-]?(?P<number>\d{1,4})$", re.IGNORECASE)
 _MAX_NOTES = 200
@@ -31,7 +31,7 @@ def assemble(name: str, bag: Bag, topics: Topics, arrival: Arrival) -> Submissio
     found = _read(bag, places, topics)
     given = _give_to_topics(found.modules, topics)
     if not found.modules and not found.notes and not bag.work:
-        only = f", but {bag.others[0]}" if bag.others else ""
+        only = f", but {next(iter(bag.others))}" if bag.others else ""
         found.notes.append(Note("./", f"no Python file and no notebook in it{only}", lost=ASIDE if only else ""))
     used = {module.path for module in given.modules.values()}
     files = {path: module.content for path, module in found.modules.items() if path not in used and not module.is_spare}
@@ -43,7 +43,10 @@ def assemble(name: str, bag: Bag, topics: Topics, arrival: Arrival) -> Submissio
         if not any(module.origin == spare.removeprefix(places.root) for module in given.modules.values()):
             given.notes.append(Note(target, f"handed in twice; the file counts, not the one in {archive}"))
     notes = [*(_about_topic_file(note, given.modules) for note in found.notes), *given.notes, *about_work]
-    unread = unread_topics(files, notes, topics, bag.others)
+    counting = {one.origin: path for path, one in (found.modules | given.modules).items() if _topic_of(path, topics)}
+    seen = [Seen(counting.get(one.path, one.path), one.text, one.module) for one in found.seen]
+    seen += [Seen(path, text_of(content)) for path, content in bag.others.items()]
+    unread = unread_topics(files, notes, topics, seen)
     if len(notes) > _MAX_NOTES:
         notes[_MAX_NOTES:] = [Note("./", f"{len(notes) - _MAX_NOTES:,} more notes like these")]
     return Submission(name, dict(sorted(files.items())), tuple(notes), arrival, unread)
@@ -75,10 +78,11 @@ class _Places(msgspec.Struct, frozen=True):
 
 @dataclass
 class _Found:
-    """The modules in the bag by their path, and notes on the files that were left out."""
+    """The modules in the bag by their path, notes on the files that were left out, and everything that has code."""
 
     modules: dict[str, _Module] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
+    seen: list[Seen] = field(default_factory=list)
 
 
 @dataclass
@@ -126,7 +130,7 @@ def _version(root: str, bag: Bag, topics: Topics) -> tuple[str, Note | None]:
     for path in inside:
         if topic := _topic_of(PurePosixPath(path).name, topics):
             folder = path.partition("/")[0]
-            own = path.endswith(".ipynb") or not topics.why_not_own(topic, bag.files[f"{root}{path}"])
+            own = path.endswith(".ipynb") or topics.answers(topic, bag.files[f"{root}{path}"]) > 0
             folders[folder] = own or folders.get(folder, False)
     last = latest(sorted(folders))
     if last is not None and not folders[last]:
@@ -161,7 +165,7 @@ def _read(bag: Bag, places: _Places, topics: Topics) -> _Found:
         lost = "" if module and code_lines(module) else WORK
         found.notes += [Note(target, text, source=PurePosixPath(path).name, lost=lost) for text in left_out]
         if module is not None:
-            _add(found, _Module(target, origin, module, is_spare), topics, at_top=origin != path)
+            _add(found, _Module(target, origin, module, is_spare), topics, text_of(content), at_top=origin != path)
         folder = path[: path.rfind("/") + 1]
         for name, text in written.items():
             _add(
@@ -173,19 +177,23 @@ def _read(bag: Bag, places: _Places, topics: Topics) -> _Found:
     return found
 
 
-def _add(found: _Found, module: _Module, topics: Topics, *, at_top: bool) -> None:
-    """Takes a module; of two for one path the first that is not as it was handed out."""
-    if _of_course(module.origin) and topics.is_solution(module.content):
+def _add(found: _Found, module: _Module, topics: Topics, text: str = "", *, at_top: bool) -> None:
+    """Takes a module; of two for one path the one with more answers, else the first.
+
+    Args:
+        text: all of a notebook.
+    """
+    if _of_course(module.origin) and topics.is_course_file(module.content):
         return
+    found.seen.append(Seen(module.origin, text or module.content.decode("utf-8", "replace"), module.content))
     kept = found.modules.get(module.path)
     if kept is None:
         found.modules[module.path] = module
         return
     topic = _topic_of(module.path, topics)
-    why = topics.why_not_own(topic, kept.content) if topic else ""
-    if topic and why and not topics.why_not_own(topic, module.content):
+    if topic and topics.answers(topic, module.content) > topics.answers(topic, kept.content):
         found.modules[module.path] = module
-        found.notes.append(Note(module.path, f"taken from {module.origin}; {kept.origin} does not count: {why}"))
+        found.notes.append(_instead_of(kept, module, topic, topics))
     else:
         where = "the one at the top" if at_top else kept.origin
         found.notes.append(Note(module.path, f"handed in twice; {where} counts, not {module.origin}"))
@@ -251,14 +259,22 @@ def _give_to_topics(modules: Mapping[str, _Module], topics: Topics) -> _Given:
     any_found = len(missing) < len(topics.names)
     for topic in sorted(topics.names):
         file = modules.get(f"{topic}.py")
-        why = topics.why_not_own(topic, file.content) if file else ""
-        if file and not why:
-            continue
         by_name = [module for module in loose if named[module.path] == topic]
         by_content = [module for module in loose if topic in defined[module.path] and not named[module.path]]
-        kinds = [by_name, by_content, [module for module in others if _is_deep(module, topic)]]
-        own = [[module for module in kind if not topics.why_not_own(topic, module.content)] for kind in kinds]
-        candidates = next(filter(None, own if file else [*own, *kinds]), [])
+        below = [module for module in others if "/" in module.path]
+        in_folder = [module for module in below if PurePosixPath(module.path).name == f"{topic}.py"]
+        kinds = [by_name, by_content, in_folder, [module for module in below if topic in defined[module.path]]]
+        has = {module.path: topics.answers(topic, module.content) for kind in kinds for module in kind}
+        most = max([*has.values(), 0])
+        if file and most <= topics.answers(topic, file.content):
+            given.notes += [
+                _not_taken(module, topic)
+                for module in (*by_name, *in_folder)
+                if has[module.path] and not module.is_spare
+            ]
+            continue
+        best = [[module for module in kind if has[module.path] == most] for kind in kinds]
+        candidates = next(filter(None, best), [])
         if last := latest([module.path.removesuffix(".py") for module in candidates]):
             given.notes.append(_last_of(candidates, f"{last}.py", topic))
             candidates = [module for module in candidates if module.path == f"{last}.py"]
@@ -267,17 +283,11 @@ def _give_to_topics(modules: Mapping[str, _Module], topics: Topics) -> _Given:
             module = candidates[0]
             given.modules[f"{topic}.py"] = module
             if file:
-                given.notes.append(
-                    Note(f"{topic}.py", f"taken from {module.origin}; {file.origin} does not count: {why}")
-                )
+                given.notes.append(_instead_of(file, module, topic, topics))
             elif module not in by_name:
                 given.notes.append(_taken_from(module, topic, defined[module.path].get(topic, [])))
         elif candidates:
             given.notes.append(_any_of(candidates, topic))
-    for module in loose:
-        other = named[module.path] or ""
-        if other and other not in missing and other in defined[module.path] and f"{other}.py" not in given.modules:
-            given.notes.append(Note(module.origin, f"not taken for {other}, as {other}.py is there"))
     if not any_found:
         example = min(topics.names, default="topic")
         given.notes += [_of_no_topic(module, example) for module in loose[:_NAMED]]
@@ -297,9 +307,13 @@ def _taken_from(module: _Module, topic: str, defines: Sequence[str]) -> Note:
     return Note(f"{topic}.py", f"taken from {module.origin}" + (f", which defines {names}" if names else ""))
 
 
-def _is_deep(module: _Module, topic: str) -> bool:
-    """Whether a module has the topic's name, and is in a folder of the submission."""
-    return "/" in module.path and PurePosixPath(module.path).name == f"{topic}.py"
+def _instead_of(file: _Module, module: _Module, topic: str, topics: Topics) -> Note:
+    why = topics.why_not_own(topic, file.content) or "it has fewer answers"
+    return Note(f"{topic}.py", f"taken from {module.origin}; {file.origin} does not count: {why}")
+
+
+def _not_taken(module: _Module, topic: str) -> Note:
+    return Note(module.origin, f"not taken for {topic}, as {topic}.py is there")
 
 
 def _last_of(candidates: Sequence[_Module], last: str, topic: str) -> Note:

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from grader.intake.submission import WORK, Note
 
 FILE_BYTES = 1024 * 1024
+TEXT_BYTES = FILE_BYTES // 4
 NOTEBOOK_BYTES = 8 * FILE_BYTES
 WORK_BYTES = 8 * FILE_BYTES
 ARCHIVE_BYTES = 64 * FILE_BYTES
@@ -43,7 +44,7 @@ class Bag:
         work: other files that a person marks, by path.
         twice: files of archives that are there without the archive, too: their path without it, and the archive.
         newest: the latest time of a file in it, in seconds since 1970.
-        others: files that are no code and no archive, such as a PDF: the first ones.
+        others: the first files that are no code and no archive, such as a PDF, with their text if they are short texts.
     """
 
     def __init__(self) -> None:
@@ -52,7 +53,7 @@ class Bag:
         self.notes: list[Note] = []
         self.twice: dict[str, tuple[str, str]] = {}
         self.newest: float | None = None
-        self.others: list[str] = []
+        self.others: dict[str, bytes] = {}
         self.full = False
         self._bytes = 0
         self._dropped = 0
@@ -88,10 +89,12 @@ class Bag:
         else:
             self._dropped += 1
 
-    def other(self, path: str) -> None:
-        """Remembers that there is a file that is no code and no archive."""
+    def other(self, path: str, read: Callable[[int], Content]) -> None:
+        """Remembers a file that is no code and no archive: an answer may be in it."""
         if len(self.others) < MAX_NOTES:
-            self.others.append(path)
+            content = read(TEXT_BYTES + 1)
+            is_text = isinstance(content, bytes) and len(content) <= TEXT_BYTES and b"\0" not in content
+            self.others[path] = content if isinstance(content, bytes) and is_text else b""
 
     def stop(self, reason: str) -> None:
         """Takes no more files from now on, and notes why."""

@@ -28,7 +28,7 @@ from grader.intake.bag import (
     read_file,
     time_of,
 )
-from grader.intake.folder import OneFile, add_archive, reading_order, with_file_time
+from grader.intake.folder import OneFile, OtherFiles, add_archive, reading_order, with_file_time
 from grader.intake.lms import GRADESCOPE_FILE, Piece, blackboard_name, gradescope_pieces, latest_files, pieces_of
 from grader.intake.submission import ASIDE, UNKNOWN, WORK, Arrival, Submission
 from grader.intake.topics import Topics
@@ -58,11 +58,13 @@ class DownloadSource:
             bag.note(path, reason, lost="")
         archives = []
         wanted = {}
+        others = {}
         for piece in sorted(last, key=lambda piece: reading_order(piece.file, self.topics)):
             if is_clutter(piece.file) or piece.about:
                 continue
             if piece.text:
                 bag.note(piece.file or "text entry", "text typed into a form, not a file: left out", lost=ASIDE)
+                others[piece.path] = piece.file or "text entry"
             elif is_code(piece.file) or self.topics.is_wanted(piece.file):
                 wanted[piece.path] = piece.file
             elif is_archive(piece.file):
@@ -71,8 +73,9 @@ class DownloadSource:
                 bag.note(piece.file, UNSUPPORTED_NOTE)
             else:
                 bag.note(piece.file, "neither a Python file nor a notebook: left out", lost=ASIDE)
-                bag.other(piece.file)
+                others[piece.path] = piece.file
         self.download.fill(bag, wanted)
+        self.download.fill(OtherFiles(bag), others)
         for piece in archives:
             taken = OneFile()
             self.download.fill(taken, {piece.path: piece.file})

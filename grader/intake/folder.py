@@ -11,7 +11,7 @@ import itertools
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -22,6 +22,7 @@ from grader.intake.bag import (
     LINK,
     MAX_DEPTH,
     MAX_ENTRIES,
+    MAX_NOTES,
     STUBS,
     UNSUPPORTED_NOTE,
     Bag,
@@ -166,7 +167,7 @@ class FolderReader:
         elif is_unsupported_archive(name):
             self._bag.note(path, UNSUPPORTED_NOTE)
         else:
-            self._bag.other(path)
+            self._bag.other(path, read_file(Path(entry.path)))
 
 
 @dataclass
@@ -175,6 +176,16 @@ class _Nested:
 
     archives: int = MAX_NESTED
     left: int = UNPACKED_BYTES
+
+
+class OtherFiles:
+    """Takes files that are no code and no archive."""
+
+    def __init__(self, bag: Bag) -> None:
+        self._bag = bag
+
+    def add(self, path: str, read: Callable[[int], Content], time: float | None = None) -> None:
+        self._bag.other(path, read)
 
 
 class OneFile:
@@ -212,6 +223,7 @@ def add_archive(
         if len(inside) > MAX_ENTRIES:
             bag.note(name, f"more than {MAX_ENTRIES:,} files inside: the rest was left out")
         wanted: dict[str, str] = {}
+        others: dict[str, str] = {}
         archives: list[str] = []
         for path in inside[:MAX_ENTRIES]:
             if is_clutter(path):
@@ -224,18 +236,19 @@ def add_archive(
             elif is_unsupported_archive(path):
                 bag.note(f"{name}/{path}", UNSUPPORTED_NOTE)
             elif (is_code(path) or topics.is_wanted(path)) and (target in bag.files or target in bag.work):
-                if is_code(path) and PurePosixPath(path).stem in topics.names:
+                if is_code(path):
                     wanted[path] = f"{name}/{path}"
                     bag.twice[wanted[path]] = (target, name)
                 else:
                     bag.note(target, f"handed in twice; the file counts, not the one in {name}", lost="")
             elif is_code(path) or topics.is_wanted(path):
                 wanted[path] = target
-            elif not path.endswith("/"):
-                bag.other(f"{name}/{path}")
+            else:
+                others[path] = f"{name}/{path}"
         if not wanted and not archives and not bag.files and not bag.work:
             bag.note(name, "no Python file and no notebook inside")
         archive.fill(bag, wanted)
+        archive.fill(OtherFiles(bag), dict(itertools.islice(others.items(), MAX_NOTES)))
         for path in archives:
             folder = prefix + path[: path.rfind("/") + 1]
             _add_inner(bag, f"{name}/{path}", folder, archive, path, topics, depth, nested)

@@ -77,12 +77,11 @@ def module_of(content: bytes, heading: str = HANDED_IN) -> NotebookCode:
         heading: the form of each cell's name in the module, `HANDED_IN` or `RUNNING`.
     """
     try:
-        notebook = msgspec.json.decode(content.removeprefix(b"\xef\xbb\xbf"), type=_Notebook)
+        cells = _cells(content)
     except msgspec.ValidationError as problem:
         return NotebookCode(None, [f"not a notebook: {problem}"], {})
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as problem:
         return NotebookCode(None, [f"not a notebook: it is not JSON ({problem})"], {})
-    cells = notebook.cells or [cell for sheet in notebook.worksheets for cell in sheet.cells]
     if not cells:
         return NotebookCode(None, ["a notebook without cells"], {})
     notes: list[str] = []
@@ -117,6 +116,19 @@ def module_of(content: bytes, heading: str = HANDED_IN) -> NotebookCode:
     more = [f"{len(notes) - _MAX_NOTES:,} more notes like these"] if len(notes) > _MAX_NOTES else []
     module = (first + "\n".join(parts)).encode("utf-8", "replace")
     return NotebookCode(module, [*notes[:_MAX_NOTES], *more], written)
+
+
+def text_of(content: bytes) -> str:
+    """All cells of a notebook as text, also those that are no code; of another file its text."""
+    try:
+        return "\n".join(map(_text, _cells(content)))
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        return content.decode("utf-8", "replace")
+
+
+def _cells(content: bytes) -> list[_Cell]:
+    notebook = msgspec.json.decode(content.removeprefix(b"\xef\xbb\xbf"), type=_Notebook)
+    return notebook.cells or [cell for sheet in notebook.worksheets for cell in sheet.cells]
 
 
 def _text(cell: _Cell) -> str:

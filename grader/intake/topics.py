@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import functools
 import hashlib
+import itertools
 import re
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -18,8 +20,10 @@ AS_HANDED_OUT: Final = "it is as it was handed out"
 _SEVERAL: Final = 3
 _WORD: Final = re.compile(r"[^\W\d]\w*")
 _IMPORT: Final = re.compile(r"(?:from|import)\s")
-_DEFINITION = re.compile(r"^(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
-_COMMENTED = re.compile(r"^[ \t]*#[# \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)[ \t]*[(:]", re.MULTILINE)
+_ANYWHERE = re.compile(r"(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)[ \t]*[(:]|(\w+)[ \t]*=[ \t]*lambda\b")
+_MARGIN = re.compile(r"[ \t]*(?:[#>][#> \t]*)?")
+"""The space before a line, with the marks of a comment or a quotation."""
+_TAG = re.compile(r"</?[a-zA-Z][^<>\n]*>")
 _PARSING = threading.Lock()  # `catch_warnings` changes the filters of all threads.
 
 
@@ -31,7 +35,7 @@ class Topics:
         names: the topics that have a module.
         files: paths of the other files that are read, such as ``report.md``: those that a person marks.
         stubs: the module of each topic as it was handed out.
-        solutions: SHA-256 of the course's own modules.
+        solutions: the `fingerprint` of the course's solutions and misconceptions.
     """
 
     names: frozenset[str]
@@ -64,41 +68,106 @@ class Topics:
     def defined(self, content: bytes) -> dict[str, list[str]]:
         """The exercises that a module defines at its top level, by topic; a name of two topics counts for neither."""
         count = Counter(name for inside in self.exercises.values() for name in inside)
-        here = [name for name in definitions(content) if count[name] == 1]
+        here = [name for name in defined_names(lines_in(content)) if count[name] == 1]
         found = {topic: [name for name in here if name in inside] for topic, inside in self.exercises.items()}
         return {topic: names for topic, names in found.items() if names}
 
-    def is_solution(self, content: bytes) -> bool:
-        """Whether a module is the course's own."""
-        return hashlib.sha256(content).digest() in self.solutions
+    def is_course_file(self, content: bytes) -> bool:
+        """Whether a module is one of the course's own solutions or misconceptions."""
+        return fingerprint(content) in self.solutions
+
+    def written(self, topic: str, content: bytes) -> frozenset[str]:
+        """The exercises that a module defines at its top level, with a statement that the stub has not."""
+        exercises = self.exercises.get(topic, frozenset())
+        stub = self.stubs.get(topic, b"")
+        try:
+            mine, handed_out = _statements(content), _statements(stub)
+        except SyntaxError:
+            return exercises.intersection(defined_names(lines_in(content))) - untouched_names(content, stub)
+        there = exercises & mine.keys()
+        return frozenset(name for name in there if name not in handed_out or mine[name] - handed_out[name])
+
+    def answers(self, topic: str, content: bytes) -> int:
+        """How many exercises of a topic a module has answers to; of a topic without known exercises: 1 for any code."""
+        return len(self.written(topic, content)) if topic in self.exercises else min(len(code_lines(content)), 1)
+
+    def is_stub(self, topic: str, text: str) -> bool:
+        """Whether a text is only what was handed out for a topic."""
+        return bool(text) and set(code_lines(text.encode())) <= set(code_lines(self.stubs.get(topic, b"")))
 
     def why_not_own(self, topic: str, content: bytes) -> str:
-        """Why a module holds nothing of a topic that a student wrote, as far as its lines tell; empty if it does."""
+        """Why a module holds nothing of a topic that a student wrote; empty if it does."""
         code = code_lines(content)
-        if not code:
-            return "it is empty"
         exercises = self.exercises.get(topic, frozenset())
+        if not code or not exercises or self.written(topic, content):
+            return "" if code else "it is empty"
         defined = exercises.intersection(defined_names(lines_in(content)))
-        if exercises and not defined:
+        if not defined:
             return f"it defines none of the exercises ({', '.join(sorted(exercises)[:3])}, …)"
-        stub = self.stubs.get(topic, b"")
-        return AS_HANDED_OUT if defined and defined <= untouched_names(content, stub) else ""
+        untouched = defined <= untouched_names(content, self.stubs.get(topic, b""))
+        return AS_HANDED_OUT if untouched else "it has the stubs of exercises only"
 
-    def has_more_code(self, topic: str, content: bytes) -> bool:
-        """Whether a module has several lines of code that the topic's stub has not, imports aside."""
-        known = set(code_lines(self.stubs.get(topic, b"")))
+    def at_top(self, content: bytes) -> Container[str]:
+        """The names that a module defines at its top level."""
+        try:
+            return _statements(content)
+        except SyntaxError:
+            return defined_names(lines_in(content))
+
+    def has_more_code(self, content: bytes) -> bool:
+        """Whether a module has several lines of code that no stub has, imports aside."""
+        known = {line for stub in self.stubs.values() for line in code_lines(stub)}
         more = [line for line in code_lines(content) if line not in known and not _IMPORT.match(line)]
         return len(more) >= _SEVERAL
 
-    def in_comments(self, topic: str, content: bytes) -> str:
-        """The first exercise of a topic that a module defines in comments only; empty if there is none."""
-        exercises = self.exercises.get(topic, frozenset())
-        return next((name for name in _COMMENTED.findall(content.decode("utf-8", "replace")) if name in exercises), "")
+    def hidden_in(self, topic: str, text: str, at_top: Container[str] = ()) -> tuple[str, bool]:
+        """The first exercise of a topic that a text defines in any place, with a line that the stub has not.
 
-    def is_named_in(self, topic: str, content: bytes) -> bool:
-        """Whether any exercise of a topic is named in the code of a module, at the top level or inside of anything."""
+        Args:
+            at_top: the names whose definitions at the top level of the text are left out.
+
+        Returns:
+            Its name, and whether it is in comments; an empty name if there is none.
+        """
+        lines = _TAG.sub("", text).splitlines()
+        stub = {_bare(line) for line in lines_in(self.stubs.get(topic, b""))} | {""}
+        exercises = self.exercises.get(topic, frozenset())
+        for at, line in enumerate(lines):
+            margin = _margin(line)
+            found = _ANYWHERE.match(line, margin)
+            name = (found[1] or found[2]) if found else ""
+            if name not in exercises or (name in at_top and not margin):
+                continue
+            if any(_bare(one) not in stub for one in (line, *_body(lines, at + 1, margin))):
+                return name, "#" in line[:margin]
+        return "", False
+
+    def may_answer(self, topic: str, content: bytes) -> bool:
+        """Whether a module has several lines of its own, and defines something or names an exercise."""
         words = {word for line in code_lines(content) for word in _WORD.findall(line)}
-        return not words.isdisjoint(self.exercises.get(topic, frozenset()))
+        return self.has_more_code(content) and not words.isdisjoint({"def", "class", *self.exercises.get(topic, ())})
+
+
+def _margin(line: str) -> int:
+    found = _MARGIN.match(line)
+    return found.end() if found else 0
+
+
+def _body(lines: list[str], start: int, margin: int) -> Iterator[str]:
+    """The lines from one on that are blank or further in than the margin."""
+    for line in itertools.islice(lines, start, None):
+        if _bare(line) and _margin(line) <= margin:
+            return
+        yield line
+
+
+def _bare(line: str) -> str:
+    return line[_margin(line) :].strip()
+
+
+def fingerprint(content: bytes) -> bytes:
+    """A digest of a file that stays the same if its line ends or its white space change."""
+    return hashlib.sha256(b" ".join(content.split())).digest()
 
 
 def code_lines(content: bytes) -> list[str]:
@@ -107,9 +176,39 @@ def code_lines(content: bytes) -> list[str]:
     return [line for line in lines if line and not line.startswith("#")]
 
 
-def definitions(content: bytes) -> list[str]:
-    """Names of the functions and classes at the top level, read line by line: also if the file cannot be parsed."""
-    return list(dict.fromkeys(_DEFINITION.findall(content.decode("utf-8", "replace"))))
+@functools.lru_cache(maxsize=64)
+def _statements(content: bytes) -> Mapping[str, frozenset[str]]:
+    """The statements of each definition at the top level, without docstrings and statements that do nothing.
+
+    Raises:
+        SyntaxError: the module cannot be parsed.
+    """
+    found: dict[str, frozenset[str]] = {}
+    for node in parse(content).body:
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                names = [name]
+            case ast.Assign(targets=targets):
+                names = [one.id for one in targets if isinstance(one, ast.Name)]
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr()):
+                names = [name]
+            case _:
+                continue
+        inside = frozenset(ast.unparse(one) for one in ast.walk(node) if _does_something(one))
+        found |= {name: found.get(name, frozenset()) | inside for name in names}
+    return found
+
+
+def _does_something(node: ast.AST) -> bool:
+    """Whether a node is a statement that a stub would not have; the definitions around statements are none."""
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.Pass() | ast.Expr(value=ast.Constant()):
+            return False
+        case ast.Return(value=None | ast.Constant(value=None)):
+            return False
+        case ast.Raise(exc=ast.Name(id="NotImplementedError") | ast.Call(func=ast.Name(id="NotImplementedError"))):
+            return False
+    return isinstance(node, ast.stmt)
 
 
 def parse(content: bytes | str) -> ast.Module:

@@ -6,84 +6,142 @@ import codecs
 import io
 import re
 import tokenize
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
 from typing import Final
 
+import msgspec
+
+from grader.intake.bag import COURSE_FOLDERS
 from grader.intake.submission import ASIDE, WORK, Note
-from grader.intake.topics import AS_HANDED_OUT, Topics, code_lines
+from grader.intake.topics import Topics, code_lines
 from grader.results import Unread
 from grader.text import one_line
 
 _MOST: Final = 200
 _IMPORTED: Final = re.compile(r"(?:from|import)\s+(\w+)")
 _MARKS_OF_KINDS: Final = {b"%PDF": "a PDF", b"PK\x03\x04": "a zip archive", b"\x89PNG": "a picture"}
+_DOCUMENTS: Final = (".pdf", ".doc", ".docx", ".odt", ".rtf", ".pages", ".png", ".jpg", ".jpeg", ".heic")
 _UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
 
 
+class Seen(msgspec.Struct, frozen=True):
+    """A file of the upload, whether it counts or not, but none of the course's own.
+
+    Attributes:
+        path: in the upload, or of the module if it counts.
+        text: all of it, with what is no code in a notebook.
+        module: its code; None if it is of another kind.
+    """
+
+    path: str
+    text: str
+    module: bytes | None = None
+
+
 def unread_topics(
-    files: Mapping[str, bytes], notes: Iterable[Note], topics: Topics, others: Sequence[str] = ()
+    files: Mapping[str, bytes], notes: Iterable[Note], topics: Topics, seen: Sequence[Seen] = ()
 ) -> tuple[Unread, ...]:
     """The topics whose work is there and could not be read, with the reason.
 
     A topic without a file is one of them only if a file was left out that may have been the topic's. A file that is no
-    code at all, such as a PDF, may have been it only if no topic was read. A topic whose file has nothing of the
-    student's own is one of them if there is other code that may be it.
-
-    Args:
-        others: files of other kinds: one with the topic's name may be its answer, such as ``vectors.py.txt``.
+    code at all, such as a PDF, may have been it only if no topic was read. A topic whose file lacks an answer is one
+    of them if the answer may be somewhere else in the upload.
     """
-    return tuple(_unread(files, list(notes), topics, others))
+    return tuple(_unread(files, list(notes), topics, seen))
 
 
-def _unread(files: Mapping[str, bytes], notes: list[Note], topics: Topics, others: Sequence[str]) -> Iterator[Unread]:
+def _unread(files: Mapping[str, bytes], notes: list[Note], topics: Topics, seen: Sequence[Seen]) -> Iterator[Unread]:
     named = {f"{topic}.py" for topic in topics.names}
     anything_read = bool(named & files.keys())
     not_own = {topic: _why_not_own(topic, files, topics) for topic in topics.names if f"{topic}.py" in files}
-    other = "" if any(not why for why in not_own.values()) else _other_code(files, named)
+    other = "" if any(not why for why in not_own.values()) else _anything_else(seen, topics)
     for topic in sorted(topics.names):
         file = f"{topic}.py"
-        if file in files:
-            reason = why_not_python(files[file])
-            if not reason and not_own[topic]:
-                about = [note for note in notes if note.path == file and (note.source or note.lost)]
-                about = about or [note for note in notes if note.lost == WORK and note.path not in named]
-                beside = other or next((path for path in others if topics.named(path.rpartition("/")[2]) == topic), "")
-                reason = _of_doubt(topic, not_own[topic], files[file], topics, beside, [str(note) for note in about])
-            if reason:
-                yield Unread(topic, one_line(f"{file}: {reason}", _MOST))
-            continue
-        lost = [note for note in notes if note.lost and not (note.lost == ASIDE and anything_read)]
-        may_be_it = [note for note in lost if note.path == file] or [note for note in lost if note.path not in named]
-        if may_be_it:
-            yield Unread(topic, one_line(str(may_be_it[0]), _MOST))
-        elif other:
-            yield Unread(topic, one_line(f"{file} is not there, but {other} is", _MOST))
+        if file not in files:
+            lost = [note for note in notes if note.lost and not (note.lost == ASIDE and anything_read)]
+            about = [note for note in lost if note.path == file] or [note for note in lost if note.path not in named]
+            elsewhere = _elsewhere(topic, topics, seen) or other
+            reason = str(about[0]) if about else f"{file} is not there, but {elsewhere} is" if elsewhere else ""
+        else:
+            reason = why_not_python(files[file]) or _of_doubt(topic, not_own[topic], files, topics, seen, other, notes)
+            reason = reason and f"{file}: {reason}"
+        if reason:
+            yield Unread(topic, one_line(reason, _MOST))
 
 
 def _why_not_own(topic: str, files: Mapping[str, bytes], topics: Topics) -> str:
     """Why a topic's file holds nothing of it that the student wrote; empty if it does, or imports another file."""
     content = files[f"{topic}.py"]
-    others = {path.partition("/")[0].removesuffix(".py") for path in files} - topics.names
-    imported = {found[1] for line in code_lines(content) if (found := _IMPORTED.match(line))}
-    return "" if imported & others else topics.why_not_own(topic, content)
+    return "" if _imports_others(topic, files) else topics.why_not_own(topic, content)
 
 
-def _other_code(files: Mapping[str, bytes], named: Container[str]) -> str:
-    """The first file that is no topic's and has code; empty if there is none."""
-    return next((path for path, content in sorted(files.items()) if path not in named and code_lines(content)), "")
+def _imports_others(topic: str, files: Mapping[str, bytes]) -> bool:
+    others = {path.partition("/")[0].removesuffix(".py") for path in files} - {topic}
+    return any(found[1] in others for line in code_lines(files[f"{topic}.py"]) if (found := _IMPORTED.match(line)))
 
 
-def _of_doubt(topic: str, why: str, content: bytes, topics: Topics, other: str, notes: Sequence[str]) -> str:
-    """Why a topic without anything of the student's own needs a look; empty if it was only not begun."""
-    if notes:
-        return f"{why}; {notes[0]}"
-    if other:
-        return f"{why}, but {other} is there too"
-    if hidden := topics.in_comments(topic, content):
-        return f"{why}, but has {hidden} in comments"
-    if not topics.has_more_code(topic, content) or not topics.is_named_in(topic, content):
+def _of_doubt(
+    topic: str,
+    why: str,
+    files: Mapping[str, bytes],
+    topics: Topics,
+    seen: Sequence[Seen],
+    other: str,
+    notes: Sequence[Note],
+) -> str:
+    """Why a topic needs a look although its file was read; empty if it has an answer, or was only not begun."""
+    file = f"{topic}.py"
+    content = files[file]
+    if not why:
+        missing = topics.exercises.get(topic, frozenset()) - topics.written(topic, content)
+        if not missing or _imports_others(topic, files):
+            return ""
+        for one in seen:
+            if one.module is not None and (there := missing & topics.written(topic, one.module)):
+                return f"it has no {min(there)}, but {one.path} has"
         return ""
-    return f"{why}, but has more code" if why == AS_HANDED_OUT else why
+    about = [note for note in notes if note.path == file and (note.source or note.lost)]
+    about = about or [note for note in notes if note.lost == WORK and note.path.removesuffix(".py") not in topics.names]
+    if about:
+        return f"{why}; {about[0]}"
+    if beside := _elsewhere(topic, topics, seen) or other:
+        return f"{why}, but {beside} is there too"
+    text = next((one.text for one in seen if one.path == file), "")
+    name, in_comments = topics.hidden_in(topic, text, topics.at_top(content))
+    if in_comments:
+        return f"{why}, but has {name} in comments"
+    if not name and not topics.may_answer(topic, content):
+        return ""
+    return why if why.startswith("it defines none") else f"{why}, but has more code"
+
+
+def _elsewhere(topic: str, topics: Topics, seen: Sequence[Seen]) -> str:
+    """The first other file that may hold an answer to a topic, by its text or its name; empty if there is none."""
+    others = [one for one in seen if one.path != f"{topic}.py"]
+    return next((one.path for one in others if _may_answer(topic, topics, one)), "")
+
+
+def _may_answer(topic: str, topics: Topics, one: Seen) -> bool:
+    if one.module is not None:
+        is_written = bool(topics.written(topic, one.module))
+        return is_written or bool(topics.hidden_in(topic, one.text, topics.at_top(one.module))[0])
+    has_name = topics.named(one.path.rpartition("/")[2]) == topic and not topics.is_stub(topic, one.text)
+    return has_name or bool(topics.hidden_in(topic, one.text)[0])
+
+
+def _anything_else(seen: Sequence[Seen], topics: Topics) -> str:
+    """The first file that may answer any topic: code that is no stub, or a document; empty if there is none."""
+    return next((one.path for one in seen if _may_be_work(one, topics)), "")
+
+
+def _may_be_work(one: Seen, topics: Topics) -> bool:
+    if one.module is None:
+        return one.path.lower().endswith(_DOCUMENTS)
+    if one.path.removesuffix(".py") in topics.names or not COURSE_FOLDERS.isdisjoint(one.path.split("/")):
+        return False
+    is_of_a_topic = PurePosixPath(one.path).stem in topics.names
+    return topics.has_more_code(one.module) if is_of_a_topic else bool(code_lines(one.module))
 
 
 def why_not_python(content: bytes) -> str:

@@ -15,12 +15,13 @@ from pathlib import Path
 import pytest
 from shared import OWN_COURSE, REPO
 
+from grader.course.definitions import defined_names, lines_in
 from grader.gradebook import Gradebook, gradebook_in
 from grader.intake.find import find_submissions
 from grader.intake.folder import FolderSource, PathSource
 from grader.intake.reader import Reader
 from grader.intake.submission import Submission, Unreadable
-from grader.intake.topics import Topics, definitions
+from grader.intake.topics import Topics
 
 TOPICS = {"vectors": ["normalize", "cosine"]}
 RIGHT = (OWN_COURSE / "solutions" / "vectors.py").read_text()
@@ -199,13 +200,17 @@ import json, resource
 from grader.intake.archive import safe_path
 from grader.intake.lms import pieces_of
 from grader.intake.notebook import module_of
-from grader.intake.topics import definitions
+from grader.course.definitions import defined_names, lines_in
+from grader.intake.topics import Topics
 from grader.text import clean
 
 resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
 N = 500_000
 assert len(clean("\x9d" * N)) == N
-assert definitions(b"async " * N + b"\ndef f(): pass") == ["f"]
+assert defined_names(lines_in(b"async " * N + b"\ndef f(): pass")) == ["f"]
+topics = Topics.of({"vectors": ["f"]})
+for line in ("<a" * N, "# " * N + "f", "a" * N + " !", "f" + " " * N, "def f(x):\n" * 50_000 + "\n" * N, "async " * N):
+    topics.hidden_in("vectors", line, "f")
 for line in (" " * N + "$", "a" * N + " !", "a=" * N, "%" * N, "?" * N, "x." * N + "?" * 3):
     module_of(json.dumps({"cells": [{"cell_type": "code", "source": line + "\n)"}]}).encode())
 path, problem = safe_path("_1" * N + "/x")
@@ -227,7 +232,7 @@ def test_what_reads_submitted_text_takes_linear_time() -> None:
 
 def test_definitions_are_found_without_parsing() -> None:
     text = b"def f(): pass\n  def g(): pass\nclass  C: pass\nasync def h(): pass\ndef f(x): pass\nbroken ("
-    assert definitions(text) == ["f", "C", "h"]
+    assert defined_names(lines_in(text)) == ["f", "C", "h"]
 
 
 def test_of_very_many_notes_the_last_counts_the_rest(tmp_path: Path) -> None:

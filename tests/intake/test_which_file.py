@@ -114,3 +114,85 @@ def test_a_cell_that_appends_to_a_file_adds_to_it(tmp_path: Path) -> None:
     lines = ANSWER.decode().splitlines(keepends=True)
     cells = ("%%writefile vectors.py\n" + "".join(lines[:half]), "%%writefile -a vectors.py\n" + "".join(lines[half:]))
     assert read(tmp_path, {"work.ipynb": notebook(*cells)}).files["vectors.py"] == ANSWER
+
+
+HALF = SOLUTION.partition(b"def cosine")[0] + b"# my own\n"
+OTHER_HALF = b"import torch\n\n\ndef cosine(a, b):\n    return torch.cosine_similarity(a, b)\n"
+FENCED = json.dumps(
+    {"nbformat": 4, "cells": [{"cell_type": "markdown", "source": f"Mine:\n```python\n{ANSWER.decode()}```"}]}
+).encode()
+STUBS: dict[str, dict[str, bytes]] = {
+    "none": {},
+    "root": {"vectors.py": STUB},
+    "exercises": {"exercises/vectors.py": STUB},
+    "nested": {"hw/vectors.py": STUB},
+    "zip": {"stub.zip": zipped({"exercises/vectors.py": STUB})},
+    "notebook": {"vectors.ipynb": notebook(STUB.decode())},
+    "course": {"exercises/vectors.py": STUB, "solutions/vectors.py": SOLUTION.replace(b"\n", b"\r\n")},
+    "formatted": {"vectors.py": STUB.replace(b'"', b"'").replace(b"\n\n\n", b"\n\n")},
+    "pass": {"vectors.py": STUB.replace(b"raise NotImplementedError", b"pass  # ")},
+    "empty": {"vectors.py": b""},
+}
+PLACES = ("", "exercises/", "solutions/", "checks/", "a/b/")
+COUNTING = {
+    "topic": ("vectors.py", ANSWER),
+    "other name": ("answer.py", ANSWER),
+    "notebook": ("homework.ipynb", CELLS),
+    "%%writefile": ("homework.ipynb", WRITTEN),
+    "zip": ("hw.zip", zipped({"solutions/vectors.py": ANSWER})),
+    "zip in zip": ("hw.zip", zipped({"in/hw.zip": zipped({"homework.ipynb": CELLS})})),
+}
+NOWHERE = {
+    "main": ("vectors.py", NESTED),
+    "main elsewhere": ("run.py", NESTED),
+    "comments": ("answer.py", COMMENTED),
+    "raw cells": ("homework.ipynb", RAW),
+    "cells of text": ("homework.ipynb", FENCED),
+    "%%writefile of a text": ("homework.ipynb", WRITTEN.replace(b"vectors.py", b"vectors.txt")),
+    "main in a zip": ("hw.zip", zipped({"vectors.py": NESTED})),
+    "text": ("answer.txt", ANSWER),
+    "renamed notebook": ("homework.json", CELLS),
+    "page": ("homework.html", b"<p>" + ANSWER.replace(b"def ", b"<b>def</b> ")),
+    "document": ("homework.docx", b"PK\x03\x04"),
+}
+
+
+@pytest.mark.parametrize("stub", STUBS)
+def test_an_answer_anywhere_beside_a_stub_anywhere_is_never_a_silent_zero(tmp_path: Path, stub: str) -> None:
+    wrong = []
+    for kind, (name, content) in (COUNTING | NOWHERE).items():
+        for place in PLACES:
+            if f"{place}{name}" in STUBS[stub]:
+                continue
+            case = f"{kind} in {place or './'}"
+            submission = read(tmp_path / case.replace("/", "_"), {**STUBS[stub], f"{place}{name}": content})
+            counts = b"\ndef cosine" in submission.files.get("vectors.py", b"")
+            counts = counts and b"# my own" in submission.files["vectors.py"]
+            if kind in COUNTING and not counts and not submission.unread:
+                wrong.append(f"{case}: {submission.note_lines}")
+            if kind in NOWHERE and not submission.unread:
+                wrong.append(f"{case}: nobody looks: {submission.note_lines}")
+            if kind in ("topic", "notebook", "zip") and not counts:
+                wrong.append(f"{case}: not found: {submission.unread}")
+    assert wrong == []
+
+
+def test_the_file_with_more_answers_counts(tmp_path: Path) -> None:
+    submission = read(tmp_path, {"vectors.py": HALF + STUB.partition(b"def cosine")[2], "homework.ipynb": CELLS})
+    assert b"def cosine" in submission.files["vectors.py"] and submission.unread == ()
+    wanted = "vectors.py: taken from homework.ipynb; vectors.py does not count: it has fewer answers"
+    assert wanted in submission.note_lines
+
+
+def test_answers_that_lie_in_two_files_need_a_look(tmp_path: Path) -> None:
+    (unread,) = read(tmp_path, {"vectors.py": HALF, "more.ipynb": notebook(OTHER_HALF.decode())}).unread
+    assert unread.reason == "vectors.py: it has no cosine, but more.ipynb has"
+
+
+def test_an_attempt_in_comments_beside_an_answer_is_no_matter(tmp_path: Path) -> None:
+    assert read(tmp_path, {"vectors.py": HALF + COMMENTED}).unread == ()
+
+
+def test_names_of_one_s_own_alone_need_a_look(tmp_path: Path) -> None:
+    (unread,) = read(tmp_path, {"vectors.py": ANSWER.replace(b"def ", b"def my_")}).unread
+    assert "none of the exercises" in unread.reason
