@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from typing import Final
 
 BY_HAND: Final = "✎"
@@ -24,6 +25,15 @@ _CONTROL = re.compile(
 )
 _COMMAND = re.compile(r"##(\w*)\[")
 _COMMAND_LINE = re.compile(r"^([^\S\n]*):(?=:)", re.MULTILINE)
+
+
+_PLAIN_LETTERS = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i"})
+
+
+def folded(text: str) -> str:
+    """The text in lower case, without accents and marks."""
+    kept = (one for one in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(one))
+    return unicodedata.normalize("NFC", "".join(kept)).translate(_PLAIN_LETTERS)
 
 
 def clean(text: str) -> str:

@@ -6,7 +6,6 @@ Never guesses: a submission or row in doubt is not matched, and a note names it.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from typing import NamedTuple
 
 from grader.exports.sheet import Sheet
 from grader.reports.entries import Entry
-from grader.text import counted, one_line
+from grader.text import counted, folded, one_line
 
 
 @dataclass(frozen=True)
@@ -142,5 +141,5 @@ def _id(text: str) -> str:
 
 
 def _name(text: str) -> str:
-    """Letters and digits only, in one case and form: ``Doe, Jane`` is Canvas's ``doejane``."""
-    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).casefold()))
+    """Letters and digits only, without accents and in one case: ``Doe, Jane`` is Canvas's ``doejane``."""
+    return "".join(filter(str.isalnum, folded(text)))

@@ -239,7 +239,7 @@ class Gradebook:
             yield from reading.rows(self._db, run)
 
     def people(self, course: str) -> dict[str, str]:
-        """The latest names of the students with a result, by the LMS's id and by each name that they had."""
+        """The latest names of the students with a result, by the LMS's id, else by the name."""
         with file_errors(self.path):
             return reading.people(self._db, course)
 

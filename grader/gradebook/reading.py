@@ -16,7 +16,7 @@ from grader.gradebook.by_people import THEIRS
 from grader.gradebook.groups import History, Seen, histories
 from grader.gradebook.lateness import is_claim, is_untimed, lateness
 from grader.gradebook.records import Extension, Older, Row, Run
-from grader.intake.roster import Student
+from grader.intake.roster import Student, name_key
 from grader.intake.submission import Arrival
 from grader.results import SubmissionResult, from_json
 from grader.text import one_line
@@ -44,10 +44,9 @@ def rows(db: sqlite3.Connection, run: int | None) -> Iterator[Row]:
 def no_shows(db: sqlite3.Connection) -> list[Student]:
     """The students of the class list without a result of their own or their group's; see `rows`."""
     students = _students(db, last_run(db))
-    there: set[str] = set()
-    for history in histories(_latest(db), students) if students else ():
-        there |= {history.whose.person.lower()} if history.whose.person else {history.whose.name}
-    return [one for one in students if there.isdisjoint((*one.ids, one.name))]
+    whose = [history.whose for history in histories(_latest(db), students)] if students else []
+    there = {one.person.lower() if one.person else name_key(one.name) for one in whose}
+    return [one for one in students if there.isdisjoint((*one.ids, name_key(one.name)))]
 
 
 def _students(db: sqlite3.Connection, run: int | None) -> list[Student]:
@@ -181,11 +180,11 @@ def _each_once(values: Iterable[Iterable[T]]) -> tuple[T, ...]:
 
 
 def people(db: sqlite3.Connection, course: str) -> dict[str, str]:
-    """The latest names of the students with a result, by the LMS's id and by each name that they had."""
+    """The latest names of the students with a result, by the LMS's id, else by the name."""
     found = db.execute(f"{_SEEN} WHERE NOT trial AND courses.name = ? ORDER BY seen.run", (course,))
     named: dict[str, str] = {}
     for _, _, name, person, *_ in found:
-        named |= {name: name} | ({person: name} if person else {})
+        named[person or name] = name
     return named
 
 

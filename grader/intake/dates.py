@@ -8,11 +8,11 @@ from __future__ import annotations
 import datetime
 import functools
 import re
-import unicodedata
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from grader.course.due import moment
+from grader.text import folded
 
 if TYPE_CHECKING:
     import babel
@@ -35,7 +35,7 @@ def read_time(text: str) -> str:
         return moment(text).isoformat(timespec="seconds")
     except ValueError:
         pass
-    plain = _plain(text)
+    plain = folded(text)
     plain, clock = _take_clock(plain)
     days = set(_days(plain))
     if clock is None or len(days) != 1:
@@ -131,7 +131,7 @@ def _languages() -> list[_Language]:
             for width in ("abbreviated", "wide"):
                 for form in ("stand-alone", "format"):
                     for number, name in names.get(form, {}).get(width, {}).items():
-                        for word in _WORD.findall(_plain(name))[:1]:
+                        for word in _WORD.findall(folded(name))[:1]:
                             kept[word] = number
         found.append(language)
     return found
@@ -145,7 +145,7 @@ def _halves() -> dict[str, str]:
         for form in locale.day_periods.values():
             for width in form.values():
                 for half in ("am", "pm"):
-                    if name := _plain(width.get(half, "")).strip():
+                    if name := folded(width.get(half, "")).strip():
                         names.setdefault(name, set()).add(half)
     known = {name: halves.pop() for name, halves in names.items() if len(halves) == 1}
     return dict(sorted(known.items(), key=lambda item: -len(item[0])))
@@ -157,9 +157,3 @@ def _locales() -> list[babel.Locale]:
     from babel import Locale, localedata
 
     return [Locale.parse(name) for name in sorted(localedata.locale_identifiers()) if "_" not in name]
-
-
-def _plain(text: str) -> str:
-    """The text in one case, without accents and marks."""
-    kept = (letter for letter in unicodedata.normalize("NFKD", text) if not unicodedata.combining(letter))
-    return unicodedata.normalize("NFC", "".join(kept)).casefold()

@@ -29,7 +29,7 @@ from grader.intake.bag import (
 from grader.intake.download import DownloadSource, Folder, class_sources, lms_sources
 from grader.intake.folder import ArchiveSource, FileSource, FolderSource, PathSource, UnsupportedSource
 from grader.intake.lms import GRADESCOPE_FILE, pieces_of
-from grader.intake.roster import Roster
+from grader.intake.roster import Roster, name_key
 from grader.intake.topics import Topics
 
 Source = PathSource | DownloadSource
@@ -60,7 +60,7 @@ def find_submissions(
         skip: the one folder inside them that is not a submission, because the results are in it.
         roster: gives names to ids, and times.
         note: is called with a line for each file of no student, and for students who handed in nothing.
-        known_people: the names of students whose work is graded already, by id and by name.
+        known_people: the names of students whose work is graded already, by id, else by name.
 
     Raises:
         UserError: a path does not exist, or holds no submission.
@@ -195,11 +195,13 @@ def _enrolled(
             source = replace(source, name=student.name, arrival=arrival)
         elif alike:
             ids = ", ".join(one.ids[0] for one in alike[:_NAMED])
+            seen.update(alike)
             note(f"{source.name}: could be any of {len(alike)} of that name in the roster ({ids}): name it by the id")
         else:
             note(f"{source.name}: not in the roster")
         named.append(source)
-    there = seen | {one for one in roster.students if not known_people.keys().isdisjoint((*one.ids, one.name))}
+    known = {key.lower() for key in known_people} | {name_key(key) for key in known_people}
+    there = seen | {one for one in roster.students if not known.isdisjoint((*one.ids, name_key(one.name)))}
     groups = {student.group for student in there} - {""}
     nothing = [one.name for one in roster.students if one not in there and one.group not in groups]
     if len(nothing) > _NAMED:

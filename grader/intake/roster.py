@@ -9,7 +9,6 @@ import codecs
 import csv
 import io
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,43 +17,33 @@ from grader.course.due import read_due
 from grader.errors import UserError
 from grader.intake import worksheet
 from grader.intake.dates import read_time
-from grader.text import counted, one_line
+from grader.text import counted, folded, one_line
 
-_GITHUB = "github_username"
+_GITHUB = "githubusername"
+_IDENTIFIER = "identifier"
 _IDS = (
-    *("id", "student id", "user id", "userid", "identifier", "sis user id", "sis login id", "canvas id", "moodle id"),
-    *(
-        "canvas_user_id",
-        "user_id",
-        "login_id",
-        "sis_user_id",
-        "username",
-        "user name",
-        "login",
-        "email",
-        "email address",
-        "id number",
-        "sid",
-        "student number",
-    ),
-    *(_GITHUB, "matriculation number", "matrikelnummer", "matrikelnr", "matrikel-nr."),
+    *("id", "studentid", "userid", _IDENTIFIER, "sisuserid", "sisloginid", "canvasid", "moodleid", "canvasuserid"),
+    *("loginid", "username", "login", "email", "emailaddress", "idnumber", "sid", "studentnumber", "studentno"),
+    *(_GITHUB, "matriculationnumber", "matrikelnummer", "matrikelnr", "matrikel", "matrnr", "matnr", "matricola"),
 )
-_NAMES = ("name", "full name", "student", "student name")
+"""The columns of ids: here, and below, in lower case and without spaces and marks."""
+_NAMES = ("name", "fullname", "student", "studentname")
 _FIRST, _LAST = (
-    ("first name", "given name", "firstname", "vorname"),
-    ("last name", "surname", "family name", "lastname", "nachname"),
+    ("firstname", "givenname", "givennames", "vorname", "vornamen"),
+    ("lastname", "surname", "familyname", "nachname", "familienname"),
 )
-_ENCODINGS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _TIMES = {
     "submitted": "roster",
-    "submitted at": "roster",
-    "submission time": "roster",
-    "created_at": "Gradescope time",
-    worksheet.SUBMITTED: "Moodle worksheet",
+    "submittedat": "roster",
+    "submissiontime": "roster",
+    "createdat": "Gradescope time",
+    "lastmodifiedsubmission": "Moodle worksheet",
 }
 """Columns with the time of handing in, and the name of that time."""
-_EXTENSIONS = ("extension", "extended to", "extended until")
-_GROUPS = ("group", "group name", "group_name", "team", "gruppe")
+_EXTENSIONS = ("extension", "extendedto", "extendeduntil")
+_GROUPS = ("group", "groupname", "team", "gruppe")
+_HEADER_ROWS = 10
+"""How many lines may stand above the one that names the columns, that one too."""
 _NO_TIME = ("", "-", "\u2013")
 _NO_GROUP = (*_NO_TIME, "none", "default group")
 """Moodle's default group is everybody who is in no group."""
@@ -96,7 +85,9 @@ class Roster:
             for key in student.ids:
                 other = self._by_id.setdefault(key, student)
                 if other is not student:
-                    raise UserError(f"{file}: `{key}` is the id of {other.name} and of {student.name}")
+                    raise UserError(
+                        f"{file}: `{key}` is the id of {other.name} and of {student.name}", fix="leave one line of them"
+                    )
         self._by_github = {student.github: student for student in self.students if student.github}
         self._groups: dict[tuple[str, ...], Student] = {}
         for student in self.students:
@@ -117,20 +108,21 @@ class Roster:
             text = _text(file.read_bytes())
         except (OSError, UnicodeDecodeError) as problem:
             raise UserError(f"{file} cannot be read: {problem}", fix="save it as CSV in UTF-8") from None
-        head = text.partition("\n")[0]
-        delimiter = max(",;\t", key=head.count)
-        try:
-            rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
-        except csv.Error as problem:
-            raise UserError(f"{file} is not a CSV file: {problem}") from None
-        columns = _Columns(rows)
-        if not columns.ids or not columns.names:
-            raise UserError(
-                f"{file} has no column for {'names' if columns.ids else 'ids'}",
-                fix="its first line must name the columns, for example: id,name",
-            )
-        students = [student for row in rows[1:] if (student := columns.student(row))]
-        return cls(students, file, columns.notes(file.name))
+        first = None
+        for delimiter in sorted(",;\t", key=text.count, reverse=True):
+            try:
+                rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
+            except csv.Error as problem:
+                raise UserError(f"{file} is not a CSV file: {problem}") from None
+            for start in range(min(_HEADER_ROWS, len(rows))):
+                columns = _Columns(rows[start:])
+                if columns.ids and columns.names:
+                    return cls(filter(None, map(columns.student, rows[start + 1 :])), file, columns.notes(file.name))
+                first = first or (columns if columns.ids or columns.names else None)
+        raise UserError(
+            f"{file} has no column for {'names' if first and first.ids else 'ids'}",
+            fix="one line must name the columns, for example: id,name",
+        )
 
     def find(self, key: str) -> Student | None:
         """The student with that id."""
@@ -155,16 +147,18 @@ class _Columns:
     """Finds the columns of a class list, and makes students of its lines."""
 
     def __init__(self, rows: Sequence[Sequence[str]]) -> None:
-        known = worksheet.columns_of(rows)
+        known: dict[str, int] = {}
+        for name, place in worksheet.columns_of(rows).items():
+            known.setdefault(re.sub(r"[\W_]", "", name), place)
         self.ids = [known[name] for name in _IDS if name in known]
-        self.names = [known[name] for name in _NAMES if name in known][:1]
-        if not self.names:
-            self.names = [known[name] for group in (_FIRST, _LAST) for name in group if name in known][:2]
+        first, last, whole = ([known[name] for name in names if name in known][:1] for names in (_FIRST, _LAST, _NAMES))
+        is_last_name = "vorname" in known and not last  # as in `Name;Vorname`
+        self.names = first + whole if is_last_name else whole or first + last
         self._times = [(known[name], by) for name, by in _TIMES.items() if name in known][:1]
         self._extensions = [known[name] for name in _EXTENSIONS if name in known][:1]
         self._group = next((known[name] for name in _GROUPS if name in known), None)
         self._github = known.get(_GITHUB)
-        self._identifier = known.get(worksheet.IDENTIFIER) if self._github is None else None
+        self._identifier = known.get(_IDENTIFIER) if self._github is None else None
         self._unread: list[str] = []
         self._unread_extensions: list[str] = []
 
@@ -218,16 +212,15 @@ class _Columns:
 
 def name_key(name: str) -> tuple[str, ...]:
     """The words of a name in alphabetical order, without accents and in lower case."""
-    plain = unicodedata.normalize("NFKD", name.casefold())
-    letters = "".join(letter for letter in plain if not unicodedata.combining(letter))
-    return tuple(sorted(re.findall(r"[^\W_]+", letters)))
+    return tuple(sorted(re.findall(r"[^\W_]+", folded(name))))
 
 
 def _text(content: bytes) -> str:
     """The text of a file in UTF-8 or UTF-16, else in the encoding that Excel uses on Windows."""
-    for mark, encoding in _ENCODINGS.items():
-        if content.startswith(mark):
-            return content.decode(encoding)
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return content.decode("utf-32" if content.startswith(codecs.BOM_UTF32_LE) else "utf-16")
+    if b"\0" in content[:2]:
+        return content.decode("utf-16-le" if content[1:2] == b"\0" else "utf-16-be")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:

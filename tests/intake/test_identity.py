@@ -91,6 +91,11 @@ def test_a_single_file_of_the_lms_keeps_the_name_that_the_gradebook_knows(tmp_pa
         LIST.encode("utf-16"),
         "Matrikelnummer;Nachname;Vorname\n7;Müller;Zoë\n",
         "\ufeffMatrikelnummer\tVorname\tNachname\n7\tZoë\tMüller\n".encode("utf-16-le"),
+        "Matr.-Nr.;Name;Vorname\n7;Müller;Zoë\n",
+        "sep=;\nStudent No.;Surname;First Name\n7;Müller;Zoë\n",
+        "\nClass list of week 1, by name\nNo,StudentID,Student Name,Section\n1,7,Zoë Müller,A\n",
+        LIST.encode("utf-16-le"),
+        LIST.encode("utf-32"),
     ],
 )
 def test_lists_as_offices_write_them_are_read(tmp_path: Path, text: str | bytes) -> None:
@@ -126,3 +131,18 @@ def test_groups_are_read_from_the_lists_that_there_are(tmp_path: Path, text: str
     (tmp_path / "list.csv").write_text(text)
     student = Roster.read(tmp_path / "list.csv").find("101")
     assert student is not None and student.group == "Rho" and set(student.name.split()) == {"Ada", "B"}
+
+
+def test_whoever_an_ambiguous_folder_may_belong_to_has_not_handed_in_nothing(tmp_path: Path) -> None:
+    _, notes = found(tmp_path, "schmidt max", "zoe-muller", "10", "11")
+    assert len(notes) == 1 and "could be any of 2" in notes[0]
+
+
+def test_letters_that_have_no_accent_of_their_own_are_found_without(tmp_path: Path) -> None:
+    sources, _ = found(tmp_path, "Lukasz_Bjorn", text="id,name\n5,Bjørn Łukasz\n")
+    assert [(one.name, one.arrival.student) for one in sources] == [("Bjørn Łukasz", "5")]
+
+
+def test_an_id_in_capitals_is_the_same_id(tmp_path: Path) -> None:
+    _, notes = found(tmp_path, "10", known={"U7": "Zoë Müller"}, text="id,name\nu7,Zoë M.\n10,Ann Lee\n")
+    assert notes == []
