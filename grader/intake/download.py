@@ -30,6 +30,7 @@ from grader.intake.bag import (
 )
 from grader.intake.folder import OneFile, OtherFiles, add_archive, reading_order, with_file_time
 from grader.intake.lms import GRADESCOPE_FILE, Piece, blackboard_name, gradescope_pieces, latest_files, pieces_of
+from grader.intake.notebook import module_of
 from grader.intake.submission import ASIDE, UNKNOWN, WORK, Arrival, Submission
 from grader.intake.topics import Topics
 
@@ -51,7 +52,7 @@ class DownloadSource:
     def read(self) -> Submission:
         """The student's files."""
         bag = Bag()
-        last, notes = latest_files(self.pieces, self.topics)
+        last, notes = latest_files(self.pieces, self.topics, self._may_count)
         for path, reason in self.problems:
             bag.note(path, reason, lost="" if reason == TWICE else WORK)
         for path, reason in notes:
@@ -84,6 +85,18 @@ class DownloadSource:
             else:
                 add_archive(bag, piece.file, taken.content, self.topics)
         return assemble(self.name, bag, self.topics, with_file_time(self.arrival, bag))
+
+    def _may_count(self, piece: Piece) -> bool:
+        """Whether a file is more than an empty one or a stub, as far as it is code."""
+        if not is_code(piece.file):
+            return True
+        taken = OneFile()
+        self.download.fill(taken, {piece.path: piece.file})
+        modules = [taken.content if isinstance(taken.content, bytes) else b""]
+        if piece.file.lower().endswith(".ipynb"):
+            code = module_of(modules[0])
+            modules = [code.module or b"", *code.written.values()]
+        return any(self.topics.answers(topic, module) for topic in self.topics.names for module in modules)
 
     @property
     def longer_name(self) -> str:

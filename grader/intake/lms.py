@@ -6,8 +6,9 @@ Works on names, and on the texts of the platform's own that say whose a submissi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from grader.intake.dates import read_time
 from grader.intake.topics import Topics
@@ -35,6 +36,9 @@ _GRADESCOPE = re.compile(r"^(?P<submission>submission_\d+)/(?P<rest>.+)$", re.DO
 GRADESCOPE_FILE = "submission_metadata.yml"
 _YAML = re.compile(r"^(?:(?P<key>submission_\d+):|(?P<indent> *(?:- )?):(?P<field>\w+):[ \t]*(?P<value>.*?))[ \t\r]*$")
 _COPY_NUMBER = re.compile(r"(?:-(?P<number>\d{1,3})| ?\((?P<copy>\d{1,3})\))(?=\.[A-Za-z.]+$)")
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -83,12 +87,22 @@ def pieces_of(paths: Iterable[str]) -> tuple[list[Piece], list[str]]:
     return [], []
 
 
-def latest_files(pieces: Iterable[Piece], topics: Topics) -> tuple[list[Piece], list[tuple[str, str]]]:
-    """The files of one student that count, and a note for each name that was handed in more than once."""
+def latest_files(
+    pieces: Iterable[Piece], topics: Topics, may_count: Callable[[Piece], bool]
+) -> tuple[list[Piece], list[tuple[str, str]]]:
+    """The files of one student that count, and a note for each name that was handed in more than once.
+
+    Args:
+        may_count: whether something is in a file: an empty one does not replace the one before.
+    """
     groups: dict[str, list[tuple[int, int, Piece]]] = {}
     pieces = list(pieces)
     attempts = sorted({piece.attempt for piece in pieces})
-    pieces = [piece for piece in pieces if piece.attempt == attempts[-1]]
+    of = {attempt: [piece for piece in pieces if piece.attempt == attempt] for attempt in attempts}
+    if not attempts:
+        return [], []
+    used = _last(attempts, lambda attempt: any(not piece.about and may_count(piece) for piece in of[attempt]))
+    pieces = of[used]
     there = {piece.file for piece in pieces}
     for piece in pieces:
         found = _COPY_NUMBER.search(piece.file)
@@ -101,15 +115,25 @@ def latest_files(pieces: Iterable[Piece], topics: Topics) -> tuple[list[Piece], 
     last: list[Piece] = []
     notes: list[tuple[str, str]] = []
     if attempts[1:]:
-        notes.append(("./", f"handed in {len(attempts)} times; the last counts, of {attempts[-1]}"))
+        which = f"the last{_WITH[used != attempts[-1]]} counts, of {used}"
+        notes.append(("./", f"handed in {len(attempts)} times; {which}"))
     for base, group in groups.items():
-        *earlier, (_, _, counts) = sorted(group, key=lambda member: (member[0], member[1], member[2].path))
+        in_order = [piece for *_, piece in sorted(group, key=lambda member: (member[0], member[1], member[2].path))]
+        counts = _last(in_order, may_count)
         last.append(replace(counts, file=base))
-        if earlier:
-            others = ", ".join(piece.path.rpartition("/")[2] for _, _, piece in earlier)
-            this = counts.path.rpartition("/")[2]
-            notes.append((base, f"handed in {len(group)} times; the last counts ({this}), not {others}"))
+        if in_order[1:]:
+            others = ", ".join(piece.path.rpartition("/")[2] for piece in in_order if piece is not counts)
+            which = f"the last{_WITH[counts is not in_order[-1]]} counts ({counts.path.rpartition('/')[2]})"
+            notes.append((base, f"handed in {len(group)} times; {which}, not {others}"))
     return last, notes
+
+
+_WITH = ("", " with an answer")
+
+
+def _last(versions: Sequence[T], may_count: Callable[[T], bool]) -> T:
+    """The last version that may count, else the last one; it is looked at only if there are several."""
+    return next((one for one in reversed(versions) if versions[1:] and may_count(one)), versions[-1])
 
 
 def _moodle(path: str, name: str) -> Piece | None:

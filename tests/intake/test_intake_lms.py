@@ -8,12 +8,26 @@ from pathlib import Path
 
 import pytest
 from class_of_sixty import NOT_SAID, READS_TWO_WAYS, UNREAD
-from make_class_zips import SIZE, SOLUTION, canvas_csv, canvas_zip, moodle_csv, moodle_zip, roster, the_class, zipped
+from make_class_zips import (
+    SIZE,
+    SOLUTION,
+    STUB,
+    canvas_csv,
+    canvas_zip,
+    moodle_csv,
+    moodle_zip,
+    roster,
+    the_class,
+    zipped,
+)
 from msgspec.structs import replace
+from shared import OWN_COURSE
 
+from grader.course import Course
 from grader.course.due import LatePolicy
 from grader.errors import UserError
 from grader.gradebook.lateness import lateness
+from grader.grading.settings import topics_of
 from grader.intake.find import Source, find_submissions
 from grader.intake.lms import Piece, latest_files, pieces_of
 from grader.intake.roster import Roster
@@ -108,7 +122,7 @@ def test_with_a_roster_without_times_the_time_of_the_download_makes_nobody_late(
 def test_last_resubmission_counts_and_the_others_are_named() -> None:
     files = [("vectors.py", 7), ("vectors-1.py", 8), ("vectors-2.py", 9), ("hw-1.py", 1), ("hw-2.py", 2)]
     pieces = [Piece(file, file, "ann", "1", order) for file, order in files]
-    last, notes = latest_files(pieces, Topics.of(TOPICS))
+    last, notes = latest_files(pieces, Topics.of(TOPICS), lambda piece: True)
     assert {piece.file: piece.path for piece in last} == {
         "vectors.py": "vectors-2.py",
         "hw-1.py": "hw-1.py",
@@ -175,3 +189,14 @@ def test_roster_that_cannot_be_used_is_refused_with_the_reason(tmp_path: Path, t
     (tmp_path / "list.csv").write_text(text)
     with pytest.raises(UserError, match=words):
         Roster.read(tmp_path / "list.csv")
+
+
+@pytest.mark.parametrize("last", [b"", b"# later\n", STUB])
+def test_an_empty_file_or_a_stub_does_not_replace_the_answer_before(tmp_path: Path, last: bytes) -> None:
+    answer = STUB.replace(b'raise NotImplementedError("write `cosine` here")', b"return a @ b")
+    names = ["ann_1_7_vectors.py", "ann_1_8_vectors-1.py", "ann_1_9_vectors-2.py"]
+    (tmp_path / "canvas.zip").write_bytes(zipped(dict(zip(names, (b"x = 1\n", answer, last), strict=True))))
+    (source,) = find_submissions([tmp_path / "canvas.zip"], topics_of(Course.load(OWN_COURSE)))
+    submission = source.read()
+    assert submission.files == {"vectors.py": answer}
+    assert "the last with an answer counts (ann_1_8_vectors-1.py)" in submission.note_lines[0]
