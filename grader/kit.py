@@ -82,6 +82,14 @@ def load(kit: Kit | None) -> dict[str, ModuleType]:
     return modules
 
 
+def let_checks_import(checks: Path) -> None:
+    """Lets checks import the Python files beside them as ``from checks import NAME``; the judge's side alone."""
+    loaded = sys.modules.get("checks")
+    if loaded is None or list(getattr(loaded, "__path__", ())) != [str(checks)]:
+        _forget("checks")
+        _import_package(Kit(name="checks", folder=checks))
+
+
 def forbidden_imports(kit: Kit) -> Iterator[ForbiddenImport]:
     """Every import of a kit, read in its source, of checks, solutions, misconceptions, or modules of the judge.
 

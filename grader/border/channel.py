@@ -220,8 +220,8 @@ class Channel:
             raise ArgumentChanged(changed.words)
 
 
-def channel_of(function: RemoteFunction) -> Channel:
-    """The channel that a function's calls go through: for functions of the testkit that make requests of their own."""
+def channel_of(function: RemoteFunction | Remote) -> Channel:
+    """The channel that calls of a function or an object go through, for the testkit's own requests."""
     channel = function._channel
     assert isinstance(channel, Channel)
     return channel

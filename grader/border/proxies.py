@@ -196,6 +196,6 @@ def _made_by(
     return result
 
 
-def call_of(function: RemoteFunction, args: tuple[object, ...], kwargs: dict[str, object]) -> Call:
-    """A call of a function, for messages; `Channel.request` fills in its result."""
-    return Call(function._name, args, kwargs)
+def call_of(function: RemoteFunction | Remote, args: tuple[object, ...], kwargs: dict[str, object]) -> Call:
+    """A call of a function or of an object, for messages; `Channel.request` fills in its result."""
+    return Call("", args, kwargs, function) if isinstance(function, Remote) else Call(function._name, args, kwargs)

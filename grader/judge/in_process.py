@@ -147,8 +147,10 @@ class LocalDesk:
     def _make_service(self, arena: Arena | None = None) -> Service:
         path = self._folder / f"{self._topic}.py"
         files = frozenset(str(file) for file in path.parent.glob("*.py"))
-        module = self._load(path, files)
-        return Service(module, files, modules={**MODULES, **load(self._kit)}, arena=arena)
+        modules: dict[str, ModuleType] = {}
+        with _importable(self._folder, modules):
+            modules[self._topic] = self._load(path, files)
+        return _ServiceOfFolder(self._folder, modules, files, {**MODULES, **load(self._kit)}, arena, self._topic)
 
     def _load(self, path: Path, files: frozenset[str]) -> ModuleType:
         return load_module(self._topic, path)
@@ -199,7 +201,7 @@ class SubmissionDesk(LocalDesk):
                 raise
             order = Definitions([one.name for one in self._course.topic(self._topic).exercises])
             describe = Service(ModuleType(self._topic), files).describe
-            with contextlib.suppress(NothingLoaded, SyntaxError), _importable(self._topic, path):
+            with contextlib.suppress(NothingLoaded, SyntaxError):
                 return load_definitions(self._topic, path, order, describe)[0]
             raise
 
@@ -277,29 +279,53 @@ class LocalDesks:
         return self._passed[exercise]
 
 
+class _ServiceOfFolder(Service):
+    """Answers for one topic of a folder, whose other modules the topic may import while it answers.
+
+    Args:
+        imported: the modules of the folder that were imported so far, by name.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        imported: dict[str, ModuleType],
+        files: frozenset[str],
+        modules: Mapping[str, ModuleType],
+        arena: Arena | None,
+        topic: str,
+    ) -> None:
+        super().__init__(imported[topic], files, modules=modules, arena=arena)
+        self._folder = folder
+        self._imported = imported
+
+    def answer(self, request: bytes) -> bytes:
+        with _importable(self._folder, self._imported):
+            return super().answer(request)
+
+
 def load_module(name: str, path: Path) -> ModuleType:
-    """Imports a file under a name, again if it was imported before, with its folder first on ``sys.path`` meanwhile."""
+    """Imports a file under a name, again if it was imported before; its folder's other modules can be imported, too."""
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    with _importable(name, path):
-        sys.modules[name] = module
+    with _importable(path.parent, {name: module}):
         spec.loader.exec_module(module)
     return module
 
 
 @contextlib.contextmanager
-def _importable(name: str, path: Path) -> Iterator[None]:
-    """A file's folder is first on ``sys.path`` meanwhile; afterwards its name means the same module as before."""
-    before = sys.modules.get(name)
+def _importable(folder: Path, imported: dict[str, ModuleType]) -> Iterator[None]:
+    """Names of a folder's files mean its modules meanwhile; those that are imported are kept for the next time."""
+    names = {file.stem for file in folder.glob("*.py")}
+    before = {name: sys.modules.pop(name) for name in names if name in sys.modules}
+    sys.modules.update(imported)
     dont_write, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-    sys.path.insert(0, str(path.parent))
+    sys.path.insert(0, str(folder))
     try:
         yield
     finally:
-        sys.path.remove(str(path.parent))
+        sys.path.remove(str(folder))
         sys.dont_write_bytecode = dont_write
-        if before is None:
-            sys.modules.pop(name, None)
-        else:
-            sys.modules[name] = before
+        imported.update({name: sys.modules.pop(name) for name in names if name in sys.modules})
+        sys.modules.update(before)

@@ -105,6 +105,7 @@ def with_judge(
     topics = [(topic, found) for topic, found in zip(course.topics, every, strict=True) if found]
     files = [course.check_file(topic.name) for topic, found in topics if _with_checks(found)]
     kit.load(course.kit)
+    kit.let_checks_import(course.checks_dir)
     for file in files:
         kit.require_imported_names(file, course.kit)
 

@@ -76,13 +76,14 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
     if root is None:
         return
     from grader.errors import UserError
-    from grader.kit import load, require_imported_names
+    from grader.kit import let_checks_import, load, require_imported_names
 
     try:
         course = _course(config, Path(root))
         if module_path.resolve().parent != course.checks_dir:
             return
         load(course.kit)
+        let_checks_import(course.checks_dir)
         require_imported_names(module_path, course.kit)
     except UserError as error:
         raise parent.CollectError(str(error)) from None

@@ -16,7 +16,7 @@ from grader.testkit.watching import backpropagate, watch
 from grader.text import counted
 
 if TYPE_CHECKING:
-    from grader.border.proxies import RemoteFunction
+    from grader.border.proxies import Remote, RemoteFunction
 
 
 class Observation(msgspec.Struct, frozen=True):
@@ -53,8 +53,9 @@ class ValueAndGrad(msgspec.Struct, frozen=True):
     has_graph: bool
 
 
-def observe(function: RemoteFunction, *args: object, **kwargs: object) -> Observation:
-    """Calls a function of the submission once and reports facts that its result cannot carry.
+def observe(function: RemoteFunction | Remote, *args: object, **kwargs: object) -> Observation:
+    """Calls a function of the submission (or an object, such as a module) once and reports facts that its result
+    cannot carry.
 
     Raises:
         SubmissionRaised: if the call raised.
@@ -109,19 +110,26 @@ def assert_calls(seen: Observation, *names: str, at_most: int) -> None:
 
 
 def value_and_grad(
-    function: RemoteFunction, *args: object, wrt: tuple[int, ...] = (0,), **kwargs: object
+    function: RemoteFunction | Remote,
+    *args: object,
+    wrt: tuple[int, ...] = (0,),
+    part: int | None = None,
+    **kwargs: object,
 ) -> ValueAndGrad:
-    """Calls a function of the submission and differentiates its (summed) result by torch.
+    """Calls a function of the submission (or an object, such as a module) and differentiates its (summed) result by
+    torch.
 
     Args:
         wrt: positions of the tensor arguments that become leaves.
+        part: which item of the result it is about, if that is a tuple or a list.
     """
     from grader.border.channel import channel_of
     from grader.border.failures import BadReply
     from grader.border.proxies import call_of
 
     shown = call_of(function, args, kwargs)
-    reply = channel_of(function).request("call", (backpropagate, function, list(args), dict(kwargs), wrt), {}, shown)
+    call = (backpropagate, function, list(args), dict(kwargs), wrt, part)
+    reply = channel_of(function).request("call", call, {}, shown)
     match reply:
         case (value, list(grads), bool(has_graph)) if len(grads) == len(wrt) and all(
             grad is None or type(grad) is torch.Tensor for grad in grads

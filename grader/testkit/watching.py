@@ -77,13 +77,15 @@ def without_spelling(fields: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def backpropagate(
-    function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any], wrt: tuple[int, ...]
+    function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any], wrt: tuple[int, ...], part: int | None = None
 ) -> tuple[Any, list[torch.Tensor | None], bool]:
-    """One call, its value, and the gradients by torch."""
+    """One call, its value or an item of it, and the gradients by torch."""
     leaves = [plain(args[position]).requires_grad_(True) for position in wrt]
     for position, leaf in zip(wrt, leaves, strict=True):
         args[position] = leaf
     value = function(*args, **kwargs)
+    if part is not None and type(value) in (list, tuple) and part < len(value):
+        value = value[part]
     if not is_a(value, torch.Tensor) or not requires_grad(value):
         return value, [None] * len(leaves), False
     with torch._C.DisableTorchFunctionSubclass():

@@ -168,6 +168,10 @@ def test_observe_reports_what_a_value_cannot_carry(submission: SubmissionProxy) 
     assert (seen.requires_grad, seen.is_leaf, seen.rng_used) == (False, True, False)
 
 
+def test_an_object_is_observed_as_a_function_is(submission: SubmissionProxy) -> None:
+    assert observe(submission.Stack(), 4).result == 7
+
+
 def test_a_torch_function_cannot_be_hidden_from_an_observation(submission: SubmissionProxy) -> None:
     seen = observe(submission.hidden_softmax, torch.ones(3))
     assert seen.called == {"softmax": 1}
@@ -192,6 +196,8 @@ def test_gradients_are_taken_over_there(submission: SubmissionProxy) -> None:
     seen = value_and_grad(submission.cube, x, w, wrt=(0, 1))
     assert seen.has_graph
     assert [grad is not None and grad.tolist() for grad in seen.grads] == [[60.0], [8.0]]
+    part = value_and_grad(submission.with_square, x, part=1)
+    assert (part.value.tolist(), [grad is not None and grad.tolist() for grad in part.grads]) == ([4.0], [[4.0]])
     cut = value_and_grad(submission.no_graph, x)
     assert (cut.has_graph, cut.grads) == (False, [None])
 
