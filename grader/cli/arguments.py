@@ -34,9 +34,9 @@ def course_path(given: Path | None, places: Iterable[Path] = ()) -> Path | None:
     here = Home.find()
     homes = (Home.find(place) for place in places if place.exists())
     home = next((home for home in homes if home is not None), here)
-    if home is None or home.course is None:
+    if home is None:
         return None
-    if here is None or here.folder != home.folder:
+    if home.has_course and (here is None or here.folder != home.folder):
         raise UserError(
             f"{home.folder} holds a course, whose checks would run here",
             fix="if the folder is yours, change into it first; else name the course: --course DIR",

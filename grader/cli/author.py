@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from grader.cli.options import CourseOption, DevicesOption, SeedOption
 from grader.text import counted
+
+if TYPE_CHECKING:
+    from grader.course import Course
 
 
 def add_to(app: typer.Typer) -> None:
@@ -53,8 +56,10 @@ def verify(
     from grader.grading.verify import verify_course
     from grader.machine import resolve_devices
 
+    loaded = Course.load(course)
+    loaded.require_solutions("verify")
     if mutants:
-        return _grade_mutants(course, names or [], devices, seed)
+        return _grade_mutants(loaded, names or [], devices, seed)
     found = 0
 
     def report(defect: Defect) -> None:
@@ -63,7 +68,7 @@ def verify(
         typer.echo(str(defect))
 
     verify_course(
-        Course.load(course),
+        loaded,
         report,
         progress=lambda text: typer.echo(text, err=True),
         devices=resolve_devices(devices),
@@ -74,8 +79,7 @@ def verify(
     return 1 if found else 0
 
 
-def _grade_mutants(course: CourseOption, names: list[str], devices: DevicesOption, seed: int) -> int:
-    from grader.course import Course
+def _grade_mutants(course: Course, names: list[str], devices: DevicesOption, seed: int) -> int:
     from grader.grading.mutation import Survivor, grade_mutants
     from grader.machine import resolve_devices
 
@@ -83,7 +87,7 @@ def _grade_mutants(course: CourseOption, names: list[str], devices: DevicesOptio
         typer.echo(str(survivor))
 
     score = grade_mutants(
-        Course.load(course),
+        course,
         report,
         progress=lambda text: typer.echo(text, err=True),
         devices=resolve_devices(devices),

@@ -146,7 +146,9 @@ def grade(
         late=LateOptions(due, late_penalty, grace, late_cap, late_until, late_by),
         no_sandbox=no_sandbox,
     )
-    return grade_class(Course.load(course), class_settings, settings)
+    loaded = Course.load(course)
+    loaded.require_solutions("grade")
+    return grade_class(loaded, class_settings, settings)
 
 
 def status(

@@ -66,9 +66,9 @@ CourseOption = Annotated[
     Path | None,
     typer.Option(
         "--course",
-        metavar="DIR",
+        metavar="DIR | NAME",
         rich_help_panel=_INPUTS,
-        help="An instructor's own course.  [default: the shipped one]",
+        help="An instructor's own course, or an installed one.  [default: the shipped one]",
     ),
 ]
 DevicesOption = Annotated[

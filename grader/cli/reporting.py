@@ -50,6 +50,7 @@ class CiSystem(str, Enum):
 class Platform(str, Enum):
     """The platforms that `grader package` makes archives for."""
 
+    wheel = "wheel"
     gradescope = "gradescope"
 
 
@@ -61,7 +62,8 @@ def add_to(app: typer.Typer) -> None:
         "  grader export moodle --into worksheet.csv --to upload.csv\n  grader export gradescope --submission alice"
     )(export)
     app.command(
-        epilog="\b\nExamples:\n  grader package gradescope --only tensor_ops\n"
+        epilog="\b\nExamples:\n  grader package --course my-course\n  grader package --course my-course --students\n"
+        "  grader package gradescope --only tensor_ops\n"
         "  grader package gradescope --course my-course"
     )(package)
     app.command(
@@ -148,18 +150,34 @@ def export(
 
 
 def package(
-    platform: Annotated[Platform, typer.Argument(metavar="PLATFORM", help="gradescope")],
-    to: Annotated[Path, typer.Option("--to", metavar="FILE", help="The archive to write.")] = Path("autograder.zip"),
+    platform: Annotated[
+        Platform, typer.Argument(metavar="KIND", help="wheel: the course, for pip; gradescope: an autograder.")
+    ] = Platform.wheel,
+    to: Annotated[
+        Path | None,
+        typer.Option("--to", metavar="FILE | DIR", help="The archive to write.  [default: autograder.zip, or dist/]"),
+    ] = None,
+    students: Annotated[
+        bool, typer.Option("--students", help="Wheel: without solutions and whatever else holds answers.")
+    ] = False,
+    version: Annotated[str, typer.Option("--version", help="Wheel: its version.")] = "1.0",
     only: _Only = None,
     hashes: _Hashes = True,
     course: CourseOption = None,
 ) -> None:
-    """Pack grader and course into an archive for an autograder platform."""
+    """Pack a course into a wheel that pip installs, or with the grader into an archive for an autograder platform."""
     from grader.course import Course
     from grader.exports.package import gradescope
+    from grader.exports.wheel import wheel
 
-    gradescope(Course.load(course), own=course is not None, to=to, only=only or (), hashes=hashes)
-    typer.echo(to)
+    if platform is Platform.wheel:
+        if course is None:
+            raise UserError("the shipped course comes with the grader", fix="name your own course: --course DIR")
+        typer.echo(wheel(Course.load(course), to or Path("dist"), version, for_students=students))
+        return
+    archive = to or Path("autograder.zip")
+    gradescope(Course.load(course), own=course is not None, to=archive, only=only or (), hashes=hashes)
+    typer.echo(archive)
 
 
 def ci(

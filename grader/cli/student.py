@@ -75,6 +75,7 @@ def add_to(app: typer.Typer) -> None:
         "  grader check tensor_ops --format json"
     )(check)
     app.command("list", epilog="\b\nExamples:\n  grader list\n  grader list tensor_ops")(list_exercises)
+    app.command(epilog="\b\nExamples:\n  grader courses\n  grader init kata --course NAME")(courses)
     app.command("next", epilog="\b\nExample:\n  grader next")(next_exercise)
     app.command(epilog="\b\nExamples:\n  grader hint\n  grader hint gram\n  grader hint tensor_ops.gram --level 2")(
         hint
@@ -200,6 +201,20 @@ def list_exercises(
     print_lines(list_lines(loaded, home.marks() if home else {}, loaded.select(names or ())))
 
 
+def courses() -> None:
+    """List the courses that are installed: the shipped one, and those of packages."""
+    from grader.course import Course
+    from grader.course.installed import installed_courses
+
+    typer.echo(f"{Course.load(None, complete=False).title}  (shipped; without --course)")
+    for one in installed_courses():
+        try:
+            about = Course.load(one.name, complete=False).title
+        except UserError as error:
+            about = f"cannot be used: {error}"
+        typer.echo(f"{one.name}  {about}  ({one.package})")
+
+
 def next_exercise(course: CourseOption = None) -> None:
     """Say which exercise is next, and its file and line."""
     from grader.course import Course
@@ -242,8 +257,9 @@ def solution(name: _Exercise = None, course: CourseOption = None) -> None:
     loaded = Course.load(course_path(course), complete=False)
     exercise = one_exercise(loaded, name, "solution")
     topic, _, function = exercise.partition(".")
-    if loaded.show_solutions == "never" or not loaded.solution_file(topic).is_file():
+    if loaded.show_solutions == "never":
         raise UserError("this course does not show its solutions")
+    loaded.require_solutions("solution")
     home = Home.find()
     mark = home.marks().get(exercise) if home else None
     if mark is None or mark.state != "passed":
@@ -283,13 +299,16 @@ def init(
     """Start a folder to work in, with every topic's exercises."""
     from grader.course import Course
     from grader.course.handout import init as start
+    from grader.course.installed import is_name
 
     if update:
         return _update(folder, course)
     if folder is None:
         raise UserError("a folder is missing", fix="name a new folder, for example: grader init kata")
     loaded = Course.load(course)
-    written = start(loaded, folder, force=force, hand_out=course is not None, notebooks=notebooks)
+    installed = str(course) if course is not None and is_name(course) else ""
+    hand_out = course is not None and not installed
+    written = start(loaded, folder, force=force, hand_out=hand_out, notebooks=notebooks, installed=installed)
     typer.echo(
         f"{folder}: {counted(len(written), 'file')} written" if written else f"{folder}: everything is there already"
     )
@@ -304,11 +323,13 @@ def _update(folder: Path | None, course: Path | None) -> int:
     from grader.course import Course
     from grader.course.handout import update
     from grader.course.home import Home
+    from grader.course.installed import is_name
 
     home = Home.find(folder)
     place = home.folder if home else folder or _HERE
     own = course or (home.course if home else None)
-    changes = update(Course.load(own), place, hand_out=own is not None)
+    installed = (home.course_name if home else "") if course is None else str(course) if is_name(course) else ""
+    changes = update(Course.load(own), place, hand_out=own is not None and not installed, installed=installed)
     print_lines([f"note: {one.text}" if one.is_problem else one.text for one in changes] or ["all is up to date"])
     return 0
 

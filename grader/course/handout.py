@@ -28,7 +28,12 @@ _CLUTTER: Final = ("__pycache__",)
 
 
 def init(
-    course: Course, folder: Path, force: bool = False, hand_out: bool = False, notebooks: bool = False
+    course: Course,
+    folder: Path,
+    force: bool = False,
+    hand_out: bool = False,
+    notebooks: bool = False,
+    installed: str = "",
 ) -> list[Path]:
     """Copy the stubs to `folder`, which is made if need be, with all that belongs to a folder to work in.
 
@@ -38,6 +43,7 @@ def init(
         force: replace files that differ, keeping each as ``NAME.bak``.
         hand_out: put the course into the folder, without its answers: for a course that is not installed.
         notebooks: write a notebook for each topic, not a Python file.
+        installed: the name of the course, if it is an installed one: the folder remembers it.
 
     Returns:
         The files written for the student; none if all were there already.
@@ -72,7 +78,7 @@ def init(
         missing = [name for name in wanted if not (folder / name).exists()]
         for name in missing:
             _write(folder / name, wanted[name])
-        _write_hidden(course, folder, hand_out)
+        _write_hidden(course, folder, hand_out, installed)
     except OSError as problem:
         raise UserError(f"{folder} cannot be written ({problem.strerror})", fix="choose another folder") from None
     return [folder / name for name in missing]
@@ -103,7 +109,7 @@ class Change(msgspec.Struct, frozen=True):
     is_problem: bool = False
 
 
-def update(course: Course, folder: Path, hand_out: bool = False) -> list[Change]:
+def update(course: Course, folder: Path, hand_out: bool = False, installed: str = "") -> list[Change]:
     """Bring new and changed stubs and docstrings into a folder that has answers, and touch no answer.
 
     Returns:
@@ -123,7 +129,7 @@ def update(course: Course, folder: Path, hand_out: bool = False) -> list[Change]
             if not (folder / name).exists():
                 _write(folder / name, data)
                 changes.append(Change(f"{name}: new"))
-        _write_hidden(course, folder, hand_out)
+        _write_hidden(course, folder, hand_out, installed)
     except OSError as problem:
         raise UserError(f"{folder} cannot be written ({problem.strerror})") from None
     return changes
@@ -189,7 +195,7 @@ def reset(course: Course, folder: Path, exercise: str) -> Path | None:
     return backup
 
 
-def _write_hidden(course: Course, folder: Path, hand_out: bool) -> None:
+def _write_hidden(course: Course, folder: Path, hand_out: bool, installed: str) -> None:
     """Writes the folder's own notes: whose it is, the stubs that it began with, perhaps the course."""
     inside = folder / HIDDEN / COURSE
     for place in (folder / HIDDEN, inside):
@@ -199,13 +205,13 @@ def _write_hidden(course: Course, folder: Path, hand_out: bool) -> None:
         _write(folder / HIDDEN / STUBS / f"{topic.name}.py", course.stub_file(topic.name).read_bytes())
     if hand_out and course.root.resolve() != inside.resolve():
         shutil.rmtree(inside, ignore_errors=True)  # files that the course no longer has
-        for path, data in _handed_out(course):
+        for path, data in handed_out(course):
             _write(inside / path, data)
-    name, note = folder_note(hand_out)
+    name, note = folder_note(hand_out, installed)
     _write(folder / name, note)
 
 
-def _handed_out(course: Course) -> Iterator[tuple[str, bytes]]:
+def handed_out(course: Course) -> Iterator[tuple[str, bytes]]:
     """Path and content of all that a course hands out: manifest, stubs, checks, kit; no answer, no ``hidden="all"``."""
     yield "course.toml", course.manifest.read_bytes()
     for topic in course.modules:

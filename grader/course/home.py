@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from grader.course.installed import folder_of
 from grader.files import write_atomically
 
 HIDDEN: Final = ".torchkata"
@@ -26,10 +27,12 @@ class FolderNote(msgspec.Struct, frozen=True):
     """The notes of `init` about a folder.
 
     Attributes:
-        has_course: whether the course lies in it; else it is the shipped one.
+        has_course: whether the course lies in it.
+        course: the name of the installed course that it belongs to; empty for the shipped one.
     """
 
     has_course: bool = False
+    course: str = ""
 
 
 class LastCheck(msgspec.Struct, frozen=True):
@@ -45,7 +48,8 @@ class Home:
 
     Attributes:
         folder: the folder of the student's files.
-        course: the course that lies in the folder; None is the shipped one.
+        course_name: the name of the installed course that it belongs to, or empty.
+        has_course: whether the course lies in the folder.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -53,7 +57,19 @@ class Home:
         noted = FolderNote()
         with contextlib.suppress(OSError, msgspec.DecodeError):
             noted = msgspec.json.decode((folder / HIDDEN / _FOLDER).read_bytes(), type=FolderNote)
-        self.course = folder / HIDDEN / COURSE if noted.has_course else None
+        self.has_course = noted.has_course
+        self.course_name = noted.course
+
+    @property
+    def course(self) -> Path | None:
+        """The folder of the course, in this one or installed; None is the shipped one.
+
+        Raises:
+            UserError: the course is not installed any more.
+        """
+        if self.course_name:
+            return folder_of(self.course_name)
+        return self.folder / HIDDEN / COURSE if self.has_course else None
 
     @classmethod
     def find(cls, start: Path | None = None) -> Home | None:
@@ -84,6 +100,6 @@ class Home:
             write_atomically(self.folder / HIDDEN / _PROGRESS, [data], durable=False)
 
 
-def folder_note(has_course: bool) -> tuple[str, bytes]:
+def folder_note(has_course: bool, course: str = "") -> tuple[str, bytes]:
     """Path and content of the file that makes a folder a home."""
-    return f"{HIDDEN}/{_FOLDER}", msgspec.json.encode(FolderNote(has_course))
+    return f"{HIDDEN}/{_FOLDER}", msgspec.json.encode(FolderNote(has_course, course))

@@ -12,12 +12,13 @@ from pathlib import Path
 import msgspec
 
 from grader.course.due import NOT_DUE, LatePolicy
+from grader.course.installed import folder_of, is_name
 from grader.course.kit import find_kit
 from grader.course.manifest import Manifest, without_due_dates
 from grader.course.marks import BY_POINTS, MarkPolicy
 from grader.course.source import CheckInfo, Misconception, read_checks, read_misconceptions, read_pictures
 from grader.course.topic import Exercise, Topic
-from grader.errors import CourseError, UnknownName, did_you_mean
+from grader.errors import CourseError, UnknownName, UserError, did_you_mean
 from grader.kit import Kit
 
 _PACKAGE = Path(__file__).resolve().parent.parent
@@ -45,12 +46,13 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         """Read a course strictly.
 
         Args:
-            path: the course's folder or its ``course.toml``; None for the shipped course.
+            path: the course's folder, its ``course.toml``, or the name of an installed course; None: the shipped one.
             complete: refuse a topic without stub or checks and an exercise without a check
                 (False while a course is being written, and for making its stubs).
 
         Raises:
             CourseError: with file and line of the first thing that is wrong.
+            UserError: there is no installed course of that name.
         """
         root, manifest_file, checks_dir = _locate(path)
         manifest = Manifest(manifest_file)
@@ -72,6 +74,18 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         if complete:
             _require_files(course, manifest)
         return course
+
+    def require_solutions(self, what: str) -> None:
+        """Refuses to do something that needs the solutions, in a copy of the course that was made for students.
+
+        Raises:
+            UserError: there is no solution.
+        """
+        if self.modules and not any(self.solution_file(topic.name).is_file() for topic in self.modules):
+            raise UserError(
+                f"{what} needs the solutions, which this copy of the course `{self.name}` was made without",
+                fix="use the course itself, or the package for instructors",
+            )
 
     @property
     def is_shipped(self) -> bool:
@@ -239,7 +253,7 @@ def _locate(path: Path | str | None) -> tuple[Path, Path, Path]:
     if path is None:
         installed = _PACKAGE / "shipped"
         path = installed if installed.is_dir() else _PACKAGE.parent
-    folder = Path(path).resolve()
+    folder = folder_of(str(path)) if is_name(Path(path)) else Path(path).resolve()
     if folder.name == "course.toml":
         folder = folder.parent
     if folder.name == "exercises" and (folder / "course.toml").is_file():

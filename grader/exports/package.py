@@ -63,15 +63,20 @@ def _files(course: Course, own: bool) -> Iterator[tuple[str, Path]]:
     package = FOLDER
     yield from _below(package, "grader")
     if own:
-        yield "course/course.toml", course.manifest
-        for name, folder in _folders(course):
-            yield from _below(folder, f"course/{name}")
-        yield from _below(course.checks_dir, "course/checks")
-        if course.kit and course.kit.folder.parent != course.checks_dir:
-            yield from _below(course.kit.folder, f"course/{course.kit.name}")
+        yield from ((f"course/{name}", file) for name, file in course_files(course))
     elif not (package / "shipped").is_dir():
         for name, folder in _folders(course):
             yield from _below(folder, f"grader/shipped/{name}")
+
+
+def course_files(course: Course) -> Iterator[tuple[str, Path]]:
+    """All files of a course, each with its path in the course's folder."""
+    yield "course.toml", course.manifest
+    for name, folder in _folders(course):
+        yield from _below(folder, name)
+    yield from _below(course.checks_dir, "checks")
+    if course.kit and course.kit.folder.parent != course.checks_dir:
+        yield from _below(course.kit.folder, course.kit.name)
 
 
 def _folders(course: Course) -> list[tuple[str, Path]]:

@@ -145,9 +145,12 @@ def _load_for_reference(course: Course, options: WorkerOptions) -> None:
 
 
 def hidden_paths(course: Any) -> list[str]:
-    """The folders that no submission may see: the course's and the grader's own, even if it is installed twice."""
+    """The folders that no submission may see: those of all courses, and the grader's own, even if installed twice."""
+    from grader.course.installed import installed_courses
+
     package = Path(__file__).resolve().parent.parent
-    return [str(path) for path in (*_installed(package), course.root, course.checks_dir, course.solutions_dir)]
+    others = [one.folder for one in installed_courses() if one.folder is not None]
+    return [str(path) for path in (*_installed(package), course.root, course.checks_dir, course.solutions_dir, *others)]
 
 
 def _installed(package: Path) -> list[Path]:

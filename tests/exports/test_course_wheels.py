@@ -1,0 +1,111 @@
+"""`grader package`: a course that pip installs is found by its name, with or without solutions, beside others."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from shared import KIT_COURSE, OWN_COURSE, REPO, run_grader
+
+pytestmark = pytest.mark.slow
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def renamed_kit_course(folder: Path) -> Path:
+    """A second course with a kit called `kit`, whose functions have other names."""
+    course = Path(shutil.copytree(KIT_COURSE, folder, ignore=shutil.ignore_patterns("__pycache__")))
+    manifest = course / "course.toml"
+    manifest.write_text(manifest.read_text().replace('name = "freezing-layers"', 'name = "other-layers"'))
+    for file, old, new in (
+        ("kit/recipes.py", "def net(", "def network("),
+        ("checks/test_layers.py", "recipes.net", "recipes.network"),
+    ):
+        text = (course / file).read_text()
+        assert old in text
+        (course / file).write_text(text.replace(old, new))
+    return course
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Runs a module of Python where three courses are installed: two with a kit of one name, one without solutions."""
+    place = tmp_path_factory.mktemp("installed")
+    other = renamed_kit_course(place / "other")
+    for course, options in ((OWN_COURSE, ["--students"]), (KIT_COURSE, []), (other, [])):
+        done = run_grader("package", "--course", course, "--to", place / "dist", *options)
+        assert done.returncode == 0, done.stderr
+    wheels = sorted(map(str, (place / "dist").iterdir()))
+    install = [
+        "install",
+        "-q",
+        "--no-deps",
+        "--no-index",
+        "--disable-pip-version-check",
+        "--target",
+        str(place / "lib"),
+    ]
+    subprocess.run([sys.executable, "-m", "pip", *install, *wheels], check=True, timeout=240)
+
+    def run(module: str, *arguments: str, cwd: Path = place) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(place / "lib"), str(REPO)])}
+        command = [sys.executable, "-m", module, *arguments]
+        return subprocess.run(
+            command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=240, check=False
+        )
+
+    return run
+
+
+def test_installed_courses_are_listed_and_a_wrong_name_says_so(run: Run) -> None:
+    listed = run("grader", "courses").stdout.splitlines()
+    assert [line.split()[0] for line in listed[1:]] == ["freezing-layers", "other-layers", "vectors-in-a-week"]
+    wrong = run("grader", "list", "--course", "freezing-layer")
+    assert wrong.returncode == 4 and "did you mean `freezing-layers`?" in wrong.stderr
+
+
+def test_a_folder_remembers_its_course_which_checks_without_solutions(run: Run, tmp_path: Path) -> None:
+    assert run("grader", "init", "work", "--course", "vectors-in-a-week", cwd=tmp_path).returncode == 0
+    work = tmp_path / "work"
+    assert not (work / ".torchkata" / "course").exists()
+    shutil.copy(OWN_COURSE / "solutions" / "vectors.py", work)
+    checked = run("grader", "check", cwd=work)
+    assert checked.returncode == 0 and "vectors.cosine" in run("grader", "list", cwd=work).stdout, checked.stdout
+    assert run("grader", "hint", "vectors.cosine", cwd=work).returncode == 0
+    for command in (("grade", str(tmp_path)), ("verify",)):
+        refused = run("grader", *command, "--course", "vectors-in-a-week", cwd=work)
+        assert refused.returncode == 4 and f"{command[0]} needs the solutions" in refused.stderr, refused.stderr
+
+
+def test_a_folder_whose_course_was_uninstalled_says_so(run: Run, tmp_path: Path) -> None:
+    assert run("grader", "init", "work", "--course", "vectors-in-a-week", cwd=tmp_path).returncode == 0
+    alone = run_grader("check", cwd=tmp_path / "work")
+    assert alone.returncode == 4 and "no installed course called `vectors-in-a-week`" in alone.stderr
+
+
+def test_a_wheel_for_students_holds_no_answer(tmp_path: Path) -> None:
+    done = run_grader("package", "--students", "--course", OWN_COURSE, "--to", tmp_path, "--version", "2.1")
+    file = tmp_path / "torchkata_course_vectors_in_a_week-2.1+students-py3-none-any.whl"
+    assert done.stdout.strip() == str(file)
+    with zipfile.ZipFile(file) as archive:
+        names = [name.partition("/")[2] for name in archive.namelist() if ".dist-info" not in name]
+        assert sorted(names) == ["checks/test_vectors.py", "course.toml", "exercises/vectors.py"]
+        whole = b"".join(archive.read(name) for name in archive.namelist())
+    assert b"# solution:" not in whole and b"NotImplementedError" in whole
+
+
+def test_two_courses_with_kits_of_one_name_grade_in_one_environment_and_one_pytest(run: Run, tmp_path: Path) -> None:
+    for name in ("freezing-layers", "other-layers"):
+        done = run("grader", "check", "--course", name, "--submission", str(KIT_COURSE / "solutions"))
+        assert done.returncode == 0, done.stdout + done.stderr
+    other = renamed_kit_course(tmp_path / "other")
+    checks = [str(course / "checks") for course in (KIT_COURSE, other)]
+    options = ["-q", "-p", "no:cacheprovider", "-c", os.devnull, "--import-mode=importlib"]
+    both = run("pytest", *options, *checks, "--submission", str(KIT_COURSE / "solutions"), cwd=tmp_path)
+    assert both.returncode == 0 and "4 passed" in both.stdout, both.stdout + both.stderr
