@@ -9,7 +9,20 @@ import typer
 import typer.core
 
 GROUPS: Final = {
-    "Student": ("init", "check", "watch", "next", "list", "hint", "solution", "reset", "debug", "doctor", "help"),
+    "Student": (
+        "init",
+        "check",
+        "watch",
+        "next",
+        "list",
+        "courses",
+        "hint",
+        "solution",
+        "reset",
+        "debug",
+        "doctor",
+        "help",
+    ),
     "Instructor": (
         "grade",
         "status",

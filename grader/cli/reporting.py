@@ -165,7 +165,7 @@ def package(
     hashes: _Hashes = True,
     course: CourseOption = None,
 ) -> None:
-    """Pack a course into a wheel that pip installs, or with the grader into an archive for an autograder platform."""
+    """Pack a course for pip, or with the grader for an autograder platform."""
     from grader.course import Course
     from grader.exports.package import gradescope
     from grader.exports.wheel import wheel

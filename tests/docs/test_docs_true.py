@@ -1,40 +1,13 @@
-"""What people read is true: examples in docstrings of solutions give what they say, pages name what is there."""
+"""What people read is true: pages name what is there. Examples in docstrings: `tests/grading/test_written_examples`."""
 
 from __future__ import annotations
 
-import doctest
-import importlib.util
 import re
-import sys
 from pathlib import Path
 
 import pytest
 from pages import PAGES
-from shared import DEVICES_AND_RANKS, OWN_COURSE, REPO
-
-SOLUTIONS = [
-    *sorted((REPO / "solutions").glob("*.py")),
-    *sorted((OWN_COURSE / "solutions").glob("*.py")),
-    DEVICES_AND_RANKS / "solutions" / "gpus.py",
-]
-
-
-@pytest.mark.parametrize("file", SOLUTIONS, ids=lambda file: f"{file.parent.parent.name}/{file.stem}")
-def test_examples_in_docstrings_are_true(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(file.parent)  # an exercise may use those of another topic
-    for other in file.parent.glob("*.py"):
-        monkeypatch.setitem(sys.modules, other.stem, sys)  # so that it is as before afterwards
-        del sys.modules[other.stem]
-    spec = importlib.util.spec_from_file_location(f"solved_{file.stem}", file)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    wrong: list[str] = []
-    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
-    for test in doctest.DocTestFinder(exclude_empty=True).find(module, f"solved_{file.stem}"):
-        runner.run(test, out=wrong.append)
-    assert runner.summarize(verbose=False).attempted > 0
-    assert not wrong, "".join(wrong)
+from shared import DEVICES_AND_RANKS, REPO
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from shared import REPO
 
 pytestmark = pytest.mark.slow
 
@@ -134,3 +135,27 @@ def test_each_example_that_is_not_true_gives_one_line(tmp_path: Path) -> None:
         (number,) = (number for number, line in enumerate(lines, 1) if at in line)
         at_line = [found for found in of_examples if found.startswith(f"{file}:{number}: ")]
         assert any(words in found for found in at_line), (words, done.stdout)
+
+
+ALL_TOPICS = """
+from grader.course import Course
+from grader.grading.evidence import TopicEvidence
+from grader.grading.worker import hidden_paths
+from grader.judge.judge import with_judge
+from grader.sandbox.limits import Limits
+from grader.student import engine
+course = Course.load()
+host = engine.start()(Limits())
+host.prepare(hidden_paths(course), course.preload(topic.name for topic in course.topics), "simulated", course.kit)
+def look(judge):
+    for topic in course.topics:
+        for found in TopicEvidence(course, topic, judge, None).untrue_examples:
+            print(f"{topic.name}.py:{found.line}: {found.message}")
+with_judge(course, host, look)
+host.close()
+"""
+
+
+def test_the_examples_of_the_shipped_course_are_true() -> None:
+    done = subprocess.run([sys.executable, "-c", ALL_TOPICS], cwd=REPO, capture_output=True, text=True, check=True)
+    assert done.stdout == ""
