@@ -14,6 +14,7 @@ from typing import Final
 
 import msgspec
 
+from grader.course.answers import REFERENCE, modules_with_answers, without_answers
 from grader.course.home import COURSE, HIDDEN, STUBS, Home, folder_note
 from grader.course.model import Course
 from grader.course.notebooks import SUFFIX, notebook_of
@@ -212,13 +213,17 @@ def _write_hidden(course: Course, folder: Path, hand_out: bool, installed: str) 
 
 
 def handed_out(course: Course) -> Iterator[tuple[str, bytes]]:
-    """Path and content of all that a course hands out: manifest, stubs, checks, kit; no answer, no ``hidden="all"``."""
+    """Path and content of all that a course hands out: manifest, stubs, checks, kit; no answer, no ``hidden="all"``.
+
+    Checks that use ``checks/reference/`` skip themselves in it.
+    """
     yield "course.toml", course.manifest.read_bytes()
     for topic in course.modules:
         yield f"exercises/{topic.name}.py", course.stub_file(topic.name).read_bytes()
     for name, data in _templates(course).items():
         yield f"exercises/{name}", data
     check_files = {course.check_file(topic.name): topic for topic in course.modules}
+    answers = modules_with_answers(sorted(course.checks_dir.glob("*.py")))
     folders = [("checks", course.checks_dir)]
     if course.kit and course.kit.folder.parent != course.checks_dir:
         folders.append((course.kit.name, course.kit.folder))
@@ -226,10 +231,16 @@ def handed_out(course: Course) -> Iterator[tuple[str, bytes]]:
         for file in sorted(folder.rglob("*")):
             inside = file.relative_to(folder)
             is_ours = not any(part.startswith(".") or part in _CLUTTER for part in inside.parts)
-            if file.is_file() and is_ours:
+            if file.is_file() and is_ours and not (label == "checks" and _knows_answers(inside, answers)):
                 data = file.read_bytes()
-                of = check_files.get(file)
-                yield f"{label}/{inside.as_posix()}", without_secret(data, file, of) if of else data
+                if of := check_files.get(file):
+                    data = without_answers(without_secret(data, file, of), answers)
+                yield f"{label}/{inside.as_posix()}", data
+
+
+def _knows_answers(inside: Path, modules: set[str]) -> bool:
+    """Whether a file in ``checks/`` is, or imports, something that knows answers."""
+    return inside.parts[0] == REFERENCE or (inside.suffix == ".py" and f"checks.{inside.stem}" in modules)
 
 
 def _write(file: Path, data: bytes) -> None:

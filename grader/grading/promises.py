@@ -13,7 +13,9 @@ from typing import Final
 import msgspec
 
 from grader.course import Exercise, checks_of
+from grader.course.answers import given_away
 from grader.course.comparisons import swapped_comparisons
+from grader.course.handout import handed_out
 from grader.course.stubs import stub_of
 from grader.grading.changed_replies import CHANGES
 from grader.grading.evidence import GradedMisconception, TopicEvidence
@@ -215,6 +217,18 @@ def misconceptions_get_their_own_name(evidence: TopicEvidence) -> Iterator[Defec
                 yield _defect_of(evidence, graded, f"cannot be told apart from `{other}`")
 
 
+def answers_are_not_handed_out(evidence: TopicEvidence) -> Iterator[Defect]:
+    """No function of a file that is handed out does the same as the solution."""
+    course = evidence.course
+    stub, solution = (file.read_bytes() for file in (evidence.stub, evidence.solution))
+    for found in given_away(evidence.topic.name, solution, stub, handed_out(course)):
+        file = next(
+            (one for one in (course.checks_dir.parent, course.root) if (one / found.file).is_file()), course.root
+        )
+        message = f"`{found.function}` is handed out and does the same as `{found.of}`; move it to checks/reference/"
+        yield Defect(file / found.file, found.line, message)
+
+
 Promise = Callable[[TopicEvidence], Iterator[Defect]]
 
 PROMISES: Final[dict[str, tuple[Promise, ...]]] = {
@@ -224,6 +238,7 @@ PROMISES: Final[dict[str, tuple[Promise, ...]]] = {
         exercises_have_hints,
         checks_are_described,
         checks_compare_in_order,
+        answers_are_not_handed_out,
     ),
     "solution, stub and misconceptions as submissions": (
         modules_can_be_imported,

@@ -1,0 +1,97 @@
+"""What knows answers lies in `checks/reference/`: no student gets it, and a copy of an answer elsewhere is found."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from shared import run_grader
+
+from grader.course import Course
+from grader.course.answers import given_away, modules_with_answers, without_answers
+from grader.course.handout import handed_out
+
+CHECKS = '''"""Checks."""
+
+import torch
+from checks import helpers
+from checks.reference.vectors import unit
+
+from grader.testkit import Submission, assert_close, exercise
+
+EXPECTED = unit(torch.ones(2, 2))
+
+
+@exercise("vectors.normalize")
+def test_by_the_reference(submission: Submission) -> None:
+    """Every row has length 1."""
+    assert_close(submission.normalize(torch.ones(2, 2)), EXPECTED)
+
+
+@exercise("vectors.cosine")
+def test_by_a_helper(submission: Submission) -> None:
+    """It is that of the helper."""
+    assert_close(submission.cosine(torch.ones(1, 2), torch.ones(1, 2)), helpers.cosine())
+
+
+@exercise("vectors.normalize")
+def test_one_number(submission: Submission) -> None:
+    """One number becomes 1."""
+    assert_close(submission.normalize(torch.ones(1, 1)), torch.ones(1, 1))
+'''
+REFERENCE = "def unit(rows):\n    return rows / rows.norm(dim=1, keepdim=True)\n"
+HELPERS = """import torch
+from checks.reference import vectors
+
+
+def cosine():
+    return vectors.unit(torch.ones(1, 1))[0]
+"""
+
+
+@pytest.fixture
+def course(own_course: Path) -> Path:
+    """A course whose checks use a reference, one of them by a helper."""
+    (own_course / "checks" / "reference").mkdir()
+    (own_course / "checks" / "reference" / "vectors.py").write_text(REFERENCE)
+    (own_course / "checks" / "helpers.py").write_text(HELPERS)
+    (own_course / "checks" / "test_vectors.py").write_text(CHECKS)
+    return own_course
+
+
+def test_no_file_that_knows_answers_is_handed_out(course: Path) -> None:
+    files = dict(handed_out(Course.load(course)))
+    assert sorted(files) == ["checks/test_vectors.py", "course.toml", "exercises/vectors.py"]
+    checks = files["checks/test_vectors.py"].decode()
+    assert "EXPECTED" not in checks and "unit" not in checks and "helpers." not in checks
+    assert '"""It is that of the helper."""' in checks and "test_one_number" in checks
+    assert "test_by_the_reference" not in checks
+
+
+def test_checks_without_answers_stay_as_they_are() -> None:
+    source = b"import torch\n\n\ndef test_it(submission):\n    assert submission.f(1) == 2\n"
+    assert without_answers(source, modules_with_answers([])) is source
+
+
+@pytest.mark.slow
+def test_the_author_gets_all_checks_and_a_student_those_without_the_reference(course: Path, tmp_path: Path) -> None:
+    solution = course / "solutions"
+    mine = run_grader("check", "-v", "--course", course, "--submission", solution)
+    assert mine.returncode == 0 and "3/3 points" in mine.stdout, mine.stdout
+    assert run_grader("init", tmp_path / "work", "--course", course).returncode == 0
+    shutil.copy(solution / "vectors.py", tmp_path / "work")
+    theirs = run_grader("check", "-v", "--skipped-ok", cwd=tmp_path / "work")
+    assert theirs.returncode == 0 and "not assessed: it needs the course's reference" in theirs.stdout, theirs.stdout
+    assert "2 points not assessed: vectors.cosine" in theirs.stdout
+
+
+def test_a_copy_of_an_answer_is_found_whatever_its_names_are() -> None:
+    solution = b"def f(x, y):\n    total = x.sum(0) * y\n    return total / y.sum(1) + x.mean(dim=0)\n"
+    copy = b"def helper(a, b):\n    '''Doc.'''\n    t = a.sum(0) * b\n    return t / b.sum(1) + a.mean(dim=0)\n"
+    other = b"def helper(a, b):\n    t = a.sum(0) * b\n    return t / b.sum(0) + a.mean(dim=0)\n"
+    files = [("kit/recipes.py", copy), ("kit/probes.py", other)]
+    stub = b"def f(x, y):\n    raise NotImplementedError\n"
+    (found,) = given_away("ops", solution, stub, files)
+    assert (found.file, found.line, found.function, found.of) == ("kit/recipes.py", 1, "helper", "ops.f")
+    assert list(given_away("ops", solution, solution, files)) == []
