@@ -1,4 +1,4 @@
-"""What becomes of a submission that a worker process ended at: which checks are not run again, and what they get.
+"""Decides about a submission at which a worker process ended: which checks are not run again, and their cause.
 
 If a check did not end and its worker was ended for it, the check is run on the solution: if it does not end there
 either, it is an ``error`` for everybody, else the submission has failed it.
@@ -28,7 +28,7 @@ _WHOLE_TOPICS_FROM: Final = 4
 
 
 class Incident(msgspec.Struct, frozen=True):
-    """One end of a worker: what it did then, and the cause that the check gets if it is at fault.
+    """One end of a worker: its place then, and the cause that the check gets if it is at fault.
 
     Attributes:
         overran: how much of the judge's time the check had taken when the worker was ended for it (s); else 0.
@@ -69,7 +69,7 @@ class Incidents:
 
     @property
     def marks(self) -> tuple[NotRun, ...]:
-        """What is not run when the submission is graded again."""
+        """The places that are not run when the submission is graded again."""
         faults = [NotRun(place, cause) for place, cause in self._faulty.items()]
         own = [one for one in self._incidents if one.place not in self._faulty]
         is_first = len(own) + self._retried <= 1
@@ -77,7 +77,7 @@ class Incidents:
 
 
 def _mark(incident: Incident, number: int, is_first: bool) -> NotRun:
-    """What is not run again after the incident of that number."""
+    """The mark on the place that is not run again after the incident of that number."""
     if incident.overran and number < _WHOLE_TOPICS_FROM:
         return NotRun(incident.place, kept_busy(incident.overran))
     if is_first:

@@ -1,6 +1,6 @@
 """Watches a worker while it grades, and ends it when it is stuck where it cannot end itself: deep in C.
 
-Decides by what the worker says (`Began`, `Alive`) and by what the system says of its processor time, so that a busy
+Decides by the worker's messages (`Began`, `Alive`) and by the system's count of its processor time, so that a busy
 machine ends no worker. Never reads a result.
 """
 
@@ -43,7 +43,7 @@ class Supervisor:
         has_written: whether the worker has written where it is.
 
     Attributes:
-        place: what the worker does; None before it has begun.
+        place: the worker's place; None before it has begun.
         reason: why the worker was ended; empty if it was not.
         is_overrun: whether that was because it took too much of its own time for one step.
     """

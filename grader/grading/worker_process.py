@@ -47,7 +47,7 @@ class WorkerDied(Exception):
     Attributes:
         how: how it ended, in one line.
         overran: how much of the judge's time a check had taken when the worker was ended for it (s); 0 for other ends.
-        place: what it did then; None when it had not begun to grade.
+        place: its place then; None if it had not begun to grade.
         stack: the files and lines that it was in, innermost first, where they are known.
     """
 
@@ -61,7 +61,7 @@ class WorkerDied(Exception):
 
 
 class Watcher(Protocol):
-    """Gets what becomes of a submission while it is graded."""
+    """Gets news of a submission while it is graded."""
 
     def began(self, place: Place) -> None:
         """The worker is busy with this from now on."""
@@ -121,8 +121,8 @@ class Worker:
 
         Args:
             timeout: seconds to wait for the reply.
-            marks: what is not run for it.
-            watcher: gets what the worker does meanwhile.
+            marks: the places that are not run for it.
+            watcher: gets news of the worker meanwhile.
             exercises: full names of those to grade, with what they need; empty means all of the worker's.
 
         Raises:
@@ -154,7 +154,7 @@ class Worker:
         return reply.result
 
     def _reply(self, supervisor: Supervisor, watcher: Watcher | None) -> Done | Fault | None:
-        """What the worker answers, after its signs of life; None when its output has ended."""
+        """The worker's answer, after its signs of life; None if its output has ended."""
         while True:
             message: FromWorker | None = read_frame(cast("IO[bytes]", self.process.stdout), FromWorker)
             match message:
@@ -191,7 +191,7 @@ class Worker:
             self._close_streams()
 
     def _close_streams(self) -> None:
-        """Closes what is read from, as soon as nobody writes: until then a reading thread may hold the lock."""
+        """Closes the streams as soon as nobody writes: until then a reading thread may hold the lock."""
         self._listener.join()
         for stream in (self.process.stdout, self.process.stderr):
             if stream is not None:

@@ -1,8 +1,8 @@
 """How a topic of a submission is loaded: as it is or, if that raises or does not end, statement by statement.
 
 A student's file may hold more than answers: a cell that plots, a call that trains, a package that is not installed.
-What is left out is said, and a definition that needs it fails for that reason. Runs no submitted code: it only asks
-student processes, and takes what they say for data.
+Notes name all that is left out, and a definition that needs it fails for that reason. Runs no submitted code: it asks
+student processes, and takes their replies for data.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What `process_tree.py` asks about processes where the system has no /proc: by psutil, which is imported when asked.
+"""Facts about processes for `process_tree.py` if the system has no /proc: by psutil, which is imported when needed.
 
 Nothing here decides anything. A process that is not there, or may not be looked at, counts nothing.
 """

@@ -25,7 +25,7 @@ _NEARLY: Final = 0.005
 
 
 class Effort(NamedTuple):
-    """What processes have done up to now, all together (s)."""
+    """The work of some processes up to now, all together (s)."""
 
     worked: float = 0.0
     waited: float = 0.0
@@ -58,9 +58,9 @@ class Deadline:
 
     Args:
         seconds: the limit.
-        effort: gives what the processes have done since they began.
+        effort: gives the work of the processes since they began.
         paused: gives for how long since any moment nothing was asked of them (s): that is nobody's time.
-        lost: gives what nobody could do anything about (s), since any moment.
+        lost: gives the time that nobody could use (s), since any moment.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class Deadline:
         return max(self.at - now, 0.0)
 
     def _waited(self, now: float) -> float:
-        """What counts of the time that they waited; 0 once they have worked enough."""
+        """The part of the time that they waited which counts; 0 once they have worked enough."""
         worked, waited = self._effort()
         if self._worked_before is None:
             self._worked_before = worked

@@ -1,4 +1,4 @@
-"""What a freshly forked student process does to itself before any submitted code runs.
+"""Confines a freshly forked student process, by its own calls, before any submitted code runs.
 
 Must never return with a planned layer missing: every failure is raised, and the caller ends the process.
 """
@@ -154,7 +154,7 @@ def _enter_namespaces(plan: ConfinementPlan) -> None:
         with layer("mount-namespace"):
             namespaces.build_root(plan.layout)
     if "pid-namespace" not in plan.layers:
-        kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)  # what it forks stays below it, where the host finds it
+        kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)  # its children stay below it, and the host finds them
 
 
 def _die_with(host: int, helper: int) -> None:

@@ -1,4 +1,4 @@
-"""Removes what a submission's user has left outside of its work folder: shared memory, as files or of System V.
+"""Removes the shared memory that a submission's user has left, as files or of System V.
 
 With a mount and an IPC namespace nothing can be left. Must only run for a user id that nobody else uses.
 """

@@ -1,6 +1,6 @@
-"""What one submission may use: all limits, and the kernel's limits (rlimits) that follow from them.
+"""The limits of one submission, and the kernel's limits (rlimits) that follow from them.
 
-Must never raise a limit: it only lowers what the host process has.
+Must never raise a limit: it only lowers those of the host process.
 """
 
 from __future__ import annotations

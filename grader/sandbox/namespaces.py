@@ -38,7 +38,7 @@ class LayerFailed(Exception):
 
 
 class RootLayout(msgspec.Struct, frozen=True):
-    """What the root folder of one student process is made of, and where.
+    """The parts of the root folder of one student process, and their places.
 
     Attributes:
         root: the folder that becomes the process's ``/``.

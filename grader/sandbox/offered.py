@@ -1,4 +1,4 @@
-"""Whether this system offers what forked processes in a sandbox need: found by trying it.
+"""Whether this system offers all that forked processes in a sandbox need: found by trying it.
 
 macOS counts as a system that cannot fork: there, libraries that torch uses end a process that was forked.
 """

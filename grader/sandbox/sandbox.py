@@ -65,10 +65,10 @@ class Sandbox:
         without: Collection[str] = (),
         gpus: bool = False,
     ) -> None:
-        """Try which layers work here, and prepare what every child needs.
+        """Try which layers work here, and prepare the plan for every child.
 
         Args:
-            limits: what a child may use.
+            limits: of each child.
             hidden: files and folders that no child may see, wherever they lie.
             readable: files and folders that can be read besides the system, Python and its packages. Where a hidden
                 and a readable path lie one within the other, the inner one counts. Files in /dev can be written too.
@@ -129,7 +129,7 @@ class Sandbox:
         self._space.close()
 
     def _remove_leftovers(self) -> None:
-        """Removes what earlier children left in memory that others see too, where their user id is theirs alone."""
+        """Removes the shared memory of earlier children that others see too, if their user id is theirs alone."""
         if "uid" in self.layers and not {"mount-namespace", "ipc-namespace"} <= set(self.layers):
             leftovers.remove(self._plan.layout.owner[0])
 

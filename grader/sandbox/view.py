@@ -21,7 +21,7 @@ _PACKAGE_FOLDERS = ("site-packages", "dist-packages")
 
 
 class View(msgspec.Struct, frozen=True):
-    """What may be read, as absolute paths without symlinks.
+    """The readable and the hidden paths, absolute and without symlinks.
 
     `readable` and `hidden` may lie within each other; the innermost path counts.
     A path in both is hidden.

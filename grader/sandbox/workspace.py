@@ -76,7 +76,7 @@ def _open_lock(folder: Path, flags: int = 0) -> int:
 
 
 def _remove_leftovers(new: Path) -> None:
-    """Remove what sandboxes of killed hosts of this user left behind."""
+    """Remove the folders of this user's hosts that were killed."""
     if not _OFFERED:
         return
     for folder in new.parent.glob(f"{_PREFIX}*"):

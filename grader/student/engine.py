@@ -44,10 +44,10 @@ def choose() -> Choice:
 
 
 def start() -> Callable[[Limits], Host]:
-    """Starts what will run submitted code; it goes on beside the caller, which must hold no checks and no answers yet.
+    """Starts the process that will run or fork submitted code; the caller goes on, and must hold no answers yet.
 
     Returns:
-        What makes a host of it, once the limits are known.
+        A function that makes a host of it, once the limits are known.
 
     Raises:
         UserError: see `choose`.

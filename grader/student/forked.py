@@ -1,6 +1,6 @@
 """Student processes that the warm host forks: the judge's side of the host, and of the leader of each topic.
 
-The host only forks. The judge measures and ends what it has forked, and never waits for submitted code without a limit.
+The host only forks. The judge measures and ends those processes, and never waits for submitted code without a limit.
 """
 
 from __future__ import annotations
@@ -264,12 +264,12 @@ class LeaderClient:
         return StudentProcess(self, self._count, pid, ours, prints, errors, dumps, events, arena)
 
     def keep_files(self) -> None:
-        """What is in the work folder now stays when it is tidied; nothing happens where the leader has gone."""
+        """The files that are in the work folder now stay when it is tidied; nothing happens if the leader has gone."""
         with contextlib.suppress(LeaderGone):
             self._send(Keep())
 
     def tidy(self) -> None:
-        """Removes what calls have left in the work folder.
+        """Removes the files that calls have left in the work folder.
 
         Raises:
             LeaderGone: the leader does not answer.
@@ -278,7 +278,7 @@ class LeaderClient:
         self._receive(Tidied)
 
     def effort(self) -> Effort:
-        """What all processes of the submission have done up to now."""
+        """The work of all processes of the submission up to now."""
         return process_tree.effort(process_tree.descendants(self.process))
 
     def deadline(self, seconds: float) -> Deadline:
@@ -286,7 +286,7 @@ class LeaderClient:
         return Deadline(seconds, self.effort)
 
     def has_left_something(self, main: StudentProcess, threads: int) -> bool:
-        """Whether more runs than what the judge started: another process, or more threads in the main one."""
+        """Whether more is running than the judge started: another process, or more threads in the main one."""
         below = [pid for pid in process_tree.descendants(self.process) if pid not in self._started]
         return any(map(process_tree.is_alive, below)) or process_tree.count_threads(main.pid) > threads
 

@@ -2,7 +2,7 @@
 
 It stays outside the sandbox and never runs submitted code, never imports checks or solutions, and starts no thread:
 a process with threads cannot fork safely. The judge asks, the host answers, one message at a time. The judge measures
-and ends what the host has forked; if the judge is gone, the host ends it.
+and ends the processes; if the judge is gone, the host ends it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the judge needs of the processes that run submitted code, however they are started.
+"""The interface of the processes that run submitted code, however they are started.
 
 `HostClient` and `LeaderClient` are the forked ones, `PortableHost` and `PortableTopic` the spawned ones.
 """
@@ -34,13 +34,13 @@ class TopicProcesses(Team, Protocol):
         """Ends every process, makes the work folder new, and starts a process that imports the topic."""
 
     def keep_files(self) -> None:
-        """What is in the work folder now stays when it is tidied."""
+        """The files that are in the work folder now stay when it is tidied."""
 
     def tidy(self) -> None:
-        """Removes what calls have left in the work folder."""
+        """Removes the files that calls have left in the work folder."""
 
     def has_left_something(self, main: StudentProcess, threads: int) -> bool:
-        """Whether more runs than what the judge started: another process, or more threads in the main one."""
+        """Whether more is running than the judge started: another process, or more threads in the main one."""
 
     def close(self) -> None:
         """Ends all of them."""
@@ -50,7 +50,7 @@ class Host(Protocol):
     """Makes the processes of submissions, one topic at a time.
 
     Attributes:
-        limits: what a submission may use.
+        limits: of each submission.
     """
 
     limits: Limits
@@ -78,7 +78,7 @@ class Host(Protocol):
     def open_topic(
         self, topic: str, files: Mapping[str, bytes], bindings: Sequence[tuple[str, str]] | None
     ) -> TopicProcesses:
-        """What will run a topic of a submission.
+        """The processes for a topic of a submission.
 
         Args:
             files: the submission's files by name.

@@ -65,7 +65,7 @@ class _Part:
 
 
 class _StandIn(ModuleType):
-    """What optimizers and DDP need of `torch._dynamo` while nothing was compiled."""
+    """The part of `torch._dynamo` that optimizers and DDP need while nothing was compiled."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)

@@ -1,6 +1,6 @@
 """The first process in a submission's sandbox: forks student processes, reaps them, and tidies their work folder.
 
-It never runs submitted code and never imports the submission, so what it says can be believed. It holds no check and
+It never runs submitted code and never imports the submission, so its messages can be believed. It holds no check and
 no expected answer. The course's own wrong answers it does import, once a process has shown that they can be: there are
 many, each in a process of its own. In a PID namespace it is the first process: when it ends, all below it ends.
 """
@@ -104,7 +104,7 @@ class Leader:
         if order.bindings is not None:
             self._import_own()
         if order.imports and not self._hidden and (order.bindings is None or self._own):
-            self._hidden = hide_grader(self._kit)  # here for all: each process would have to copy what that writes to
+            self._hidden = hide_grader(self._kit)  # here for all: it writes to memory that each would copy
         process = os.fork()
         if not process:
             signal.set_wakeup_fd(-1)

@@ -1,4 +1,4 @@
-"""What the judge orders of the warm host, and what the host answers: each a struct with a tag of its own."""
+"""Orders from the judge to the warm host, and the host's answers: each a struct with a tag of its own."""
 
 from __future__ import annotations
 

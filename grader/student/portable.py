@@ -1,6 +1,6 @@
-"""Student processes where nothing can be forked: each is a new Python, and the judge's side does what a leader does.
+"""Student processes where nothing can be forked: each is a new Python, and the judge's side does the work of a leader.
 
-There is no sandbox: what is limited is limited from here, by looking. Must never wait for a submission without a limit.
+There is no sandbox: limits are kept from here, by looking. Must never wait for a submission without a limit.
 """
 
 from __future__ import annotations
@@ -257,15 +257,15 @@ class PortableTopic:
     # ---------------------------------------------------------------- the work folder
 
     def keep_files(self) -> None:
-        """What is in the work folder now stays when it is tidied."""
+        """The files that are in the work folder now stay when it is tidied."""
         self._folder.keep()
 
     def tidy(self) -> None:
-        """Removes what calls have left in the work folder."""
+        """Removes the files that calls have left in the work folder."""
         self._folder.tidy()
 
     def has_left_something(self, main: StudentProcess, threads: int) -> bool:
-        """Whether more runs than what the judge started: another process, or more threads in the main one."""
+        """Whether more is running than the judge started: another process, or more threads in the main one."""
         return self._has_children(main) or process_tree.count_threads(main.pid) > threads
 
     def _has_children(self, main: StudentProcess) -> bool:
@@ -278,7 +278,7 @@ class PortableTopic:
         return Deadline(seconds, self._effort(), lambda: self._starting_seconds)
 
     def _effort(self) -> Callable[[], Effort]:
-        """Gives what the processes have done since now; how long they have waited is the most that it can be."""
+        """Gives the work of the processes from now on; of the time that they waited, the most that it can be."""
         if process_tree.HAS_PROC:
             before = process_tree.effort(one.pid for one in self._running())
 
@@ -296,7 +296,7 @@ class PortableTopic:
         return at_most
 
     def _processor_time(self) -> float:
-        """What they have worked for the submission (s)."""
+        """Their processor time for the submission (s)."""
         return sum(process_tree.processor_time([one.pid]) - one.worked_before for one in self._running())
 
     def _running(self) -> list[SpawnedPython]:
@@ -306,7 +306,7 @@ class PortableTopic:
         return [pid for one in self._running() for pid in (one.pid, *process_tree.descendants(one.pid))]
 
     def watch(self) -> None:
-        """Ends the processes if they hold too much memory; keeps what they print short. `MemoryWatch` calls it."""
+        """Ends the processes if they hold too much memory; keeps their prints short. `MemoryWatch` calls it."""
         self._looks += 1
         for outputs in list(self._outputs.values()):
             for output in outputs:

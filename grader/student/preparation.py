@@ -1,4 +1,4 @@
-"""What a process loads before it, or its children, may run submitted code, so that no submission pays for it."""
+"""Loads modules before this process, or its children, may run submitted code, so that no submission pays for it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class CannotLoad(Exception):
 def load_modules(
     order: orders.Prepare, loaded: Callable[[str], None] = lambda what: None
 ) -> tuple[Mapping[str, ModuleType], dict[str, ModuleType]]:
-    """Imports what checks may run here: the modules of the test kit and of the course's kit, by name.
+    """Imports the modules whose functions checks may run here: those of the test kit and of the course's kit, by name.
 
     Args:
         loaded: called after each setting of the course that was loaded.
@@ -55,7 +55,7 @@ def load_modules(
 
 
 def warm_up(backward: bool) -> None:
-    """Runs once what torch and the message format set up on first use.
+    """Uses torch and the message format once, because both are slow at first.
 
     Args:
         backward: whether autograd's engine may start: where it sees a GPU it starts threads, and forbids forks.

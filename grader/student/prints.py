@@ -1,4 +1,4 @@
-"""What a submission prints: reading it never blocks."""
+"""The prints of a submission: reading them never blocks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 class Prints:
-    """What a submission printed: read as it comes, kept up to a limit; the rest is dropped.
+    """The prints of a submission: read as they come, kept up to a limit; the rest is dropped.
 
     Attributes:
         reader: the end of the pipe that the judge reads.
@@ -28,7 +28,7 @@ class Prints:
         self.is_open = True
 
     def drain(self) -> None:
-        """Takes what is there now; bounded, so that endless prints cannot keep the judge here."""
+        """Takes the prints that are there now; bounded, so that endless prints cannot keep the judge here."""
         if self.reader < 0:
             return
         for _ in range(64):
@@ -44,12 +44,12 @@ class Prints:
             self.is_cut = self.is_cut or len(data) > room
 
     def seen(self) -> str:
-        """What was printed since the last `take`, which will give it again."""
+        """All prints since the last `take`; the next one gives them again."""
         self.drain()
         return self._kept.decode("utf-8", "replace")
 
     def take(self) -> str:
-        """What was printed since the last `take`."""
+        """All prints since the last `take`."""
         self.drain()
         text = self._kept.decode("utf-8", "replace")
         self._kept.clear()
@@ -102,7 +102,7 @@ class FilePrints(Prints):
         self.is_open = False
 
     def drain(self) -> None:
-        """Takes what is there now, up to the limit; a file that is far too long is cut. Any thread may call it."""
+        """Takes the prints that are there, up to the limit; cuts a file that is too long. Any thread may call this."""
         with self._lock:
             self._drain()
 

@@ -56,7 +56,7 @@ def live(
         modules: the modules whose functions a check may run here, by name.
         kit: those of them that are the course's own.
         own: files of the submission that are imported already, by name of module; for the course's own only.
-        hidden: what `hide_grader` has taken out of ``sys.modules`` before the fork; nothing, if it has not.
+        hidden: the modules that `hide_grader` took out of ``sys.modules`` before the fork; none if it did not run.
     """
     try:
         if not order.imports:
@@ -91,7 +91,7 @@ def import_and_serve(
     """Imports the submission, if the order says so, and answers calls until the judge hangs up.
 
     Args:
-        events: a descriptor where what submitted code does is noted; -1 for nowhere.
+        events: a descriptor for notes on the actions of submitted code; -1 for none.
         own: see `live`.
         is_hidden: whether `hide_grader` has run.
     """
@@ -134,13 +134,13 @@ def _import(
     own: Mapping[str, ModuleType],
     is_hidden: bool,
 ) -> tuple[Service | None, Imported]:
-    """Imports the submission, and says what was left out; no service when that raised, which has been sent then."""
+    """Imports the submission; also the parts left out. No service if that raised: then the exception was sent."""
     files = frozenset(str(folder / name) for name in setup.files)
     if events >= 0 and order.bindings is None:  # not the course's own
         audit.watch(events, files)
     reporter = Service(ModuleType(setup.topic), files, modules=modules)
     overlay: dict[str, object] = {}
-    # Here only: what never imports the submission must not find its files either, in a late import of its own.
+    # Here only: a process that never imports the submission must not find its files by a late import of its own either.
     sys.path.insert(0, str(folder))
     sys.argv = [f"{setup.topic}.py"]
     if order.bindings is None and not is_hidden:
@@ -188,10 +188,13 @@ def _graders_modules() -> list[str]:
 
 
 def hide_grader(kit: Mapping[str, ModuleType]) -> dict[str, ModuleType]:
-    """Takes the grader and the course's kit out of ``sys.modules``: what is patched there has no effect on them.
+    """Takes the grader and the course's kit out of ``sys.modules``: patches there have no effect on them.
 
     Where a module defines classes, one with these alone takes its place: pickling an object looks its class up there.
-    So does one for ``grader.testkit`` with the mark of wrong answers, which does nothing. Gives what it has taken out.
+    So does one for ``grader.testkit`` with the mark of wrong answers, which does nothing.
+
+    Returns:
+        the modules that it has taken out, by name.
     """
     hidden = {name: sys.modules.pop(name) for name in {*_graders_modules(), *kit} if name in sys.modules}
     for name in {*kit, "grader", "grader.testkit", "grader.testkit.models", "grader.testkit.recipes"} & hidden.keys():

@@ -1,4 +1,4 @@
-"""What the judge and a spawned student process say to each other before submitted code is imported."""
+"""The messages between the judge and a spawned student process before it imports submitted code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from grader.student.orders import Refused
 
 
 class Connect(msgspec.Struct, frozen=True, tag=True):
-    """First message, on standard input: where the judge waits for this process, and by what it knows it again."""
+    """First message, on standard input: the port where the judge waits, and a token by which it knows this process."""
 
     port: int
     token: bytes
@@ -27,13 +27,13 @@ FromSpawned: TypeAlias = Ready | Refused
 
 
 class Begin(msgspec.Struct, frozen=True, tag=True):
-    """What this process is to be: a student process of a topic, or one that never imports the submission.
+    """The task of this process: to be a student process of a topic, or one that never imports the submission.
 
     Attributes:
         folder: the work folder, where the submission's files are; in ``setup`` they have no content.
         outputs: the files for standard output, standard error, and where it is when it is asked.
         arena: the file with the memory shared with the judge; empty for none.
-        events: the file for what submitted code does; empty for none.
+        events: the file for notes on the actions of submitted code; empty for none.
     """
 
     setup: SetUp

@@ -1,7 +1,7 @@
 """A spawned student process, from its start to the import of the submission: the portable engine's.
 
-Where a system cannot fork, a new Python loads what the warm host has loaded elsewhere, and waits until it is needed. No
-layer of a sandbox is around it. From the import on nothing that it sends is trusted.
+Where a system cannot fork, a new Python loads the modules that the warm host loads elsewhere, and waits until it is
+needed. No layer of a sandbox is around it. From the import on nothing that it sends is trusted.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _live() -> None:
             modules = {**testkit, **kit}
             try:
                 import_and_serve(calls, begin.start, begin.setup, Path(begin.folder), modules, kit, arena, events, {})
-            except BaseException:  # what was printed is the submission's: nothing is added to it
+            except BaseException:  # the prints are the submission's: nothing is added to them
                 os._exit(70)
         is_to_go_on = begin.start.bindings is not None  # the course's own answers: one after the other
 
@@ -135,7 +135,7 @@ def _append_to(path: str) -> int:
 
 
 def _listener(questions: int, dumps: list[int]) -> Callable[[], None]:
-    """What answers the judge's question where this process is, and ends the process when the judge has gone.
+    """A function that writes where this process is when the judge asks, and ends the process when the judge has gone.
 
     Args:
         dumps: holds the descriptor that the answers go to.

@@ -72,7 +72,7 @@ class SpawnedPython:
         """Its processor time then (s)."""
 
     def prepare(self, order: Prepare) -> None:
-        """Says what it must load; needed once."""
+        """Sends the list of modules that it must load; needed once."""
         self._send(wire.pack(order))
 
     def finish_start(self) -> None:
@@ -142,7 +142,7 @@ class SpawnedPython:
             return None
 
     def end(self) -> None:
-        """Ends it, and what it has started as far as that can be found."""
+        """Ends it, and the processes that it has started as far as they can be found."""
         if self._popen.returncode is None:
             below = process_tree.descendants(self._popen.pid)
             if hasattr(os, "killpg"):
@@ -176,7 +176,7 @@ class Spares:
         self._start()
 
     def prepare(self, order: Prepare) -> None:
-        """Says what all of them must load."""
+        """Sends all of them the list of modules that they must load."""
         for one in self._waiting:
             one.prepare(order)
         self._order = order

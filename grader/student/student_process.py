@@ -81,7 +81,7 @@ class StudentProcess:
         alive: whether the process may still answer.
         arena: the memory shared with the process, if any.
         stopped_at: where a call was that ran out of time, innermost line first; empty until then.
-        imported: what the process says that it left out of the topic; only what the submission sent.
+        imported: the parts that were left out of the topic, as the process says: it is the submission's word.
     """
 
     def __init__(
@@ -195,7 +195,7 @@ class StudentProcess:
             raise self._crash(str(error)) from None
 
     def _wait(self) -> None:
-        """Sends what can be sent, reads what has come, and otherwise sleeps until one of the two is possible."""
+        """Sends and reads as much as is possible now, and otherwise sleeps until one of the two is."""
         left = self.deadline.left()
         self._send()
         sources: list[socket.socket | int] = [self._sock, self._prints.reader] if self._prints.is_open else [self._sock]
@@ -204,7 +204,7 @@ class StudentProcess:
             self._prints.drain()
         if self._sock in readable:
             self._read()
-        elif not left:  # what has come in time counts, however late this process looks
+        elif not left:  # a reply that has come in time counts, however late this process looks
             self._locate()
             self.alive = False
             raise SubmissionTimeout
@@ -253,16 +253,16 @@ class StudentProcess:
         )
 
     def take_prints(self) -> str:
-        """What was printed since last asked, by ranks last."""
+        """All prints since this was last called, those of ranks last."""
         text, self._printed = self._prints.take() + self._printed, ""
         return text
 
     def flags(self) -> list[Flag]:
-        """What submitted code did here that no exercise needs, as far as its process says."""
+        """The actions of submitted code here that no exercise needs, as far as its process says."""
         return audit.read(self._events.seen().encode())
 
     def add_prints(self, text: str) -> None:
-        """Adds what further processes have printed to what is shown to the student."""
+        """Adds the prints of further processes to those that the student is shown."""
         self._printed += text
 
     def own_network(self) -> AbstractContextManager[None]:
@@ -324,7 +324,7 @@ class StudentProcess:
         self.kept.clear()
 
     def close(self) -> None:
-        """Closes what leads to the process."""
+        """Closes the socket, the pipes and the arena of the process."""
         self.alive = False
         self._sock.close()
         for pipe in (self._prints, self._errors, self._dumps, self._events):

@@ -1,4 +1,4 @@
-"""The folder that a submission's processes work in: its files, and what is removed between exercises.
+"""The folder that a submission's processes work in: its files, and the removal of others between exercises.
 
 Never follows a symbolic link out of it.
 """
@@ -25,11 +25,11 @@ class WorkFolder:
         self._kept: set[str] = set()
 
     def keep(self) -> None:
-        """What is there now is not removed by `tidy`."""
+        """The files that are there now are not removed by `tidy`."""
         self._kept = set(os.listdir(self.path))
 
     def tidy(self) -> None:
-        """Removes what has come since `keep`."""
+        """Removes the files that have come since `keep`."""
         remove_all(self.path, self._kept)
 
     def renew(self, files: Mapping[str, bytes]) -> None:
@@ -42,16 +42,16 @@ class WorkFolder:
 
 
 def forget_listing(folder: Path) -> None:
-    """Makes an ``import`` look again at what is in a folder.
+    """Makes an ``import`` list a folder again.
 
-    ``importlib.invalidate_caches`` does so for all folders, which a fork pays for: it writes to what knows of each.
+    ``importlib.invalidate_caches`` does so for all folders, which a fork pays for: it writes to the memory of each.
     """
     for known in [path for path in sys.path_importer_cache if path.startswith(str(folder))]:
         del sys.path_importer_cache[known]
 
 
 def remove_all(folder: Path, keep: set[str]) -> None:
-    """Removes what is in a folder, but for some names; what cannot be removed stays."""
+    """Removes all in a folder but some names; a file that cannot be removed stays."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if entry.name in keep:

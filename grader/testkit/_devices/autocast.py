@@ -1,6 +1,6 @@
 """``autocast("cuda")`` for labelled tensors: torch's CPU autocast does the casting, by CUDA's rules.
 
-Must never change what runs outside autocast, or on the CPU.
+Must never change a call outside autocast, or on the CPU.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Autocast:
 
     @classmethod
     def of(cls, name: str, home: torch.device) -> Autocast | None:
-        """What a call on a device needs; None when it runs as it is.
+        """The changes that a call on a device needs; None if it runs as it is.
 
         Raises:
             RuntimeError: for the loss that torch refuses under autocast.

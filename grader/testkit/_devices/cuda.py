@@ -1,4 +1,4 @@
-"""What is replaced in torch's modules while devices are simulated: in `torch.cuda`, `torch.accelerator` and others.
+"""Replacements in torch's modules while devices are simulated: in `torch.cuda`, `torch.accelerator` and others.
 
 Names are replaced while a call runs. Low-level names are enough: then functions that were imported by name before
 are simulated too. Must never leave a replacement behind.
@@ -23,7 +23,7 @@ MEMORY_BYTES: Final = 8 << 30
 
 
 def replacements(machine: Machine) -> list[Replacement]:
-    """What to replace in torch's modules for a machine."""
+    """The replacements in torch's modules for a machine."""
     cuda: Any = torch.cuda
     core: Any = torch._C
     return [

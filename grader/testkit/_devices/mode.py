@@ -1,6 +1,6 @@
 """The `TorchFunctionMode` behind simulated devices: every torch call on this thread passes here.
 
-It runs each call on ordinary CPU tensors and sees to the labels of what goes in and comes out. Must never change a
+It runs each call on ordinary CPU tensors and sees to the labels of all that goes in and comes out. Must never change a
 number: the answer is the CPU's own.
 """
 

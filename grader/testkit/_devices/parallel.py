@@ -1,4 +1,4 @@
-"""What `nn.DataParallel` needs of several GPUs: scatter, gather and broadcast, written as plain moves."""
+"""Scatter, gather and broadcast for `nn.DataParallel`, written as plain moves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules for single functions: what a labelled tensor says of itself, gradients, hooks, and torch's odd ones."""
+"""Rules for single functions: the attributes of labelled tensors, gradients, hooks, and torch's odd ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grader.testkit._devices import indexing, moves
 from grader.testkit._devices.mode import Args, Kwargs, Rule, common_device, compute, make, ordinary
 from grader.testkit._devices.state import CPU, Machine, NotSimulated, label_result, set_label
 
-# ---------------------------------------------------------------- what a tensor says of itself
+# ---------------------------------------------------------------- attributes of a tensor
 
 
 def _device(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:

@@ -101,7 +101,7 @@ class Simulation:
             torch._GLOBAL_DEVICE_CONTEXT.__dict__.pop("device_context", None)
         self._left, self._default_device = [], None
 
-    # ------------------------------------------------------------ what torch calls back
+    # ------------------------------------------------------------ calls from torch
 
     def _engine(self, plain: Callable[..., Any]) -> Callable[..., Any]:
         """Autograd's engine carries the modes of its caller to hooks and backward functions, and labels nothing."""

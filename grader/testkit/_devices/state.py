@@ -1,4 +1,4 @@
-"""The simulated machine: how many GPUs it has, which one is current, and what happened on it, in order.
+"""The simulated machine: how many GPUs it has, which one is current, and its events, in order.
 
 Must never call a torch function that takes tensors other than on the plain CPU tensors that it is given.
 """
@@ -118,7 +118,7 @@ class Machine:
         return before
 
     def require_cuda(self) -> None:
-        """Raises what torch raises when it first needs a GPU and the machine has none."""
+        """Raises torch's own exception for a machine without a GPU."""
         if not self.gpus:
             raise RuntimeError(NO_DRIVER)
 
@@ -141,7 +141,7 @@ class Machine:
             return self.assumed
         return None if label is CPU else label
 
-    # ------------------------------------------------------------ what happened
+    # ------------------------------------------------------------ events
 
     def record_transfer(
         self, tensor: Tensor, source: torch.device | None, target: torch.device | None, non_blocking: bool, what: str

@@ -1,4 +1,4 @@
-"""Whether ranks still do anything: seen from outside, in what the kernel counts.
+"""Whether ranks still do anything: seen from outside, by the kernel's counters.
 
 Time by the clock says little on a busy machine, where a rank may wait long for its turn; a thread that waits for its
 turn is not at rest, and one that has had no turn has used no processor time.
@@ -57,7 +57,7 @@ class Quiet:
 
 
 class Aftermath:
-    """Measures what the others have done since a rank has raised or died."""
+    """Measures the work of the others since a rank has raised or died."""
 
     def __init__(self, members: Sequence[Member], now: float) -> None:
         self._members = members

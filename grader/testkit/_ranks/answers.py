@@ -1,4 +1,4 @@
-"""What a run of ranks is for the check that asked for it: an exchange of its record, and a value or an exception."""
+"""Turns a run of ranks into an exchange in the check's record, and into a value or an exception for the check."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def give_time(channel: Channel, seconds: float) -> None:
 
 
 def show_prints(channel: Channel, text: str) -> None:
-    """Adds what ranks have printed to what the student is shown."""
+    """Adds the prints of ranks to those that the student is shown."""
     add_prints = getattr(channel.transport, "add_prints", None)
     if add_prints is not None and text:
         add_prints(text)
@@ -86,7 +86,7 @@ def require_network(channel: Channel) -> None:
 
 
 def require_semaphores(channel: Channel) -> None:
-    """Skips the check where the sandbox has to forbid what all processes of the machine share: torchrun locks by it."""
+    """Skips the check if the sandbox forbids semaphores, which all of the machine shares: torchrun needs one."""
     import pytest
 
     layers = getattr(channel.transport, "layers", None)

@@ -1,4 +1,4 @@
-"""Keeps alive what torch cannot take apart: destroying a process group or a DDP module can deadlock.
+"""Keeps process groups and DDP modules alive, because destroying one can deadlock.
 
 Its thread wants the interpreter's lock to drop a reference while the destructor holds that lock. A process that made
 one keeps it until it ends by ``os._exit``.

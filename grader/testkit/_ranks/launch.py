@@ -61,7 +61,7 @@ _TORCHRUNS_OWN: Final = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MAS
 
 
 class Order(msgspec.Struct, frozen=True):
-    """What is to be run.
+    """The script to run, and how.
 
     Attributes:
         in_place_of: a wrong answer of the course that is run in place of the script: its function's name, or empty.
@@ -79,7 +79,7 @@ class ScriptOutcome(msgspec.Struct, frozen=True):
 
     Attributes:
         exit_code: None when it did not end in time.
-        prints: for each worker, what it wrote to its standard output.
+        prints: the standard output of each worker.
         errors: the same for its standard error.
     """
 
@@ -88,7 +88,7 @@ class ScriptOutcome(msgspec.Struct, frozen=True):
     errors: list[str]
 
     def shown(self) -> str:
-        """What the student is shown of it."""
+        """The lines that the student is shown."""
         return "".join(
             f"rank {worker}: {line}\n"
             for worker, texts in enumerate(zip(self.prints, self.errors, strict=True))

@@ -1,4 +1,4 @@
-"""One rank of a run as the judge sees it: what it was asked, what it has replied, and how it ended.
+"""One rank of a run as the judge sees it: its requests, its replies, and how it ended.
 
 Must never believe more of a reply than its plain data, and never wait.
 """
@@ -24,7 +24,7 @@ class Member:
     """One rank in one run.
 
     Attributes:
-        replies: what it has replied so far, in order.
+        replies: so far, in order.
         stages: which part of the run each request belongs to, in the order in which they were sent.
         ended: how its process ended, if it has; completes "ended the process with …".
     """
@@ -68,7 +68,7 @@ class Member:
 
     @property
     def has_failed(self) -> bool:
-        """Whether something raised on it, or it has replied what is no result, or its process has ended."""
+        """Whether something raised on it, or a reply is no result, or its process has ended."""
         return self.ended is not None or any(
             not isinstance(reply, Returned | TooLarge if stage == "call" else Returned)
             for stage, reply in zip(self.stages, self.replies, strict=False)

@@ -24,7 +24,7 @@ def make_folder() -> str:
 
 
 def remove_folder(folder: str) -> None:
-    """Removes what `make_folder` has made, with all that is in it."""
+    """Removes a folder of `make_folder`, with all that is in it."""
     shutil.rmtree(folder, ignore_errors=True)
 
 

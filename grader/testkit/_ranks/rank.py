@@ -1,4 +1,4 @@
-"""What a rank does, request by request: the student side. It runs submitted code.
+"""The work of a rank, request by request: the student side. It runs submitted code.
 
 The judge drives all ranks of a world at once (`world.py`): each is a student process like any other, and gets its own
 arguments only. Must never end by itself: torch can deadlock when it takes process groups apart, so everything is kept
@@ -55,7 +55,7 @@ _MOST_FILES: Final = 100
 
 
 class Scene(msgspec.Struct):
-    """What one run has made on this rank so far."""
+    """The arguments and the result of one run on this rank so far."""
 
     args: list[Any]
     kwargs: dict[str, Any]
@@ -163,9 +163,9 @@ def hold() -> None:
 
 
 def look(spec: Spec | None) -> list[object]:
-    """What a check's look gives after `perform`, and whether this process is what it was before: fit for another run.
+    """The result of a check's look after `perform`, and whether this process is as before: fit for another run.
 
-    Only whether it is used again hangs on the second.
+    The second value only decides whether the process is used again.
     """
     seen = None if spec is None else _made(spec)
     same_group = not _joined or (dist.is_initialized() and dist.group.WORLD is _joined[0])
@@ -175,7 +175,7 @@ def look(spec: Spec | None) -> list[object]:
 def leave_group(port: int) -> bool:
     """Leaves the process group that a run has set up here, in whatever way; whether this process is as good as new.
 
-    Only whether it is used again hangs on the answer.
+    The answer only decides whether the process is used again.
 
     Args:
         port: the free port that the run was given, on which nobody else will want to listen.

@@ -1,4 +1,4 @@
-"""What each worker of torchrun runs in place of the student's script: the script in a process of its own.
+"""Runs the student's script for a worker of torchrun, in a process of its own.
 
 It runs as ``python SCRIPT`` does, but for torch's own end: taking process groups apart can hang or abort. The script
 may end in any way; torchrun's worker has to return when all went well.

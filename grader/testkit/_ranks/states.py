@@ -1,6 +1,6 @@
-"""What became of the ranks: the facts that the judge keeps, and the words that a student reads.
+"""The end of each rank: the facts that the judge keeps, and the words that a student reads.
 
-What a state says of a process that still runs, and the text of an exception, are the submission's own words.
+The state of a process that still runs, and the text of an exception, are the submission's own words.
 """
 
 from __future__ import annotations

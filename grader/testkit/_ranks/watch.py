@@ -78,7 +78,7 @@ class RankWatch:
         return early if open_gate() else []
 
     def _listen(self) -> None:
-        """Takes what has come, waiting for at most one turn."""
+        """Takes the replies and prints that have come, waiting for at most one turn."""
         waiting = [member for member in self._members if not member.done]
         # The prints too: a rank that prints much stands still while nobody reads.
         select.select([source for member in waiting for source in member.process.sources()], [], [], TURN_SECONDS)

@@ -47,7 +47,7 @@ def state_of(dump: str) -> State:
     """Where a process is.
 
     Args:
-        dump: what faulthandler wrote, the innermost frame first.
+        dump: the text that faulthandler wrote, the innermost frame first.
     """
     text = dump[:MAX_DUMP]
     end = _OUTERMOST.search(text)

@@ -50,10 +50,10 @@ _turns: Final = itertools.count(random.SystemRandom().randrange(len(_PORTS)))  #
 
 
 class Job(msgspec.Struct, frozen=True):
-    """What the ranks of one run do; for each rank its own arguments, as `rank.Spec`.
+    """The task of the ranks of one run; for each rank its own arguments, as `rank.Spec`.
 
     Attributes:
-        look: what is looked at on each rank when its function has returned.
+        look: a call on each rank, when all functions have returned.
         look_outside: a function and its arguments, called beside the submission while the ranks are still there.
         held: the rank that is held at the gate until the others have returned or wait.
         port: a free port that the ranks were given.
@@ -76,13 +76,13 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class RankOutcome(msgspec.Struct, frozen=True):
-    """What came of one rank.
+    """The outcome of one rank.
 
     Attributes:
-        kind: None; or, where the value is no plain one, what it is.
-        looks: what the look gave.
+        kind: None if the value is plain, else its kind in words.
+        looks: the result of the look.
         is_early: whether the function returned while another rank was held.
-        prints: what the rank wrote to its standard output.
+        prints: the rank's standard output.
     """
 
     value: Any
@@ -93,7 +93,7 @@ class RankOutcome(msgspec.Struct, frozen=True):
 
 
 class Outcomes(msgspec.Struct, frozen=True):
-    """What came of a run: an outcome for each rank, what was seen outside, and all that was printed."""
+    """The results of a run: an outcome for each rank, the result of the look outside, and all prints."""
 
     ranks: list[RankOutcome]
     outside: Any
@@ -230,7 +230,7 @@ def _free(channel: Channel) -> list[Process]:
 
 
 def _effort(members: Sequence[Member]) -> Effort:
-    """What the ranks still at work have done: the most that one has worked, as each has the whole limit."""
+    """The work of the ranks that are not done: the most that one has worked, because each has the whole limit."""
     done = [member.process.activity() for member in members if not member.done]
     return Effort(max((one.worked for one in done), default=0.0), sum(one.waited for one in done))
 
@@ -272,7 +272,7 @@ def exclusive(channel: Channel) -> Iterator[None]:
 
 
 def outside(channel: Channel, function: Callable[..., Any], *args: object) -> Any:
-    """What a function gives in the process beside the submission; not part of the check's record."""
+    """The value of a function in the process beside the submission; not part of the check's record."""
     reply = wire.unpack(channel.transport.call_outside(wire.pack(request_of(channel, function, *args))), Reply)
     if not isinstance(reply, Returned):
         raise RuntimeError(f"{function.__name__} did not work beside the submission: {reply}")
@@ -300,7 +300,7 @@ def free_port() -> int:
 
 
 def shown(printed: Sequence[tuple[str, str]]) -> str:
-    """What ranks printed, rank by rank."""
+    """The prints of ranks, rank by rank."""
     return "".join(
         f"rank {number}: {line}\n"
         for number, texts in enumerate(printed)
