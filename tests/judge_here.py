@@ -14,8 +14,8 @@ from pathlib import Path
 from types import ModuleType
 
 from grader.border.arena import Arena
-from grader.border.failures import import_raised
-from grader.border.messages import Definitions, Imported, ImportFailure
+from grader.border.failures import ImportFailure, raised_error
+from grader.border.messages import Definitions, Imported
 from grader.border.service import WRONG_ANSWERS, Service
 from grader.course import Course
 from grader.intake.submission import Submission
@@ -168,7 +168,7 @@ class ProcessHere:
                 overlay = {name: getattr(wrong, other) for name, other in self._bindings}
         except (Exception, SystemExit) as error:
             self.alive = False
-            return import_raised(reporter.describe(error))
+            return raised_error(reporter.describe(error))
         self._transport = LocalTransport(Service(module, files, overlay, self._modules, self.arena))
         return None
 

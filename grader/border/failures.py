@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
-from grader.border.messages import MAX_MESSAGE, Exchange, ImportRaised, Raised, SentLine, SourceLine
+from grader.border.messages import MAX_MESSAGE, Exchange, Raised, SentLine
+from grader.results import Frame
 
 OUT_OF_MEMORY: Final = "used more memory than it may"
 """The same words whether the process noticed it first, or the host that watches it."""
@@ -18,6 +19,7 @@ MEMORY_SHORT: Final = "the machine's memory was short, and the system ended the 
 
 MAX_SOURCE_LINES: Final = 16
 """Lines of a traceback that are kept."""
+_MAX_LINE_NUMBER: Final = 10_000_000
 
 
 class SubmissionRaised(Exception):
@@ -33,7 +35,7 @@ class SubmissionRaised(Exception):
     kind: str = "Exception"
     exact: bool = False
     message: str = ""
-    frames: tuple[SourceLine, ...] = ()
+    frames: tuple[Frame, ...] = ()
 
 
 class MissingName(SubmissionRaised):
@@ -81,6 +83,10 @@ def is_out_of_memory(raised: Raised) -> bool:
     return raised.kind == "MemoryError" or "can't allocate memory" in raised.message
 
 
+ImportFailure: TypeAlias = SubmissionRaised | NoAnswer
+"""Why a topic cannot be imported: the exception that a call would raise. The words of a crash complete "importing
+tensor_ops.py …"."""
+
 _kinds: dict[str, type[SubmissionRaised]] = {}
 
 
@@ -90,6 +96,11 @@ def exception_of(raised: Raised) -> BaseException:
         return SubmissionCrashed(f"ended the process with {raised.kind}({raised.message[:200]})")
     if is_out_of_memory(raised):
         return SubmissionCrashed(OUT_OF_MEMORY)
+    return raised_error(raised)
+
+
+def raised_error(raised: Raised) -> SubmissionRaised:
+    """The exception of submitted code itself, whatever it is."""
     message = raised.message[:MAX_MESSAGE]
     error = _kind_of(raised.kind if raised.is_built_in else "")(message)
     error.kind, error.exact, error.message = one_line(raised.kind), raised.is_built_in, message
@@ -97,15 +108,15 @@ def exception_of(raised: Raised) -> BaseException:
     return error
 
 
-def import_raised(raised: Raised) -> ImportRaised:
-    """The part of an exception at import that the judge keeps."""
-    return ImportRaised(one_line(raised.kind), raised.message[:MAX_MESSAGE], source_lines(raised.frames))
-
-
-def source_lines(frames: Sequence[SentLine]) -> tuple[SourceLine, ...]:
-    """The lines of a traceback fit to be shown: bounded, and without control characters."""
+def source_lines(frames: Sequence[SentLine]) -> tuple[Frame, ...]:
+    """The lines of a traceback fit to be shown: bounded, and without control characters; an odd number becomes 0."""
     return tuple(
-        SourceLine(one_line(frame.file), frame.line, one_line(frame.function), one_line(frame.text, 200))
+        Frame(
+            one_line(frame.file),
+            frame.line if 0 < frame.line < _MAX_LINE_NUMBER else 0,
+            one_line(frame.function),
+            one_line(frame.text, 200),
+        )
         for frame in frames[:MAX_SOURCE_LINES]
     )
 

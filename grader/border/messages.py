@@ -42,7 +42,7 @@ class Returned(_Message, frozen=True, tag="ok"):
 
 
 class SentLine(_Message, frozen=True):
-    """One line of a traceback, as it was sent; `failures.source_lines` makes a line of it that can be shown."""
+    """One line of a traceback, as it was sent; `failures.source_lines` makes a `Frame` of it that can be shown."""
 
     file: str
     line: int
@@ -212,56 +212,3 @@ class Imported(_Message, frozen=True, tag="imported"):
 
     failed: list[FailedStatement] = []
     lost: list[tuple[str, int]] = []
-
-
-# ---------------------------------------------------------------- why an import failed, as the judge holds it
-
-
-class SourceLine(msgspec.Struct, frozen=True):
-    """One line of the student's own code in a traceback."""
-
-    file: str
-    line: int
-    function: str
-    text: str
-
-
-class ImportRaised(msgspec.Struct, frozen=True, tag=True):
-    """Importing the topic raised an exception.
-
-    Attributes:
-        kind: the name of the exception's type, safe to print.
-        message: its text, at most 2,000 characters.
-        frames: the student's own lines, outermost first.
-    """
-
-    kind: str
-    message: str
-    frames: tuple[SourceLine, ...] = ()
-
-
-class ImportCrashed(msgspec.Struct, frozen=True, tag=True):
-    """The process that imported the topic ended, went over a limit, or sent something that is not an answer.
-
-    Attributes:
-        reason: completes the sentence "importing tensor_ops.py …".
-    """
-
-    reason: str
-
-
-class ImportBadReply(msgspec.Struct, frozen=True, tag=True):
-    """The process that imported the topic sent something that is not an answer.
-
-    Attributes:
-        reason: completes the sentence "importing tensor_ops.py …".
-    """
-
-    reason: str
-
-
-class ImportTimeout(msgspec.Struct, frozen=True, tag=True):
-    """Importing the topic took longer than the topic may."""
-
-
-ImportFailure: TypeAlias = ImportRaised | ImportCrashed | ImportBadReply | ImportTimeout

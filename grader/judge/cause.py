@@ -5,7 +5,7 @@ A cause holds the student's own lines only, never the grader's frames, and never
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import pytest
@@ -14,12 +14,13 @@ from msgspec.structs import replace
 from grader.border.failures import (
     MEMORY_SHORT,
     BadReply,
+    ImportFailure,
     KilledBySystem,
     MissingName,
     SubmissionCrashed,
     SubmissionRaised,
 )
-from grader.border.messages import MAX_MESSAGE, ImportBadReply, ImportCrashed, ImportFailure, ImportRaised, SourceLine
+from grader.border.messages import MAX_MESSAGE
 from grader.border.proxies import Call, Remote
 from grader.judge.check import Check
 from grader.results import MAX_TEXT, Cause, Frame
@@ -28,7 +29,6 @@ from grader.testkit.show import show, show_call
 
 MAX_PRINTS: Final = 1_000
 """Characters of captured prints that a cause keeps."""
-_MAX_LINE_NUMBER: Final = 10_000_000
 _ENDED: Final = "ended the process"
 
 
@@ -42,7 +42,7 @@ def failed(check: Check, call: Call | None, failure: BaseException, prints: str)
                 call=_call(call),
                 exception_type=failure.kind or "Exception",
                 exception_message=failure.message[:500],
-                frames=frames_of(failure.frames),
+                frames=failure.frames,
             ),
             prints,
         )
@@ -82,7 +82,7 @@ def _broken_assertion(check: Check, call: Call | None, failure: BaseException, p
             reason=_reason(failure)[:MAX_TEXT],
             exception_type=raised.kind if raised else "",
             exception_message=raised.message[:500] if raised else "",
-            frames=frames_of(raised.frames) if raised else (),
+            frames=raised.frames if raised else (),
         ),
         prints,
     )
@@ -103,7 +103,7 @@ def not_simulated(failure: SubmissionRaised) -> Cause:
         kind="not_simulated",
         exception_type=failure.kind,
         exception_message=failure.message[:300],
-        frames=frames_of(failure.frames),
+        frames=failure.frames,
     )
 
 
@@ -112,7 +112,7 @@ def not_assessed(reason: str) -> Cause:
     return Cause(kind="not_assessed", reason=reason[:MAX_TEXT])
 
 
-def timeout(check: Check, call: Call | None, where: Sequence[SourceLine], prints: str, reason: str) -> Cause:
+def timeout(check: Check, call: Call | None, where: Sequence[Frame], prints: str, reason: str) -> Cause:
     """No answer in time.
 
     Args:
@@ -127,7 +127,7 @@ def timeout(check: Check, call: Call | None, where: Sequence[SourceLine], prints
             sentence=check.sentence[:MAX_TEXT],
             call=_call(call),
             reason=reason[:MAX_TEXT],
-            frames=frames_of([own]) if own and not reason else (),
+            frames=(own,) if own and not reason else (),
         ),
         prints,
     )
@@ -186,21 +186,21 @@ def import_failed(topic: str, failure: ImportFailure, prints: str) -> Cause:
 
 def _import_cause(file: str, failure: ImportFailure) -> Cause:
     match failure:
-        case ImportCrashed(reason) if reason == MEMORY_SHORT:
+        case KilledBySystem():
             return Cause(kind="memory_short", reason=MEMORY_SHORT)
-        case ImportRaised(kind, message, frames):
+        case SubmissionRaised(kind=kind, message=message, frames=frames):
             return Cause(
                 kind="crash" if kind in ("SystemExit", "KeyboardInterrupt") else "exception",
                 stage="import",
                 file=file,
                 exception_type=kind or "Exception",
-                exception_message=message[:MAX_MESSAGE],
-                frames=frames_of(frames),
+                exception_message=message,
+                frames=frames,
             )
-        case ImportCrashed(reason):
-            return Cause(kind="crash", stage="import", file=file, reason=reason[:200] or _ENDED)
-        case ImportBadReply(reason):
-            return Cause(kind="no_answer", stage="import", file=file, reason=reason[:200])
+        case SubmissionCrashed():
+            answered = isinstance(failure, BadReply)
+            reason = str(failure)[:200] or _ENDED
+            return Cause(kind="no_answer" if answered else "crash", stage="import", file=file, reason=reason)
     return Cause(kind="timeout", stage="import", file=file, reason=f"import of {file} did not end in time")
 
 
@@ -213,14 +213,6 @@ def missing_file(topic: str, note: str = "") -> Cause:
 def blocked(needs: Sequence[str]) -> Cause:
     """Exercises that must pass first have not passed; `needs` are their full names."""
     return Cause(kind="blocked", names=tuple(needs), reason=f"{' and '.join(needs)} must pass first")
-
-
-def frames_of(lines: Iterable[SourceLine]) -> tuple[Frame, ...]:
-    """The lines of source that crossed the border, as results keep them; an impossible line number becomes 0."""
-    return tuple(
-        Frame(line.file, line.line if 0 < line.line < _MAX_LINE_NUMBER else 0, line.function, line.text)
-        for line in lines
-    )
 
 
 def _call(call: Call | None) -> str:

@@ -6,10 +6,9 @@ from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
 from grader.border.channel import Channel
-from grader.border.messages import SourceLine
 from grader.border.proxies import Call
 from grader.judge.check import Check, Trace
-from grader.results import CheckResult
+from grader.results import CheckResult, Frame
 
 
 class Desk(Protocol):
@@ -46,7 +45,7 @@ class Desk(Protocol):
     def take_prints(self) -> str:
         """The text that the submission printed since this was last called."""
 
-    def stopped_at(self) -> tuple[SourceLine, ...]:
+    def stopped_at(self) -> tuple[Frame, ...]:
         """After a timeout: the student's lines that were running, innermost first."""
 
     def last_call(self) -> Call | None:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from grader.border.messages import SourceLine
+from grader.results import Frame
 
 MOST_LINES = 3000
 """How many lines above a line its loop is looked for."""
 _HEAD = re.compile(rb"^([ \t]*)(?:async[ \t]+)?(while|for|def|class)\b")
 
 
-def endless_loop(frames: Sequence[SourceLine], source: bytes) -> SourceLine | None:
+def endless_loop(frames: Sequence[Frame], source: bytes) -> Frame | None:
     """The most likely loop round the lines that a process was in; the innermost of these if no loop is found.
 
     A ``while`` is likelier than a ``for``. Of several, the outermost ``while`` is taken, which the process is in each
@@ -33,7 +33,7 @@ def endless_loop(frames: Sequence[SourceLine], source: bytes) -> SourceLine | No
         if of_kind:
             frame, line = of_kind[-1 if kind == b"while" else 0]
             text = lines[line - 1].strip()[:200].decode("utf-8", "replace")
-            return SourceLine(frame.file, line, frame.function, text)
+            return Frame(frame.file, line, frame.function, text)
     return frames[0] if frames else None
 
 

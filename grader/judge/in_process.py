@@ -20,7 +20,7 @@ import pytest
 
 from grader.border.arena import Arena
 from grader.border.channel import Channel
-from grader.border.failures import import_raised
+from grader.border.failures import raised_error
 from grader.border.messages import Definitions
 from grader.border.proxies import Call
 from grader.border.service import Service
@@ -260,7 +260,7 @@ class LocalDesks:
                 desk.channel()
             except BaseException as error:
                 service = Service(ModuleType(topic), frozenset({str((self._folder / f"{topic}.py").resolve())}))
-                failure = import_raised(service.describe(error))
+                failure = raised_error(service.describe(error))
                 pytest.fail(f"[failed] {explain.message(causes.import_failed(topic, failure, ''))}", pytrace=False)
             self._desks[check.exercise] = desk
         return self._desks[check.exercise]

@@ -14,17 +14,17 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from grader.border.failures import OUT_OF_MEMORY, import_raised, one_line
-from grader.border.messages import (
-    Definitions,
-    FailedStatement,
-    ImportBadReply,
-    ImportCrashed,
-    Imported,
+from grader.border.failures import (
+    OUT_OF_MEMORY,
+    BadReply,
     ImportFailure,
-    ImportRaised,
-    ImportTimeout,
+    SubmissionCrashed,
+    SubmissionRaised,
+    SubmissionTimeout,
+    one_line,
+    raised_error,
 )
+from grader.border.messages import Definitions, FailedStatement, Imported
 from grader.intake.notebook import Cells
 from grader.judge import explain
 from grader.judge.advice import with_message
@@ -122,28 +122,24 @@ def load(
             if order.skips_rest or not overran:
                 return None, Partial(file, first, order, imported)
             order = replace(order, without=[*order.without, *overran])
-        elif order.skips_rest or isinstance(failure, ImportRaised) or not _may_be_scratch(failure):
+        elif order.skips_rest or isinstance(failure, SubmissionRaised) or not _may_be_scratch(failure):
             break
         else:
             order = replace(order, skips_rest=True)
     # What ended a later try says more than that the first took too long.
-    return (failure if isinstance(first, ImportTimeout) and isinstance(failure, ImportCrashed) else first), None
+    ended = isinstance(failure, SubmissionCrashed) and not isinstance(failure, BadReply)
+    return (failure if isinstance(first, SubmissionTimeout) and ended else first), None
 
 
 def _may_be_scratch(failure: ImportFailure) -> bool:
     """Whether an import failed as code does that was left beside the answers; none of that ends its own process."""
-    match failure:
-        case ImportBadReply():
-            return False
-        case ImportCrashed(reason):
-            return reason == OUT_OF_MEMORY
-    return True
+    return not isinstance(failure, SubmissionCrashed) or str(failure) == OUT_OF_MEMORY
 
 
 def _why(failed: FailedStatement) -> str:
     if failed.raised is None:
         return "took too much time or memory"
-    raised = import_raised(failed.raised)
+    raised = raised_error(failed.raised)
     cause = Cause(kind="exception", exception_type=raised.kind, exception_message=one_line(raised.message, 300))
     return f"raised {with_message(cause)}"
 

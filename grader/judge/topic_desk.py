@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from grader.border.channel import Channel
-from grader.border.failures import SubmissionCrashed, SubmissionTimeout
-from grader.border.messages import Definitions, Exchange, Imported, ImportFailure, ImportTimeout, SourceLine
+from grader.border.failures import ImportFailure, SubmissionCrashed, SubmissionTimeout
+from grader.border.messages import Definitions, Exchange, Imported
 from grader.border.proxies import Call
 from grader.course import Course
 from grader.judge import cause as causes
@@ -29,7 +29,7 @@ from grader.judge.endless_loops import endless_loop
 from grader.judge.in_process import reference_raises
 from grader.judge.loading import Partial, load
 from grader.judge.misconceptions import Replacements
-from grader.results import Flag
+from grader.results import Flag, Frame
 from grader.sandbox import process_tree
 from grader.sandbox.clock import Deadline
 from grader.sandbox.limits import Limits
@@ -227,7 +227,7 @@ class TopicDesk:
     def channel(self) -> Channel:
         if self._running is None or not self._running.process.alive:
             failure, _ = self._start()
-            if isinstance(failure, ImportTimeout):
+            if isinstance(failure, SubmissionTimeout):
                 raise SubmissionTimeout(f"no time was left to import {self._topic}.py again")
             if failure is not None:
                 self.end_process()
@@ -262,7 +262,7 @@ class TopicDesk:
     def take_prints(self) -> str:
         return self._running.process.take_prints() if self._running else ""
 
-    def stopped_at(self) -> tuple[SourceLine, ...]:
+    def stopped_at(self) -> tuple[Frame, ...]:
         file = f"{self._topic}.py"
         frames = [line for line in (self._running.process.stopped_at if self._running else ()) if line.file == file]
         place = endless_loop(frames, self._files[file])

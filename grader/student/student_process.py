@@ -17,25 +17,20 @@ from grader.border.failures import (
     MEMORY_SHORT,
     OUT_OF_MEMORY,
     BadReply,
+    ImportFailure,
     KilledBySystem,
+    NoAnswer,
     SubmissionCrashed,
+    SubmissionRaised,
     SubmissionTimeout,
-    import_raised,
     is_out_of_memory,
     one_line,
+    raised_error,
 )
 from grader.border.frames import BrokenFrame, FrameReader, frame
-from grader.border.messages import (
-    ImportBadReply,
-    ImportCrashed,
-    Imported,
-    ImportFailure,
-    ImportTimeout,
-    Raised,
-    SourceLine,
-)
+from grader.border.messages import Imported, Raised
 from grader.border.transport import Activity, Process
-from grader.results import Flag
+from grader.results import Flag, Frame
 from grader.sandbox import process_tree
 from grader.sandbox.clock import Deadline
 from grader.student import audit
@@ -115,34 +110,29 @@ class StudentProcess:
         self.deadline = Deadline(0.0)
         self.alive = True
         self.imported = Imported()
-        self.stopped_at: tuple[SourceLine, ...] = ()
+        self.stopped_at: tuple[Frame, ...] = ()
         sock.setblocking(False)
 
     def finish_import(self, deadline: Deadline) -> ImportFailure | None:
         """Waits until the topic has been imported; why it cannot be, else None."""
         self.deadline = deadline
         try:
-            failure = self._import_failure(self._next_reply())
-        except SubmissionTimeout:
-            return ImportTimeout()
-        except BadReply as error:
-            return ImportBadReply(str(error))
-        except SubmissionCrashed as error:
-            return ImportCrashed(str(error))
-        return failure
+            self._note_import(self._next_reply())
+        except (SubmissionRaised, NoAnswer) as failure:
+            return failure
+        return None
 
-    def _import_failure(self, payload: bytes) -> ImportFailure | None:
+    def _note_import(self, payload: bytes) -> None:
         try:
             reply: Imported | Raised = wire.unpack(payload, Imported | Raised)
         except WireError as error:
-            self.alive = False
-            return ImportBadReply(f"sent something that is no answer ({error})")
+            raise self._crash(str(error)) from None
         if isinstance(reply, Imported):
             self._is_imported = True
             self.imported = reply
-            return None
+            return
         self.alive = False
-        return ImportCrashed(OUT_OF_MEMORY) if is_out_of_memory(reply) else import_raised(reply)
+        raise SubmissionCrashed(OUT_OF_MEMORY) if is_out_of_memory(reply) else raised_error(reply)
 
     # ---------------------------------------------------------------- one call after the other
 
@@ -246,7 +236,7 @@ class StudentProcess:
             if not self._dumps.wait(0.05):
                 break
         self.stopped_at = tuple(
-            SourceLine(one_line(name.rsplit("/", 1)[-1]), int(line), one_line(function), "")
+            Frame(one_line(name.rsplit("/", 1)[-1]), int(line), one_line(function))
             for name, line, function in re.findall(
                 r'File "([^"]+)", line (\d{1,9}) in (\S+)', self.stacks()[:DUMP_BYTES]
             )[:MAX_DUMP_LINES]
@@ -286,9 +276,10 @@ class StudentProcess:
             self._read()
             reply = self._taken()
         if reply is not None and not self._is_imported:
-            failure = self._import_failure(reply)
-            if failure is not None:
-                raise SubmissionCrashed("cannot be imported a second time")
+            try:
+                self._note_import(reply)
+            except (SubmissionRaised, NoAnswer):
+                raise SubmissionCrashed("cannot be imported a second time") from None
             return self.poll()
         return reply
 

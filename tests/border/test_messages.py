@@ -9,7 +9,7 @@ import pytest
 
 from grader.border import bounds, wire
 from grader.border.bounds import WireError
-from grader.border.failures import exception_of, import_raised
+from grader.border.failures import exception_of, raised_error
 from grader.border.messages import (
     FORGET,
     Ended,
@@ -96,7 +96,7 @@ def test_a_message_of_too_many_parts_is_refused_before_it_is_made() -> None:
 
 def test_what_a_submission_says_of_its_exception_is_bounded_and_printable() -> None:
     lines = tuple(SentLine("f" * 1000, 1, "g\x1b[31m", "t" * 1000) for _ in range(100))
-    failure = import_raised(Raised("K\n" * 100, False, "m" * 10_000, lines))
+    failure = raised_error(Raised("K\n" * 100, False, "m" * 10_000, lines))
     error: Any = exception_of(Raised("K\n" * 100, False, "m" * 10_000, lines))
     assert (failure.kind, failure.message, failure.frames) == (error.kind, error.message, error.frames)
     assert len(failure.kind) == 100 and failure.kind.isprintable()

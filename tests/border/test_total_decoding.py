@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from grader.border import labels, wire
 from grader.border.bounds import WireError
 from grader.border.channel import Channel
-from grader.border.failures import BadReply, NoAnswer, SubmissionRaised, import_raised
+from grader.border.failures import BadReply, NoAnswer, SubmissionRaised, raised_error
 from grader.border.frames import BrokenFrame, FrameReader, frame
 from grader.border.messages import Exchange, FromLeader, Imported, Order, Raised, Request, SetUp
 from grader.border.proxies import SubmissionProxy
@@ -67,7 +67,7 @@ def survive(messages: Iterable[bytes]) -> tuple[int, int]:
         for kind in STRUCTS:
             with contextlib.suppress(WireError):
                 if isinstance(message := wire.unpack(data, kind), Raised):
-                    cause.import_failed("work", import_raised(message), "")
+                    cause.import_failed("work", raised_error(message), "")
     return count, values
 
 

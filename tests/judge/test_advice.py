@@ -17,7 +17,7 @@ import pytest
 import torch
 from torch import nn
 
-from grader.border.failures import SubmissionRaised, exception_of, import_raised
+from grader.border.failures import SubmissionRaised, exception_of, raised_error
 from grader.border.service import Service
 from grader.intake.notebook import RUNNING, module_of
 from grader.judge import cause as causes
@@ -199,7 +199,7 @@ def import_of(source: str | bytes, name: str = "tensor_ops") -> str:
         run()
     except BaseException as error:
         described = Service(ModuleType(name), frozenset({f"{name}.py"})).describe(error)
-        return explain.message(causes.import_failed(name, import_raised(described), ""))
+        return explain.message(causes.import_failed(name, raised_error(described), ""))
     raise AssertionError("it can be imported")
 
 

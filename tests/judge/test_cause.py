@@ -7,14 +7,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from grader.border.failures import MissingName, SubmissionRaised
-from grader.border.messages import (
-    ImportCrashed,
+from grader.border.failures import (
     ImportFailure,
-    ImportRaised,
-    ImportTimeout,
-    SourceLine,
+    MissingName,
+    SubmissionCrashed,
+    SubmissionRaised,
+    SubmissionTimeout,
+    raised_error,
 )
+from grader.border.messages import Raised, SentLine
 from grader.judge import cause as causes
 from grader.judge import explain
 from grader.results import MAX_TEXT, VERDICT_OF, Cause, Frame
@@ -35,10 +36,8 @@ def check(hidden: bool = False) -> Any:
     return AnyCheck(hidden)
 
 
-def raised(message: str, *lines: SourceLine) -> SubmissionRaised:
-    error = SubmissionRaised(message)
-    error.kind, error.message, error.frames = "ValueError", message, lines
-    return error
+def raised(message: str, *lines: SentLine, kind: str = "ValueError") -> SubmissionRaised:
+    return raised_error(Raised(kind, True, message, lines))
 
 
 def test_a_hidden_check_keeps_back_expected_value_and_reason() -> None:
@@ -50,7 +49,7 @@ def test_a_hidden_check_keeps_back_expected_value_and_reason() -> None:
 
 
 def test_each_fact_has_its_own_field_and_is_bounded() -> None:
-    lines = [SourceLine("vectors.py", number, "cosine", "x") for number in (3, -1, 10**30)]
+    lines = [SentLine("vectors.py", number, "cosine", "x") for number in (3, -1, 10**30)]
     found = causes.failed(check(), None, raised("m" * 10_000, *lines), "p" * 5_000 + "\n\n")
     assert (found.kind, found.exception_type, len(found.exception_message)) == ("exception", "ValueError", 500)
     assert [frame.line for frame in found.frames] == [3, 0, 0]
@@ -70,11 +69,15 @@ def test_a_missing_name_and_a_stub_have_different_kinds() -> None:
 @pytest.mark.parametrize(
     ("failure", "kind", "words"),
     [
-        (ImportRaised("ImportError", "no x"), "exception", "vectors.py cannot be imported: ImportError: no x"),
-        (ImportRaised("SystemExit", "0"), "crash", "vectors.py cannot be imported: SystemExit: 0"),
-        (ImportTimeout(), "timeout", "import of vectors.py did not end in time"),
-        (ImportCrashed(""), "crash", "importing vectors.py ended the process"),
-        (ImportCrashed("used more memory than it may"), "crash", "importing vectors.py used more memory than it may"),
+        (raised("no x", kind="ImportError"), "exception", "vectors.py cannot be imported: ImportError: no x"),
+        (raised("0", kind="SystemExit"), "crash", "vectors.py cannot be imported: SystemExit: 0"),
+        (SubmissionTimeout(), "timeout", "import of vectors.py did not end in time"),
+        (SubmissionCrashed(""), "crash", "importing vectors.py ended the process"),
+        (
+            SubmissionCrashed("used more memory than it may"),
+            "crash",
+            "importing vectors.py used more memory than it may",
+        ),
     ],
 )
 def test_each_way_to_fail_at_import_has_its_kind(failure: ImportFailure, kind: str, words: str) -> None:

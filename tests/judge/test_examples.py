@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.border.messages import SourceLine
 from grader.judge import examples
 from grader.judge.check import Check
 from grader.judge.endless_loops import endless_loop
+from grader.results import Frame
 from grader.testkit import exercise
 
 
@@ -118,8 +118,8 @@ def plain(x):
 """
 
 
-def frame(line: int, function: str) -> SourceLine:
-    return SourceLine("work.py", line, function, "")
+def frame(line: int, function: str) -> Frame:
+    return Frame("work.py", line, function, "")
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def frame(line: int, function: str) -> SourceLine:
         ([frame(999, "search")], 999, ""),
     ],
 )
-def test_every_line_of_a_loop_leads_to_the_loops_first_line(frames: list[SourceLine], line: int, text: str) -> None:
+def test_every_line_of_a_loop_leads_to_the_loops_first_line(frames: list[Frame], line: int, text: str) -> None:
     place = endless_loop(frames, SOURCE)
     assert place is not None
     assert (place.line, place.text) == (line, text)

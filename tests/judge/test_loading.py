@@ -4,26 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from grader.border.messages import (
-    Definitions,
-    FailedStatement,
-    ImportBadReply,
-    ImportCrashed,
-    Imported,
-    ImportFailure,
-    ImportRaised,
-    ImportTimeout,
-    Raised,
-)
+from grader.border.failures import BadReply, ImportFailure, SubmissionCrashed, SubmissionTimeout, raised_error
+from grader.border.messages import Definitions, FailedStatement, Imported, Raised
 from grader.judge import explain
 from grader.judge.loading import MOST_TRIES, NEXT_SECONDS, Partial, load
 from grader.results import Cause, ExerciseResult
 
 WANTED = Definitions(["f"])
+LATE = SubmissionTimeout()
 
 
 def partial(imported: Imported) -> Partial:
-    return Partial("t.py", ImportRaised("NameError", "x\x1b[31m\n" * 999), WANTED, imported)
+    return Partial("t.py", raised_error(Raised("NameError", True, "x\x1b[31m\n" * 999, ())), WANTED, imported)
 
 
 def test_notes_are_bounded_lines_whatever_a_process_sends() -> None:
@@ -52,7 +44,7 @@ def test_a_number_without_a_statement_explains_nothing() -> None:
 Answer = tuple[ImportFailure | None, Imported]
 
 
-@pytest.mark.parametrize("failure", [ImportBadReply("junk"), ImportCrashed("ended the process")])
+@pytest.mark.parametrize("failure", [BadReply("junk"), SubmissionCrashed("ended the process")])
 def test_what_answers_junk_or_ends_its_process_gets_no_second_try(failure: ImportFailure) -> None:
     tries: list[Definitions | None] = []
 
@@ -71,7 +63,7 @@ def test_statements_that_overran_are_left_out_from_the_beginning_in_every_furthe
     def do_import(definitions: Definitions | None, seconds: float) -> Answer:
         asked.append(list(definitions.without) if definitions else [])
         if definitions is None:
-            return ImportTimeout(), Imported()
+            return LATE, Imported()
         return None, Imported([FailedStatement(line, line, None) for line in range(1, min(len(asked), last) + 1)])
 
     last = 2
@@ -80,7 +72,7 @@ def test_statements_that_overran_are_left_out_from_the_beginning_in_every_furthe
     assert asked == [[], [], [1, 2]]
     asked.clear()
     last = 1_000
-    assert load("t.py", ["f"], 60.0, do_import) == (ImportTimeout(), None)
+    assert load("t.py", ["f"], 60.0, do_import) == (LATE, None)
     assert len(asked) == 1 + MOST_TRIES
 
 
@@ -91,15 +83,17 @@ def test_if_nothing_answers_only_definitions_are_run_all_within_the_topics_time(
     def do_import(definitions: Definitions | None, seconds: float) -> Answer:
         given.append(seconds)
         orders.append(definitions)
-        return ImportTimeout(), Imported()
+        return LATE, Imported()
 
-    assert load("t.py", ["f"], 60.0, do_import) == (ImportTimeout(), None)
+    assert load("t.py", ["f"], 60.0, do_import) == (LATE, None)
     assert orders == [None, Definitions(["f"]), Definitions(["f"], skips_rest=True)]
     assert sum(given) <= 60 and max(given) <= NEXT_SECONDS
 
 
 def test_without_any_definition_the_first_failure_stays() -> None:
-    def do_import(definitions: Definitions | None, seconds: float) -> Answer:
-        return ImportRaised("NothingLoaded", "") if definitions else ImportRaised("ValueError", "no"), Imported()
+    first, later = (raised_error(Raised(kind, True, "no", ())) for kind in ("ValueError", "NothingLoaded"))
 
-    assert load("t.py", ["f"], 60.0, do_import) == (ImportRaised("ValueError", "no"), None)
+    def do_import(definitions: Definitions | None, seconds: float) -> Answer:
+        return later if definitions else first, Imported()
+
+    assert load("t.py", ["f"], 60.0, do_import) == (first, None)
