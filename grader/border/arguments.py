@@ -16,7 +16,7 @@ from grader.border.proxies import Call
 from grader.border.tensors import decode_tensor
 
 
-class Change(NamedTuple):
+class ChangedArgument(NamedTuple):
     """An argument that was changed: in words, and the call that was given it."""
 
     words: str
@@ -32,7 +32,7 @@ class WatchedArguments:
         self._is_refused = False
         self._may_change = False
         self._passed: list[tuple[Sent, Call | None]] = []
-        self._change: Change | None = None
+        self._change: ChangedArgument | None = None
 
     def restart(self, reply: bytes) -> None:
         """Begins a new check; `reply` is the student process's to `FORGET`, with the place of its first tensor.
@@ -69,13 +69,13 @@ class WatchedArguments:
         self._passed += passed
         for sent, call in passed:
             if self._is_refused:
-                self._change = Change(f"changed the place of {sent.name} in memory", call)
+                self._change = ChangedArgument(f"changed the place of {sent.name} in memory", call)
                 return
             if not sent.is_kept(self._arena) and (words := _change(sent, self._arena)):
-                self._change = Change(words, call)
+                self._change = ChangedArgument(words, call)
                 return
 
-    def first_change(self) -> Change | None:
+    def first_change(self) -> ChangedArgument | None:
         """The first change since the example began, whether noted after its call or come later."""
         passed, self._passed = self._passed, []
         self.look_at(passed)

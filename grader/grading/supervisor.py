@@ -12,8 +12,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from grader.grading.worker import STACK_SIGNAL
 from grader.judge.marks import Place
@@ -25,13 +24,6 @@ _DUMP_SECONDS: Final = 5.0
 """How long a stuck worker may take to write where it is."""
 _UNKNOWN_FACTOR: Final = 15.0
 """How many times its limit a worker may be silent where its processor time is not known."""
-
-
-class Activity(NamedTuple):
-    """What the system says of a process: its processor time (seconds), and whether it sleeps."""
-
-    processor_time: float
-    sleeps: bool
 
 
 class Supervisor:
@@ -85,7 +77,7 @@ class Supervisor:
         seen = -1
         heard, before, slept = 0.0, 0.0, 0.0
         while not self._over.wait(_LOOK_SECONDS):
-            now, activity = time.monotonic(), activity_of(self._process.pid)
+            now, (sleeps, worked, _) = time.monotonic(), process_tree.activity(self._process.pid)
             if now > self._until:
                 self._end(f"no answer in {self._timeout:g} s")
                 return
@@ -93,13 +85,13 @@ class Supervisor:
                 continue
             if seen != self._signs:
                 seen, heard, slept = self._signs, now, 0.0
-                before = activity.processor_time if activity else 0.0
+                before = worked
                 continue
-            if activity is None:
+            if not worked:
                 is_stuck = now - heard > _UNKNOWN_FACTOR * self._seconds
             else:
-                slept = slept + _LOOK_SECONDS if activity.sleeps else 0.0
-                is_stuck = activity.processor_time - before > self._seconds or slept > BLOCKED_FACTOR * self._seconds
+                slept = slept + _LOOK_SECONDS if sleeps else 0.0
+                is_stuck = worked - before > self._seconds or slept > BLOCKED_FACTOR * self._seconds
             if is_stuck:
                 self.is_overrun = True
                 self._end("it did not end, and could not be interrupted")
@@ -115,15 +107,3 @@ class Supervisor:
                     pass
         with contextlib.suppress(OSError):
             self._process.kill()
-
-
-def activity_of(process: int) -> Activity | None:
-    """What the system says of a process; None where it says nothing."""
-    if not process_tree.HAS_PROC:
-        at_rest, worked, _ = process_tree.activity(process)
-        return Activity(worked, at_rest) if worked else None
-    try:
-        fields = Path(f"/proc/{process}/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
-        return Activity((int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"), fields[0] in ("S", "D"))
-    except (OSError, ValueError, IndexError, AttributeError):
-        return None

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import pytest
 
@@ -115,12 +115,8 @@ def _import_before_fork() -> None:
     import torch.optim  # noqa: F401
 
 
-class LocalDesk:
+class LocalDesk(Desk):
     """A desk for one topic's module in a folder; every fresh channel imports the module again."""
-
-    shrinks_failures = True
-    wants_trace_only = False
-    is_final = True
 
     def __init__(self, folder: Path, topic: str, kit: Kit | None = None) -> None:
         self._folder = folder.resolve()
@@ -134,9 +130,6 @@ class LocalDesk:
             self._channel = self._fresh_channel()
         self._channel.restart()
         return self._channel
-
-    def renew_time(self) -> None:
-        """There is no limit here."""
 
     def _fresh_channel(self) -> Channel:
         self.end_process()
@@ -160,29 +153,14 @@ class LocalDesk:
             self._transport.close()
         self._transport = self._channel = None
 
-    def end_worlds(self) -> None:
-        """There are none."""
-
-    def take_prints(self) -> str:
-        return ""
-
-    def stopped_at(self) -> tuple[Any, ...]:
-        return ()
-
     def last_call(self) -> Call | None:
         return self._channel.last if self._channel else None
-
-    def reference_also_fails(self, check: Check, run: RunOn) -> bool:
-        raise NotImplementedError
 
 
 class ReferenceDesk(LocalDesk):
     """A desk for the course's solution: a check that raises an error on it too is wrong itself."""
 
     shrinks_failures = False
-
-    def reference_also_fails(self, check: Check, run: RunOn) -> bool:
-        return True
 
 
 class SubmissionDesk(LocalDesk):

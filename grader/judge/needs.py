@@ -6,13 +6,13 @@ A submission has no say: everybody can earn the same points here. Must never ask
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
 from grader.border.channel import Channel
 from grader.border.failures import SubmissionCrashed
-from grader.border.proxies import Call
+from grader.judge.desk import Desk
 from grader.testkit import devices
 from grader.testkit.marking import NEEDS, NEEDS_MARK
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from grader.course import Course
     from grader.judge.check import Check
     from grader.judge.collected import CollectedChecks
-from grader.judge.desk import RunOn
 
 
 def unmet(item: pytest.Item, layers: Collection[str]) -> str:
@@ -97,33 +96,10 @@ class _Nobody:
         return self.call(request)
 
 
-class _NobodysDesk:
-    """A `Desk` at which nobody answers: a check gets as far as its first request."""
+class _NobodysDesk(Desk):
+    """A desk at which nobody answers: a check gets as far as its first request."""
 
     shrinks_failures = False
-    wants_trace_only = False
-    is_final = True
 
     def channel(self) -> Channel:
         return Channel(_Nobody())
-
-    def renew_time(self) -> None:
-        pass
-
-    def end_process(self) -> None:
-        pass
-
-    def end_worlds(self) -> None:
-        pass
-
-    def take_prints(self) -> str:
-        return ""
-
-    def stopped_at(self) -> tuple[Any, ...]:
-        return ()
-
-    def last_call(self) -> Call | None:
-        return None
-
-    def reference_also_fails(self, check: Check, run: RunOn) -> bool:
-        return True

@@ -24,7 +24,7 @@ from grader.course import Course
 from grader.judge import cause as causes
 from grader.judge import explain
 from grader.judge.check import Check
-from grader.judge.desk import RunOn
+from grader.judge.desk import Desk, RunOn
 from grader.judge.endless_loops import endless_loop
 from grader.judge.in_process import reference_raises
 from grader.judge.loading import Partial, load
@@ -119,8 +119,8 @@ class _ImportedProcess:
     channel: Channel | None = None
 
 
-class TopicDesk:
-    """A `Desk` for the exercises of one topic, one after the other.
+class TopicDesk(Desk):
+    """A desk for the exercises of one topic, one after the other.
 
     Args:
         files: the submission's files by name; the topic's own must be among them.
@@ -132,8 +132,6 @@ class TopicDesk:
         time: the budget of the topic's time.
         flags: of actions that no exercise needs, as far as the ended processes of the submission say.
     """
-
-    shrinks_failures = True
 
     def __init__(
         self,

@@ -17,9 +17,9 @@ from typing import Any, Final, TypeVar
 from grader.border import frames, wire
 from grader.border.arena import Arena
 from grader.border.bounds import WireError
-from grader.border.failures import MEMORY_SHORT, OUT_OF_MEMORY, KilledBySystem, SubmissionCrashed
+from grader.border.failures import MEMORY_SHORT, KilledBySystem, SubmissionCrashed
 from grader.border.frames import BrokenFrame
-from grader.border.messages import Definitions, Ended, Forked, FromLeader, Keep, SetUp, Start, Stop, Tidied, Tidy
+from grader.border.messages import Ended, Forked, FromLeader, Keep, SetUp, Start, Stop, Tidied, Tidy
 from grader.errors import UserError
 from grader.kit import Kit
 from grader.machine import Devices, memory_kills
@@ -27,10 +27,10 @@ from grader.sandbox import process_tree
 from grader.sandbox.clock import Deadline, Effort
 from grader.sandbox.limits import CUDA_BYTES, Limits
 from grader.student import audit, orders
-from grader.student.endings import HostGone, MemoryWatch, how_it_ended
+from grader.student.endings import HostGone, MemoryWatch
 from grader.student.prints import Prints
 from grader.student.process import DUMP_SIGNAL
-from grader.student.student_process import DUMP_BYTES, StudentProcess
+from grader.student.student_process import DUMP_BYTES, StudentProcess, TopicProcesses
 
 T = TypeVar("T", bound=FromLeader)
 
@@ -94,7 +94,7 @@ class HostClient:
             match self._receive():
                 case orders.Refused(reason):
                     raise UserError(f"course.toml: {reason}")
-                case orders.Ready(layers):
+                case orders.Ready(layers=layers):
                     self._layers = layers
                     self.baseline = process_tree.memory_of([self.process], 0)
                 case answer:
@@ -148,14 +148,10 @@ class LeaderGone(Exception):
     """The leader has ended or does not answer: submitted code can do that where there is no PID namespace."""
 
 
-class LeaderClient:
+class LeaderClient(TopicProcesses):
     """One sandbox with one topic of one submission; makes its student processes.
 
-    Args:
-        bindings: for the course's own wrong answers: which name is answered by which of them.
-
     Attributes:
-        definitions: how processes import the topic from now on; None: as it is.
         process: the leader's process id.
     """
 
@@ -166,13 +162,9 @@ class LeaderClient:
         files: Mapping[str, bytes],
         bindings: Sequence[tuple[str, str]] | None = None,
     ) -> None:
+        super().__init__(topic, files, bindings)
         self._host = host
-        self._topic = topic
-        self._files = files
-        self.bindings = bindings
-        self.definitions: Definitions | None = None
-        self._memory_kills = memory_kills()
-        self._count = 0
+        self.layers = host.layers
         self._endings: dict[int, int] = {}
         self._started: set[int] = set()
         self._open()
@@ -182,22 +174,12 @@ class LeaderClient:
         with theirs:
             self.process = self._host.spawn(theirs)
         self._handle = os.pidfd_open(self.process)
-        self._over_memory = False
+        self._is_over_memory = False
         self._host.watch.add(self)
-        setup = SetUp(self._topic, dict(self._files), "mount-namespace" in self._host.layers)
+        setup = SetUp(self._topic, dict(self._files), "mount-namespace" in self.layers)
         self._send(setup)
 
-    @property
-    def layers(self) -> tuple[str, ...]:
-        """The layers of the sandbox."""
-        return self._host.layers
-
     def start_afresh(self) -> StudentProcess:
-        """Ends every process but the leader, makes the work folder new, and starts a process that imports the topic.
-
-        Raises:
-            HostGone: not even a new leader can do it.
-        """
         if "pid-namespace" not in self.layers:
             process_tree.kill_tree_below(self.process)
         try:
@@ -211,11 +193,6 @@ class LeaderClient:
             raise HostGone("no student process can be started") from error
 
     def start(self, *, imports: bool = True) -> StudentProcess:
-        """Starts a further process.
-
-        Raises:
-            SubmissionCrashed: it cannot be started.
-        """
         try:
             return self._start(imports=imports, afresh=False)
         except LeaderGone as error:
@@ -264,16 +241,10 @@ class LeaderClient:
         return StudentProcess(self, self._count, pid, ours, prints, errors, dumps, events, arena)
 
     def keep_files(self) -> None:
-        """The files that are in the work folder now stay when it is tidied; nothing happens if the leader has gone."""
         with contextlib.suppress(LeaderGone):
             self._send(Keep())
 
     def tidy(self) -> None:
-        """Removes the files that calls have left in the work folder.
-
-        Raises:
-            LeaderGone: the leader does not answer.
-        """
         self._send(Tidy())
         self._receive(Tidied)
 
@@ -282,51 +253,40 @@ class LeaderClient:
         return process_tree.effort(process_tree.descendants(self.process))
 
     def deadline(self, seconds: float) -> Deadline:
-        """So many seconds of the processes' own time, from now on."""
         return Deadline(seconds, self.effort)
 
     def has_left_something(self, main: StudentProcess, threads: int) -> bool:
-        """Whether more is running than the judge started: another process, or more threads in the main one."""
         below = [pid for pid in process_tree.descendants(self.process) if pid not in self._started]
         return any(map(process_tree.is_alive, below)) or process_tree.count_threads(main.pid) > threads
 
     def ask_where(self, process: StudentProcess) -> None:
-        """Makes a process write where it is."""
         assert DUMP_SIGNAL is not None
         if process.pid in process_tree.descendants(self.process):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process.pid, DUMP_SIGNAL)
 
     def stop(self, process: StudentProcess) -> None:
-        """Ends a process."""
         try:
             self._send(Stop(process.number))
         except LeaderGone:
             process_tree.kill_tree_below(self.process)
 
     def wait(self, number: int) -> None:
-        """Returns when a process has ended; soon in any case."""
         until = time.monotonic() + END_SECONDS
         with contextlib.suppress(LeaderGone):
             while number not in self._endings:
                 self._take(until)
 
-    def why_it_ended(self, number: int) -> str:
-        """How a process ended, in words; completes "your code …"."""
-        if self._over_memory:
-            self._over_memory = False
-            return OUT_OF_MEMORY
+    def exit_code(self, number: int) -> int | None:
         self.wait(number)
-        code = self._endings.get(number)
-        return how_it_ended(code, memory_was_short=memory_kills() > self._memory_kills)
+        return self._endings.get(number)
 
     def watch(self) -> None:
-        """Ends the processes if they hold too much memory together; `MemoryWatch` calls it."""
         for _ in range(MOST_ROUNDS):
             below = process_tree.descendants(self.process)
             if process_tree.memory_of([self.process, *below], self._host.baseline) <= self._host.most_bytes:
                 return
-            self._over_memory = True
+            self._is_over_memory = True
             # Only those that were measured: a fresh one may have been started in the meantime.
             process_tree.kill_all(below)
         self._kill()
@@ -355,7 +315,6 @@ class LeaderClient:
         return message
 
     def close(self) -> None:
-        """Ends the leader and all that it started."""
         self._host.watch.remove(self)
         self._sock.close()
         self._kill()

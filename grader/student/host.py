@@ -27,7 +27,7 @@ from grader.student.preparation import CannotLoad, load_modules
 from grader.student.process import note_modules
 
 
-class Host:
+class WarmHost:
     """Serves one judge over a socket until the judge closes it."""
 
     def __init__(self, control: socket.socket) -> None:
@@ -125,7 +125,7 @@ def start_host() -> tuple[socket.socket, int]:
         _close_inherited(theirs.fileno())
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         gc.disable()  # while the host gets ready
-        Host(theirs).run()
+        WarmHost(theirs).run()
     finally:
         os._exit(0)
 

@@ -1,4 +1,4 @@
-"""Orders from the judge to the warm host, and the host's answers: each a struct with a tag of its own."""
+"""Orders from the judge to the warm host or to a spawned process, and their answers: each with a tag of its own."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from grader.border.messages import SetUp, Start
 from grader.machine import Devices
 from grader.sandbox.limits import Limits
 
@@ -34,9 +35,15 @@ Order: TypeAlias = Prepare | Spawn
 
 
 class Ready(msgspec.Struct, frozen=True, tag=True):
-    """The host can fork student processes; all of them get these layers of the sandbox."""
+    """All is loaded.
 
-    layers: tuple[str, ...]
+    Attributes:
+        layers: those of the sandbox, which all processes get that the host forks; none for a spawned process.
+        process: the id of a spawned process, which on Windows is not that of the program that was started.
+    """
+
+    layers: tuple[str, ...] = ()
+    process: int = 0
 
 
 class Spawned(msgspec.Struct, frozen=True, tag=True):
@@ -52,3 +59,31 @@ class Refused(msgspec.Struct, frozen=True, tag=True):
 
 
 Answer: TypeAlias = Ready | Spawned | Refused
+
+
+# ---------------------------------------------------------------- a spawned process, before it imports submitted code
+
+
+class Connect(msgspec.Struct, frozen=True, tag=True):
+    """First message, on standard input: the port where the judge waits, and a token by which it knows this process."""
+
+    port: int
+    token: bytes
+
+
+class Begin(msgspec.Struct, frozen=True, tag=True):
+    """The task of this process: to be a student process of a topic, or one that never imports the submission.
+
+    Attributes:
+        folder: the work folder, where the submission's files are; in ``setup`` they have no content.
+        outputs: the files for standard output, standard error, and where it is when it is asked.
+        arena: the file with the memory shared with the judge; empty for none.
+        events: the file for notes on the actions of submitted code; empty for none.
+    """
+
+    setup: SetUp
+    start: Start
+    folder: str
+    outputs: tuple[str, str, str]
+    arena: str
+    events: str

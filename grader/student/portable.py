@@ -12,22 +12,21 @@ from typing import Final
 
 from grader.border import frames, wire
 from grader.border.arena import Arena
-from grader.border.failures import OUT_OF_MEMORY, SubmissionCrashed
-from grader.border.messages import Definitions, SetUp, Start
+from grader.border.failures import SubmissionCrashed
+from grader.border.messages import SetUp, Start
 from grader.kit import Kit
-from grader.machine import Devices, memory_kills
+from grader.machine import Devices
 from grader.sandbox import process_tree
 from grader.sandbox.any_system import Stopwatch
 from grader.sandbox.clock import Deadline, Effort
 from grader.sandbox.limits import CUDA_BYTES, Limits
 from grader.sandbox.workspace import Workspace
 from grader.student import audit
-from grader.student.endings import HostGone, MemoryWatch, how_it_ended
-from grader.student.orders import Prepare
+from grader.student.endings import HostGone, MemoryWatch
+from grader.student.orders import Begin, Prepare
 from grader.student.prints import FilePrints
-from grader.student.spawn_messages import Begin
 from grader.student.spawning import Spares, SpawnedPython
-from grader.student.student_process import DUMP_BYTES, StudentProcess
+from grader.student.student_process import DUMP_BYTES, StudentProcess, TopicProcesses
 from grader.student.work_folder import WorkFolder
 
 TREE_EVERY: Final = 8
@@ -103,15 +102,8 @@ class PortableHost:
         self._spares.close()
 
 
-class PortableTopic:
-    """One topic of one submission: a work folder and spawned processes; a `TopicProcesses`.
-
-    Args:
-        bindings: for the course's own wrong answers: which name is answered by which of them.
-
-    Attributes:
-        definitions: how processes import the topic from now on; None: as it is.
-    """
+class PortableTopic(TopicProcesses):
+    """One topic of one submission: a work folder and spawned processes."""
 
     def __init__(
         self,
@@ -120,36 +112,20 @@ class PortableTopic:
         files: Mapping[str, bytes],
         bindings: Sequence[tuple[str, str]] | None,
     ) -> None:
+        super().__init__(topic, files, bindings)
         self._host = host
-        self._topic = topic
-        self._files = files
-        self.bindings = bindings
-        self.definitions: Definitions | None = None
         self._workspace = Workspace()
         self._folder = WorkFolder(self._workspace.work)
         self._processes: dict[int, SpawnedPython] = {}
         self._outputs: dict[int, list[FilePrints]] = {}
-        self._count = 0
-        self._over_memory = False
         self._looks = 0
-        self._memory_kills = memory_kills()
         self._starting_seconds = 0.0
         self._reusable: dict[int, int] = {}
         self._idle: list[SpawnedPython] = []
 
-    @property
-    def layers(self) -> tuple[str, ...]:
-        """None: there is no sandbox."""
-        return ()
-
     # ---------------------------------------------------------------- processes
 
     def start_afresh(self) -> StudentProcess:
-        """Ends every process, makes the work folder new, and starts a process that imports the topic.
-
-        Raises:
-            HostGone: no process can be started.
-        """
         self._end_all()
         self._folder.renew(self._files)
         try:
@@ -158,11 +134,6 @@ class PortableTopic:
             raise HostGone(str(error)) from error
 
     def start(self, *, imports: bool = True) -> StudentProcess:
-        """Starts a further process.
-
-        Raises:
-            SubmissionCrashed: it cannot be started.
-        """
         try:
             return self._start(imports=imports, afresh=False)
         except OSError as error:
@@ -209,9 +180,6 @@ class PortableTopic:
             self._idle.append(self._processes.pop(process.number))
         self._end(process.number)
 
-    def wait(self, number: int) -> None:
-        """Nothing to wait for: `stop` has waited."""
-
     def _idle_process(self) -> SpawnedPython | None:
         while self._idle:
             one = self._idle.pop()
@@ -221,20 +189,13 @@ class PortableTopic:
         return None
 
     def ask_where(self, process: StudentProcess) -> None:
-        """Makes a process write where it is."""
         self._processes[process.number].ask_where()
 
-    def why_it_ended(self, number: int) -> str:
-        """How a process ended, in words; completes "your code …"."""
-        if self._over_memory:
-            self._over_memory = False
-            return OUT_OF_MEMORY
+    def exit_code(self, number: int) -> int | None:
         spawned = self._processes.get(number)
-        code = None if spawned is None else spawned.exit_code(END_SECONDS)
-        return how_it_ended(code, memory_was_short=memory_kills() > self._memory_kills)
+        return None if spawned is None else spawned.exit_code(END_SECONDS)
 
     def close(self) -> None:
-        """Ends all processes, and removes their folder."""
         self._host.drop(self)
         self._end_all()
         for spawned in self._idle:
@@ -244,7 +205,7 @@ class PortableTopic:
     def _end_all(self) -> None:
         for number in list(self._processes):
             self._end(number)
-        self._over_memory = False
+        self._is_over_memory = False
 
     def _end(self, number: int) -> None:
         if (spawned := self._processes.pop(number, None)) is not None:
@@ -257,15 +218,12 @@ class PortableTopic:
     # ---------------------------------------------------------------- the work folder
 
     def keep_files(self) -> None:
-        """The files that are in the work folder now stay when it is tidied."""
         self._folder.keep()
 
     def tidy(self) -> None:
-        """Removes the files that calls have left in the work folder."""
         self._folder.tidy()
 
     def has_left_something(self, main: StudentProcess, threads: int) -> bool:
-        """Whether more is running than the judge started: another process, or more threads in the main one."""
         return self._has_children(main) or process_tree.count_threads(main.pid) > threads
 
     def _has_children(self, main: StudentProcess) -> bool:
@@ -316,7 +274,7 @@ class PortableTopic:
         if self._looks % TREE_EVERY == 0:
             used += sum(process_tree.memory_of(process_tree.descendants(one.pid), 0) for one in running)
         if used > self._host.most_bytes:
-            self._over_memory = True
+            self._is_over_memory = True
             for one in running:
                 for pid in (*process_tree.descendants(one.pid), one.pid):
                     process_tree.kill(pid)

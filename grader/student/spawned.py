@@ -22,7 +22,7 @@ from grader import machine
 from grader.border.output import use_output
 
 if TYPE_CHECKING:
-    from grader.student.spawn_messages import Begin
+    from grader.student.orders import Begin
 
 KEPT_VARIABLES: Final = ("SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", "NUMBER_OF_PROCESSORS")
 """Variables that programs on Windows need."""
@@ -50,8 +50,7 @@ def _live() -> None:
     os.dup2(null, 1)
 
     from grader.border import frames, wire
-    from grader.student.orders import Prepare, Refused
-    from grader.student.spawn_messages import Begin, Connect, Ready
+    from grader.student.orders import Begin, Connect, Prepare, Ready, Refused
 
     def read(size: int) -> bytes:
         return os.read(questions, size)
@@ -68,7 +67,7 @@ def _live() -> None:
     if (payload := frames.receive(read)) is None:
         return
     order: Prepare = wire.unpack(payload, Prepare)
-    answer: Ready | Refused = Ready(os.getpid())
+    answer: Ready | Refused = Ready(process=os.getpid())
     try:
         testkit, kit = load_modules(order)
     except CannotLoad as error:

@@ -23,8 +23,7 @@ from grader.border.frames import BrokenFrame
 from grader.errors import UserError
 from grader.sandbox import process_tree
 from grader.student.endings import HostGone
-from grader.student.orders import Prepare, Refused
-from grader.student.spawn_messages import Connect, FromSpawned, Ready
+from grader.student.orders import Connect, Prepare, Ready, Refused
 
 START_SECONDS: Final = 120.0
 """How long a new process may take until it is ready (s): on a slow disk, importing torch takes long."""
@@ -102,7 +101,7 @@ class SpawnedPython:
                 sock.close()
                 return
             sock.settimeout(START_SECONDS)
-            answer: FromSpawned = wire.unpack(frames.receive(sock.recv) or b"", FromSpawned)
+            answer: Ready | Refused = wire.unpack(frames.receive(sock.recv) or b"", Ready | Refused)
         except (OSError, BrokenFrame, WireError) as error:
             sock.close()
             raise _NotStarted(str(error)) from error

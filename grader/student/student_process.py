@@ -1,14 +1,16 @@
-"""The judge's side of a student process: a transport with a deadline."""
+"""The judge's side of a student process, a transport with a deadline; and of a topic's processes, however started."""
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import re
 import select
 import socket
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Final, Protocol
+from typing import Final
 
 from grader.border import wire
 from grader.border.arena import Arena
@@ -28,12 +30,14 @@ from grader.border.failures import (
     raised_error,
 )
 from grader.border.frames import BrokenFrame, FrameReader, frame
-from grader.border.messages import Imported, Raised
+from grader.border.messages import Definitions, Imported, Raised
 from grader.border.transport import Activity, Process
+from grader.machine import memory_kills
 from grader.results import Flag, Frame
 from grader.sandbox import process_tree
 from grader.sandbox.clock import Deadline
 from grader.student import audit
+from grader.student.endings import how_it_ended
 from grader.student.one_at_a_time import one_at_a_time
 from grader.student.prints import Prints
 
@@ -47,21 +51,94 @@ _OUTERMOST: Final = ("in serve", "in import_and_serve")
 """What a whole stack dump ends with: one of these functions of the student process calls submitted code."""
 
 
-class Team(Protocol):
-    """The sandbox that a student process is in, with its leader, as the judge sees it."""
+class TopicProcesses(abc.ABC):
+    """The processes of one topic of one submission, which share a work folder.
 
-    @property
-    def layers(self) -> tuple[str, ...]: ...
+    Args:
+        files: the submission's files by name.
+        bindings: for the course's own wrong answers: which name is answered by which of them; None for a submission.
 
-    def start(self, *, imports: bool = True) -> StudentProcess: ...
+    Attributes:
+        definitions: how processes import the topic from now on; None: as it is.
+        layers: those of the sandbox; none if there is no sandbox.
+    """
 
-    def ask_where(self, process: StudentProcess) -> None: ...
+    layers: tuple[str, ...] = ()
 
-    def stop(self, process: StudentProcess) -> None: ...
+    def __init__(self, topic: str, files: Mapping[str, bytes], bindings: Sequence[tuple[str, str]] | None) -> None:
+        self.bindings = bindings
+        self.definitions: Definitions | None = None
+        self._topic = topic
+        self._files = files
+        self._count = 0
+        self._is_over_memory = False
+        self._memory_kills = memory_kills()
 
-    def wait(self, number: int) -> None: ...
+    @abc.abstractmethod
+    def deadline(self, seconds: float) -> Deadline:
+        """This many seconds of the processes' own time, from now on."""
 
-    def why_it_ended(self, number: int) -> str: ...
+    @abc.abstractmethod
+    def start_afresh(self) -> StudentProcess:
+        """Ends every process, makes the work folder new, and starts a process that imports the topic.
+
+        Raises:
+            HostGone: no process can be started.
+        """
+
+    @abc.abstractmethod
+    def start(self, *, imports: bool = True) -> StudentProcess:
+        """Starts a further process.
+
+        Raises:
+            SubmissionCrashed: it cannot be started.
+        """
+
+    @abc.abstractmethod
+    def ask_where(self, process: StudentProcess) -> None:
+        """Makes a process write where it is."""
+
+    @abc.abstractmethod
+    def stop(self, process: StudentProcess) -> None:
+        """Ends a process."""
+
+    def wait(self, number: int) -> None:  # noqa: B027 - for those that must wait
+        """Returns when a process has ended; soon in any case."""
+
+    @abc.abstractmethod
+    def exit_code(self, number: int) -> int | None:
+        """The exit code of a process, or minus the signal that ended it; None if that is not known soon."""
+
+    def why_it_ended(self, number: int) -> str:
+        """How a process ended, in words; completes "your code …"."""
+        if self._is_over_memory:
+            self._is_over_memory = False
+            return OUT_OF_MEMORY
+        return how_it_ended(self.exit_code(number), memory_was_short=memory_kills() > self._memory_kills)
+
+    @abc.abstractmethod
+    def keep_files(self) -> None:
+        """The files that are in the work folder now stay when it is tidied."""
+
+    @abc.abstractmethod
+    def tidy(self) -> None:
+        """Removes the files that calls have left in the work folder.
+
+        Raises:
+            LeaderGone: the process that does so does not answer.
+        """
+
+    @abc.abstractmethod
+    def has_left_something(self, main: StudentProcess, threads: int) -> bool:
+        """Whether more is running than the judge started: another process, or more threads in the main one."""
+
+    @abc.abstractmethod
+    def watch(self) -> None:
+        """Ends the processes if they hold too much memory; another thread calls it."""
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Ends all processes."""
 
 
 class StudentProcess:
@@ -81,7 +158,7 @@ class StudentProcess:
 
     def __init__(
         self,
-        team: Team,
+        team: TopicProcesses,
         number: int,
         pid: int,
         sock: socket.socket,
