@@ -17,10 +17,9 @@ from grader.border import wire
 from grader.border.channel import Channel
 from grader.border.failures import SubmissionCrashed
 from grader.border.messages import FORGET, RUN_OF_RANKS, Digest, Exchange, Reply, Request, Returned
-from grader.border.proxies import Call
 from grader.border.wire import Tree
 from grader.judge.check import Check
-from grader.judge.desk import RunOn
+from grader.judge.desk import Desk, RunOn
 
 if TYPE_CHECKING:
     from grader.judge.collected import CollectedChecks
@@ -190,8 +189,8 @@ def _in_all(value: Any, change: Change) -> Any:
     return change(value)
 
 
-class _ReplayDesk:
-    """A `Desk` whose submission gives these replies."""
+class _ReplayDesk(Desk):
+    """A desk whose submission gives these replies."""
 
     shrinks_failures = False
     wants_trace_only = True
@@ -203,24 +202,6 @@ class _ReplayDesk:
     def channel(self) -> Channel:
         self._channel.restart()
         return self._channel
-
-    def renew_time(self) -> None:
-        pass
-
-    def end_process(self) -> None:
-        pass
-
-    def end_worlds(self) -> None:
-        pass
-
-    def take_prints(self) -> str:
-        return ""
-
-    def stopped_at(self) -> tuple[Any, ...]:
-        return ()
-
-    def last_call(self) -> Call | None:
-        return None
 
     def reference_also_fails(self, check: Check, run: RunOn) -> bool:
         return False

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import os
-import select
 import signal
 import socket
 import sys
@@ -19,21 +18,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NoReturn
 
-from grader.border import frames
 from grader.border.failures import BadReply, SubmissionCrashed
-from grader.border.frames import BrokenFrame, FrameReader
 from grader.border.output import flush_output, use_output
 from grader.border.service import Service
-from grader.border.transport import Activity
-from grader.sandbox import kernel, process_tree
+from grader.sandbox import kernel
 from grader.student.prints import Prints
 from grader.student.process import DUMP_SIGNAL, serve
+from grader.student.socket_process import SocketProcess
 
 PRINT_BYTES: Final = 64 << 10
 """Bytes of a process's prints that are kept."""
 
 
-class LocalProcess:
+class LocalProcess(SocketProcess):
     """A forked process that answers requests; a `Process`.
 
     Args:
@@ -42,57 +39,25 @@ class LocalProcess:
     """
 
     def __init__(self, make_service: Callable[[], Service], folder: Path) -> None:
-        self._sock, theirs = socket.socketpair()
-        self._prints, self._errors, self._dumps = pipes = [Prints(PRINT_BYTES) for _ in range(3)]
-        self._replies = FrameReader()
-        self._unsent = bytearray()
-        self._ending: SubmissionCrashed | None = None
+        ours, theirs = socket.socketpair()
+        pipes = [Prints(PRINT_BYTES) for _ in range(3)]
         flush_output()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons warn if the caller has threads
-            self.pid = os.fork()
-        if not self.pid:
+            pid = os.fork()
+        if not pid:
             _live(theirs, [pipe.writer for pipe in pipes], make_service, folder)
         theirs.close()
         for pipe in pipes:
             pipe.close_writer()
         with contextlib.suppress(OSError):
-            os.setpgid(self.pid, self.pid)
-        self._sock.setblocking(False)
+            os.setpgid(pid, pid)
+        super().__init__(pid, ours, *pipes)
 
-    def sources(self) -> list[int]:
-        return [self._sock.fileno(), *(one.reader for one in (self._prints, self._errors) if one.is_open)]
-
-    def post(self, request: bytes) -> None:
-        self._unsent += frames.frame(request)
-        self._send()
-
-    def poll(self) -> bytes | None:
-        for pipe in (self._prints, self._errors):
-            pipe.drain()
-        self._send()
-        try:
-            if (reply := self._replies.next()) is None and select.select([self._sock], [], [], 0)[0]:
-                self._read()
-                reply = self._replies.next()
-        except BrokenFrame as error:
-            raise BadReply(f"sent something that is no answer ({error})") from None
-        return reply
-
-    def _send(self) -> None:
-        with contextlib.suppress(OSError):
-            while self._unsent:
-                sent = self._sock.send(memoryview(self._unsent)[: 1 << 16])
-                del self._unsent[:sent]
-
-    def _read(self) -> None:
-        try:
-            data = self._sock.recv(1 << 18)
-        except OSError:
-            data = b""
-        if not data:
-            raise SubmissionCrashed(self._why_it_ended())
-        self._replies.feed(data)
+    def _crash(self, reason: str) -> SubmissionCrashed:
+        if reason:
+            return BadReply(f"sent something that is no answer ({reason})")
+        return SubmissionCrashed(self._why_it_ended())
 
     def _why_it_ended(self) -> str:
         """How it has ended; it is killed if it has only closed its socket."""
@@ -111,15 +76,6 @@ class LocalProcess:
         if self.pid > 0 and DUMP_SIGNAL is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, DUMP_SIGNAL)
-
-    def stacks(self) -> str:
-        return self._dumps.seen()
-
-    def activity(self) -> Activity:
-        return Activity(*process_tree.activity(self.pid))
-
-    def prints(self) -> tuple[str, str]:
-        return self._prints.take(), self._errors.take()
 
     def end(self) -> None:
         if self.pid > 0:

@@ -29,17 +29,17 @@ from grader.border.failures import (
     one_line,
     raised_error,
 )
-from grader.border.frames import BrokenFrame, FrameReader, frame
+from grader.border.frames import frame
 from grader.border.messages import Definitions, Imported, Raised
-from grader.border.transport import Activity, Process
+from grader.border.transport import Process
 from grader.machine import memory_kills
 from grader.results import Flag, Frame
-from grader.sandbox import process_tree
 from grader.sandbox.clock import Deadline
 from grader.student import audit
 from grader.student.endings import how_it_ended
 from grader.student.one_at_a_time import one_at_a_time
 from grader.student.prints import Prints
+from grader.student.socket_process import SocketProcess
 
 DUMP_SECONDS: Final = 2.0
 """How long a process whose time is over may take to write where it is (s)."""
@@ -141,7 +141,7 @@ class TopicProcesses(abc.ABC):
         """Ends all processes."""
 
 
-class StudentProcess:
+class StudentProcess(SocketProcess):
     """A process that answers calls; a `Transport`, a `Starter` and a `Process`.
 
     Args:
@@ -168,17 +168,11 @@ class StudentProcess:
         events: Prints,
         arena: Arena | None,
     ) -> None:
+        super().__init__(pid, sock, prints, errors, dumps)
         self._team = team
         self.number = number
-        self.pid = pid
-        self._sock = sock
-        self._prints = prints
-        self._errors = errors
-        self._dumps = dumps
         self._events = events
         self.arena = arena
-        self._replies = FrameReader()
-        self._unsent = bytearray()
         self._further: list[StudentProcess] = []
         self._outside: StudentProcess | None = None
         self._is_imported = False
@@ -188,7 +182,6 @@ class StudentProcess:
         self.alive = True
         self.imported = Imported()
         self.stopped_at: tuple[Frame, ...] = ()
-        sock.setblocking(False)
 
     def finish_import(self, deadline: Deadline) -> ImportFailure | None:
         """Waits until the topic has been imported; why it cannot be, else None."""
@@ -255,12 +248,6 @@ class StudentProcess:
                 return reply
             self._wait()
 
-    def _taken(self) -> bytes | None:
-        try:
-            return self._replies.next()
-        except BrokenFrame as error:
-            raise self._crash(str(error)) from None
-
     def _wait(self) -> None:
         """Sends and reads as much as is possible now, and otherwise sleeps until one of the two is."""
         left = self.deadline.left()
@@ -275,27 +262,6 @@ class StudentProcess:
             self._locate()
             self.alive = False
             raise SubmissionTimeout
-
-    def _send(self) -> None:
-        if self._unsent:
-            try:
-                sent = self._sock.send(memoryview(self._unsent)[: 1 << 16])
-                del self._unsent[:sent]
-            except BlockingIOError:
-                pass
-            except OSError:
-                self._unsent.clear()
-
-    def _read(self) -> None:
-        try:
-            data = self._sock.recv(1 << 18)
-        except BlockingIOError:
-            return
-        except OSError:
-            data = b""
-        if not data:
-            raise self._crash("")
-        self._replies.feed(data)
 
     def _crash(self, reason: str) -> SubmissionCrashed:
         self.alive = False
@@ -338,20 +304,8 @@ class StudentProcess:
 
     # ---------------------------------------------------------------- several processes at a time
 
-    def sources(self) -> list[int]:
-        return [self._sock.fileno(), *(one.reader for one in (self._prints, self._errors) if one.is_open)]
-
-    def post(self, request: bytes) -> None:
-        self._unsent += frame(request)
-        self._send()
-
     def poll(self) -> bytes | None:
-        self._send()
-        for source in (self._prints, self._errors):
-            source.drain()
-        if (reply := self._taken()) is None and select.select([self._sock], [], [], 0)[0]:
-            self._read()
-            reply = self._taken()
+        reply = super().poll()
         if reply is not None and not self._is_imported:
             try:
                 self._note_import(reply)
@@ -363,15 +317,6 @@ class StudentProcess:
     def ask_where(self) -> None:
         self._dumps.take()
         self._team.ask_where(self)
-
-    def stacks(self) -> str:
-        return self._dumps.seen()
-
-    def activity(self) -> Activity:
-        return Activity(*process_tree.activity(self.pid))
-
-    def prints(self) -> tuple[str, str]:
-        return self._prints.take(), self._errors.take()
 
     def end(self) -> None:
         """Ends the process, and those that were started by way of it."""
