@@ -1,6 +1,6 @@
 """torchkata: PyTorch exercises and a grader that never lets submitted code decide its own verdict.
 
-``from grader import Course, grade`` grades from a script; ``from grader import check, hint`` in a notebook.
+``from grader import Course, grade`` grades from a script; ``from grader import check, hint, show`` in a notebook.
 Importing the package loads neither these nor torch.
 """
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from grader.course import Course
     from grader.errors import CourseError, UserError
     from grader.grading.api import Results, grade
-    from grader.notebook.api import check, hint
+    from grader.notebook.api import check, hint, show
     from grader.results import Cause, CheckResult, ExerciseResult, Flag, Frame, Manual, SubmissionResult, Unread
     from grader.sandbox.limits import Limits
 
@@ -51,13 +51,14 @@ __all__ = [
     "check",
     "grade",
     "hint",
+    "show",
 ]
 
 _MODULES = {
     "grader.course": "Course",
     "grader.errors": "CourseError UserError",
     "grader.grading.api": "Results grade",
-    "grader.notebook.api": "check hint",
+    "grader.notebook.api": "check hint show",
     "grader.results": "Cause CheckResult ExerciseResult Flag Frame Manual SubmissionResult Unread",
     "grader.sandbox.limits": "Limits",
 }

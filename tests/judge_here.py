@@ -17,7 +17,7 @@ from grader.border.arena import Arena
 from grader.border.failures import ImportFailure, raised_error
 from grader.border.messages import Definitions, Imported
 from grader.border.service import WRONG_ANSWERS, Service
-from grader.course import Course
+from grader.course import Course, pictured
 from grader.intake.submission import Submission
 from grader.judge.in_process import LocalTransport, load_module
 from grader.judge.judge import with_judge
@@ -55,7 +55,7 @@ def grade_here(
             HostHere(loaded),
             lambda judge: [judge.grade(one, only) for one in found],
             names_misconceptions=names,
-            makes_pictures=pictures,
+            pictured=pictured(loaded) if pictures else (),
         )
     finally:
         _forget_checks(loaded.checks_dir)

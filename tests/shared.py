@@ -26,7 +26,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from grader.course import Course
+from grader.course import Course, pictured
 from grader.grading.protocol import WorkerOptions
 from grader.grading.worker_process import Worker
 from grader.intake.submission import Submission
@@ -70,7 +70,7 @@ class Warm:
             devices=devices,
             limits=limits,
             misconceptions=misconceptions,
-            pictures=pictures,
+            pictures=pictured(loaded) if pictures else (),
         )
         self.worker = Worker()
         self.worker.configure(options)

@@ -15,7 +15,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from grader.cli import author, doctor, instructor, reporting, similar, student, watch
+from grader.cli import author, doctor, instructor, reporting, show, similar, student, watch
 from grader.cli.help import App
 from grader.cli.output import print_error, print_lines
 from grader.errors import UserError
@@ -30,7 +30,7 @@ _FIRST_LINES = (
 )
 
 app = App(name="grader")
-for commands in (student, watch, doctor, instructor, reporting, similar, author):
+for commands in (student, watch, show, doctor, instructor, reporting, similar, author):
     commands.add_to(app)
 
 

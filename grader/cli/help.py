@@ -13,6 +13,7 @@ GROUPS: Final = {
         "init",
         "check",
         "watch",
+        "show",
         "next",
         "list",
         "courses",

@@ -117,7 +117,7 @@ def grade(
     if dask is not None and jobs:
         raise typer.BadParameter("with --dask, the cluster's threads set how many at a time", param_hint="--jobs")
     limits = limits_from(check_seconds, topic_seconds, memory, processes, files, prints)
-    from grader.course import Course
+    from grader.course import Course, pictured
     from grader.grading.late_options import LateOptions
     from grader.grading.many_submissions import grade_class
     from grader.grading.settings import ClassSettings, GradingSettings
@@ -127,8 +127,11 @@ def grade(
     fitting = min(jobs or cores(), workers_in_memory())
     if fitting < jobs:
         print_note(f"--jobs {jobs}: the memory is enough for {fitting} at a time (see: grader doctor)")
+    loaded = Course.load(course)
+    loaded.require_solutions("grade")
     settings = GradingSettings(
         names=tuple(only or ()),
+        pictures=pictured(loaded),
         seed=seed,
         fail_under=fail_under,
         skipped_ok=skipped_ok,
@@ -146,8 +149,6 @@ def grade(
         late=LateOptions(due, late_penalty, grace, late_cap, late_until, late_by),
         no_sandbox=no_sandbox,
     )
-    loaded = Course.load(course)
-    loaded.require_solutions("grade")
     return grade_class(loaded, class_settings, settings)
 
 

@@ -132,7 +132,7 @@ def check(
     engine.choose()
     worker = Worker()  # First of all: it has to import torch, which takes longer than everything below.
     try:
-        from grader.course import Course
+        from grader.course import Course, pictured
         from grader.grading.one_submission import check_one
         from grader.grading.settings import GradingSettings
 
@@ -141,6 +141,7 @@ def check(
         path, wanted = split_targets(names or (), submission, [topic.name for topic in loaded.modules])
         settings = GradingSettings(
             names=wanted,
+            pictures=() if wanted else pictured(loaded)[-1:],  # for the end of the course
             seed=seed,
             fail_under=fail_under,
             skipped_ok=skipped_ok,

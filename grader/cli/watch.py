@@ -54,7 +54,7 @@ def watch(
 
 
 def _watch(worker: Worker, name: str | None, submission: Path | None, given: Path | None, devices: Devices) -> int:
-    from grader.course import Course
+    from grader.course import Course, pictured
     from grader.grading.settings import GradingSettings
     from grader.grading.warm import WarmGrader
     from grader.reports.terminal import make_console
@@ -74,5 +74,6 @@ def _watch(worker: Worker, name: str | None, submission: Path | None, given: Pat
     console = make_console()
     screen = Screen(course, console, has_keys=can_read_keys() and console.file.isatty())
     titles = [topic.name for topic in course.topics if topic.name in topics]
-    with contextlib.closing(WarmGrader(course, GradingSettings(devices=devices), first=worker)) as grader:
+    settings = GradingSettings(devices=devices, pictures=pictured(course))
+    with contextlib.closing(WarmGrader(course, settings, first=worker)) as grader:
         return Watch(course, place, scope, grader, screen, start, titles).run()

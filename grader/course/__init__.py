@@ -1,6 +1,6 @@
 """A course as files: manifest, sources, stubs, handouts. Never imports torch or pytest, never runs a course's code."""
 
-from grader.course.model import Course, checks_of, content_hash, misconceptions_of, pictures_of
+from grader.course.model import Course, checks_of, content_hash, misconceptions_of, pictured
 from grader.course.source import CheckInfo, Misconception
 from grader.course.topic import Exercise, RubricItem, Topic
 from grader.errors import CourseError, UnknownName, UserError
@@ -18,5 +18,5 @@ __all__ = [
     "checks_of",
     "content_hash",
     "misconceptions_of",
-    "pictures_of",
+    "pictured",
 ]

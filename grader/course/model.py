@@ -40,6 +40,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     marks: MarkPolicy = BY_POINTS
     show_solutions: str = "never"
     strict_import: bool = False
+    finish: tuple[str, ...] = ()
 
     @classmethod
     def load(cls, path: Path | str | None = None, *, complete: bool = True) -> Course:
@@ -70,6 +71,7 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
             marks=manifest.marks,
             show_solutions=manifest.entry.course.show_solutions,
             strict_import=manifest.entry.course.strict_import,
+            finish=manifest.entry.course.finish,
         )
         if complete:
             _require_files(course, manifest)
@@ -204,13 +206,14 @@ def checks_of(course: Course, topic: str) -> tuple[CheckInfo, ...]:
     return read_checks(course.check_file(topic), course.topic(topic))
 
 
-def pictures_of(course: Course, topic: str) -> tuple[str, ...]:
-    """The exercises (full names) of a topic that have pictures, in order.
+def pictured(course: Course) -> tuple[str, ...]:
+    """The exercises (full names) that have pictures, in the course's order.
 
     Raises:
-        CourseError: if the file of checks is missing, or a picture belongs to no exercise of the topic.
+        CourseError: if a file of checks is missing, or a picture belongs to no exercise of its topic.
     """
-    return read_pictures(course.check_file(topic), course.topic(topic))
+    found = {name for topic in course.modules for name in read_pictures(course.check_file(topic.name), topic)}
+    return tuple(one.full_name for one in course.exercises if one.full_name in found)
 
 
 def misconceptions_of(course: Course, topic: str) -> tuple[Misconception, ...]:
@@ -280,7 +283,6 @@ def _require_files(course: Course, manifest: Manifest) -> None:
         checked = {check.exercise for check in checks}
         for check in checks:
             _require_worth(check, course.exercise(check.exercise), course.check_file(topic.name))
-        pictures_of(course, topic.name)
         for exercise in topic.exercises:
             key = manifest.key_of(exercise.full_name)
             if exercise.full_name not in checked:
@@ -298,6 +300,7 @@ def _require_files(course: Course, manifest: Manifest) -> None:
                 if name not in names:
                     message = f"hints_for: `{exercise.full_name}` has no check `{name}`{did_you_mean(name, names)}"
                     raise manifest.error(message, *key, "hints_for")
+    pictured(course)
 
 
 def _require_worth(check: CheckInfo, exercise: Exercise, file: Path) -> None:

@@ -6,6 +6,7 @@ Never runs a line of the files that it reads.
 from __future__ import annotations
 
 import ast
+import functools
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -61,11 +62,17 @@ def parse(file: Path) -> ast.Module:
         CourseError: if it is missing or is not Python.
     """
     try:
-        return ast.parse(file.read_bytes(), filename=str(file))
+        return _parsed(file.read_bytes(), file)
     except FileNotFoundError:
         raise CourseError(file, None, "there is no such file") from None
     except SyntaxError as error:
         raise CourseError(file, error.lineno, f"not valid Python: {error.msg}") from None
+
+
+@functools.lru_cache(maxsize=32)
+def _parsed(content: bytes, file: Path) -> ast.Module:
+    """The tree of a file that is read more than once: for its checks and for its pictures."""
+    return ast.parse(content, filename=str(file))
 
 
 def read_checks(file: Path, topic: Topic) -> tuple[CheckInfo, ...]:

@@ -13,6 +13,7 @@ from grader.course import Course, Exercise, Misconception, Topic, misconceptions
 from grader.course.stubs import programs
 from grader.grading.changed_replies import ChangedRuns, try_changes
 from grader.grading.written_examples import Untrue, untrue_examples
+from grader.pictures import Picture
 from grader.results import NOT_ASSESSED, CheckResult
 
 if TYPE_CHECKING:
@@ -31,11 +32,13 @@ class GradedFile(msgspec.Struct, frozen=True):
     Attributes:
         not_imported: why it cannot be imported; then it has no results.
         results: each exercise with the result of each of its checks, in order.
+        pictures: of each exercise (full name) that has some, whether it has passed or not.
     """
 
     file: Path
     not_imported: str
     results: tuple[tuple[Exercise, CheckResult], ...]
+    pictures: tuple[tuple[str, Picture], ...] = ()
 
 
 class GradedMisconception(msgspec.Struct, frozen=True):
@@ -139,7 +142,12 @@ class TopicEvidence:
                 for exercise in self.topic.exercises
                 for result in self._judge.run_checks(exercise.full_name, desk, did_run=partial(did_run, desk))[0]
             ]
-        return GradedFile(file, "", tuple(results))
+            pictures = [
+                (exercise.full_name, picture)
+                for exercise in self.topic.exercises
+                for picture in self._judge.make_pictures(exercise.full_name, desk)
+            ]
+        return GradedFile(file, "", tuple(results), tuple(pictures))
 
     def _grade_misconceptions(self, exercise: Exercise) -> Iterator[GradedMisconception]:
         """Grades each misconception as a submission, and looks for its name as for a student's.

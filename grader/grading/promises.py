@@ -6,11 +6,13 @@ Every defect is one line with its file. Nothing is graded here: `TopicEvidence` 
 from __future__ import annotations
 
 import ast
+import io
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
 import msgspec
+from rich.console import Console
 
 from grader.course import Exercise, checks_of
 from grader.course.answers import given_away
@@ -21,6 +23,8 @@ from grader.grading.changed_replies import CHANGES
 from grader.grading.evidence import GradedMisconception, TopicEvidence
 from grader.grading.mutation import equivalents_of
 from grader.judge.points import with_points
+from grader.reports.picture_svg import figure_of
+from grader.reports.picture_text import print_picture
 from grader.results import NOT_ASSESSED, CheckResult
 
 
@@ -185,6 +189,37 @@ def programs_fail_by_their_answers(evidence: TopicEvidence) -> Iterator[Defect]:
             elif cause.frames or f" of {evidence.topic.name}.py" in result.message:
                 text = f"fails check {result.name} with a line of it: {_one_line(result.message)}"
                 yield Defect(evidence.stub, None, f"{about} {text}")
+
+
+def pictures_can_be_drawn(evidence: TopicEvidence) -> Iterator[Defect]:
+    """Each picture is drawn with the solution, in a terminal and on a page; one of what is not written is a line."""
+    file = evidence.course.check_file(evidence.topic.name)
+    assessed = {
+        exercise.full_name for exercise, result in evidence.graded_solution.results if result.verdict == "passed"
+    }
+    for name, picture in evidence.graded_solution.pictures:
+        if name not in assessed:
+            continue  # as with its checks: it cannot be made here
+        problem = picture.problem
+        try:
+            print_picture(picture, Console(file=io.StringIO(), width=80))
+            figure_of(picture)
+        except Exception as error:
+            problem = f"{type(error).__name__}: {error}"
+        if problem:
+            yield Defect(
+                file, None, f"picture `{picture.title}` of `{name}` cannot be drawn with the solution: {problem}"
+            )
+    unwritten = {
+        exercise.full_name
+        for exercise, result in evidence.graded_stub.results
+        if result.cause is not None and result.cause.kind == "unwritten"
+    }
+    for name, picture in evidence.graded_stub.pictures:
+        if name in unwritten and picture.data is not None:
+            yield Defect(
+                file, None, f"picture `{picture.title}` of `{name}` shows something of a stub that is not written"
+            )
 
 
 def misconceptions_are_caught(evidence: TopicEvidence) -> Iterator[Defect]:

@@ -30,7 +30,7 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
         seed: varies the generated inputs.
         limits: of each submission.
         misconceptions: whether to compare with the records of the misconceptions.
-        pictures: whether to make the pictures of exercises that have passed.
+        pictures: full names of the exercises whose pictures are made if they pass.
         devices: the kind of devices for checks that want GPUs; resolved for this machine.
         judge_seconds: processor time of the judge for one run of a check's body.
     """
@@ -40,7 +40,7 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 0
     limits: Limits = Limits()
     misconceptions: bool = True
-    pictures: bool = False
+    pictures: tuple[str, ...] = ()
     devices: Devices = "simulated"
     judge_seconds: float = JUDGE_SECONDS
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from grader.course import Course, content_hash
+from grader.course import Course, content_hash, pictured
 from grader.errors import UserError
 from grader.gradebook import Gradebook, Row, row_of, selection_key
 from grader.grading.local_workers import LocalWorkers
@@ -36,7 +36,7 @@ def regrade(course: Course, out: Path, student: str, names: Sequence[str], agree
         if not files and not row.notes:
             raise UserError(f"{book.path} has no files of {student}", fix="grade the upload again: grader grade PATH")
         require_sandbox(1, no_sandbox=False)
-        settings = GradingSettings(names=tuple(names), seed=book.keep_seed())
+        settings = GradingSettings(names=tuple(names), seed=book.keep_seed(), pictures=pictured(course))
         options = worker_options(course, settings, settings.names)
         submission = _kept(book, course, row, files)
         with LocalWorkers(course, options) as workers:

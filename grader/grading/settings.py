@@ -22,7 +22,7 @@ class GradingSettings(msgspec.Struct, frozen=True, kw_only=True):
         names: topics or exercises; empty means all.
         seed: varies the generated inputs; None means 0 for one submission, and the gradebook's secret seed for a class.
         limits: of seconds and bytes for each submission.
-        pictures: whether the pictures of exercises that have passed are made.
+        pictures: full names of the exercises whose pictures are made if they pass.
         devices: the kind of devices for checks that want GPUs.
         fail_under: percentage of the points below which the exit code is 1; None if any check that fails makes it 1.
         skipped_ok: whether points that are not assessed do not count as missing for that.
@@ -33,7 +33,7 @@ class GradingSettings(msgspec.Struct, frozen=True, kw_only=True):
     fail_under: float | None = None
     skipped_ok: bool = False
     limits: Limits = Limits()
-    pictures: bool = False
+    pictures: tuple[str, ...] = ()
     devices: Devices = "simulated"
 
 

@@ -69,7 +69,7 @@ def main() -> int:
             exercises=options.exercises,
             seed=options.seed,
             names_misconceptions=options.misconceptions,
-            makes_pictures=options.pictures,
+            pictured=options.pictures,
             limit=server.limit,
             began=server.began,
         )

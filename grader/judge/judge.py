@@ -52,11 +52,13 @@ class _GradedSubmission:
 
     Attributes:
         modules: its Python files: nothing else of it comes near its processes.
+        only: full names of the exercises that were asked for; empty means all.
         known: is called with the result of each exercise as soon as it is known.
     """
 
     submission: Submission
     modules: Mapping[str, bytes]
+    only: Sequence[str]
     known: Callable[[ExerciseResult], None]
 
 
@@ -82,7 +84,7 @@ def with_judge(
     exercises: Sequence[str] = (),
     seed: int = 0,
     names_misconceptions: bool = True,
-    makes_pictures: bool = False,
+    pictured: Collection[str] = (),
     limit: TimeLimit | None = None,
     began: Callable[[Place], None] = lambda place: None,
 ) -> T:
@@ -92,7 +94,7 @@ def with_judge(
         exercises: full names to grade; empty means all. The exercises that they need are graded too.
         seed: seed of the generated inputs.
         names_misconceptions: whether failures are compared with the course's misconceptions.
-        makes_pictures: whether the pictures of an exercise are made if it has passed.
+        pictured: full names of the exercises whose pictures are made if they pass.
         limit: of the judge's own time for a check; None means the default.
         began: is called with the place of each topic and check before it is run.
 
@@ -111,7 +113,7 @@ def with_judge(
 
     def use_judge(checks: CollectedChecks) -> T:
         host.finish_preparing()
-        return use(Judge(course, host, checks, topics, names_misconceptions, makes_pictures))
+        return use(Judge(course, host, checks, topics, names_misconceptions, pictured))
 
     return with_collected_checks(files, course.checks_dir, seed, use_judge, limit=limit, began=began)
 
@@ -130,14 +132,14 @@ class Judge:
         checks: CollectedChecks,
         topics: Sequence[tuple[Topic, Sequence[Exercise]]],
         names_misconceptions: bool,
-        makes_pictures: bool = False,
+        pictured: Collection[str] = (),
     ) -> None:
         self.course = course
         self.host = host
         self.checks = checks
         self._topics = topics
         self._names_misconceptions = names_misconceptions
-        self._makes_pictures = makes_pictures
+        self._pictured = frozenset(pictured)
         self._assessment = Assessment(course, checks, lambda: host.layers)
         self.misconceptions = MisconceptionRecords(course, self._misconceptions_runner)
 
@@ -160,7 +162,7 @@ class Judge:
             HostGone: if the warm host has ended: the worker must be replaced.
         """
         modules = {path: content for path, content in submission.files.items() if path.endswith(".py")}
-        work = _GradedSubmission(submission, modules, known or (lambda result: None))
+        work = _GradedSubmission(submission, modules, only, known or (lambda result: None))
         wanted = set(self.course.with_needs(only))
         every = ((topic, [one for one in found if one.full_name in wanted]) for topic, found in self._topics)
         chosen = [(topic, found) for topic, found in every if found]
@@ -207,12 +209,14 @@ class Judge:
             partial = desk.imported.partial
             notes = partial.notes(work.modules[file]) if partial is not None else ()
             graded = self._grade_exercises(topic, exercises, desk, work, met)
-            if self._makes_pictures:  # last, so that no exercise pays for the time of a picture
-                results = [self._with_pictures(one, desk) if one.is_right else one for one in graded.results]
-                graded = replace(graded, results=results)
+            # Last, so that no exercise pays for the time of a picture.
+            graded = replace(graded, results=[self._with_pictures(one, desk, work) for one in graded.results])
         return replace(graded, flags=tuple(desk.flags), notes=notes)
 
-    def _with_pictures(self, result: ExerciseResult, desk: TopicDesk) -> ExerciseResult:
+    def _with_pictures(self, result: ExerciseResult, desk: TopicDesk, work: _GradedSubmission) -> ExerciseResult:
+        is_wanted = result.name in self._pictured and (not work.only or result.name in work.only)
+        if not is_wanted or not result.is_right:
+            return result
         return msgspec.structs.replace(result, pictures=self.make_pictures(result.name, desk))
 
     def make_pictures(self, exercise: str, desk: TopicDesk) -> tuple[Picture, ...]:

@@ -1,1 +1,1 @@
-"""`check` and `hint` in a notebook: grade what its cells define, on the same isolated engine as the command."""
+"""`check`, `hint` and `show` in a notebook: what its cells define, graded on the same isolated engine."""

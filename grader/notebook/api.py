@@ -1,4 +1,4 @@
-"""What a notebook imports: `check` and `hint`. Everything is graded in another process, in the sandbox.
+"""What a notebook imports: `check`, `hint` and `show`. Everything is graded in another process, in the sandbox.
 
 Importing it imports nothing slow: the worker process imports torch, this one never does.
 """
@@ -32,6 +32,18 @@ def check(*names: Named) -> SubmissionResult:
         NotebookError: there is no such name, or nothing to grade, or no notebook.
     """
     return _desk().check([_name_of(one) for one in names])
+
+
+def show(*names: Named) -> None:
+    """Shows the pictures of exercises below the cell: what your code does, such as a loss while it trains.
+
+    Args:
+        names: as for `check`; of a topic, all pictures. None: those of the topics that the notebook has begun.
+
+    Raises:
+        NotebookError: there is no such name, there are no pictures of it, or it has not passed.
+    """
+    _desk().show([_name_of(one) for one in names])
 
 
 def hint(name: Named, level: int | None = None) -> None:

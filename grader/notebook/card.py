@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import io
+from collections.abc import Sequence
 
 import jinja2
 from rich.console import Console
@@ -20,6 +21,8 @@ from grader.reports.entries import Entry
 from grader.reports.feedback import SYMBOLS
 from grader.reports.html_feedback import Pages
 from grader.reports.page_templates import environment_of
+from grader.reports.picture_svg import figure_of
+from grader.reports.picture_text import print_picture
 from grader.reports.places import is_program_with_its_bug, is_unwritten, next_exercise
 from grader.results import ExerciseResult
 from grader.text import clean, one_line, points
@@ -53,24 +56,43 @@ class Card:
 
     def text(self) -> str:
         """The same for a place without HTML, as `grader check` prints it."""
-        stream = io.StringIO()
-        console = Console(
-            file=stream,
-            width=_COLUMNS,
-            highlight=False,
-            markup=False,
-            emoji=False,
-            force_jupyter=False,  # a notebook would show each line as an output of its own
-            force_terminal=False,
-        )
+        stream, console = _plain_console()
         CheckReport(self._course, console).end(self._graded.result)
-        return stream.getvalue().strip()
+        return f"{stream.getvalue().strip()}\n\n{pictures_text(self._graded.result.exercises)}".strip()
 
 
 def _is_misspelt(exercise: ExerciseResult) -> bool:
     """Whether the notebook defines a name that is nearly the exercise's."""
     causes = [check.cause for check in exercise.checks if check.cause is not None]
     return any(cause.kind == "missing" and cause.advice not in ("", cause.reason) for cause in causes)
+
+
+def _plain_console() -> tuple[io.StringIO, Console]:
+    """A console for plain text, and what is printed on it."""
+    stream = io.StringIO()
+    console = Console(
+        file=stream,
+        width=_COLUMNS,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        force_jupyter=False,  # a notebook would show each line as an output of its own
+        force_terminal=False,
+    )
+    return stream, console
+
+
+def pictures_html(exercises: Sequence[ExerciseResult]) -> str:
+    """The pictures of these exercises, which have passed."""
+    return _environment().get_template("pictures.html").render(exercises=exercises)
+
+
+def pictures_text(exercises: Sequence[ExerciseResult]) -> str:
+    """The same for a place without HTML."""
+    stream, console = _plain_console()
+    for picture in (one for exercise in exercises for one in exercise.pictures):
+        print_picture(picture, console)
+    return stream.getvalue().strip()
 
 
 def waiting_html(doing: str, done: int, count: int) -> str:
@@ -89,5 +111,7 @@ def _environment() -> jinja2.Environment:
     environment.globals.update(
         style=loader.get_source(environment, "card.css")[0].strip(), symbols=SYMBOLS, points=points, version=__version__
     )
-    environment.filters.update(clean=clean, one_line=one_line, topic=lambda name: name.partition(".")[0])
+    environment.filters.update(
+        clean=clean, one_line=one_line, figure=figure_of, topic=lambda name: name.partition(".")[0]
+    )
     return environment

@@ -11,7 +11,7 @@ import queue
 from collections.abc import Sequence
 from typing import Any, Final
 
-from grader.course import Course
+from grader.course import Course, pictured
 from grader.course.home import Home, LastCheck
 from grader.errors import UserError
 from grader.grading.graders import Graded
@@ -21,7 +21,7 @@ from grader.intake.find import open_submission
 from grader.intake.submission import Submission
 from grader.judge.marks import Place
 from grader.machine import resolve_devices
-from grader.notebook.card import Card, hint_html, waiting_html
+from grader.notebook.card import Card, hint_html, pictures_html, pictures_text, waiting_html
 from grader.notebook.cells import defined_topics, submission_of
 from grader.reports.places import state_of
 from grader.results import ExerciseResult, SubmissionResult
@@ -72,11 +72,8 @@ class NotebookDesk:
 
     def check(self, names: Sequence[str]) -> SubmissionResult:
         """See `grader.notebook.api.check`."""
-        cells = [str(source) for source in self._shell.history_manager.input_hist_raw[1:]]
-        exercises = self._exercises(names, cells)
-        topics = {name.partition(".")[0] for name in exercises}
-        submission = submission_of(cells, self._course, topics, self._folder())
-        graded = self._grade(submission, exercises)
+        exercises = self._exercises(names)
+        graded = self._grade(exercises)
         result = graded.result
         if self._home is not None:
             self._home.note({one.name: LastCheck(state_of(one), one.score, one.max) for one in result.exercises})
@@ -86,6 +83,20 @@ class NotebookDesk:
             del self._cards[next(iter(self._cards))]
         self._handle.show(card.html(), card.text())
         return result
+
+    def show(self, names: Sequence[str]) -> None:
+        """See `grader.notebook.api.show`."""
+        known = pictured(self._course)
+        exercises = [name for name in self._exercises(names) if name in known]
+        if not exercises:
+            raise NotebookError("there are no pictures of that", f"these have some: {', '.join(known)}")
+        results = [one for one in self._grade(exercises).result.exercises if one.name in exercises]
+        shown = [one for one in results if one.pictures]
+        if not shown:
+            self._handle.show("", "")
+            first = results[0].name
+            raise NotebookError(f"{first} has not passed yet, so it has no picture", f'see why: check("{first}")')
+        self._handle.show(pictures_html(shown), pictures_text(shown))
 
     def hint(self, name: str, level: int | None) -> None:
         """See `grader.notebook.api.hint`."""
@@ -108,10 +119,13 @@ class NotebookDesk:
 
     # ---------------------------------------------------------------- what is graded
 
-    def _exercises(self, names: Sequence[str], cells: Sequence[str]) -> list[str]:
+    def _cells(self) -> list[str]:
+        return [str(source) for source in self._shell.history_manager.input_hist_raw[1:]]
+
+    def _exercises(self, names: Sequence[str]) -> list[str]:
         if names:
             return self._select(names)
-        topics = defined_topics(cells, self._course)
+        topics = defined_topics(self._cells(), self._course)
         if not topics:
             raise NotebookError("no cell has defined an exercise yet", "run the cells with your functions first")
         return self._select(topics)
@@ -136,17 +150,19 @@ class NotebookDesk:
             return open_submission(self._home.folder, topics_of(self._course)).read()
         return None
 
-    def _grade(self, submission: Submission, exercises: list[str]) -> Graded:
-        """Grades, and shows meanwhile how far it is.
+    def _grade(self, exercises: list[str]) -> Graded:
+        """Grades what the cells define, and shows meanwhile how far it is.
 
         Raises:
             CheckInterrupted: the kernel was interrupted.
         """
+        topics = {name.partition(".")[0] for name in exercises}
+        submission = submission_of(self._cells(), self._course, topics, self._folder())
         events = _Events()
         self._handle = _Handle()
         doing = "starting the grader (importing torch)" if self._grader is None else "checking"
         if self._grader is None:
-            settings = GradingSettings(devices=resolve_devices("auto"))
+            settings = GradingSettings(devices=resolve_devices("auto"), pictures=pictured(self._course))
             self._grader = WarmGrader(self._course, settings)
         count, known = len(self._course.with_needs(exercises)), 0
         self._handle.show(waiting_html(doing, 0, count), doing)

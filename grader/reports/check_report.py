@@ -27,6 +27,7 @@ from grader.reports.feedback import (
     worst,
     worth_of,
 )
+from grader.reports.finish import print_end
 from grader.reports.places import is_program_with_its_bug, next_exercise
 from grader.reports.rows import print_wrapped, progress_bar
 from grader.results import ALL_LAYERS, Cause, CheckResult, ExerciseResult, SubmissionResult
@@ -268,11 +269,11 @@ class CheckReport:
             print_wrapped(self._console, text, STYLES["error"])
         is_handed_in = all(one.manual.state == "there" for one in result.to_mark if one.manual)
         if checked and is_handed_in and len(checked) == len(self._course.exercises) and result.verdicts <= {"passed"}:
+            print_end(self._course, self._console, [one for exercise in result.exercises for one in exercise.pictures])
             self._celebrate()
 
     def _celebrate(self) -> None:
         stars = "★ " * max(4, min(30, self._console.width // 2 - 1))
-        self._console.print()
         for line in (stars.strip(), f"You have finished {self._course.title}.", "Well done!", stars.strip()):
             print_wrapped(self._console, line, "bold green")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from grader.pictures import Picture
 from grader.reports.excerpts import Excerpt
 from grader.results import VerdictKind
 
@@ -39,6 +40,7 @@ class ExercisePart:
         hint_command: the command that prints the next hint.
         code_left_out: the page would become too large with the code.
         by_hand: a person's points and the automatic ones; empty if the automatic ones count.
+        pictures: of what passed, as far as there is room.
     """
 
     name: str
@@ -51,6 +53,7 @@ class ExercisePart:
     code: tuple[Excerpt, ...] = ()
     code_left_out: bool = False
     by_hand: str = ""
+    pictures: tuple[Picture, ...] = ()
 
     @property
     def more(self) -> int:

@@ -26,6 +26,8 @@ from grader.reports.feedback import SYMBOLS, file_stem
 from grader.reports.html_class import class_page
 from grader.reports.html_feedback import Pages
 from grader.reports.page_templates import environment_of
+from grader.reports.picture_svg import figure_of
+from grader.results import ExerciseResult
 from grader.text import clean, one_line, points
 
 _PAGE_NAME = re.compile(r"[a-z0-9-]*-[0-9a-f]{10}\.html")
@@ -82,6 +84,19 @@ def feedback_pages(entries: Sequence[Entry], course: Course) -> Iterator[tuple[E
         yield entry, text.encode("utf-8", "replace")
 
 
+def write_pictures(exercises: Sequence[ExerciseResult], course: Course, out: Path) -> None:
+    """Writes a page with the pictures of these exercises.
+
+    Raises:
+        UserError: the file cannot be written.
+    """
+    template = _environment().get_template("pictures.html")
+    try:
+        _write(out, template.render(exercises=exercises, course=course))
+    except OSError as problem:
+        raise UserError(f"{out}: {problem.strerror}", fix="name another file") from problem
+
+
 def page_name(submission: str) -> str:
     """The file name of a submission's page."""
     return f"{file_stem(submission)}.html"
@@ -113,7 +128,7 @@ def _environment() -> jinja2.Environment:
         symbols=SYMBOLS,
         points=points,
     )
-    environment.filters.update(clean=clean, one_line=one_line, code=_code, numbered=_numbered)
+    environment.filters.update(clean=clean, one_line=one_line, code=_code, numbered=_numbered, figure=figure_of)
     return environment
 
 

@@ -34,6 +34,7 @@ from grader.reports.feedback import (
     worth_of,
 )
 from grader.reports.feedback_page import CheckGroup, ExercisePart, FeedbackPage, ManualPart, TopicPart
+from grader.reports.picture_svg import svg
 from grader.results import CheckResult, ExerciseResult, SubmissionResult
 from grader.text import clean, one_line, points
 
@@ -129,7 +130,8 @@ class Pages:
     def _exercise(self, exercise: ExerciseResult, files: Mapping[str, bytes], room: _Room) -> ExercisePart:
         part = _without_details(exercise)
         if part.verdict == "passed":
-            return part
+            drawn = (one for one in exercise.pictures if one.data is None or room.take(len(svg(one))))
+            return replace(part, pictures=tuple(drawn))
         failures = not_passed(exercise)
         cause = one_cause(exercise)
         if cause is not None:

@@ -21,6 +21,7 @@ from grader.grading.settings import topics_of
 from grader.grading.warm import WarmGrader
 from grader.intake.find import open_submission
 from grader.intake.submission import Submission, digest
+from grader.pictures import Picture
 from grader.reports.check_report import CheckReport
 from grader.reports.feedback import FAILING, STYLES, explanation_of, hint_for, worst
 from grader.reports.places import Places, is_unwritten, next_exercise, next_lines
@@ -87,6 +88,7 @@ class Watch:
         self._blocks: dict[str, str] = {}
         self._result: ExerciseResult | None = None
         self._messages: list[str] = []
+        self._pictures: tuple[Picture, ...] = ()
         self._hints = 0
         self._list_page: int | None = None
         self._has_drawn = False
@@ -147,7 +149,7 @@ class Watch:
         if submission is None or (self._last is not None and digest(submission) == digest(self._last)):
             return
         self._last = submission
-        self._messages.clear()
+        self._forget_messages()
         self._go_where_it_was_written(submission)
         self._grade(self._current, submission)
 
@@ -159,11 +161,12 @@ class Watch:
             case "h":
                 self._hint()
             case "n":
+                self._forget_messages()
                 self._go_to(self._progress.next_open(self._current), [])
             case "a":
                 self._grade_all()
             case "r":
-                self._messages.clear()
+                self._forget_messages()
                 self._grade_current()
             case "o":
                 self._open()
@@ -204,6 +207,7 @@ class Watch:
         verdict = worst(self._result) if self._result else "skipped"
         if verdict == "passed" and self._result is not None:
             score = points(self._result.score, self._result.max)
+            self._pictures = self._result.pictures
             self._go_on(exercise, f"✓ {exercise.full_name} has passed: {score} points")
         elif verdict == "skipped":
             self._go_on(exercise, f"– {exercise.full_name} cannot be assessed on this machine")
@@ -265,7 +269,7 @@ class Watch:
         if submission is None:
             return
         self._last = submission
-        self._messages.clear()
+        self._forget_messages()
         self._screen.clear()
         self._has_drawn = False
         places = Places(self._path, submission.files)
@@ -338,11 +342,15 @@ class Watch:
     def _show(self) -> None:
         self._list_page, self._has_drawn = None, True
         if self._current is None:
-            self._screen.done(self._titles, self._progress.marks, self._messages)
+            self._screen.done(self._titles, self._progress.marks, self._messages, self._pictures)
             return
         places = Places(self._path, self._last.files if self._last else {})
         hints = self._current.hints[: self._hints]
-        self._screen.exercise(self._current, self._result, places, self._progress.marks, self._messages, hints)
+        marks = self._progress.marks
+        self._screen.exercise(self._current, self._result, places, marks, self._messages, self._pictures, hints)
+
+    def _forget_messages(self) -> None:
+        self._messages, self._pictures = [], ()
 
     def _say(self, message: str) -> None:
         self._messages = [*self._messages, message][-_MOST_MESSAGES:]

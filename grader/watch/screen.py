@@ -12,8 +12,11 @@ from rich.text import Text
 
 from grader.course import Course, Exercise
 from grader.course.home import LastCheck
+from grader.pictures import Picture
 from grader.reports.failure import show_failure
 from grader.reports.feedback import FAILING, STYLES, SYMBOLS, gist, not_passed, worst
+from grader.reports.finish import print_end
+from grader.reports.picture_text import ROWS, print_picture
 from grader.reports.places import Places, is_unwritten
 from grader.reports.rows import print_wrapped, progress_bar
 from grader.reports.terminal import fit
@@ -21,6 +24,8 @@ from grader.reports.where import list_lines
 from grader.results import ExerciseResult
 from grader.text import clean, counted, points
 
+_FEWEST_ROWS = 10
+"""Of a picture, however low the window is."""
 KEYS = {
     "h": "hint",
     "n": "next",
@@ -63,18 +68,21 @@ class Screen:
         places: Places,
         marks: Mapping[str, LastCheck],
         messages: Sequence[str] = (),
+        pictures: Sequence[Picture] = (),
         hints: Sequence[str] = (),
     ) -> None:
         """The exercise at hand: how it went, or that it is not written yet.
 
         Args:
             messages: what happened since the last time.
+            pictures: of the exercise that has passed meanwhile.
             hints: those that were asked for.
         """
         with self.console:  # all of it at once
             self.clear()
             self._progress(exercise.topic, marks)
             self._messages(messages)
+            self._draw(pictures)
             place = places.of(exercise.full_name)
             if result is None:
                 print_wrapped(self.console, f"next: {exercise.full_name}  {place}", "bold")
@@ -84,16 +92,27 @@ class Screen:
                 print_wrapped(self.console, f"  hint {number} of {len(exercise.hints)}: {clean(hint)}", "cyan")
             self.keys()
 
-    def done(self, titles: Sequence[str], marks: Mapping[str, LastCheck], messages: Sequence[str]) -> None:
+    def done(
+        self,
+        titles: Sequence[str],
+        marks: Mapping[str, LastCheck],
+        messages: Sequence[str],
+        pictures: Sequence[Picture] = (),
+    ) -> None:
         """Everything that is watched has passed.
 
         Args:
             titles: of the topics; none means the whole course.
+            pictures: of the exercise that has passed last.
         """
         with self.console:
             self.clear()
             self._progress("", marks)
             self._messages(messages)
+            if titles:
+                self._draw(pictures)
+            else:
+                print_end(self._course, self.console, pictures, self._rows)
             what = ", ".join(titles) + (" is" if len(titles) == 1 else " are") if titles else f"{self._course.title} is"
             print_wrapped(self.console, f"★ {clean(what)} done: well done!", "bold green")
             self.keys()
@@ -147,6 +166,15 @@ class Screen:
         for text in messages:
             style = "bold green" if text.startswith(("✓", "★")) else ""
             print_wrapped(self.console, clean(text), style)
+
+    @property
+    def _rows(self) -> int:
+        """Lines of text of a picture: half of the window, because the next exercise is shown below it."""
+        return min(ROWS, max(_FEWEST_ROWS, self.console.height // 2))
+
+    def _draw(self, pictures: Sequence[Picture]) -> None:
+        for picture in pictures:
+            print_picture(picture, self.console, self._rows)
 
     def _result(self, result: ExerciseResult, place: str) -> None:
         verdict = worst(result)
