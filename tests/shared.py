@@ -102,6 +102,7 @@ class WarmUp(Protocol):
         seed: int = 0,
         devices: Devices = "simulated",
         misconceptions: bool = True,
+        pictures: bool = False,
         **limits: float,
     ) -> Warm: ...
 
@@ -118,9 +119,10 @@ def warm() -> Iterator[WarmUp]:
         seed: int = 0,
         devices: Devices = "simulated",
         misconceptions: bool = True,
+        pictures: bool = False,
         **limits: float,
     ) -> Warm:
-        settings = (course, Limits(**limits), only, seed, devices, misconceptions)
+        settings = (course, Limits(**limits), only, seed, devices, misconceptions, pictures)
         if settings not in workers:
             if len(workers) == MOST_WORKERS:
                 oldest = next(iter(workers))

@@ -28,8 +28,11 @@ _COLOURS: Final = ("#3b86c8", "#e0791a", "#2a9d5c", "#a260cc", "#d64a4a", "#1f9a
 _INK: Final = "#010203"
 """Stands for the colour of the text around the picture."""
 _SIZE: Final = (5.4, 3.3)
-"""Inches; a page scales it."""
+_SQUARE: Final = (5.4, 4.4)
+"""Inches, for pictures whose axes have one scale; a page scales both."""
 _LEVELS: Final = 24
+_RECTANGLE: Final = re.compile(r"M ([\d.]+) ([\d.]+)\s+L ([\d.]+) \2\s+L \3 ([\d.]+)\s+L \1 \4\s+(?:L \1 \2\s+)?z\s*")
+"""As matplotlib writes it, which takes twice the room."""
 _SETTINGS: Final = {
     "svg.fonttype": "none",
     "svg.hashsalt": "torchkata",
@@ -65,9 +68,10 @@ def _drawn(encoded: bytes) -> Markup:
     data = picture.data
     assert data is not None
     with matplotlib.style.context(["default", _SETTINGS]):
-        figure = Figure(figsize=_SIZE, layout="constrained")
-        axes = figure.add_subplot()
         (x_low, x_high), (y_low, y_high) = ranges(data)
+        has_one_scale = not isinstance(data, Lines) and 0.5 < (x_high - x_low) / (y_high - y_low) < 2
+        figure = Figure(figsize=_SQUARE if has_one_scale else _SIZE, layout="constrained")
+        axes = figure.add_subplot(aspect="equal" if has_one_scale else "auto")
         match data:
             case Lines():
                 _draw_lines(data, axes)
@@ -79,8 +83,6 @@ def _drawn(encoded: bytes) -> Markup:
         for low, high, most, set_ticks in ((x_low, x_high, 8, axes.set_xticks), (y_low, y_high, 7, axes.set_yticks)):
             places = [one for one in ticks(low, high, most) if low <= one <= high]
             set_ticks(places, [f"{one:.4g}" for one in places])
-        if not isinstance(data, Lines) and 0.5 < (x_high - x_low) / (y_high - y_low) < 2:
-            axes.set_aspect("equal")
         if names := axes.get_legend_handles_labels()[1]:
             columns = max(1, min(len(names), 48 // (4 + max(map(len, names)))))
             figure.legend(loc="outside upper left", ncols=columns, handlelength=1.4)
@@ -167,6 +169,7 @@ def _to_stand_in_a_page(text: str, words: str) -> Markup:
     text = text.replace('id="cells"', 'shape-rendering="crispEdges"').replace(_INK, "currentColor")
     text = re.sub(r"font: ([\d.]+px)[^;\"]*", r"font-size: \1; font-family: inherit", text)
     text = re.sub(r"<[^>]*>", lambda tag: re.sub(r"(\.\d\d)\d+", r"\1", tag[0]), text)
+    text = _RECTANGLE.sub(r"M\1 \2H\3V\4H\1z", text)
     view = re.search(r'viewBox="[^"]*"', text)
     assert view is not None
     head = (

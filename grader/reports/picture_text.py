@@ -66,7 +66,7 @@ def in_words(data: PictureData) -> str:
 def ticks(low: float, high: float, most: int = 5) -> list[float]:
     """At most that many round numbers from the low one to the high one; the two themselves if none fit."""
     step = 10 ** math.floor(math.log10((high - low) / most)) if high > low else 1.0
-    step = next(step * factor for factor in (1, 2, 5, 10) if (high - low) / (step * factor) <= most - 1 + 1e-9)
+    step = next(step * factor for factor in (1, 2, 5, 10, 20) if (high - low) / (step * factor) <= most - 1 + 1e-9)
     found = [number * step for number in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
     return found or [low, high]
 

@@ -108,12 +108,29 @@ def test_endless_in_c(submission: Submission) -> None:
 '''
 
 
+PICTURE_OF_NOTHING = """
+@picture("vectors.cosine", title="Nothing")
+def nothing(submission: Submission) -> Points:
+    return Points(x=[1.0], y=[1.0])
+"""
+
+
 def append(file: str, text: str) -> Edit:
     """An edit that adds text at the end of a file."""
     return (file, "", text)
 
 
 TEXTS_AND_ANSWERS: dict[str, Defect] = {
+    "a picture that its solution has no numbers for": (
+        [(CHECKS, 'names=["before", "after"])', 'names=["before"])')],
+        CHECKS,
+        "picture `Forty vectors, before and after` of `vectors.normalize` cannot be drawn with the solution: 1 is",
+    ),
+    "a picture of something else than the answer": (
+        [append(CHECKS, PICTURE_OF_NOTHING)],
+        CHECKS,
+        "picture `Nothing` of `vectors.cosine` shows something of a stub that is not written",
+    ),
     "a stub that was edited by hand": (
         [(STUB, "Nothing needs a loop.", "Nothing needs a loop!")],
         STUB,

@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 import torch
 from judge_here import grade_here
-from shared import OWN_COURSE, Warm, exercise_of
+from shared import OWN_COURSE, Warm, WarmUp, exercise_of
 
 from grader.course import Course, CourseError
 from grader.pictures import Grid, Lines, Mark, Points, bounded
 from grader.results import from_json, to_json
-from grader.sandbox.limits import Limits
 
 SOLUTION = (OWN_COURSE / "solutions" / "vectors.py").read_text()
 STUB = (OWN_COURSE / "exercises" / "vectors.py").read_text()
@@ -136,11 +135,9 @@ def test_the_course_is_refused_with_the_line_of_a_wrong_decorator(own_course: Pa
 # ---------------------------------------------------------------- hostile, with a worker and a sandbox
 
 
-@pytest.fixture(scope="module")
-def worker() -> Iterator[Warm]:
-    warm = Warm(OWN_COURSE, limits=Limits(check_seconds=1.0), pictures=True)
-    yield warm
-    warm.worker.end()
+@pytest.fixture
+def worker(warm: WarmUp) -> Warm:
+    return warm(OWN_COURSE, pictures=True, check_seconds=1.0)
 
 
 @pytest.mark.parametrize(

@@ -104,11 +104,12 @@ def workers_of(process: int) -> list[Any]:
 
 def test_cells_are_graded_as_they_are_defined_last(kernel: Kernel) -> None:
     assert kernel.value("import grader, sys; print('torch' in sys.modules, 'rich' in sys.modules)") == "False False\n"
-    kernel.run("from grader import check, hint")
+    kernel.run("from grader import check, hint, show")
     kernel.run("1 / 0\nimport torch")
     assert "no cell has defined an exercise yet" in kernel.error("check()")
     kernel.run("import torch\n")
     kernel.run(WRONG)
+    assert "has not passed yet, so it has no picture" in kernel.error("show('normalize')")
     card = kernel.html("result = check('vectors.normalize')")
     assert "prefers-color-scheme:dark" in card and "returned" in card and "expected" in card
     assert "✗ <code>vectors.normalize</code>" in card
@@ -118,7 +119,12 @@ def test_cells_are_graded_as_they_are_defined_last(kernel: Kernel) -> None:
     kernel.run("from collections import OrderedDict\nnormalize = 3\ndef helper(:")
     kernel.run("SMALLEST = 1e-12\nwhile True:\n    raise ValueError")
     kernel.run(RIGHT)
-    assert "✓ <code>vectors.normalize</code>" in kernel.html("check('normalize')")
+    card = kernel.html("check('normalize')")
+    assert "✓ <code>vectors.normalize</code>" in card
+    picture = "<figcaption>Forty vectors, before and after</figcaption><svg"
+    assert picture in card and picture in kernel.html("show('normalize')")
+    assert "Forty vectors" in kernel.run("show(normalize)")[0]["data"]["text/plain"], "for a place without HTML"
+    assert "there are no pictures of that" in kernel.error("show('cosine')")
     assert "✓ <code>vectors.normalize</code>" in kernel.html("check(normalize)"), "the function itself"
     kernel.run("%%time\ndef cosine(a, b):\n    return (normalize(a) * normalize(b)).sum(-1)")
     every = kernel.html("check()")
@@ -153,7 +159,7 @@ def test_a_ready_notebook_is_graded_like_the_file(kernel: Kernel, folder: Path, 
     nbformat.write(solved, tmp_path / "as_notebook" / "vectors.ipynb")
     for name in ("as_file", "as_notebook"):
         handed_in = open_submission(tmp_path / name, ["vectors"]).read()
-        assert json.loads(to_json(warm(OWN_COURSE).of(handed_in)))["exercises"] == exercises, name
+        assert json.loads(to_json(warm(OWN_COURSE, pictures=True).of(handed_in)))["exercises"] == exercises, name
     assert [(one["score"], one["max"]) for one in exercises] == [(1, 1), (2, 2)]
 
 

@@ -11,6 +11,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+import msgspec
 import pytest
 from classrooms import OWN, check, classroom, entry, exercise, result
 from make_class_zips import notebook
@@ -25,6 +26,7 @@ from grader.gradebook.lateness import Late
 from grader.intake.notebook import module_of
 from grader.intake.submission import Arrival
 from grader.judge import explain
+from grader.pictures import Lines, Picture
 from grader.reports import html
 from grader.reports.entries import Entry, about, entries_of
 from grader.reports.excerpts import excerpt
@@ -134,6 +136,18 @@ def test_nothing_from_a_submission_becomes_markup(tmp_path: Path) -> None:
         text = file.read_text()
         assert "<img" not in text and "&lt;img" in text and "{{ 7*7 }}" in text
         assert not re.search("[\x00\x1b\u202e]", text) and "&amp;amp;" in text
+
+
+def test_pictures_of_what_passed_are_on_the_page_as_far_as_there_is_room(tmp_path: Path) -> None:
+    line = Picture("Loss", Lines(series={HOSTILE: [3.0, 2.0, 1.0]}))
+    told = Picture("Regions", problem=f"your code raised {HOSTILE}")
+    passed = msgspec.structs.replace(exercise("vectors.normalize", check()), pictures=(line, told))
+    text = page(entry(result("me", passed), {"vectors.py": CODE}), tmp_path)
+    assert text.count('<figure class="picture">') == 1 and "<figcaption>Loss</figcaption><svg" in text
+    assert "Regions: no picture: your code raised &lt;img" in text and "<img" not in text and "\x1b" not in text
+    many = msgspec.structs.replace(passed, pictures=tuple(Picture(f"Loss {n}", line.data) for n in range(200)))
+    small = page(entry(result("me", many), {"vectors.py": CODE}), tmp_path)
+    assert 10 < small.count("<figure") < 200 and len(small) < html._REPORT_BYTES / 30 * 1.2
 
 
 def test_page_names_are_safe_stable_and_different_for_names_that_look_equal() -> None:

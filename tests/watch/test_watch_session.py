@@ -143,6 +143,7 @@ def test_from_the_first_stub_to_the_end_of_the_course(folder: Path, start: Start
     session.save(NORMALIZE)
     passed = session.see("✓ vectors.normalize has passed: 1/1 points", "now: vectors.cosine", " quit")
     assert "1 of 2 exercises, 1/3 points" in passed
+    assert "Forty vectors, before and after" in passed, "the picture, above the next exercise"
     session.see("✗ vectors.cosine", " quit")
     session.press("l")
     assert "✓ vectors.normalize" in session.see("vectors.cosine", " quit")
@@ -150,6 +151,7 @@ def test_from_the_first_stub_to_the_end_of_the_course(folder: Path, start: Start
     session.save(SOLUTION)
     done = session.see("✓ vectors.cosine has passed", "done: well done!", " quit")
     assert "★ vectors is done" in done and "2 of 2 exercises, 3/3 points" in done
+    assert "What you have built:" in done
     session.press("a")
     session.see("★ vectors is done: 3/3 points", "You have finished", " quit")
     session.press("n")
