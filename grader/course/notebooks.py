@@ -15,7 +15,7 @@ from grader.course.definitions import lines_in
 from grader.course.topic import Topic
 
 SUFFIX: Final = ".ipynb"
-_OURS: Final = "from grader import check, hint"
+_OURS: Final = "from grader import check, hint, show"
 
 
 def notebook_of(topic: Topic, stub: bytes) -> bytes:

@@ -31,7 +31,7 @@ HANDED_IN: Final = "cell {}"
 """The name of a cell in a notebook that was handed in: its place, because execution counts may be of any session."""
 RUNNING: Final = "In [{}]"
 """The name of a cell in a notebook that is running: its execution count."""
-_GRADING: Final = ("check", "hint")
+_GRADING: Final = ("check", "hint", "show")
 """The functions of the grader that a notebook imports."""
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _ONLY_IN_FUNCTIONS = (ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)

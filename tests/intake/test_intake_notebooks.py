@@ -88,7 +88,7 @@ def test_a_future_import_moves_to_the_top_and_no_line_moves(cell: str, left: str
 
 def test_calls_of_the_grader_are_left_out_without_a_word() -> None:
     cells = (
-        "import torch\nfrom grader import check, hint",
+        "import torch\nfrom grader import check, hint, show",
         "def f():\n    return check(1)\ncheck(\n    'vectors.f',\n); a = f; hint('f'); b = 2",
         "def check(x):\n    return x\nc = [check(3)]\ncheck(c.append(4))",
     )
