@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from grader.errors import CourseError, UserError
     from grader.grading.api import Results, grade
     from grader.notebook.api import check, hint, show
+    from grader.pictures import Picture
     from grader.results import Cause, CheckResult, ExerciseResult, Flag, Frame, Manual, SubmissionResult, Unread
     from grader.sandbox.limits import Limits
 
@@ -43,6 +44,7 @@ __all__ = [
     "Frame",
     "Limits",
     "Manual",
+    "Picture",
     "Results",
     "SubmissionResult",
     "Unread",
@@ -59,6 +61,7 @@ _MODULES = {
     "grader.errors": "CourseError UserError",
     "grader.grading.api": "Results grade",
     "grader.notebook.api": "check hint show",
+    "grader.pictures": "Picture",
     "grader.results": "Cause CheckResult ExerciseResult Flag Frame Manual SubmissionResult Unread",
     "grader.sandbox.limits": "Limits",
 }
