@@ -6,7 +6,7 @@ A cause holds the student's own lines only, never the grader's frames, and never
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from msgspec.structs import replace
@@ -35,57 +35,45 @@ _ENDED: Final = "ended the process"
 def failed(check: Check, call: Call | None, failure: BaseException, prints: str) -> Cause:
     """A wrong answer or an exception."""
     if isinstance(failure, SubmissionRaised):
-        return _with_prints(
-            Cause(
-                kind="exception",
-                sentence=check.sentence[:MAX_TEXT],
-                call=_call(call),
-                exception_type=failure.kind or "Exception",
-                exception_message=failure.message[:500],
-                frames=failure.frames,
-            ),
-            prints,
-        )
+        return _of_check(check, call, prints, kind="exception", **_facts_of(failure))
     if isinstance(failure, Mismatch):
-        return _with_prints(
-            Cause(
-                kind="assertion",
-                sentence=check.sentence[:MAX_TEXT],
-                call=_call(call),
-                returned=show(failure.actual),
-                expected="" if check.hidden else show(failure.expected),
-                reason="" if check.hidden else failure.reason[:MAX_TEXT],
-                looked_at=call is not None and not _is_returned(call, failure.actual),
-                is_of_another_type=failure.is_of_another_type,
-            ),
+        return _of_check(
+            check,
+            call,
             prints,
+            kind="assertion",
+            returned=show(failure.actual),
+            expected="" if check.hidden else show(failure.expected),
+            reason="" if check.hidden else failure.reason[:MAX_TEXT],
+            looked_at=call is not None and not _is_returned(call, failure.actual),
+            is_of_another_type=failure.is_of_another_type,
         )
-    return _broken_assertion(check, call, failure, prints)
+    # A plain ``assert``, or an exception that is not the expected one.
+    raised = failure.__cause__ if isinstance(failure.__cause__, SubmissionRaised) else None
+    returned = show(call.result) if call and call.answered and not isinstance(call.result, Remote) else ""
+    facts = _facts_of(raised) if raised else {}
+    return _of_check(
+        check, call, prints, kind="assertion", returned=returned, reason=_reason(failure)[:MAX_TEXT], **facts
+    )
+
+
+def _of_check(check: Check, call: Call | None, prints: str, **facts: Any) -> Cause:
+    shown = "" if call is None else show_call(call)[:MAX_TEXT]
+    return _with_prints(Cause(sentence=check.sentence[:MAX_TEXT], call=shown, **facts), prints)
+
+
+def _facts_of(raised: SubmissionRaised) -> dict[str, Any]:
+    return {
+        "exception_type": raised.kind or "Exception",
+        "exception_message": raised.message[:500],
+        "frames": raised.frames,
+    }
 
 
 def _is_returned(call: Call, value: object) -> bool:
     """Whether a compared value is what a call returned, or a part of it."""
     parts = call.result if isinstance(call.result, (list, tuple)) else ()
     return value is call.result or any(value is part for part in parts)
-
-
-def _broken_assertion(check: Check, call: Call | None, failure: BaseException, prints: str) -> Cause:
-    """A plain ``assert``, or an exception that is not the expected one."""
-    raised = failure.__cause__ if isinstance(failure.__cause__, SubmissionRaised) else None
-    returned = call is not None and call.answered and not isinstance(call.result, Remote)
-    return _with_prints(
-        Cause(
-            kind="assertion",
-            sentence=check.sentence[:MAX_TEXT],
-            call=_call(call),
-            returned=show(call.result) if call is not None and returned else "",
-            reason=_reason(failure)[:MAX_TEXT],
-            exception_type=raised.kind if raised else "",
-            exception_message=raised.message[:500] if raised else "",
-            frames=raised.frames if raised else (),
-        ),
-        prints,
-    )
 
 
 def unwritten(check: Check, failure: BaseException) -> Cause:
@@ -120,17 +108,8 @@ def timeout(check: Check, call: Call | None, where: Sequence[Frame], prints: str
         reason: why, if that is known; then the cause names no line.
     """
     file = f"{check.exercise.partition('.')[0]}.py"
-    own = next((line for line in where if line.file == file), None)
-    return _with_prints(
-        Cause(
-            kind="timeout",
-            sentence=check.sentence[:MAX_TEXT],
-            call=_call(call),
-            reason=reason[:MAX_TEXT],
-            frames=(own,) if own and not reason else (),
-        ),
-        prints,
-    )
+    own = [line for line in where if line.file == file and not reason]
+    return _of_check(check, call, prints, kind="timeout", reason=reason[:MAX_TEXT], frames=tuple(own[:1]))
 
 
 def topic_timeout(seconds: float) -> Cause:
@@ -142,15 +121,8 @@ def crashed(check: Check, call: Call | None, error: SubmissionCrashed, prints: s
     """The process ended, went over a limit, or sent something that is not an answer."""
     if isinstance(error, KilledBySystem):
         return Cause(kind="memory_short", reason=MEMORY_SHORT)
-    return _with_prints(
-        Cause(
-            kind="no_answer" if isinstance(error, BadReply) else "crash",
-            sentence=check.sentence[:MAX_TEXT],
-            call=_call(call),
-            reason=str(error)[:MAX_TEXT] or _ENDED,
-        ),
-        prints,
-    )
+    kind = "no_answer" if isinstance(error, BadReply) else "crash"
+    return _of_check(check, call, prints, kind=kind, reason=str(error)[:MAX_TEXT] or _ENDED)
 
 
 def fault(check: Check, error: BaseException | str) -> Cause:
@@ -213,12 +185,6 @@ def missing_file(topic: str, note: str = "") -> Cause:
 def blocked(needs: Sequence[str]) -> Cause:
     """Exercises that must pass first have not passed; `needs` are their full names."""
     return Cause(kind="blocked", names=tuple(needs), reason=f"{' and '.join(needs)} must pass first")
-
-
-def _call(call: Call | None) -> str:
-    if call is None:
-        return ""
-    return show_call(call)[:MAX_TEXT]
 
 
 def _reason(failure: BaseException) -> str:

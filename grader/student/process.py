@@ -15,8 +15,8 @@ import socket
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from types import ModuleType
-from typing import Final, NoReturn
+from types import MappingProxyType, ModuleType
+from typing import Final, NamedTuple, NoReturn
 
 from grader.border import frames, wire
 from grader.border.arena import Arena
@@ -37,30 +37,36 @@ _noted: tuple[int, list[str]] = (0, [])
 _TIMERS: Final = ("SIGALRM", "SIGVTALRM", "SIGPROF")
 
 
-def live(
-    order: Start,
-    descriptors: Mapping[str, int],
-    setup: SetUp,
-    folder: Path,
-    modules: Mapping[str, ModuleType],
-    kit: Mapping[str, ModuleType],
-    own: Mapping[str, ModuleType],
-    hidden: Mapping[str, ModuleType],
-) -> NoReturn:
-    """The whole life of a student process, from its fork on.
+class Task(NamedTuple):
+    """All that a student process is given for its life.
 
-    Args:
-        descriptors: ``calls``, ``prints``, ``errors`` and ``dumps``; ``arena``, where tensors are watched, and
-            ``events``, where submitted code is.
-        folder: the work folder, where the submission's files are.
+    Attributes:
+        folder: the work folder, with the submission's files.
         modules: the modules whose functions a check may run here, by name.
         kit: those of them that are the course's own.
         own: files of the submission that are imported already, by name of module; for the course's own only.
         hidden: the modules that `hide_grader` took out of ``sys.modules`` before the fork; none if it did not run.
     """
+
+    order: Start
+    setup: SetUp
+    folder: Path
+    modules: Mapping[str, ModuleType]
+    kit: Mapping[str, ModuleType]
+    own: Mapping[str, ModuleType] = MappingProxyType({})
+    hidden: Mapping[str, ModuleType] = MappingProxyType({})
+
+
+def live(task: Task, descriptors: Mapping[str, int]) -> NoReturn:
+    """The whole life of a student process, from its fork on.
+
+    Args:
+        descriptors: ``calls``, ``prints``, ``errors`` and ``dumps``; ``arena``, where tensors are watched, and
+            ``events``, where submitted code is.
+    """
     try:
-        if not order.imports:
-            sys.modules.update(hidden)
+        if not task.order.imports:
+            sys.modules.update(task.hidden)
         kernel.die_with_parent()
         kernel.close_all_but({0, 1, 2, *descriptors.values()})
         use_output(descriptors["prints"], descriptors["errors"])
@@ -68,42 +74,27 @@ def live(
             faulthandler.register(DUMP_SIGNAL, file=descriptors["dumps"], all_threads=False)
         calls = socket.socket(fileno=descriptors["calls"])
         arena = Arena.attach(descriptors["arena"]) if "arena" in descriptors else None
-        events = descriptors.get("events", -1)
-        import_and_serve(calls, order, setup, folder, modules, kit, arena, events, own, is_hidden=bool(hidden))
+        import_and_serve(task, calls, arena, descriptors.get("events", -1))
     except BaseException:
         os._exit(70)
     os._exit(0)
 
 
-def import_and_serve(
-    calls: socket.socket,
-    order: Start,
-    setup: SetUp,
-    folder: Path,
-    modules: Mapping[str, ModuleType],
-    kit: Mapping[str, ModuleType],
-    arena: Arena | None,
-    events: int,
-    own: Mapping[str, ModuleType],
-    *,
-    is_hidden: bool = False,
-) -> None:
+def import_and_serve(task: Task, calls: socket.socket, arena: Arena | None, events: int) -> None:
     """Imports the submission, if the order says so, and answers calls until the judge hangs up.
 
     Args:
         events: a descriptor for notes on the actions of submitted code; -1 for none.
-        own: see `live`.
-        is_hidden: whether `hide_grader` has run.
     """
     for name in _TIMERS:
         if hasattr(signal, name):
             # A timer that a module sets, and does not handle, ends nothing.
             signal.signal(getattr(signal, name), signal.SIG_IGN)
     imported = Imported()
-    if order.imports:
-        service, imported = _import(calls, order, setup, folder, modules, kit, arena, events, own, is_hidden)
+    if task.order.imports:
+        service, imported = _import(task, calls, arena, events)
     else:
-        service = Service(ModuleType("outside"), frozenset(), modules=modules)
+        service = Service(ModuleType("outside"), frozenset(), modules=task.modules)
     flush_output()
     if service is not None:
         frames.send(calls, wire.pack(imported))
@@ -122,19 +113,9 @@ def serve(calls: socket.socket, service: Service) -> None:
             frames.send(calls, reply)
 
 
-def _import(
-    calls: socket.socket,
-    order: Start,
-    setup: SetUp,
-    folder: Path,
-    modules: Mapping[str, ModuleType],
-    kit: Mapping[str, ModuleType],
-    arena: Arena | None,
-    events: int,
-    own: Mapping[str, ModuleType],
-    is_hidden: bool,
-) -> tuple[Service | None, Imported]:
+def _import(task: Task, calls: socket.socket, arena: Arena | None, events: int) -> tuple[Service | None, Imported]:
     """Imports the submission; also the parts left out. No service if that raised: then the exception was sent."""
+    order, setup, folder, modules, kit, own, hidden = task
     files = frozenset(str(folder / name) for name in setup.files)
     if events >= 0 and order.bindings is None:  # not the course's own
         audit.watch(events, files)
@@ -143,7 +124,7 @@ def _import(
     # Here only: a process that never imports the submission must not find its files by a late import of its own either.
     sys.path.insert(0, str(folder))
     sys.argv = [f"{setup.topic}.py"]
-    if order.bindings is None and not is_hidden:
+    if order.bindings is None and not hidden:
         hide_grader(kit)
     _uncover_own_files(kit, set(setup.files))
     imported = Imported()
@@ -156,7 +137,7 @@ def _import(
         if order.bindings is not None:
             wrong = own.get(WRONG_ANSWERS) or import_file(WRONG_ANSWERS, folder / f"{WRONG_ANSWERS}.py")
             overlay = {name: getattr(wrong, other) for name, other in order.bindings}
-            if not is_hidden:
+            if not hidden:
                 hide_grader(kit)
     except BaseException as error:
         flush_output()
