@@ -30,7 +30,7 @@ Numbers: TypeAlias = Sequence[float | None]
 """Numbers to draw; None is a gap. A check may give a list, a tuple or a tensor, in which NaN is a gap as well."""
 
 
-class Mark(msgspec.Struct, frozen=True):
+class Spot(msgspec.Struct, frozen=True):
     """A marked point of a picture of lines, such as the best epoch."""
 
     x: float
@@ -53,7 +53,7 @@ class Lines(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     x: Numbers = ()
     x_label: str = ""
     y_label: str = ""
-    marked: Mark | None = None
+    marked: Spot | None = None
 
 
 class Points(msgspec.Struct, frozen=True, tag=True, kw_only=True):
@@ -146,7 +146,7 @@ def _lines(data: Lines) -> Lines:
     if data.marked is not None:
         place = _numbers([data.marked.x, data.marked.y], "the marked point", 2)
         if place[0] is not None and place[1] is not None:
-            marked = Mark(place[0], place[1], _text(data.marked.label))
+            marked = Spot(place[0], place[1], _text(data.marked.label))
     return Lines(series=series, x=x, x_label=_text(data.x_label), y_label=_text(data.y_label), marked=marked)
 
 

@@ -23,8 +23,8 @@ from torch import Tensor, nn
 
 from grader.testkit import (
     Lines,
-    Mark,
     Remote,
+    Spot,
     Submission,
     assert_close,
     assert_equal,
@@ -1045,7 +1045,7 @@ def test_impossible_counts(submission: Submission, warmup: int, total: int) -> N
 @picture("training.warmup_cosine", title="Learning rate in each of 60 steps")
 def rate_per_step(submission: Submission) -> Lines:
     rates = [submission.warmup_cosine(step, 10, 60, 0.1, 0.01) for step in range(60)]
-    peak = Mark(10, rates[10], "the peak, after the warm-up")
+    peak = Spot(10, rates[10], "the peak, after the warm-up")
     return Lines(series={"learning rate": rates}, x=range(60), marked=peak, x_label="step", y_label="learning rate")
 
 

@@ -46,7 +46,7 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Work(msgspec.Struct, frozen=True):
-    """A frame to a worker: a submission, the checks that are not run for it, and whether `Known` messages are wanted.
+    """A frame to a worker: a submission, the checks that are not run, and whether `ExerciseDone` messages are wanted.
 
     Attributes:
         exercises: full names of those that are graded, with those that they need; empty means all of the worker's.
@@ -58,7 +58,7 @@ class Work(msgspec.Struct, frozen=True):
     exercises: tuple[str, ...] = ()
 
 
-class Began(msgspec.Struct, frozen=True, tag=True):
+class AtPlace(msgspec.Struct, frozen=True, tag=True):
     """From a worker: the place that it runs from now on."""
 
     place: Place
@@ -68,7 +68,7 @@ class Alive(msgspec.Struct, frozen=True, tag=True):
     """From a worker, about once a second: it runs Python code, or waits for a student process."""
 
 
-class Known(msgspec.Struct, frozen=True, tag=True):
+class ExerciseDone(msgspec.Struct, frozen=True, tag=True):
     """From a worker, before its reply: the result of one exercise."""
 
     exercise: ExerciseResult
@@ -98,7 +98,7 @@ class Fault(msgspec.Struct, frozen=True, tag=True):
     place: Place | None = None
 
 
-FromWorker = Began | Alive | Known | Done | Fault
+FromWorker = AtPlace | Alive | ExerciseDone | Done | Fault
 
 
 def write_frame(stream: IO[bytes], message: msgspec.Struct) -> None:

@@ -1,6 +1,6 @@
 """Watches a worker while it grades, and ends it when it is stuck where it cannot end itself: deep in C.
 
-Decides by the worker's messages (`Began`, `Alive`) and by the system's count of its processor time, so that a busy
+Decides by the worker's messages (`AtPlace`, `Alive`) and by the system's count of its processor time, so that a busy
 machine ends no worker. Never reads a result.
 """
 

@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, NoReturn
 
-from grader.grading.protocol import Began, Done, Fault, Known, Sender, Work, WorkerOptions, read_frame
+from grader.grading.protocol import AtPlace, Done, ExerciseDone, Fault, Sender, Work, WorkerOptions, read_frame
 from grader.judge.marks import Place
 from grader.judge.time_limit import TimeLimit
 
@@ -90,7 +90,7 @@ class _Server:
     def began(self, place: Place) -> None:
         """Reports the place that is run from now on."""
         self._place = place
-        self._sender.send(Began(place))
+        self._sender.send(AtPlace(place))
 
     def serve(self, judge: Judge) -> int:
         """Serves until standard input ends; the worker's exit code."""
@@ -115,7 +115,7 @@ class _Server:
         return 0
 
     def _send_known(self, result: ExerciseResult) -> None:
-        self._sender.send(Known(result))
+        self._sender.send(ExerciseDone(result))
 
 
 def _prepare(host: Host, options: WorkerOptions) -> Course:

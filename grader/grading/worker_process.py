@@ -20,11 +20,11 @@ from grader import new_python
 from grader.border.frames import BrokenFrame
 from grader.grading.protocol import (
     Alive,
-    Began,
+    AtPlace,
     Done,
+    ExerciseDone,
     Fault,
     FromWorker,
-    Known,
     Work,
     WorkerOptions,
     read_frame,
@@ -158,11 +158,11 @@ class Worker:
         while True:
             message: FromWorker | None = read_frame(cast("IO[bytes]", self.process.stdout), FromWorker)
             match message:
-                case Began(place):
+                case AtPlace(place):
                     supervisor.sign_of_life(place)
                     if watcher is not None:
                         watcher.began(place)
-                case Known(exercise):
+                case ExerciseDone(exercise):
                     supervisor.sign_of_life()
                     if watcher is not None:
                         watcher.known(exercise)

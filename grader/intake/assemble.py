@@ -17,7 +17,7 @@ from grader.intake.bag import COURSE_FOLDERS, STUBS, Bag
 from grader.intake.notebook import module_of, text_of
 from grader.intake.submission import ASIDE, WORK, Arrival, Note, Submission
 from grader.intake.topics import Topics, code_lines
-from grader.intake.unread import Seen, unread_topics
+from grader.intake.unread import SeenText, unread_topics
 
 _VERSION = re.compile(r"(?:[ _.-]*|(?<=[a-z]))v(?:er|ersion)?[ _.-]?(?P<number>\d{1,4})$", re.IGNORECASE)
 _MAX_NOTES = 200
@@ -44,8 +44,8 @@ def assemble(name: str, bag: Bag, topics: Topics, arrival: Arrival) -> Submissio
             given.notes.append(Note(target, f"handed in twice; the file counts, not the one in {archive}"))
     notes = [*(_about_topic_file(note, given.modules) for note in found.notes), *given.notes, *about_work]
     counting = {one.origin: path for path, one in (found.modules | given.modules).items() if _topic_of(path, topics)}
-    seen = [Seen(counting.get(one.path, one.path), one.text, one.module) for one in found.seen]
-    seen += [Seen(path, text_of(content)) for path, content in bag.others.items()]
+    seen = [SeenText(counting.get(one.path, one.path), one.text, one.module) for one in found.seen]
+    seen += [SeenText(path, text_of(content)) for path, content in bag.others.items()]
     unread = unread_topics(files, notes, topics, seen)
     if len(notes) > _MAX_NOTES:
         notes[_MAX_NOTES:] = [Note("./", f"{len(notes) - _MAX_NOTES:,} more notes like these")]
@@ -82,7 +82,7 @@ class _Found:
 
     modules: dict[str, _Module] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
-    seen: list[Seen] = field(default_factory=list)
+    seen: list[SeenText] = field(default_factory=list)
 
 
 @dataclass
@@ -185,7 +185,7 @@ def _add(found: _Found, module: _Module, topics: Topics, text: str = "", *, at_t
     """
     if _of_course(module.origin) and topics.is_course_file(module.content):
         return
-    found.seen.append(Seen(module.origin, text or module.content.decode("utf-8", "replace"), module.content))
+    found.seen.append(SeenText(module.origin, text or module.content.decode("utf-8", "replace"), module.content))
     kept = found.modules.get(module.path)
     if kept is None:
         found.modules[module.path] = module

@@ -25,7 +25,7 @@ _DOCUMENTS: Final = (".pdf", ".doc", ".docx", ".odt", ".rtf", ".pages", ".png", 
 _UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
 
 
-class Seen(msgspec.Struct, frozen=True):
+class SeenText(msgspec.Struct, frozen=True):
     """A file of the upload, whether it counts or not, but none of the course's own.
 
     Attributes:
@@ -40,7 +40,7 @@ class Seen(msgspec.Struct, frozen=True):
 
 
 def unread_topics(
-    files: Mapping[str, bytes], notes: Iterable[Note], topics: Topics, seen: Sequence[Seen] = ()
+    files: Mapping[str, bytes], notes: Iterable[Note], topics: Topics, seen: Sequence[SeenText] = ()
 ) -> tuple[Unread, ...]:
     """The topics whose work is there and could not be read, with the reason.
 
@@ -51,7 +51,9 @@ def unread_topics(
     return tuple(_unread(files, list(notes), topics, seen))
 
 
-def _unread(files: Mapping[str, bytes], notes: list[Note], topics: Topics, seen: Sequence[Seen]) -> Iterator[Unread]:
+def _unread(
+    files: Mapping[str, bytes], notes: list[Note], topics: Topics, seen: Sequence[SeenText]
+) -> Iterator[Unread]:
     named = {f"{topic}.py" for topic in topics.names}
     anything_read = bool(named & files.keys())
     not_own = {topic: _why_not_own(topic, files, topics) for topic in topics.names if f"{topic}.py" in files}
@@ -86,7 +88,7 @@ def _of_doubt(
     why: str,
     files: Mapping[str, bytes],
     topics: Topics,
-    seen: Sequence[Seen],
+    seen: Sequence[SeenText],
     other: str,
     notes: Sequence[Note],
 ) -> str:
@@ -116,13 +118,13 @@ def _of_doubt(
     return why if why.startswith("it defines none") else f"{why}, but has more code"
 
 
-def _elsewhere(topic: str, topics: Topics, seen: Sequence[Seen]) -> str:
+def _elsewhere(topic: str, topics: Topics, seen: Sequence[SeenText]) -> str:
     """The first other file that may hold an answer to a topic, by its text or its name; empty if there is none."""
     others = [one for one in seen if one.path != f"{topic}.py"]
     return next((one.path for one in others if _may_answer(topic, topics, one)), "")
 
 
-def _may_answer(topic: str, topics: Topics, one: Seen) -> bool:
+def _may_answer(topic: str, topics: Topics, one: SeenText) -> bool:
     if one.module is not None:
         is_written = bool(topics.written(topic, one.module))
         return is_written or bool(topics.hidden_in(topic, one.text, topics.at_top(one.module))[0])
@@ -130,12 +132,12 @@ def _may_answer(topic: str, topics: Topics, one: Seen) -> bool:
     return has_name or bool(topics.hidden_in(topic, one.text)[0])
 
 
-def _anything_else(seen: Sequence[Seen], topics: Topics) -> str:
+def _anything_else(seen: Sequence[SeenText], topics: Topics) -> str:
     """The first file that may answer any topic: code that is no stub, or a document; empty if there is none."""
     return next((one.path for one in seen if _may_be_work(one, topics)), "")
 
 
-def _may_be_work(one: Seen, topics: Topics) -> bool:
+def _may_be_work(one: SeenText, topics: Topics) -> bool:
     if one.module is None:
         return one.path.lower().endswith(_DOCUMENTS)
     if one.path.removesuffix(".py") in topics.names or not COURSE_FOLDERS.isdisjoint(one.path.split("/")):

@@ -62,7 +62,7 @@ class Partial(msgspec.Struct, frozen=True):
 
     def notes(self, source: bytes) -> list[str]:
         """The statements that were left out and why, for students and instructors; of a notebook, its cells."""
-        places = _Places(source)
+        places = _LinePlaces(source)
         advice = "" if places.is_notebook else '; put code that only runs something under `if __name__ == "__main__":`'
         notes = []
         for number, failed in enumerate(self.imported.failed[:_NAMED]):
@@ -80,10 +80,10 @@ class Partial(msgspec.Struct, frozen=True):
         lost = dict(self.imported.lost)
         if not any(check.cause and check.cause.kind in ("missing", "exception") for check in result.checks):
             return result
-        where = _Places(source)
+        where = _LinePlaces(source)
         return replace(result, checks=tuple(self._explained(check, lost, where) for check in result.checks))
 
-    def _explained(self, check: CheckResult, lost: dict[str, int], where: _Places) -> CheckResult:
+    def _explained(self, check: CheckResult, lost: dict[str, int], where: _LinePlaces) -> CheckResult:
         cause = check.cause
         unknown = _UNKNOWN.search(cause.exception_message) if cause and cause.exception_type == "NameError" else None
         name = cause.names[0] if cause and cause.kind == "missing" and cause.names else unknown[1] if unknown else ""
@@ -144,7 +144,7 @@ def _why(failed: FailedStatement) -> str:
     return f"raised {with_message(cause)}"
 
 
-class _Places:
+class _LinePlaces:
     """Names the place of a line: the line itself, or the cell of the notebook that the module was made of."""
 
     def __init__(self, source: bytes) -> None:

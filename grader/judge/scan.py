@@ -113,11 +113,11 @@ def _names(content: bytes, path: str) -> bool:
 
 @functools.lru_cache(maxsize=256)
 def _noticed_in(content: bytes, unneeded: frozenset[str]) -> tuple[tuple[int, str], ...]:
-    """Everything that `_File` notices; kept, because a class shares its stubs, and a student most of their files."""
-    return tuple(itertools.islice(_File(unneeded).look(content), MOST_FLAGS))
+    """Everything that `_SourceFile` notices; kept, because a class shares its stubs, a student most of their files."""
+    return tuple(itertools.islice(_SourceFile(unneeded).look(content), MOST_FLAGS))
 
 
-class _File:
+class _SourceFile:
     """One file, with the meaning of its names as far as its imports say.
 
     Args:
@@ -240,7 +240,7 @@ class _File:
             if text is None:
                 yield f"{name} of text that is made up"
             else:
-                yield from (f"{name}: {what}" for _, what in _File(self._unneeded).look(text))
+                yield from (f"{name}: {what}" for _, what in _SourceFile(self._unneeded).look(text))
         elif name in _IMPORTS and first is not None:
             module = _constant_text(first)
             if module is None:

@@ -117,10 +117,10 @@ class _Submodules:
             return None
         _real()
         module = sys.modules.pop(name, None)  # left there, it would be run a second time
-        return importlib.util.find_spec(name) if module is None else ModuleSpec(name, _Found(module))
+        return importlib.util.find_spec(name) if module is None else ModuleSpec(name, _Loaded(module))
 
 
-class _Found(Loader):
+class _Loaded(Loader):
     """Gives a module that has been imported already."""
 
     def __init__(self, module: ModuleType) -> None:

@@ -21,7 +21,7 @@ from types import ModuleType
 from grader.border import frames, wire
 from grader.border.messages import Ended, Forked, FromLeader, Keep, Order, SetUp, Start, Stop, Tidied, Tidy
 from grader.border.service import WRONG_ANSWERS
-from grader.student.process import Task, hide_grader, import_file, live
+from grader.student.process import StudentTask, hide_grader, import_file, live
 from grader.student.work_folder import WorkFolder, remove_all
 
 MAX_DESCRIPTORS = 8
@@ -109,7 +109,7 @@ class Leader:
         if not process:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            task = Task(order, self._setup, self._folder.path, self._modules, self._kit, self._own, self._hidden)
+            task = StudentTask(order, self._setup, self._folder.path, self._modules, self._kit, self._own, self._hidden)
             live(task, descriptors)
         for descriptor in descriptors.values():
             os.close(descriptor)

@@ -37,7 +37,7 @@ _noted: tuple[int, list[str]] = (0, [])
 _TIMERS: Final = ("SIGALRM", "SIGVTALRM", "SIGPROF")
 
 
-class Task(NamedTuple):
+class StudentTask(NamedTuple):
     """All that a student process is given for its life.
 
     Attributes:
@@ -57,7 +57,7 @@ class Task(NamedTuple):
     hidden: Mapping[str, ModuleType] = MappingProxyType({})
 
 
-def live(task: Task, descriptors: Mapping[str, int]) -> NoReturn:
+def live(task: StudentTask, descriptors: Mapping[str, int]) -> NoReturn:
     """The whole life of a student process, from its fork on.
 
     Args:
@@ -80,7 +80,7 @@ def live(task: Task, descriptors: Mapping[str, int]) -> NoReturn:
     os._exit(0)
 
 
-def import_and_serve(task: Task, calls: socket.socket, arena: Arena | None, events: int) -> None:
+def import_and_serve(task: StudentTask, calls: socket.socket, arena: Arena | None, events: int) -> None:
     """Imports the submission, if the order says so, and answers calls until the judge hangs up.
 
     Args:
@@ -113,7 +113,9 @@ def serve(calls: socket.socket, service: Service) -> None:
             frames.send(calls, reply)
 
 
-def _import(task: Task, calls: socket.socket, arena: Arena | None, events: int) -> tuple[Service | None, Imported]:
+def _import(
+    task: StudentTask, calls: socket.socket, arena: Arena | None, events: int
+) -> tuple[Service | None, Imported]:
     """Imports the submission; also the parts left out. No service if that raised: then the exception was sent."""
     order, setup, folder, modules, kit, own, hidden = task
     files = frozenset(str(folder / name) for name in setup.files)

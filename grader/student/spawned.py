@@ -62,7 +62,7 @@ def _live() -> None:
 
     torch.set_num_threads(1)
     from grader.student.preparation import CannotLoad, load_modules
-    from grader.student.process import Task, import_and_serve
+    from grader.student.process import StudentTask, import_and_serve
 
     if (payload := frames.receive(read)) is None:
         return
@@ -92,7 +92,9 @@ def _live() -> None:
             events = _append_to(begin.events) if begin.events else -1
             modules = {**testkit, **kit}
             try:
-                import_and_serve(Task(begin.start, begin.setup, Path(begin.folder), modules, kit), calls, arena, events)
+                import_and_serve(
+                    StudentTask(begin.start, begin.setup, Path(begin.folder), modules, kit), calls, arena, events
+                )
             except BaseException:  # the prints are the submission's: nothing is added to them
                 os._exit(70)
         is_to_go_on = begin.start.bindings is not None  # the course's own answers: one after the other

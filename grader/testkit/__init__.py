@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from grader.border.failures import SubmissionRaised
     from grader.border.proxies import Remote
     from grader.border.proxies import SubmissionProxy as Submission
-    from grader.pictures import Grid, Lines, Mark, Points
+    from grader.pictures import Grid, Lines, Points, Spot
     from grader.testkit import devices, probes, ranks, recipes, reference
     from grader.testkit.compare import Mismatch, assert_close, assert_equal, assert_that, raises
     from grader.testkit.loading import load_weights
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 __all__ = [
     "Grid",
     "Lines",
-    "Mark",
     "Mismatch",
     "Points",
     "Remote",
+    "Spot",
     "Submission",
     "SubmissionRaised",
     "assert_calls",
@@ -67,7 +67,7 @@ _MODULES = ("devices", "probes", "ranks", "recipes", "reference")
 _HOME = {
     "Grid": "grader.pictures",
     "Lines": "grader.pictures",
-    "Mark": "grader.pictures",
+    "Spot": "grader.pictures",
     "Mismatch": "grader.testkit.compare",
     "Points": "grader.pictures",
     "Remote": "grader.border.proxies",

@@ -13,7 +13,7 @@ from judge_here import grade_here
 from shared import OWN_COURSE, Warm, WarmUp, exercise_of
 
 from grader.course import Course, CourseError
-from grader.pictures import Grid, Lines, Mark, Points, bounded
+from grader.pictures import Grid, Lines, Points, Spot, bounded
 from grader.results import from_json, to_json
 
 SOLUTION = (OWN_COURSE / "solutions" / "vectors.py").read_text()
@@ -45,7 +45,7 @@ def test_numbers_are_rounded_and_those_that_cannot_be_drawn_are_gaps() -> None:
 
 def test_labels_are_harmless_text_of_one_line() -> None:
     label = "\x1b[31m<b>red</b>\x1b[0m\n\u202e" + "x" * 200
-    found = bounded(Lines(series={label: [1.0]}, x_label=label, marked=Mark(1, 1, label)))
+    found = bounded(Lines(series={label: [1.0]}, x_label=label, marked=Spot(1, 1, label)))
     assert isinstance(found, Lines) and found.marked is not None
     for text in (*found.series, found.x_label, found.marked.label):
         assert len(text) <= 60 and text.startswith("<b>red</b>")

@@ -14,14 +14,14 @@ import pytest
 from rich.console import Console
 from shared import REPO
 
-from grader.pictures import Grid, Lines, Mark, Picture, PictureData, Points, bounded
+from grader.pictures import Grid, Lines, Picture, PictureData, Points, Spot, bounded
 from grader.reports.picture_svg import figure_of
 from grader.reports.picture_text import print_picture, ticks
 
 HOSTILE = "$\\frac{1}{0}$ <script>alert(1)</script> \x1b[31m"
 LOSS = Lines(
     series={"train": [0.7, 0.4, None, 0.1], "validation": [0.8, 0.5, 0.4, 0.45]},
-    x_label="epoch", y_label="loss", marked=Mark(3, 0.4, "best epoch"),
+    x_label="epoch", y_label="loss", marked=Spot(3, 0.4, "best epoch"),
 )  # fmt: skip
 SPOTS = Points(x=[-1, 0, 1], y=[0.5, 0, -0.5], classes=[0, 1, 1], names=["inside", "outside"])
 REGIONS = Grid(values=[[0, 1] * 8] * 8, names=["inside", "outside"], x=(-1, 1), y=(-1, 1), points=SPOTS)
@@ -33,7 +33,7 @@ SAME = Points(x=[3, 3], y=[-2, -2])
 DATA = {
     "loss": LOSS, "spots": SPOTS, "regions": REGIONS, "scale": SCALE, "ranks": RANKS, "many": MANY, "one": ONE,
     "same": SAME, "gaps first": Lines(series={"a": [None, None, 2.0, 1.0]}), "flat": Grid(values=[[5.0] * 3]),
-    "hostile": Lines(series={HOSTILE: [1, 2]}, x_label=HOSTILE, y_label=HOSTILE, marked=Mark(1, 1, HOSTILE)),
+    "hostile": Lines(series={HOSTILE: [1, 2]}, x_label=HOSTILE, y_label=HOSTILE, marked=Spot(1, 1, HOSTILE)),
     "fine": Grid(values=[[(row * column) % 3 for column in range(64)] for row in range(64)], names=["a", "b", "c"]),
 }  # fmt: skip
 

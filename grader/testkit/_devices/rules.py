@@ -8,8 +8,8 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from grader.testkit._devices import indexing, moves
-from grader.testkit._devices.mode import Args, Kwargs, Rule, common_device, compute, make, ordinary
+from grader.testkit._devices import moves
+from grader.testkit._devices.mode import Args, Kwargs, Rule, common_device, compute, device_mismatch, make, ordinary
 from grader.testkit._devices.state import CPU, Machine, NotSimulated, label_result, set_label
 
 # ---------------------------------------------------------------- attributes of a tensor
@@ -114,6 +114,46 @@ def _deep_copy(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
     return result if here is None else label_result(result, here)
 
 
+# ---------------------------------------------------------------- x[index]: indices may be on the CPU
+
+
+def _indices(index: Any) -> list[Tensor]:
+    items = index if isinstance(index, (tuple, list)) else (index,)
+    return [item for item in items if isinstance(item, Tensor)]
+
+
+def _check_indices(machine: Machine, tensor: Tensor, index: Any) -> torch.device | None:
+    here = machine.device_of(tensor)
+    for item in _indices(index):
+        there = machine.device_of(item)
+        if there is not None and there != here:
+            raise RuntimeError(
+                f"indices should be either on cpu or on the same device as the indexed tensor ({here or CPU})"
+            )
+        if item.dtype in (torch.bool, torch.uint8) or (item.dim() == 0 and there is not None):
+            machine.record_sync("index", there)
+    return here
+
+
+def _get_item(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
+    """``x[index]`` and the like: indices may be on the CPU."""
+    here = _check_indices(machine, args[0], args[1])
+    result = func(*args, **kwargs)
+    return result if here is None else label_result(result, here)
+
+
+def _set_item(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
+    """``x[index] = value``: plain slices take a value from anywhere, tensor indices only from the same device."""
+    here = _check_indices(machine, args[0], args[1])
+    value = args[2] if len(args) > 2 else kwargs.get("values")
+    if isinstance(value, Tensor) and (there := machine.device_of(value)) != here:
+        advanced = bool(_indices(args[1])) or isinstance(args[1], list)
+        if advanced and value.dim():
+            raise device_mismatch(here, there)
+        machine.record_transfer(value, there, here, False, "setitem")
+    return func(*args, **kwargs)
+
+
 # ---------------------------------------------------------------- devices that may meet
 
 
@@ -214,10 +254,10 @@ RULES: Final[dict[str, Rule]] = {
     "asarray": moves.from_data,
     "pin_memory": moves.pin_memory,
     "is_pinned": moves.is_pinned,
-    "__getitem__": indexing.get_item,
-    "__setitem__": indexing.set_item,
-    "index_put_": indexing.set_item,
-    "index_put": indexing.set_item,
+    "__getitem__": _get_item,
+    "__setitem__": _set_item,
+    "index_put_": _set_item,
+    "index_put": _set_item,
     "to_sparse": _not_simulated("a sparse GPU tensor"),
     "to_sparse_csr": _not_simulated("a sparse GPU tensor"),
     "lstm": _recurrent,
