@@ -9,12 +9,15 @@ from __future__ import annotations
 import builtins
 import difflib
 import functools
+import inspect
+import itertools
 import re
 import sys
 from collections.abc import Callable, Iterable
 from typing import Final
 
 from grader.results import Cause, Frame
+from grader.text import counted, with_article
 
 _SIMILAR: Final = 0.72
 _LONGEST_NAME: Final = 60
@@ -29,7 +32,7 @@ def advice_on(cause: Cause) -> str:
         return _on_import(cause)
     match cause.kind:
         case "exception":
-            return on_exception(cause) or f"your code raised {with_message(cause)}"
+            return on_exception(cause) or f"your code raised {_first_line(with_message(cause))}"
         case "not_simulated":
             why = f"GPUs are simulated here, and {cause.exception_message}: this check fails"
             return f"{why}. Write it another way, or ask your instructor to look at it"
@@ -46,9 +49,11 @@ def advice_on(cause: Cause) -> str:
 
 def on_exception(cause: Cause) -> str:
     """The meaning of an exception, if it is one that students meet often; else empty."""
-    for kinds, pattern, sentence in _EXCEPTIONS:
+    line = cause.frames[-1].text if cause.frames else ""
+    everywhere = ((*one, "") for one in _EXCEPTIONS)
+    for kinds, pattern, sentence, in_line in itertools.chain(_EXCEPTIONS_IN_LINES, everywhere):
         found = re.search(pattern, cause.exception_message) if cause.exception_type in kinds.split() else None
-        if found:
+        if found and re.search(in_line, line):
             return sentence if isinstance(sentence, str) else sentence(found)
     signature = re.match(r"([\w.]+)\(\) (?:takes|missing|got)\b", cause.exception_message)
     if signature and cause.exception_type == "TypeError" and not cause.frames:  # it did not even begin
@@ -114,8 +119,14 @@ def _on_assertion(cause: Cause) -> str:
     if is_none and (cause.expected or not cause.reason or "'NoneType'" in cause.reason):
         return "your code returned None: did you forget `return`?"
     if cause.exception_type and not cause.reason:
-        return f"your code raised {with_message(cause)}"
-    return cause.reason
+        return f"your code raised {_first_line(with_message(cause))}"
+    repair = next((repair for pattern, repair in _OTHER_TYPES if re.search(pattern, cause.reason)), "")
+    return f"{cause.reason}: {repair}" if repair else cause.reason
+
+
+def _first_line(text: str) -> str:
+    """A sentence of a message of several lines, such as all the signatures that a function has."""
+    return re.sub(r", but expected one of:$", "", text.partition("\n")[0])
 
 
 def _on_fault(cause: Cause) -> str:
@@ -134,11 +145,25 @@ def _where_it_was(frames: tuple[Frame, ...]) -> str:
     return f"no answer in time; it was {line}, in {own.function}" + (f": {own.text}" if own.text else "")
 
 
+def _found(owner: str) -> object:
+    """A module that this process has imported, a class or a function of torch or of Python; None if there is none."""
+    modules = (sys.modules.get(name) for name in ("torch", *_HOMES, "builtins"))
+    homes = (getattr(module, owner, None) for module in modules)
+    return sys.modules.get(owner) or next((found for found in homes if callable(found)), None)
+
+
 def _members(owner: str) -> list[str]:
-    """The public names of a tensor, or of a module that this process has imported; else none."""
-    torch = sys.modules.get("torch")
-    found = getattr(torch, "Tensor", None) if owner == "Tensor" else sys.modules.get(owner)
-    return [name for name in dir(found) if not name.startswith("_")] if found is not None else []
+    """The public names of a module, or of a class of torch or of Python; none if it is not known."""
+    found = _found(owner)
+    return [] if found is None else [name for name in dir(found) if not name.startswith("_")]
+
+
+def _parameters(function: str) -> list[str]:
+    """The names of a function's or a class's parameters; none if they are not known."""
+    try:
+        return list(inspect.signature(_found(function.removesuffix(".__init__"))).parameters)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return []
 
 
 def _no_attribute(found: re.Match[str]) -> str:
@@ -147,13 +172,50 @@ def _no_attribute(found: re.Match[str]) -> str:
 
 
 def _name(found: re.Match[str]) -> str:
-    return f"`{found[1]}` is not defined{did_you_mean(close_names(found[1], dir(builtins)))}"
+    return f"`{found[1]}` is not defined{did_you_mean(full_names(found[1]) or close_names(found[1], dir(builtins)))}"
+
+
+def full_names(name: str) -> list[str]:
+    """How a name is written that torch has, and that is not imported: ``float32`` is ``torch.float32``."""
+    homes = (("torch", "torch"), ("nn", "torch.nn"), ("F", "torch.nn.functional"), ("math", "math"))
+    return next(([f"{short}.{name}"] for short, home in homes if hasattr(sys.modules.get(home), name)), [])
 
 
 def _sizes(text: str) -> str:
     """``2x3`` or ``[2, 3]`` as a shape: ``(2, 3)``."""
     sizes = re.findall(r"\d+", text)
     return f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
+
+
+def _unknown_argument(found: re.Match[str]) -> str:
+    function = found[1].removesuffix(".__init__")
+    return f"`{function}` has no argument `{found[2]}`{did_you_mean(close_names(found[2], _parameters(function)))}"
+
+
+def _operands(found: re.Match[str]) -> str:
+    operator, *kinds = found[1].removesuffix(" or pow()"), found[2], found[3]
+    sentence = f"`{operator}` cannot join {with_article(kinds[0])} and {with_article(kinds[1])}"
+    repairs = {
+        "torch.return_types": "with a `dim`, `max` and `min` give values and indices: take `.values`, or use `amax`",
+        "tuple": "take the value out of the tuple first, as in `x, = ...`",
+        "method": "a method needs its brackets `()`",
+        "function": "a function needs its brackets `()`",
+        "str": "text is no number: convert it by `int` or `float`",
+        "list": "make a tensor of the list first",
+    }
+    known = (repair for part, repair in repairs.items() if any(part in kind for kind in kinds))
+    return ": ".join([sentence, *itertools.islice(known, 1)])
+
+
+def _unpacking(found: re.Match[str]) -> str:
+    there = f"there are {found[3]}" if found[3] else "there are more" if found[1] == "too many" else "there are fewer"
+    return f"the names on the left take {counted(int(found[2]), 'value')}, and {there}: what does the right side give?"
+
+
+def _no_dimension(found: re.Match[str]) -> str:
+    low, high, asked = map(int, found.groups())
+    dims = "`dim` may be 0 or -1" if high == 0 else f"`dim` may be 0 to {high}, or {low} to -1 from the end"
+    return f"this tensor has no dimension {asked}: {dims}"
 
 
 def _product(found: re.Match[str]) -> str:
@@ -165,6 +227,82 @@ def _product(found: re.Match[str]) -> str:
 _FORGOT: Final = "did a function that gives this value forget `return`?"
 _NONE: Final = f"there is None where a value is needed: {_FORGOT}"
 _SUPER: Final = "call `super().__init__()` first in `__init__`: before it a module can hold no layers and no parameters"
+
+
+_HOMES: Final = ("torch.nn", "torch.nn.functional", "torch.optim", "torch.utils.data", "torch.Tensor")
+
+_EXCEPTIONS_IN_LINES: Final[tuple[tuple[str, str, Sentence, str], ...]] = (
+    (
+        "AttributeError TypeError RuntimeError",
+        r"NoneType",
+        "a `.grad` is None here: a tensor has none before a `backward` reaches it. Ask `is None` first",
+        r"\.grad\b",
+    ),
+    (
+        "AttributeError TypeError",
+        r"NoneType",
+        "a `.bias` is None here: a layer may have been made without one. Ask `is None` first",
+        r"\.bias\b",
+    ),
+    (
+        "TypeError AttributeError",
+        r"NoneType",
+        "`load_state_dict` got None: no weights were kept. Was the condition to keep them never true?",
+        r"\.load_state_dict\(",
+    ),
+    (
+        "RuntimeError",
+        r"Boolean value of Tensor",
+        "this asks whether the numbers of a gradient are true; `.grad is not None` asks whether there is one",
+        r"\.grad\b",
+    ),
+    (
+        "ValueError",
+        r"not enough values to unpack",
+        "`ctx.saved_tensors` has less in it than you take out: does `forward` call `ctx.save_for_backward`?",
+        r"\.saved_tensors\b",
+    ),
+    (
+        "ValueError RuntimeError",
+        r"values to unpack|iteration over a 0-d",
+        "`parameters()` gives tensors alone: names and tensors come from `named_parameters()`",
+        r"\bin .*\.parameters\(\)",
+    ),
+    (
+        "IndexError",
+        r"^tuple index out of range",
+        "the tensor has fewer dimensions than you ask for: its shape has one entry for each",
+        r"\.shape\[|\.size\(\)\[",
+    ),
+    (
+        "RuntimeError TypeError",
+        r"",
+        "`torch.Generator(...)` takes a device, no seed: write `torch.Generator().manual_seed(seed)`",
+        r"\bGenerator\([^)\s]",
+    ),
+    (
+        "TypeError",
+        r"^new\(\) received an invalid combination",
+        "`torch.Tensor` is a class and takes no such arguments: `torch.tensor(...)` makes a tensor of numbers",
+        r"\bTensor\(",
+    ),
+)
+"""As in `_EXCEPTIONS`, which come after these, and what the student's line must have in it."""
+
+_OTHER_TYPES: Final = (
+    (r"a tensor of shape \(\) where an? (?:float|int|bool) was", "`.item()` makes a Python number of it"),
+    (r"(?:function|method|builtin_function_or_method) where", "a function was given itself: call it, with `()`"),
+    (r"\ba tuple where a list was expected", "`list(...)` makes one"),
+    (r"\ba list where a tuple was expected", "`tuple(...)` makes one"),
+    (r"\ba float where an int was expected", "`//` divides whole numbers, `/` always gives a float"),
+    (
+        r"\ba tuple where a tensor",
+        "`max` with a `dim` gives values and indices: take the part that is asked",
+    ),
+    (r"\ba (?:list|float|int) where a tensor", "make a tensor of it"),
+    (r"\bnan where", "nan comes of 0 / 0, inf - inf or 0 * inf"),
+)
+"""Reasons, and how what was returned becomes what was expected."""
 
 
 _EXCEPTIONS: Final[tuple[tuple[str, str, Sentence], ...]] = (
@@ -183,6 +321,11 @@ _EXCEPTIONS: Final[tuple[tuple[str, str, Sentence], ...]] = (
     ),
     ("TypeError", r"'NoneType'|not NoneType|but got NoneType", _NONE),
     ("AttributeError", r"module '([\w.]+)' has no attribute '(\w+)'", _no_attribute),
+    (
+        "AttributeError",
+        r"^'(?:function|method|builtin_function_or_method)' object has no attribute '(\w+)'",
+        lambda m: f"`.{m[1]}` is asked of a function itself: call it first, with `()`",
+    ),
     ("AttributeError", r"'(\w+)' object has no attribute '(\w+)'", _no_attribute),
     (
         "ModuleNotFoundError",
@@ -314,6 +457,11 @@ _EXCEPTIONS: Final[tuple[tuple[str, str, Sentence], ...]] = (
     ),
     (
         "FileNotFoundError",
+        r"No such file or directory: '(?:.*/)?([^/']+)' -> '(?:.*/)?([^/']+)'",
+        lambda m: f"there is no `{m[1]}` to become `{m[2]}`: the file that exists comes first, its new name second",
+    ),
+    (
+        "FileNotFoundError",
         r"No such file or directory: '([^/\\'][^']*)'",
         lambda m: f"`{m[1]}` is not there while you are graded: only your code is taken along, so make the data in it",
     ),
@@ -321,6 +469,169 @@ _EXCEPTIONS: Final[tuple[tuple[str, str, Sentence], ...]] = (
         "URLError gaierror ConnectionError OSError HTTPError",
         r"urlopen error|Network is unreachable|[Nn]ame resolution|Name or service not known",
         "there is no network while you are graded: make the data in the code",
+    ),
+    ("TypeError", r"([\w.]+)\(\) got an unexpected keyword argument '(\w+)'", _unknown_argument),
+    ("TypeError", r"unsupported operand type\(s\) for (.+): '([\w.]+)' and '([\w.]+)'", _operands),
+    (
+        "ValueError",
+        r"(too many|not enough) values to unpack \(expected (?:at least )?(\d+)(?:, got (\d+))?",
+        _unpacking,
+    ),
+    (
+        "IndexError",
+        r"Dimension out of range \(expected to be in range of \[(-?\d+), (-?\d+)\], but got (-?\d+)\)",
+        _no_dimension,
+    ),
+    (
+        "TypeError",
+        r"^'([\w.]+)' object is not callable",
+        lambda m: (
+            f"{with_article(m[1])} is called with `()` as if it were a function: leave the brackets out; or has "
+            "a value here the name of a function?"
+        ),
+    ),
+    (
+        "TypeError",
+        r"^'([\w.]+)' object is not subscriptable",
+        lambda m: (
+            f"`[...]` is asked of {with_article(m[1])}, which has no items: a function needs `()`, and a loader a loop"
+        ),
+    ),
+    (
+        "TypeError",
+        r"^(?:'([\w.]+)' object is not iterable|cannot unpack non-iterable ([\w.]+) object)",
+        lambda m: f"{with_article(m[1] or m[2])} has no parts to loop over or to take apart",
+    ),
+    (
+        "TypeError",
+        r"^(\w+)\(\) argument must be .*, not '(\w+)'",
+        lambda m: f"`{m[1]}` makes one number of one value, and this is {with_article(m[2])}",
+    ),
+    (
+        "TypeError",
+        r"^(?:len\(\) of|iteration over) a 0-d tensor",
+        "a tensor without dimensions has no `len` and no rows: `.numel()` and `.shape` work for every tensor",
+    ),
+    (
+        "TypeError",
+        r"^(\w+)\(\): argument '(\w+)' (?:\(position \d+\) )?must be (.+), not (\w+)$",
+        lambda m: f"`{m[1]}` takes {m[3]} as `{m[2]}`, and this is {with_article(m[4])}",
+    ),
+    (
+        "TypeError",
+        r"^(\w+)\(\) received an invalid combination of arguments - got \((.{0,80}?)\)",
+        lambda m: f"`{m[1]}` does not take these arguments: ({m[2]}). Which does it, and in which order?",
+    ),
+    (
+        "TypeError",
+        r"^an object of class (?:function|method|builtin_function_or_method|type) is not",
+        "your code returned a function or a class itself: call it, with `()`",
+    ),
+    (
+        "TypeError",
+        r"^str expected, not (\w+)",
+        lambda m: f"the environment holds text only, and this is {with_article(m[1])}",
+    ),
+    (
+        "TypeError",
+        r"^list indices must be integers or slices, not (\w+)",
+        lambda m: f"a list takes one int as its index, and this is {with_article(m[1])}",
+    ),
+    (
+        "NotImplementedError",
+        r"^Module \[(\w+)\] is missing the required \"forward\" function",
+        lambda m: f"`{m[1]}` has no method `forward`: is it misspelled, or indented into another method?",
+    ),
+    ("NotImplementedError RuntimeError", r"^\"bitwise_xor", "`^` is no power in Python: write `**`"),
+    (
+        "NotImplementedError RuntimeError",
+        r"^\"([a-z_]+?)(?:_(?:out|cpu|cuda|frame|impl))*\" not implemented for '(\w+)'",
+        lambda m: f"`{m[1]}` does not work with the dtype {m[2]}: convert with `.to(...)` first",
+    ),
+    (
+        "RuntimeError",
+        r"^Invalid device string: '(\w+)'",
+        lambda m: f"the text '{m[1]}' is taken for the name of a device: a dtype has no quotes, as `torch.float32`",
+    ),
+    (
+        "RuntimeError",
+        r"^1D tensors expected, but got (\d)D and (\d)D",
+        lambda m: f"`dot` takes two vectors, and these have {m[1]} and {m[2]} dimensions: `@` multiplies matrices",
+    ),
+    (
+        "RuntimeError",
+        r"at dimension \d+ expected index (\[.*?\]) to be no larger than self (\[.*?\]) apart from dimension (\d+)",
+        lambda m: (
+            f"an index of shape {_sizes(m[1])} does not fit a tensor of shape {_sizes(m[2])} along dimension "
+            f"{m[3]}: is it the right dimension?"
+        ),
+    ),
+    (
+        "RuntimeError",
+        r"^Index tensor must have the same number of dimensions",
+        "the index needs as many dimensions as the tensor: `unsqueeze` adds one",
+    ),
+    (
+        "RuntimeError IndexError",
+        r"^(\w+)\(\): Expected reduction dim",
+        lambda m: f"`{m[1]}` of no elements at all does not exist: treat an empty tensor first",
+    ),
+    ("ValueError", r"^__len__\(\) should return >= 0", "your `__len__` gives a negative number: the least is 0"),
+    (
+        "RuntimeError",
+        r"expected target dtype to be Long|expected scalar type Long but found|not implemented for 'Float'.*nll",
+        "`cross_entropy` takes the classes as integers: labels of dtype int64",
+    ),
+    (
+        "IndexError",
+        r"^Target (-?\d+) is out of bounds",
+        lambda m: f"the label {m[1]} has no column among the logits: there is one for each class, counted from 0",
+    ),
+    (
+        "IndexError",
+        r"^tensors used as indices must be long",
+        "an index must be integers or True and False: convert it with `.long()` or `.bool()`",
+    ),
+    (
+        "RuntimeError",
+        r"^result type (\w+) can't be cast to the desired output type (\w+)",
+        lambda m: f"the result is {m[1]}, and is written into a tensor of {m[2]}: make a new tensor instead",
+    ),
+    (
+        "RuntimeError",
+        r"^Error\(s\) in loading state_dict for (\w+):\s+(.{1,120})",
+        lambda m: f"the weights do not fit {m[1]}: {m[2].strip()}",
+    ),
+    (
+        "ValueError",
+        r"^optimizer got an empty parameter list",
+        "the optimizer has no parameters: layers in a plain list or a local variable are no part of the model",
+    ),
+    ("ValueError", r"^can't optimize a non-leaf", "an optimizer takes parameters, and no tensors computed from them"),
+    (
+        "ValueError",
+        r"environment variable (\w+) expected, but not set",
+        lambda m: f"`init_process_group` looks for {m[1]} in the environment unless you pass `rank` and `world_size`",
+    ),
+    (
+        "RuntimeError TypeError",
+        r"^manual_seed\(?\)?:? expected a long, but got (\w+)",
+        lambda m: f"a seed is an int, and this is {with_article(m[1])}: convert it by `int(...)`",
+    ),
+    (
+        "ValueError",
+        r"^sampler option is mutually exclusive with shuffle",
+        "a DataLoader takes a sampler or `shuffle`, not both: the sampler shuffles already",
+    ),
+    (
+        "ValueError",
+        r"^(?:Default process group has not been initialized|.*make sure to call init_process_group)",
+        "there is no process group yet: `init_process_group` comes first",
+    ),
+    (
+        "KeyError",
+        r"^(.{1,60})$",
+        lambda m: f"there is no entry {m[1]}: is it spelled as where it was put in? `.get` gives a default",
     ),
     ("RecursionError", r"", "your code calls itself without an end: when does it stop?"),
     (

@@ -6,6 +6,7 @@ differs; a student whose record is the same made that mistake. Nothing is guesse
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any, Final
@@ -22,6 +23,9 @@ from grader.testkit.watching import watch, without_spelling
 
 _OBSERVE: Final = wire.pack(["r", watch.__module__, watch.__qualname__])
 """Bytes that only requests of `observe` contain; their replies also say how an answer was written."""
+
+_NAMES: Final = re.compile(r"'[^']*'|\[[^\]]*\]|0x\w+|\w+\(\)")
+"""Names and sizes in the message of an exception, which differ where the mistake is the same."""
 
 Replacements = tuple[tuple[str, str], ...]
 """Names in a topic's module, each with the function of its misconceptions that takes its place."""
@@ -140,15 +144,15 @@ def _same_exchange(one: Exchange, other: Exchange) -> bool:
 
 
 def _same_reply(one: Exchange, other: Exchange) -> bool:
-    """Whether the replies to one request are equal as values, or the same exception with the same message."""
+    """Whether the replies to one request are equal as values, or exceptions that say the same."""
     if isinstance(one.reply, Digest) or isinstance(other.reply, Digest):
         return False
     try:
         match wire.unpack(one.reply, Reply | RunFailed), wire.unpack(other.reply, Reply | RunFailed):
             case Returned(one_tree), Returned(other_tree):
                 one_value, other_value = wire.decode(one_tree, _handle), wire.decode(other_tree, _handle)
-            case Raised(one_kind, one_built_in), Raised(other_kind, other_built_in):
-                return (one_kind, one_built_in) == (other_kind, other_built_in)
+            case Raised() as one_error, Raised() as other_error:
+                return _same_error(one_error, other_error)
             case RunFailed(one_summary), RunFailed(other_summary):
                 return one_summary == other_summary
             case _:
@@ -159,6 +163,19 @@ def _same_reply(one: Exchange, other: Exchange) -> bool:
     except (Mismatch, WireError, LookupError, TypeError):
         return False
     return True
+
+
+def _same_error(one: Raised, other: Raised) -> bool:
+    """Whether two exceptions have one type and, if torch or Python wrote both messages, say the same.
+
+    Names in a message may differ; so may a message that the code that raises it has written itself.
+    """
+    if (one.kind, one.is_built_in) != (other.kind, other.is_built_in):
+        return False
+    lines = [error.frames[-1].text if error.frames else "raise" for error in (one, other)]
+    if any(line.startswith(("raise", "assert")) for line in lines):
+        return True
+    return _NAMES.sub("", one.message) == _NAMES.sub("", other.message)
 
 
 def _handle(tree: list[Any]) -> object:

@@ -14,7 +14,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from grader.judge import explain
-from grader.judge.advice import close_names, did_you_mean
+from grader.judge.advice import close_names, did_you_mean, full_names
 from grader.results import CheckResult, ExerciseResult
 
 _MOST_BYTES: Final = 256 << 10
@@ -59,6 +59,6 @@ def _offer(check: CheckResult, source: bytes, exercises: Collection[str]) -> Che
             advice = f"`{cause.names[0]}` is not defined in {cause.file}: you wrote {wrote}"
     elif cause.exception_type == "NameError" and (unknown := _UNKNOWN.search(cause.exception_message)):
         _, names = names_in(source)
-        if near := close_names(unknown[1], {*names, *dir(builtins)}):
+        if near := full_names(unknown[1]) or close_names(unknown[1], {*names, *dir(builtins)}):
             advice = f"`{unknown[1]}` is not defined{did_you_mean(near)}"
     return explain.result(check.name, replace(cause, advice=advice)) if advice else check

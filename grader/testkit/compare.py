@@ -23,6 +23,8 @@ from grader.text import counted, with_article
 
 _LONGEST_KEY: Final = 100
 """Characters of a key that a mismatch names."""
+_MOST_RELATED: Final = 1 << 20
+"""Numbers of a tensor for which a mismatch says how wrong ones and right ones are related."""
 _TOLERANCES: dict[torch.dtype, tuple[float, float]] = {
     torch.float16: (1e-3, 1e-5),
     torch.bfloat16: (1.6e-2, 1e-5),
@@ -204,14 +206,42 @@ def _tensor_difference(actual: Tensor, expected: Tensor, tolerance: _Tolerance) 
     if not count:
         return ""
     if one.dim() == 0:
-        here, there = one.item(), other.item()
-        return _apart(here, there) if show(here) == show(there) else "another value"
+        return _apart(one.item(), other.item())
     position = tuple(int(index) for index in wrong.nonzero()[0])
     differ = "differs" if count == 1 else "differ"
     return (
         f"{count} of {counted(wrong.numel(), 'value')} {differ}, the first at {list(position)}: "
-        f"{_apart(one[position].item(), other[position].item())}{_largest(one, other) if count > 1 else ''}"
+        f"{_apart(one[position].item(), other[position].item())}"
+        f"{(_relation(one, other, rtol, atol) or _largest(one, other)) if count > 1 else ''}"
     )
+
+
+def _relation(actual: Tensor, expected: Tensor, rtol: float, atol: float) -> str:
+    """What joins wrong numbers and right ones, in words, if it is something simple; else empty."""
+
+    def fits(one: Tensor, other: Tensor) -> bool:
+        return torch.allclose(one, other, rtol=rtol, atol=atol)
+
+    if actual.is_complex() or actual.numel() > _MOST_RELATED:
+        return ""
+    one, other = actual.double(), expected.double()
+    if not (one.isfinite().all() and other.isfinite().all()):
+        return ""
+    if one.dim() == 2 and one.shape == other.T.shape and fits(one, other.T):
+        return "; rows and columns are exchanged"
+    if fits(one.flatten().sort().values, other.flatten().sort().values):
+        return "; the numbers are the right ones, in another order"
+    if not expected.is_floating_point():
+        return ""
+    if fits(one, -other):
+        return "; the sign is wrong everywhere"
+    factor = float((one * other).sum() / (other * other).sum()) if other.any() else 0.0
+    if not factor or not fits(one, other * factor):
+        return ""
+    times, parts = round(factor), round(1 / factor)
+    if times > 1 and fits(one, other * times):
+        return f"; all are {times} times too large"
+    return f"; all should be {parts} times as large" if parts > 1 and fits(one, other / parts) else ""
 
 
 def _largest(actual: Tensor, expected: Tensor) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import bdb
 import difflib
 import io
+import os
 import sys
 from collections.abc import Callable
 from types import ModuleType
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torch.utils.data import DataLoader
 
 from grader.border.failures import SubmissionRaised, exception_of, raised_error
 from grader.border.service import Service
@@ -25,10 +27,12 @@ from grader.judge import explain
 from grader.judge.advice import advice_on, close_names
 from grader.judge.near_names import names_in, with_near_names
 from grader.results import Cause, ExerciseResult, Frame
-from grader.testkit.compare import Mismatch
+from grader.testkit.compare import Mismatch, assert_close
 
 ONES = torch.ones(2, 3)
 NOTHING: Any = None
+NAME: Any = "a"
+NUMBER: Any = 3
 
 
 class AnyCheck:
@@ -45,12 +49,16 @@ def check() -> Any:
 
 def raised_by(function: Callable[[], object]) -> SubmissionRaised:
     """What the judge gets of the exception that a function raises."""
+    found = exception_of(Service(ModuleType("m"), frozenset({__file__})).describe(error_of(function)))
+    assert isinstance(found, SubmissionRaised)
+    return found
+
+
+def error_of(function: Callable[[], object]) -> BaseException:
     try:
         function()
     except BaseException as error:
-        found = exception_of(Service(ModuleType("m"), frozenset()).describe(error))
-        assert isinstance(found, SubmissionRaised)
-        return found
+        return error
     raise AssertionError("it raises nothing")
 
 
@@ -72,6 +80,34 @@ class WithoutSuper(nn.Module):
 class LateParameters(nn.Module):
     def __init__(self) -> None:
         self.size = 3
+
+
+class WithoutForward(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+
+        def forward(x: object) -> object:
+            return x
+
+
+class NegativeLength:
+    def __len__(self) -> int:
+        return -1
+
+
+def with_grad() -> Any:
+    weight = torch.ones(2, requires_grad=True)
+    weight.sum().backward()
+    return weight
+
+
+def two_lines() -> None:
+    raise ValueError("the first line\nand another")
+
+
+def unpacked() -> object:
+    a, b = [1, 2, 3]
+    return a, b
 
 
 def unset() -> object:
@@ -165,16 +201,69 @@ def quits() -> None:
         (lambda: ONES @ torch.ones(3, 2, dtype=torch.long), "different dtypes, float and long int"),
         (lambda: nn.Linear(3, 2)(torch.ones(4, 3, dtype=torch.long)), "different dtypes, Long and Float"),
         (lambda: torch.ones(2, dtype=torch.long).mean(), "`mean` needs floating point numbers, and the dtype is Long"),
-        (lambda: with_signature(1, 2), "`with_signature` cannot be called as the check does"),
         (endless, "your code calls itself without an end"),
         (asks, "`input()` has nobody to ask"),
         (quits, "`breakpoint()` cannot stop while you are graded"),
         (lambda: ONES[5], "index 5 is asked of dimension 0, which has size 2"),
         (lambda: int("x"), "your code raised ValueError: invalid literal"),
+        (lambda: float32, "`float32` is not defined: did you mean `torch.float32`?"),  # noqa: F821
+        (lambda: cross_entropy, "did you mean `F.cross_entropy`?"),  # noqa: F821
+        (lambda: ONES.shape(), "a torch.Size is called with `()` as if it were a function"),
+        (lambda: max[0], "`[...]` is asked of a builtin_function_or_method"),
+        (lambda: list(NUMBER), "an int has no parts to loop over"),
+        (lambda: ONES.sum.item(), "`.item` is asked of a function itself: call it first"),
+        (lambda: ONES.to("float32"), "the text 'float32' is taken for the name of a device"),
+        (lambda: ONES.flatten(3), "this tensor has no dimension 3: `dim` may be 0 to 1, or -2 to -1 from the end"),
+        (lambda: ONES[0].flatten(1), "this tensor has no dimension 1: `dim` may be 0 or -1"),
+        (lambda: torch.dot(ONES, ONES), "these have 2 and 2 dimensions: `@` multiplies matrices"),
+        (lambda: ONES ^ 2, "`^` is no power in Python: write `**`"),
+        (lambda: ONES - ONES.max(dim=1), "`max` and `min` give values and indices: take `.values`"),
+        (lambda: (ONES,) ** 2, "take the value out of the tuple first"),
+        (lambda: ONES + ONES.sum, "a method needs its brackets `()`"),
+        (lambda: ONES.gather(0, torch.zeros(1, 4, dtype=torch.long)), "of shape (1, 4) does not fit a tensor of shape"),
+        (lambda: ONES.gather(1, torch.zeros(2, dtype=torch.long)), "`unsqueeze` adds one"),
+        (lambda: len(torch.tensor(1)), "a tensor without dimensions has no `len`"),
+        (lambda: list(torch.tensor(1)), "a tensor without dimensions has no `len`"),
+        (lambda: WithoutForward()(ONES), "`WithoutForward` has no method `forward`"),
+        (lambda: float([1]), "`float` makes one number of one value, and this is a list"),
+        (lambda: torch.zeros(0).max(), "`max` of no elements at all does not exist"),
+        (lambda: len(NegativeLength()), "your `__len__` gives a negative number"),
+        (lambda: nn.functional.cross_entropy(ONES, torch.ones(2)), "`cross_entropy` takes the classes as integers"),
+        (lambda: nn.functional.cross_entropy(ONES, torch.tensor([0, 3])), "the label 3 has no column among the logits"),
+        (lambda: ONES[torch.ones(2)], "an index must be integers or True and False"),
+        (lambda: torch.ones(2, dtype=torch.long).add_(0.5), "written into a tensor of Long: make a new tensor"),
+        (lambda: nn.Linear(1, 1).load_state_dict({}), "the weights do not fit Linear: Missing key(s) in state_dict"),
+        (lambda: torch.optim.SGD([], lr=1), "the optimizer has no parameters"),
+        (lambda: torch.optim.SGD([ONES.clone().requires_grad_() * 2], lr=1), "and no tensors computed"),
+        (lambda: DataLoader([1], sampler=[0], shuffle=True), "a DataLoader takes a sampler or `shuffle`, not both"),
+        (lambda: DataLoader([1], batchsize=2), "`DataLoader` has no argument `batchsize`: did you mean `batch_size`?"),
+        (lambda: torch.distributed.barrier(), "there is no process group yet"),
+        (lambda: {"optim": 1}["optimizer"], "there is no entry 'optimizer': is it spelled as where it was put in?"),
+        (lambda: list("ab")[NAME], "a list takes one int as its index, and this is a str"),
+        (lambda: os.environ.setdefault("SOME_PORT", 1), "the environment holds text only, and this is an int"),
+        (lambda: torch.Generator().manual_seed("1"), "a seed is an int, and this is a str"),
+        (lambda: os.replace("new.pt.tmp", "new.pt"), "there is no `new.pt.tmp` to become `new.pt`"),
+        (lambda: torch.transpose(ONES, 0), "`transpose`"),
+        (lambda: ONES.reshape("a"), "`reshape`"),
+        (unpacked, "the names on the left take 2 values, and there are more"),
+        (lambda: torch.Tensor([1], dtype=torch.long), "`torch.tensor(...)` makes a tensor of numbers"),
+        (lambda: nn.Parameter(ONES).grad.clone(), "a `.grad` is None here"),
+        (lambda: nn.init.zeros_(nn.Linear(1, 1, bias=False).bias), "a `.bias` is None here"),
+        (lambda: nn.Linear(1, 1).load_state_dict(NOTHING), "`load_state_dict` got None: no weights were kept"),
+        (lambda: bool(with_grad().grad), "`.grad is not None` asks whether there is one"),
+        (lambda: [name for name, p in nn.Linear(2, 3).parameters()], "names and tensors come from `named_parameters"),
+        (lambda: ONES[0].shape[1], "the tensor has fewer dimensions than you ask for"),
+        (lambda: torch.Generator(123), "`torch.Generator(...)` takes a device, no seed"),
     ],
 )
 def test_an_exception_has_its_own_sentence(function: Callable[[], object], words: str) -> None:
     assert words in advice_for(function)
+
+
+def test_a_call_that_does_not_begin_asks_for_the_signature() -> None:
+    error = exception_of(Service(ModuleType("m"), frozenset()).describe(error_of(lambda: with_signature(1, 2))))
+    advice = advice_on(causes.failed(check(), None, error, ""))
+    assert advice.startswith("`with_signature` cannot be called as the check does")
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is CUDA here")
@@ -251,6 +340,30 @@ def test_none_where_a_value_was_expected_asks_for_return() -> None:
     assert advice_on(both) == "the weights differ"
     own = Cause(kind="assertion", returned="None", reason="the weights have not changed")
     assert advice_on(own) == "the weights have not changed"  # an update may return None
+
+
+@pytest.mark.parametrize(
+    ("returned", "expected", "words"),
+    [
+        (torch.tensor(1.0), 1.0, "a tensor of shape () where a float was expected: `.item()` makes a Python number"),
+        ((1, 2), [1, 2], "a tuple where a list was expected: `list(...)` makes one"),
+        ([1, 2], (1, 2), "a list where a tuple was expected: `tuple(...)` makes one"),
+        (2.5, 2, "a float where an int was expected: `//` divides whole numbers"),
+        (torch.ones(1, 2).max(dim=1), torch.ones(1), "a tuple where a tensor of shape (1,) was expected: `max` with a"),
+        ([1.0], torch.ones(1), "a list where a tensor of shape (1,) was expected: make a tensor of it"),
+        (float("nan"), 1.0, "nan where 1.0 was expected: nan comes of 0 / 0"),
+    ],
+)
+def test_another_type_comes_with_its_repair(returned: Any, expected: Any, words: str) -> None:
+    with pytest.raises(Mismatch) as caught:
+        assert_close(returned, expected)
+    assert advice_on(causes.failed(check(), None, caught.value, "")).startswith(words)
+
+
+def test_the_first_sentence_is_one_line() -> None:
+    error = raised_by(two_lines)
+    assert error.message == "the first line\nand another"
+    assert advice_on(causes.failed(check(), None, error, "")) == "your code raised ValueError: the first line"
 
 
 def result_of(cause: Cause) -> ExerciseResult:

@@ -1,0 +1,38 @@
+"""When two records of calls are those of one mistake, so that its name is true: here, exceptions."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader.border import wire
+from grader.border.messages import Exchange, Raised, SentLine
+from grader.judge.check import Trace
+from grader.judge.misconceptions import same_record
+
+CALL = "y = f(x)"
+
+
+def record(message: str, line: str = CALL, kind: str = "ValueError") -> Trace:
+    """The record of a check whose one call raises an exception at this line."""
+    reply = wire.pack(Raised(kind, True, message, (SentLine("ddp.py", 4, "f", line),)))
+    return Trace("failed", ((Exchange(b"request", reply),),))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        (record("sampler is mutually exclusive"), record("sampler is mutually exclusive"), True),
+        (record("sampler is mutually exclusive"), record("there is no process group"), False),
+        (record("'Mine' object has no x"), record("'Theirs' object has no x"), True),
+        (
+            record("too few", "raise ValueError('too few')"),
+            record("at least 2", "raise ValueError('at least 2')"),
+            True,
+        ),
+        (record("too few", "raise ValueError('too few')"), record("negative"), True),
+        (record("", "assert x", "AssertionError"), record("x", "assert y, 'x'", "AssertionError"), True),
+        (record("x", kind="TypeError"), record("x"), False),
+    ],
+)
+def test_exceptions_are_one_mistake_only_if_they_say_the_same(one: Trace, other: Trace, is_same: bool) -> None:
+    assert same_record(one, other) == is_same == same_record(other, one)
