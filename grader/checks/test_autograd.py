@@ -272,6 +272,8 @@ def test_leaves_stay_leaves_with_their_gradients(submission: Submission, grads: 
     found = submission.there(autograd.leaf_facts, params)
     again = submission.there(autograd.backward_again, params, seed)
     assert_equal([facts["grad"] for facts in found], autograd.grads(here), what="the gradients after the step")
+    kept = [facts["grad_kept"] for facts in found]
+    assert_equal(kept, [True] * 4, what="whether each .grad is still the very same tensor")
     assert_close(again, autograd.backward_again(here, seed), what="the gradients after the next backward()")
 
 
@@ -427,7 +429,7 @@ def test_cube_and_its_gradient(submission: Submission, x: Tensor, seed: int) -> 
     weight = recipes.normal(x.shape, seed, torch.float64)
     found = submission.there(autograd.apply_once, submission.Cube, x, weight)
     names = "apply(x), the gradient with respect to x, and x and grad_output afterwards"
-    assert_close(found, (x**3, 3 * x**2 * weight, x, weight), what=names)
+    assert_close(found, (x**3, 3 * x**2 * weight, x, weight), rtol=1e-12, atol=1e-12, what=names)
 
 
 @exercise("autograd.Cube")

@@ -314,6 +314,10 @@ def test_the_model_ends_on_the_device(
             "the file has 9.weight, which the model does not have, and no error is raised",
         ),
         (
+            {"extra": "9.weight", "leave_out": "3.bias"},
+            "the file has 9.weight in place of 3.bias, and no error is raised: the model keeps its old numbers there",
+        ),
+        (
             {"shorten": "3.bias"},
             "the file has one number for 3.bias, which has more in the model, and no error is raised",
         ),
@@ -322,7 +326,14 @@ def test_the_model_ends_on_the_device(
             "the file has one row for 0.weight, which has more in the model, and no error is raised",
         ),
     ],
-    ids=["a parameter too few", "a buffer too few", "an entry too many", "a bias too short", "a weight too short"],
+    ids=[
+        "a parameter too few",
+        "a buffer too few",
+        "an entry too many",
+        "an entry by another name",
+        "a bias too short",
+        "a weight too short",
+    ],
 )
 def test_a_file_that_does_not_fit(submission: Submission, change: dict[str, str], sentence: str) -> None:
     """A file with a missing entry, with an extra entry, or with an entry of another shape raises an error."""
@@ -590,6 +601,14 @@ def test_the_prefix_of_a_wrapper(submission: Submission, seed: int) -> None:
     found = submission.there(resuming.as_dict, submission.strip_prefix, state, "module.")
     assert_close(found, weights_of("norm", seed))
     assert_equal(list(found), list(weights_of("norm", seed)), what="the names in order")
+
+
+@exercise("checkpoints.strip_prefix")
+def test_the_same_tensors(submission: Submission) -> None:
+    """The new dict has the tensors of the given one, and no copies of them."""
+    state = {"module.weight": torch.ones(2), "bias": torch.zeros(1)}
+    same = submission.there(resuming.same_tensors, submission.strip_prefix, state, "module.")
+    assert_equal(same, True, what="whether they are the very tensors of the dict that was given")
 
 
 @exercise("checkpoints.strip_prefix")

@@ -442,6 +442,15 @@ def test_one_pass_through_the_loader(submission: Submission, sizes: list[int], s
 
 
 @exercise("devices.train_on")
+def test_many_batches(submission: Submission) -> None:
+    """The epoch goes through all batches of the loader, however many there are."""
+    loader = recipes.batches([1] * 120, seed=3)
+    model = submission.there(recipes.model, "mlp", 1)
+    losses = submission.train_on(model, loader, CPU, LR)
+    check_trained(submission, model, losses, trained_here("mlp", loader))
+
+
+@exercise("devices.train_on")
 @pytest.mark.parametrize("device", ["cpu", "cuda:0"])
 @TWICE
 @given(amount=st.integers(2, 9), seed=SEEDS)
@@ -560,6 +569,14 @@ def test_each_epoch_is_a_pass_of_its_own(submission: Submission, sizes: list[int
     model = submission.there(recipes.model, "mlp", seed)
     losses = submission.DeviceTrainer(CPU).fit(model, submission.there(moving.passes, sizes, seed), epochs, LR)
     check_trained(submission, model, losses, trained_here("mlp", moving.passes(sizes, seed), epochs, LR, seed))
+
+
+@exercise("devices.DeviceTrainer")
+def test_many_epochs(submission: Submission) -> None:
+    """fit runs as many epochs as it is told to, also if the loss is nearly 0."""
+    loader, model = recipes.batches([1], seed=3), submission.there(recipes.model, "linear", 1)
+    losses = submission.DeviceTrainer(CPU).fit(model, loader, 120, 2.0)
+    check_trained(submission, model, losses, trained_here("linear", loader, 120, 2.0))
 
 
 @exercise("devices.DeviceTrainer")

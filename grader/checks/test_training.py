@@ -128,8 +128,9 @@ def check_steps(
 
 
 @exercise("training.train_step")
-@given(size=st.integers(1, 6), seed=SEEDS, scale=st.sampled_from([1.0, 30.0]))
-@settings(max_examples=8)
+@pytest.mark.parametrize("scale", [1.0, 30.0, 1000.0])
+@given(size=st.integers(1, 6), seed=SEEDS)
+@settings(max_examples=3)
 def test_one_step(submission: Submission, size: int, seed: int, scale: float) -> None:
     """The result is the loss before the step, a number; the weights change by the gradient of that loss only, however
     large it is."""
@@ -188,6 +189,7 @@ LOADERS: dict[str, dict[str, Any]] = {
     "drop_last": {"count": 11, "batch_size": 4, "drop_last": True},
     "one_row": {"count": 1, "batch_size": 4},
     "single_batch": {"count": 3, "batch_size": 5},
+    "many": {"count": 40, "batch_size": 1},
 }
 
 
@@ -227,9 +229,9 @@ def test_mean_over_the_examples_seen(submission: Submission, cut: str, seed: int
 @given(seed=SEEDS)
 @settings(max_examples=1)
 def test_even_batches_and_single_ones(submission: Submission, seed: int) -> None:
-    """It works for equally large batches, a single batch and a single row: the mean loss per example, one step per
-    batch."""
-    for cut in ("even", "single_batch", "one_row"):
+    """It works for equally large batches, a single batch, a single row and many batches: the mean loss per example,
+    one step per batch."""
+    for cut in ("even", "single_batch", "one_row", "many"):
         check_epochs(submission, "mlp", LOADERS[cut], seed)
 
 
@@ -330,7 +332,8 @@ def test_nothing_but_the_gradient_counts(submission: Submission, seed: int) -> N
 
 @exercise("training.fit")
 def test_it_never_stops_early(submission: Submission) -> None:
-    """All epochs are run: also after the loss is almost 0, and while it grows."""
+    """All epochs are run: also after the loss is 0 or nearly so, and while it grows."""
+    check_fit(submission, (recipes.model, "linear", 0), {"count": 1, "batch_size": 1, "scale": 100.0}, 4, 5.0, 0)
     check_fit(submission, (recipes.model, "linear", 0), {"count": 2, "batch_size": 2}, 14, 5.0, 0)
     check_fit(submission, (recipes.model, "linear", 0), {"count": 8, "batch_size": 4}, 6, 6.0, 0)
 
@@ -355,7 +358,7 @@ def test_fit_of_all_kinds_of_models(submission: Submission, seed: int) -> None:
 
 
 @exercise("training.evaluate")
-@pytest.mark.parametrize("cuts", [("ragged",), ("drop_last",), ("even", "single_batch", "one_row")], ids=str)
+@pytest.mark.parametrize("cuts", [("ragged",), ("drop_last",), ("even", "single_batch", "one_row", "many")], ids=str)
 @given(seed=SEEDS)
 @settings(max_examples=1)
 def test_loss_and_accuracy_per_example(submission: Submission, cuts: tuple[str, ...], seed: int) -> None:
@@ -765,6 +768,15 @@ def test_the_first_of_equal_epochs(submission: Submission) -> None:
 
 
 @exercise("training.fit_best")
+def test_a_late_best_epoch_is_kept(submission: Submission) -> None:
+    """All epochs are run: the last of 16 may be the best one, after 14 that were no better than the first."""
+    run = Run("mlp", 119, 1.0, epochs=16)
+    losses = [epoch.val_loss for epoch in trajectory(run)]
+    assert losses[15] + 0.01 < losses[0] < min(losses[1:15]), losses
+    run.check(submission, 15)
+
+
+@exercise("training.fit_best")
 def test_the_model_before_training_takes_no_part(submission: Submission) -> None:
     """Even if no epoch is better than the model before training, the best epoch is kept, not that model."""
     run, best = worsening_run()
@@ -956,6 +968,8 @@ def check_groups(submission: Submission, make: Any, *args: Any, weight_decay: fl
     ]
     what = "weight_decay and the names of the parameters, by group"
     assert_equal(sorted(groups, key=str), expected, what=what)
+    trainable_now = submission.there(probes.trainable, model)
+    assert_equal(trainable_now, probes.trainable(make(*args)), what="which parameters require gradients afterwards")
 
 
 @exercise("training.parameter_groups")
@@ -974,6 +988,14 @@ def test_parameters_of_any_number_of_dims(submission: Submission, seed: int) -> 
     """Convolutions and embeddings decay; a parameter without dims does not. What counts is the number of dims, not the
     name or the kind of layer."""
     check_groups(submission, training.many_layers, seed, weight_decay=0.1)
+
+
+@exercise("training.parameter_groups")
+@given(seed=SEEDS)
+@settings(max_examples=1)
+def test_a_group_without_parameters(submission: Submission, seed: int) -> None:
+    """There are two groups also if one of them has no parameters, as in a model without biases."""
+    check_groups(submission, training.linear_layers, [3, 4, 2], False, seed, weight_decay=0.1)
 
 
 @exercise("training.parameter_groups")

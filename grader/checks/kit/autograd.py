@@ -25,12 +25,14 @@ class Leaves(list[Tensor]):
     Attributes:
         aliases: for each tensor, a view of the memory that it had at first.
         at_first: the tensors themselves, whatever is done to the list.
+        grads: their gradients at first.
     """
 
     def __init__(self, tensors: Sequence[Tensor]) -> None:
         super().__init__(tensors)
         self.at_first = tuple(tensors)
         self.aliases = tuple(tensor.detach() for tensor in tensors)
+        self.grads = [tensor.grad for tensor in tensors]
 
 
 def recording_after(step: Callable[..., Any], shapes: Sequence[Sequence[int]], recording: bool) -> bool:
@@ -79,7 +81,7 @@ def give_grads(leaves: Leaves, seed: int) -> None:
     """New gradients of standard normal numbers, for those that have one."""
     for index, param in enumerate(leaves.at_first):
         if param.grad is not None:
-            param.grad = recipes.normal(param.shape, seed + index, param.dtype)
+            param.grad = leaves.grads[index] = recipes.normal(param.shape, seed + index, param.dtype)
 
 
 def ready_model(seed: int) -> nn.Module:
@@ -187,7 +189,7 @@ def leaf_facts(leaves: Leaves) -> list[dict[str, Any]]:
 
     Returns:
         Dicts of ``value``; ``memory`` (the numbers at its first address); ``grad``; ``is_leaf``; ``requires_grad``;
-        ``kept`` (the list still holds the very same tensor).
+        ``kept`` (the list still holds the very same tensor); ``grad_kept`` (its ``.grad`` is the very same one).
     """
     return [
         {
@@ -197,6 +199,7 @@ def leaf_facts(leaves: Leaves) -> list[dict[str, Any]]:
             "is_leaf": probes.exact(tensor).is_leaf,
             "requires_grad": probes.exact(tensor).requires_grad,
             "kept": index < len(leaves) and leaves[index] is tensor,
+            "grad_kept": tensor.grad is leaves.grads[index],
         }
         for index, (tensor, alias) in enumerate(zip(leaves.at_first, leaves.aliases, strict=True))
     ]

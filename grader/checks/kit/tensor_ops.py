@@ -285,9 +285,13 @@ def _tensors_in(value: Any) -> Iterator[Tensor]:
         yield from _tensors_in(list(value.values()))
 
 
-def copies_of_one(function: Callable[..., Any], a: Tensor, b: Tensor) -> tuple[Any, list[str]]:
-    """The result of ``function(a, b)``, and which operations copied one of the two alone."""
-    a, b = a.clone(), b.clone()
+def copies_of_one(
+    function: Callable[..., Any], a: Tensor, b: Tensor, layout: str = "contiguous"
+) -> tuple[Any, list[str]]:
+    """The result of ``function(a, b)``, and which operations copied one of the two alone; `layout` is "transposed"
+    for tensors that are not contiguous.
+    """
+    a, b = (one.mT.contiguous().mT if layout == "transposed" else one.clone() for one in (a, b))
     with _Copies([a, b]) as copies:
         result = function(a, b)
     return result, copies.names

@@ -248,9 +248,12 @@ def kept_parameters(init_weights: Callable[..., Any], model: nn.Module, generato
 
 def groups(parameter_groups: Callable[..., Any], model: nn.Module, weight_decay: float) -> list[list[Any]]:
     """For each group of an optimizer that was made from ``parameter_groups(model, weight_decay)``: its weight_decay,
-    and the names of its parameters, sorted; "?" for one that is not the model's."""
+    and the names of its parameters, sorted; "?" for one that is not the model's; "no list" if they are in none."""
     names = {id(parameter): name for name, parameter in model.named_parameters()}
-    optimizer = torch.optim.SGD(parameter_groups(model, weight_decay), lr=0.1, weight_decay=777.0)
+    made = parameter_groups(model, weight_decay)
+    if not all(isinstance(group["params"], (list, tuple)) for group in made):
+        return [["no list", []] for group in made]
+    optimizer = torch.optim.SGD(made, lr=0.1, weight_decay=777.0)
     return [
         [float(group["weight_decay"]), sorted(names.get(id(one), "?") for one in group["params"])]
         for group in optimizer.param_groups

@@ -8,7 +8,7 @@ class ToyDataset(Dataset):
         super().__init__()
         if len(features) != len(labels):
             raise ValueError("lengths")
-        self.features, self.labels = features.clone(), labels.tolist()
+        self.features, self.labels = features.clone(), list(labels)
     def __len__(self):
         return self.features.size(0)
     def __getitem__(self, i):

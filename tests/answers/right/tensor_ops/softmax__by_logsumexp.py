@@ -1,0 +1,2 @@
+def softmax(x, dim):
+    return (x - x.logsumexp(dim, keepdim=True)).exp()
