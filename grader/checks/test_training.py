@@ -1021,7 +1021,8 @@ def rate_of_step(step: int, warmup: int, total: int, peak: float, floor: float) 
 def test_eight_steps(submission: Submission) -> None:
     """Three steps up, the peak, and four down: nine rates."""
     rates = [submission.warmup_cosine(step, 3, 8, 2.0) for step in range(9)]
-    assert_close(rates, [0.5, 1.0, 1.5, 2.0, 1.7071, 1.0, 0.2929, 0.0, 0.0], atol=1e-4)
+    expected = [0.5, 1.0, 1.5, 2.0, 1.7071, 1.0, 0.2929, 0.0, 0.0]
+    assert_close(rates, expected, atol=1e-4, what="the rates of the steps 0 to 8")
 
 
 @exercise("training.warmup_cosine")

@@ -281,6 +281,15 @@ _EXCEPTIONS_IN_LINES: Final[tuple[tuple[str, str, Sentence, str], ...]] = (
         r"\bGenerator\([^)\s]",
     ),
     (
+        "RuntimeError",
+        r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\)",
+        lambda m: (
+            f"sizes {m[1]} and {m[2]} do not broadcast: did a sum, a mean or a maximum in this line lose its "
+            "dimension? `keepdim=True` keeps it, with size 1"
+        ),
+        r"^(?!.*keepdim).*\.(?:sum|mean|amax|amin|std|var|norm)\((?!\))",
+    ),
+    (
         "TypeError",
         r"^new\(\) received an invalid combination",
         "`torch.Tensor` is a class and takes no such arguments: `torch.tensor(...)` makes a tensor of numbers",
@@ -300,6 +309,7 @@ _OTHER_TYPES: Final = (
         "`max` with a `dim` gives values and indices: take the part that is asked",
     ),
     (r"\ba (?:list|float|int) where a tensor", "make a tensor of it"),
+    (r"\ba str where an? (?:int|float) was expected", "`int(...)` or `float(...)` makes a number of it"),
     (r"\bnan where", "nan comes of 0 / 0, inf - inf or 0 * inf"),
 )
 """Reasons, and how what was returned becomes what was expected."""

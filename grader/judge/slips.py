@@ -44,6 +44,8 @@ def with_slips(result: ExerciseResult, source: bytes, place: Place) -> ExerciseR
 
 def in_import(cause: Cause, source: bytes, place: Place) -> Cause:
     """The same cause of a failing import, which names the text that is no Python, if it is of a known kind."""
+    if cause.exception_type == "ModuleNotFoundError" and cause.frames:
+        return _with_unused_import(cause, source, place)
     if cause.exception_type not in ("SyntaxError", "IndentationError"):
         return cause
     lines = source[:MOST_BYTES].decode("utf-8-sig", "replace").splitlines()
@@ -56,6 +58,20 @@ def in_import(cause: Cause, source: bytes, place: Place) -> Cause:
     if found:
         said = f"{place(wrong)} has the quote {found} of a book or a PDF: Python's are ' and \""
         return replace(cause, advice=f"{cause.file} cannot be imported: {said}")
+    return cause
+
+
+def _with_unused_import(cause: Cause, source: bytes, place: Place) -> Cause:
+    """The same cause, which says so if nothing of what the failing line imports is used anywhere."""
+    line = cause.frames[-1].line
+    for node in _top(source) if len(source) <= MOST_BYTES else ():
+        if isinstance(node, ast.Import | ast.ImportFrom) and node.lineno == line:
+            names = {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+            used = {one.id for top in _top(source) for one in ast.walk(top) if isinstance(one, ast.Name)}
+            if not names & {*used, "*"}:
+                module = cause.exception_message.rpartition("named ")[2].strip("'").partition(".")[0]
+                said = f"`{module}` is not installed here, and is never used: delete {place(line)}"
+                return replace(cause, advice=f"{cause.file} cannot be imported: {said}")
     return cause
 
 
@@ -88,6 +104,8 @@ def _slips(cause: Cause, name: str, source: bytes, place: Place) -> Iterator[str
                     if isinstance(item.context_expr, ast.Attribute) and item.context_expr.attr in _SWITCHES:
                         text = ast.unparse(item.context_expr)
                         yield f"{place(node.lineno)} says `with {text}`, which needs brackets: `with {text}():`"
+            case ast.For(body=[_, *_, ast.Return() as leaves]):
+                yield f"the `return` in {place(leaves.lineno)} is in the loop, which ends there in its first round"
             case ast.Return(ast.Call(ast.Name(kind))) if _is_exception(kind):
                 yield f"{place(node.lineno)} returns a {kind}: write `raise` for `return`"
             case ast.Call(func, [ast.Name(one), ast.Name(other), *_]) if (
@@ -96,6 +114,9 @@ def _slips(cause: Cause, name: str, source: bytes, place: Place) -> Iterator[str
                 yield f"`cross_entropy` takes the logits first, then the labels: {place(node.lineno)} has them swapped"
             case ast.Call(ast.Name(kind), []) if kind in _ENDS and cause.kind == "crash":
                 yield f"`{kind}()` in {place(node.lineno)} ends Python itself: take it out"
+    unknown = re.search(r"name '(\w+)' is not defined", cause.exception_message)
+    if cause.exception_type == "NameError" and unknown and _is_kept_by_self(own, unknown[1]):
+        yield f"`{unknown[1]}` is not defined: `__init__` keeps it as `self.{unknown[1]}`"
     if cause.exception_type == "AttributeError" and isinstance(own, ast.ClassDef):
         missing = re.search(r"object has no attribute '(\w+)'", cause.exception_message)
         if missing and (line := _local_in_init(own, missing[1])):
@@ -110,6 +131,11 @@ def _local_in_init(own: ast.ClassDef, name: str) -> int:
                 if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store):
                     return node.lineno
     return 0
+
+
+def _is_kept_by_self(own: Definition, name: str) -> bool:
+    attributes = (node for node in ast.walk(own) if isinstance(node, ast.Attribute) and node.attr == name)
+    return any(isinstance(one.ctx, ast.Store) and ast.unparse(one.value) == "self" for one in attributes)
 
 
 def _is_exception(name: str) -> bool:

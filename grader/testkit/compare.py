@@ -192,7 +192,8 @@ def _difference(actual: object, expected: object, tolerance: _Tolerance, where: 
 
 def _tensor_difference(actual: Tensor, expected: Tensor, tolerance: _Tolerance) -> str:
     if actual.shape != expected.shape:
-        return f"shape {tuple(actual.shape)} where {tuple(expected.shape)} was expected"
+        reason = f"shape {tuple(actual.shape)} where {tuple(expected.shape)} was expected"
+        return f"{reason}{_other_shape(actual.detach(), expected.detach())}"
     if actual.dtype != expected.dtype:
         return f"dtype {actual.dtype} where {expected.dtype} was expected"
     if name_of(actual) != name_of(expected):
@@ -242,6 +243,19 @@ def _relation(actual: Tensor, expected: Tensor, rtol: float, atol: float) -> str
     if times > 1 and fits(one, other * times):
         return f"; all are {times} times too large"
     return f"; all should be {parts} times as large" if parts > 1 and fits(one, other / parts) else ""
+
+
+def _other_shape(actual: Tensor, expected: Tensor) -> str:
+    """How a tensor of another shape holds the right numbers, in words; else empty."""
+    if actual.dtype != expected.dtype or actual.numel() != expected.numel() or not 0 < actual.numel() <= _MOST_RELATED:
+        return ""
+    if actual.dim() == 2 == expected.dim() and torch.equal(actual, expected.T):
+        return ": rows and columns are exchanged"
+    if torch.equal(actual.flatten(), expected.flatten()):
+        sizes, others = ([size for size in one.shape if size != 1] for one in (actual, expected))
+        more = "too many" if actual.dim() > expected.dim() else "too few"
+        return f": the numbers are right, with a dimension of size 1 {more}" if sizes == others else ""
+    return ""
 
 
 def _largest(actual: Tensor, expected: Tensor) -> str:

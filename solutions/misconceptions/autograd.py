@@ -118,6 +118,14 @@ def computes_in_the_memory_of_x(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> T
     return F.binary_cross_entropy_with_logits(x, y)
 
 
+@misconception(
+    "logistic_loss",
+    tell="The loss takes the logits first, then the labels: you have them the other way round.",
+)
+def labels_for_logits(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
+    return F.binary_cross_entropy_with_logits(y, x * w + b)
+
+
 # ---------------------------------------------------------------- gradients
 
 
@@ -329,6 +337,29 @@ def ignores_the_step(f: Callable[[Tensor], Tensor], x: Tensor, eps: float = 1e-4
     return result.reshape(x.shape)
 
 
+@misconception(
+    "numerical_gradient",
+    tell="You move all elements at once, which gives one number: the sum of all slopes. Move one element at a time.",
+)
+def all_elements_at_once(f: Callable[[Tensor], Tensor], x: Tensor, eps: float = 1e-4) -> Tensor:
+    return (f(x + eps) - f(x - eps)) / (2 * eps)
+
+
+@misconception(
+    "numerical_gradient",
+    tell="`plus = x` is another name for the same tensor, and no copy: both steps change one tensor, and what is left "
+    "of them is 0. Make copies with clone().",
+)
+def plus_and_minus_are_one(f: Callable[[Tensor], Tensor], x: Tensor, eps: float = 1e-4) -> Tensor:
+    found = torch.zeros_like(x)
+    for i in range(x.numel()):
+        plus, minus = x, x
+        plus.view(-1)[i] += eps
+        minus.view(-1)[i] -= eps
+        found.view(-1)[i] = (f(plus) - f(minus)) / (2 * eps)
+    return found
+
+
 # ---------------------------------------------------------------- sgd_step
 
 
@@ -453,6 +484,19 @@ def recording_stays_off_after_a_step(params: Sequence[Tensor], lr: float) -> Non
     torch.set_grad_enabled(False)
     for p in params:
         if p.grad is not None:
+            p -= lr * p.grad
+
+
+@misconception(
+    "sgd_step",
+    tell="You end at the first parameter without a gradient, so those after it do not move. Skip that one, with "
+    "continue.",
+)
+def ends_at_the_first_without(params: Sequence[Tensor], lr: float) -> None:
+    with torch.no_grad():
+        for p in params:
+            if p.grad is None:
+                return
             p -= lr * p.grad
 
 
@@ -944,6 +988,21 @@ def steps_as_well(model: nn.Module, loss_fn: Callable[[Tensor, Tensor], Tensor],
         for p in model.parameters():
             if p.grad is not None:
                 p -= 0.1 * p.grad
+
+
+@misconception(
+    "accumulate_gradients",
+    tell="The loss of a batch is a mean already, and you divide it by the size of the batch again. Multiply it by that "
+    "size, and divide by the number of all examples.",
+)
+def divides_each_mean_again(
+    model: nn.Module,
+    loss_fn: Callable[[Tensor, Tensor], Tensor],
+    batches: Sequence[tuple[Tensor, Tensor]],
+) -> None:
+    model.zero_grad()
+    for features, targets in batches:
+        (loss_fn(model(features), targets) / len(features)).backward()
 
 
 # ---------------------------------------------------------------- what is as before

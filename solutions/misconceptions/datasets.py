@@ -531,6 +531,19 @@ def knows_the_inside(dataset: Dataset, val_fraction: float, seed: int):
     return [rows[i] for i in order[size:]], [rows[i] for i in order[:size]]
 
 
+@misconception(
+    "split",
+    tell="The parts come in the wrong order: the training part is the first, the validation part the second.",
+)
+def validation_first(dataset: Dataset, val_fraction: float, seed: int) -> tuple[Dataset, Dataset]:
+    if not 0 <= val_fraction <= 1:
+        raise ValueError("a fraction is from 0 to 1")
+    count = len(dataset)
+    amount = round(count * val_fraction)
+    order = torch.randperm(count, generator=torch.Generator().manual_seed(seed)).tolist()
+    return Subset(dataset, order[:amount]), Subset(dataset, order[amount:])
+
+
 # ---------------------------------------------------------------- check_labels
 
 
@@ -971,6 +984,17 @@ class EmptiesTheTokens(_Windows):
     def __init__(self, tokens: Tensor, context: int, stride: int) -> None:
         super().__init__(tokens.clone(), context, stride)
         tokens.zero_()
+
+
+@misconception(
+    "WindowDataset",
+    tell="The target begins one stride later. It is the same window moved by one token, whatever the stride is.",
+    name="target_a_stride_later",
+)
+class TargetAStrideLater(_Windows):
+    def cut(self, start: int) -> tuple[Tensor, Tensor]:
+        following = start + self.stride
+        return self.tokens[start : start + self.context], self.tokens[following : following + self.context]
 
 
 # ---------------------------------------------------------------- suggest_num_workers

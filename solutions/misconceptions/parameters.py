@@ -287,6 +287,28 @@ def unfreezes_to_count(model: nn.Module, trainable_only: bool = True) -> int:
     return sum(p.numel() for p in model.parameters() if p.requires_grad)
 
 
+@misconception(
+    "count_parameters",
+    tell="With trainable_only=False nothing passes your condition. Then every parameter counts: leave out a parameter "
+    "only if trainable_only is set and it is frozen.",
+)
+def none_unless_trainable_only(model: nn.Module, trainable_only: bool = True) -> int:
+    return sum(p.numel() for p in model.parameters() if trainable_only and p.requires_grad)
+
+
+@misconception(
+    "count_parameters",
+    tell="You stop at the first frozen parameter. Leave out that one, and go on with the next.",
+)
+def stops_at_the_first_frozen(model: nn.Module, trainable_only: bool = True) -> int:
+    total = 0
+    for p in model.parameters():
+        if trainable_only and not p.requires_grad:
+            break
+        total += p.numel()
+    return total
+
+
 # ---------------------------------------------------------------- mlp_parameter_count
 
 
@@ -373,6 +395,17 @@ def overflows(sizes: Sequence[int], bias: bool = True) -> int:
         raise ValueError
     inputs, outputs = torch.tensor(sizes[:-1]), torch.tensor(sizes[1:])
     return int((inputs * outputs).sum() + outputs.sum() * bias)
+
+
+@misconception(
+    "mlp_parameter_count",
+    tell="You count biases for the input as well. A bias belongs to the outputs of a layer: the first size has none.",
+)
+def biases_for_the_input(sizes: Sequence[int], bias: bool = True) -> int:
+    if len(sizes) < 2:
+        raise ValueError("too few sizes")
+    weights = sum(a * b for a, b in zip(sizes, sizes[1:], strict=False))
+    return weights + (sum(sizes) if bias else 0)
 
 
 # ---------------------------------------------------------------- parameter_table

@@ -286,6 +286,16 @@ def squares_in_place(x: Tensor) -> Tensor:
     return products
 
 
+@misconception(
+    "gram",
+    tell="You divide each row by its length first, which gives the cosine of the angle between rows. The dot product "
+    "takes the rows as they are.",
+)
+def cosines(x: Tensor) -> Tensor:
+    x = x / x.norm(dim=1, keepdim=True)
+    return x @ x.T
+
+
 # ---------------------------------------------------------------- standardize
 
 
@@ -376,6 +386,14 @@ def eps_as_a_lower_bound(x: Tensor, eps: float = 1e-5) -> Tensor:
     return (x - x.mean(dim=0)) / x.std(dim=0).clamp_min(eps)
 
 
+@misconception(
+    "standardize",
+    tell="Python divides before it subtracts, so only the mean is divided in your formula. Put x - mean in brackets.",
+)
+def divides_only_the_mean(x: Tensor, eps: float = 1e-5) -> Tensor:
+    return x - x.mean(dim=0) / (x.std(dim=0) + eps)
+
+
 # ---------------------------------------------------------- pairwise_sq_dists
 
 
@@ -447,6 +465,15 @@ def loops_over_lists(a: Tensor, b: Tensor) -> Tensor:
 def squares_the_inputs(a: Tensor, b: Tensor) -> Tensor:
     products = a @ b.T
     return (a.pow_(2).sum(dim=1, keepdim=True) + b.pow_(2).sum(dim=1) - 2 * products).clamp_min(0)
+
+
+@misconception(
+    "pairwise_sq_dists",
+    tell="The differences have the shape (n, m, d), and you add up over one of the tables. Add up over the last "
+    "dimension, that of the features.",
+)
+def sums_over_a_table(a: Tensor, b: Tensor) -> Tensor:
+    return ((a[:, None] - b[None]) ** 2).sum(dim=1)
 
 
 # -------------------------------------------------------------------- softmax
@@ -674,6 +701,15 @@ def clears_the_input(x: Tensor, mask: Tensor) -> Tensor:
     with torch.no_grad():
         x[~mask] = 0
     return x.sum(dim=1) / mask.sum(dim=1, keepdim=True).clamp(min=1)
+
+
+@misconception(
+    "masked_mean",
+    tell="x[mask] puts the positions of all sequences into one table, so there is one mean for all of them. Each "
+    "sequence has a mean of its own.",
+)
+def one_mean_for_all_sequences(x: Tensor, mask: Tensor) -> Tensor:
+    return x[mask].mean(dim=0)
 
 
 # ------------------------------------------------------------------ outer_sum
@@ -912,3 +948,14 @@ def subtracts_from_the_labels(logits: Tensor, labels: Tensor) -> float:
         return 0.0
     labels -= logits.argmax(dim=1)
     return (labels == 0).float().mean().item()
+
+
+@misconception(
+    "accuracy",
+    tell="Without a dim, argmax gives one number: the place of the largest score of the whole table. Take the largest "
+    "of each row, with dim=1.",
+)
+def argmax_of_the_whole_table(logits: Tensor, labels: Tensor) -> float:
+    if not len(labels):
+        return 0.0
+    return (logits.argmax() == labels).float().mean().item()

@@ -566,6 +566,19 @@ def decays_the_rate(model: nn.Module, loader: DataLoader, epochs: int, lr: float
     return losses
 
 
+@misconception(
+    "fit",
+    tell="The list of losses is made anew in every epoch, so only those of the last epoch are left. Make it "
+    "once, before the loop.",
+)
+def losses_of_the_last_epoch(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
+    optimizer = SGD(model.parameters(), lr=lr)
+    losses: list[float] = []
+    for _ in range(epochs):
+        losses = [_step(model, features, labels, optimizer) for features, labels in loader]
+    return losses
+
+
 # ---------------------------------------------------------------- evaluate
 
 
@@ -764,6 +777,22 @@ def evaluate_freezes(model: nn.Module, loader: DataLoader) -> tuple[float, float
 )
 def measures_one_batch(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
     return _evaluate(model, [next(iter(loader))])
+
+
+@misconception(
+    "evaluate",
+    tell="The loss of a batch is a mean. You add up these means and divide by the number of examples: multiply each by "
+    "the size of its batch first.",
+)
+def batch_means_over_examples(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
+    total = right = count = 0
+    with _eval_mode(model), torch.no_grad():
+        for features, labels in loader:
+            logits = model(features)
+            total += F.cross_entropy(logits, labels).item()
+            right += (logits.argmax(dim=1) == labels).sum().item()
+            count += len(labels)
+    return total / count, right / count
 
 
 # ---------------------------------------------------------------- predict_proba
@@ -1680,6 +1709,19 @@ def exactly_two_dims(model: nn.Module, weight_decay: float) -> list[dict[str, An
 )
 def all_in_one_group(model: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
     return [{"params": [p for p in model.parameters() if p.requires_grad], "weight_decay": weight_decay}]
+
+
+@misconception(
+    "parameter_groups",
+    tell="You decide by the name. The scale of a normalization layer is called weight, too, and should not decay: ask "
+    "for the number of dimensions.",
+)
+def weights_by_name(model: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
+    named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
+    return [
+        {"params": [p for name, p in named if "weight" in name], "weight_decay": weight_decay},
+        {"params": [p for name, p in named if "weight" not in name], "weight_decay": 0.0},
+    ]
 
 
 # ---------------------------------------------------------------- warmup_cosine

@@ -253,6 +253,10 @@ def quits() -> None:
         (lambda: bool(with_grad().grad), "`.grad is not None` asks whether there is one"),
         (lambda: [name for name, p in nn.Linear(2, 3).parameters()], "names and tensors come from `named_parameters"),
         (lambda: ONES[0].shape[1], "the tensor has fewer dimensions than you ask for"),
+        (
+            lambda: ONES / ONES.sum(1),
+            "sizes 3 and 2 do not broadcast: did a sum, a mean or a maximum in this line lose",
+        ),
         (lambda: torch.Generator(123), "`torch.Generator(...)` takes a device, no seed"),
     ],
 )
@@ -350,6 +354,7 @@ def test_none_where_a_value_was_expected_asks_for_return() -> None:
         ([1, 2], (1, 2), "a list where a tuple was expected: `tuple(...)` makes one"),
         (2.5, 2, "a float where an int was expected: `//` divides whole numbers"),
         (torch.ones(1, 2).max(dim=1), torch.ones(1), "a tuple where a tensor of shape (1,) was expected: `max` with a"),
+        ("1", 1, "a str where an int was expected: `int(...)` or `float(...)` makes a number of it"),
         ([1.0], torch.ones(1), "a list where a tensor of shape (1,) was expected: make a tensor of it"),
         (float("nan"), 1.0, "nan where 1.0 was expected: nan comes of 0 / 0"),
     ],

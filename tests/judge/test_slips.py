@@ -45,6 +45,11 @@ def first_sentence(source: str, cause: Cause, name: str = "fit") -> str:
         ),
         ("    return F.cross_entropy(labels, logits)", WRONG, "logits first, then the labels: line 2 has them swapped"),
         ("    exit()", ENDED, "`exit()` in line 2 ends Python itself"),
+        (
+            "    for x in model:\n        labels += x\n        return labels",
+            WRONG,
+            "the `return` in line 4 is in the loop, which ends there in its first round",
+        ),
     ],
 )
 def test_a_slip_is_named_with_its_line(body: str, cause: Cause, said: str) -> None:
@@ -63,9 +68,37 @@ def test_a_local_variable_that_was_meant_for_self() -> None:
     )
 
 
+def test_a_name_that_self_keeps() -> None:
+    cause = Cause(kind="exception", exception_type="NameError", exception_message="name 'rows' is not defined")
+    source = (
+        "class fit:\n    def __init__(self, rows):\n        self.rows = rows\n    def get(self):\n        return rows\n"
+    )
+    assert first_sentence(source, cause) == "`rows` is not defined: `__init__` keeps it as `self.rows`"
+    assert first_sentence("class fit:\n    def __len__(self):\n        return len(rows)\n", cause) == ""
+
+
+def test_a_package_that_is_imported_and_never_used() -> None:
+    cause = Cause(
+        kind="exception",
+        stage="import",
+        file="training.py",
+        exception_type="ModuleNotFoundError",
+        exception_message="No module named 'seaborn.objects'",
+        frames=(Frame("training.py", 1, "", "import seaborn.objects as so"),),
+    )
+    unused = in_import(cause, b"import seaborn.objects as so\nx = 1\n", "line {}".format)
+    assert unused.advice == (
+        "training.py cannot be imported: `seaborn` is not installed here, and is never used: delete line 1"
+    )
+    assert in_import(cause, b"import seaborn.objects as so\nso.Plot()\n", "line {}".format) is cause
+    assert in_import(cause, b"from seaborn.objects import *\n", "line {}".format) is cause
+
+
 @pytest.mark.parametrize(
     ("body", "cause"),
     [
+        ("    for x in model:\n        if x:\n            return x\n    return 1", WRONG),
+        ("    for x in model:\n        return x", WRONG),
         ("    model.eval()\n    return F.cross_entropy(logits, labels)", WRONG),
         ("    return helper(ValueError('kept'))", WRONG),
         ("    exit()", WRONG),
