@@ -300,7 +300,7 @@ _EXCEPTIONS_IN_LINES: Final[tuple[tuple[str, str, Sentence, str], ...]] = (
 
 _OTHER_TYPES: Final = (
     (r"a tensor of shape \(\) where an? (?:float|int|bool) was", "`.item()` makes a Python number of it"),
-    (r"(?:function|method|builtin_function_or_method) where", "a function was given itself: call it, with `()`"),
+    (r"\ba function where", "call it, with `()`"),
     (r"\ba tuple where a list was expected", "`list(...)` makes one"),
     (r"\ba list where a tuple was expected", "`tuple(...)` makes one"),
     (r"\ba float where an int was expected", "`//` divides whole numbers, `/` always gives a float"),

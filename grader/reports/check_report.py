@@ -21,6 +21,7 @@ from grader.reports.feedback import (
     VERDICT_WORDS,
     about_manual,
     check_title,
+    explanation_of,
     gist,
     left_out,
     not_passed,
@@ -163,7 +164,7 @@ class CheckReport:
             return
         verdict = worst(exercise)
         failures = not_passed(exercise)
-        reason = "" if verdict == "passed" else _reason(failures[0], exercise)
+        reason = "" if verdict == "passed" else _reason(self._course, exercise, failures[0])
         self._row("  ", SYMBOLS[verdict], STYLES[verdict], _own_name(exercise), _score([exercise]), reason)
         if self._dose.every_check:
             for check in exercise.checks:
@@ -298,14 +299,14 @@ def _score(exercises: Sequence[ExerciseResult]) -> str:
     return points(sum(one.score for one in exercises), maximum) if maximum else "–"
 
 
-def _reason(check: CheckResult, exercise: ExerciseResult) -> str:
-    """The words beside an exercise that did not pass."""
+def _reason(course: Course, exercise: ExerciseResult, check: CheckResult) -> str:
+    """The words beside an exercise that did not pass: what happened, as far as they fit."""
     if check.verdict == "skipped":
         whole = "not assessed: " if exercise.max == 0 else "in part not assessed: "
         return whole + gist(check)
     if check.verdict == "blocked":
         return f"blocked: {gist(check)}"
-    return gist(check)
+    return explanation_of(course, exercise) or gist(check)
 
 
 def _fold_of(exercise: ExerciseResult) -> _Fold | None:

@@ -23,6 +23,7 @@ from grader.text import counted, with_article
 
 _LONGEST_KEY: Final = 100
 """Characters of a key that a mismatch names."""
+_FUNCTIONS: Final = ("function", "method", "builtin_function_or_method", "method_descriptor")
 _MOST_RELATED: Final = 1 << 20
 """Numbers of a tensor for which a mismatch says how wrong ones and right ones are related."""
 _TOLERANCES: dict[torch.dtype, tuple[float, float]] = {
@@ -148,7 +149,9 @@ def _difference(actual: object, expected: object, tolerance: _Tolerance, where: 
     place = f"at {where}: " if where else ""
     actual, expected = plain(actual), plain(expected)
     if isinstance(actual, Remote):
-        return f"{place}an object of class {class_name_of(actual)} where {_name(expected)} was expected"
+        kind = class_name_of(actual)
+        found = "a function" if kind in _FUNCTIONS else f"an object of class {kind}"
+        return f"{place}{found} where {_name(expected)} was expected"
     if isinstance(expected, Tensor):
         if not isinstance(actual, Tensor):
             return f"{place}{_name(actual)} where {_name(expected)} was expected"

@@ -573,7 +573,6 @@ def decays_the_rate(model: nn.Module, loader: DataLoader, epochs: int, lr: float
 )
 def losses_of_the_last_epoch(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
     optimizer = SGD(model.parameters(), lr=lr)
-    losses: list[float] = []
     for _ in range(epochs):
         losses = [_step(model, features, labels, optimizer) for features, labels in loader]
     return losses

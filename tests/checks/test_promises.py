@@ -18,10 +18,11 @@ from __future__ import annotations
 import gc
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 import pytest
@@ -166,8 +167,11 @@ def verdicts_that_keep_nothing(judge: Judge, desk: TopicDesk, topic: str, promis
     return [f"{promise}: check `{promise.check}` does not fail {promise.wrong}: {verdicts}"]
 
 
-def main(topics: list[str]) -> None:
-    """Prints the promises of these topics that are not kept."""
+Found = TypeVar("Found")
+
+
+def with_judge_of(topics: list[str], use: Callable[[Judge], Found]) -> Found:
+    """What `use` makes of one judge for these topics of the shipped course, which names no misconceptions."""
     gc.disable()  # while modules are imported, which stay
     import grader.testkit.probes
     import grader.testkit.recipes  # noqa: F401 - before the fork
@@ -182,18 +186,23 @@ def main(topics: list[str]) -> None:
     control, process = start_host()
     host = HostClient(control, process, Limits(check_seconds=CHECK_SECONDS))
 
-    def find(judge: Judge) -> dict[str, list[str]]:
+    def find(judge: Judge) -> Found:
         gc.freeze()
         gc.enable()
-        return {topic: not_kept(judge, topic) for topic in topics}
+        return use(judge)
 
     try:
         host.prepare(hidden_paths(course), course.preload(topics), "simulated", course.kit)
         devices.choose("simulated")
         exercises = [one.full_name for topic in topics for one in course.topic(topic).exercises]
-        found = with_judge(course, host, find, exercises=exercises, names_misconceptions=False)
+        return with_judge(course, host, find, exercises=exercises, names_misconceptions=False)
     finally:
         host.close()
+
+
+def main(topics: list[str]) -> None:
+    """Prints the promises of these topics that are not kept."""
+    found = with_judge_of(topics, lambda judge: {topic: not_kept(judge, topic) for topic in topics})
     print(msgspec.json.encode(found).decode())
 
 

@@ -365,6 +365,11 @@ def test_another_type_comes_with_its_repair(returned: Any, expected: Any, words:
     assert advice_on(causes.failed(check(), None, caught.value, "")).startswith(words)
 
 
+def test_a_function_in_place_of_its_result_asks_for_the_call() -> None:
+    cause = Cause(kind="assertion", reason="at [0]: a function where an int was expected", is_of_another_type=True)
+    assert advice_on(cause) == "at [0]: a function where an int was expected: call it, with `()`"
+
+
 def test_the_first_sentence_is_one_line() -> None:
     error = raised_by(two_lines)
     assert error.message == "the first line\nand another"

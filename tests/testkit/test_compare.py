@@ -135,6 +135,12 @@ def test_a_handle_is_no_value() -> None:
     assert caught.value.reason == "at [0]: an object of class float where a float was expected"
 
 
+def test_a_function_is_named_as_one() -> None:
+    with pytest.raises(Mismatch) as caught:
+        assert_close((remote("builtin_function_or_method"), 1), (1, 1))
+    assert caught.value.reason == "at [0]: a function where an int was expected"
+
+
 def test_what_is_compared_opens_the_message() -> None:
     with pytest.raises(Mismatch, match=r"^the second gradient: 1 where 2 was expected"):
         assert_equal(1, 2, what="the second gradient")
