@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from grader.border import wire
-from grader.border.messages import Exchange, Raised, SentLine
+from grader.border.messages import Exchange, Raised, Returned, SentLine
 from grader.judge.check import Trace
 from grader.judge.misconceptions import same_record
 
@@ -16,6 +16,14 @@ def record(message: str, line: str = CALL, kind: str = "ValueError") -> Trace:
     """The record of a check whose one call raises an exception at this line."""
     reply = wire.pack(Raised(kind, True, message, (SentLine("ddp.py", 4, "f", line),)))
     return Trace("failed", ((Exchange(b"request", reply),),))
+
+
+def test_an_exception_that_a_check_asks_for_may_say_anything() -> None:
+    passed = [Trace("passed", record(message).examples) for message in ("one", "two")]
+    assert same_record(*passed)
+    returned = wire.pack(Returned(1))
+    later = [Trace("failed", ((*record(m).examples[0], Exchange(b"r", returned)),)) for m in ("one", "two")]
+    assert same_record(*later)
 
 
 @pytest.mark.parametrize(
