@@ -43,7 +43,8 @@ class Mismatch(AssertionError):
         reason: the mismatch in words, without any expected value.
         actual: the value that came back.
         expected: the value that is right.
-        is_of_another_type: whether the types or the dtypes of the two differ, so that no value can be right.
+        is_of_another_type: whether the types or the dtypes of the two, or of parts of them, differ, so that no value
+            can be right.
     """
 
     def __init__(self, reason: str, actual: object, expected: object) -> None:
@@ -51,13 +52,20 @@ class Mismatch(AssertionError):
         self.reason = reason
         self.actual = actual
         self.expected = expected
-        one, other = plain(actual), plain(expected)
-        self.is_of_another_type = type(one) is not type(other) or (
-            isinstance(one, Tensor) and isinstance(other, Tensor) and one.dtype != other.dtype
-        )
+        self.is_of_another_type = _are_of_other_types(actual, expected)
 
     def __str__(self) -> str:
         return f"{self.reason}\nreturned: {show(self.actual)}\nexpected: {show(self.expected)}"
+
+
+def _are_of_other_types(actual: object, expected: object) -> bool:
+    one, other = plain(actual), plain(expected)
+    if type(one) is not type(other):
+        return True
+    if isinstance(one, Tensor) and isinstance(other, Tensor):
+        return one.dtype != other.dtype
+    pairs = zip(one, other, strict=False) if isinstance(one, list | tuple) and isinstance(other, list | tuple) else ()
+    return any(_are_of_other_types(*pair) for pair in pairs if not any(part is None for part in pair))
 
 
 class CaughtException:

@@ -531,19 +531,6 @@ def knows_the_inside(dataset: Dataset, val_fraction: float, seed: int):
     return [rows[i] for i in order[size:]], [rows[i] for i in order[:size]]
 
 
-@misconception(
-    "split",
-    tell="The parts come in the wrong order: the training part is the first, the validation part the second.",
-)
-def validation_first(dataset: Dataset, val_fraction: float, seed: int) -> tuple[Dataset, Dataset]:
-    if not 0 <= val_fraction <= 1:
-        raise ValueError("a fraction is from 0 to 1")
-    count = len(dataset)
-    amount = round(count * val_fraction)
-    order = torch.randperm(count, generator=torch.Generator().manual_seed(seed)).tolist()
-    return Subset(dataset, order[:amount]), Subset(dataset, order[amount:])
-
-
 # ---------------------------------------------------------------- check_labels
 
 

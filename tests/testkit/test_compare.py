@@ -141,6 +141,23 @@ def test_a_function_is_named_as_one() -> None:
     assert caught.value.reason == "at [0]: a function where an int was expected"
 
 
+@pytest.mark.parametrize(
+    ("actual", "expected", "is_of_another_type"),
+    [
+        (1.0, 1, True),
+        ((2, "1"), (1, 1), True),
+        ([T([1])], [T([1.0])], True),
+        ((remote("function"), 1), (1, 1), True),
+        ([None, 2], [T(1.0), 3], False),
+        ([1, 2], [1, 3], False),
+    ],
+)
+def test_a_part_of_another_type_makes_the_whole_so(actual: Any, expected: Any, is_of_another_type: bool) -> None:
+    with pytest.raises(Mismatch) as caught:
+        assert_equal(actual, expected)
+    assert caught.value.is_of_another_type is is_of_another_type
+
+
 def test_what_is_compared_opens_the_message() -> None:
     with pytest.raises(Mismatch, match=r"^the second gradient: 1 where 2 was expected"):
         assert_equal(1, 2, what="the second gradient")
