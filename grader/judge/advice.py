@@ -50,10 +50,10 @@ def advice_on(cause: Cause) -> str:
 def on_exception(cause: Cause) -> str:
     """The meaning of an exception, if it is one that students meet often; else empty."""
     line = cause.frames[-1].text if cause.frames else ""
-    everywhere = ((*one, "") for one in _EXCEPTIONS)
-    for kinds, pattern, sentence, in_line in itertools.chain(_EXCEPTIONS_IN_LINES, everywhere):
-        found = re.search(pattern, cause.exception_message) if cause.exception_type in kinds.split() else None
-        if found and re.search(in_line, line):
+    raised = with_message(cause, always=True)
+    in_any_line = ((pattern, "", sentence) for pattern, sentence in _EXCEPTIONS.items())
+    for pattern, in_line, sentence in (*_IN_LINES, *in_any_line):
+        if (found := re.search(pattern, raised)) and re.search(in_line, line):
             return sentence if isinstance(sentence, str) else sentence(found)
     signature = re.match(r"([\w.]+)\(\) (?:takes|missing|got)\b", cause.exception_message)
     if signature and cause.exception_type == "TypeError" and not cause.frames:  # it did not even begin
@@ -231,72 +231,58 @@ _SUPER: Final = "call `super().__init__()` first in `__init__`: before it a modu
 
 _HOMES: Final = ("torch.nn", "torch.nn.functional", "torch.optim", "torch.utils.data", "torch.Tensor")
 
-_EXCEPTIONS_IN_LINES: Final[tuple[tuple[str, str, Sentence, str], ...]] = (
+_IN_LINES: Final[tuple[tuple[str, str, Sentence], ...]] = (
     (
-        "AttributeError TypeError RuntimeError",
         r"NoneType",
+        r"\.grad\b",
         "a `.grad` is None here: a tensor has none before a `backward` reaches it. Ask `is None` first",
-        r"\.grad\b",
     ),
+    (r"NoneType", r"\.bias\b", "a `.bias` is None here: a layer may have been made without one. Ask `is None` first"),
     (
-        "AttributeError TypeError",
         r"NoneType",
-        "a `.bias` is None here: a layer may have been made without one. Ask `is None` first",
-        r"\.bias\b",
-    ),
-    (
-        "TypeError AttributeError",
-        r"NoneType",
-        "`load_state_dict` got None: no weights were kept. Was the condition to keep them never true?",
         r"\.load_state_dict\(",
+        "`load_state_dict` got None: no weights were kept. Was the condition to keep them never true?",
     ),
     (
-        "RuntimeError",
         r"Boolean value of Tensor",
-        "this asks whether the numbers of a gradient are true; `.grad is not None` asks whether there is one",
         r"\.grad\b",
+        "this asks whether the numbers of a gradient are true; `.grad is not None` asks whether there is one",
     ),
     (
-        "ValueError",
         r"not enough values to unpack",
-        "`ctx.saved_tensors` has less in it than you take out: does `forward` call `ctx.save_for_backward`?",
         r"\.saved_tensors\b",
+        "`ctx.saved_tensors` has less in it than you take out: does `forward` call `ctx.save_for_backward`?",
     ),
     (
-        "ValueError RuntimeError",
         r"values to unpack|iteration over a 0-d",
-        "`parameters()` gives tensors alone: names and tensors come from `named_parameters()`",
         r"\bin .*\.parameters\(\)",
+        "`parameters()` gives tensors alone: names and tensors come from `named_parameters()`",
     ),
     (
-        "IndexError",
-        r"^tuple index out of range",
-        "the tensor has fewer dimensions than you ask for: its shape has one entry for each",
+        r": tuple index out of range",
         r"\.shape\[|\.size\(\)\[",
+        "the tensor has fewer dimensions than you ask for: its shape has one entry for each",
     ),
     (
-        "RuntimeError TypeError",
-        r"",
-        "`torch.Generator(...)` takes a device, no seed: write `torch.Generator().manual_seed(seed)`",
+        r"^(?:RuntimeError|TypeError)",
         r"\bGenerator\([^)\s]",
+        "`torch.Generator(...)` takes a device, no seed: write `torch.Generator().manual_seed(seed)`",
     ),
     (
-        "RuntimeError",
         r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\)",
+        r"^(?!.*keepdim).*\.(?:sum|mean|amax|amin|std|var|norm)\((?!\))",
         lambda m: (
             f"sizes {m[1]} and {m[2]} do not broadcast: did a sum, a mean or a maximum in this line lose its "
             "dimension? `keepdim=True` keeps it, with size 1"
         ),
-        r"^(?!.*keepdim).*\.(?:sum|mean|amax|amin|std|var|norm)\((?!\))",
     ),
     (
-        "TypeError",
-        r"^new\(\) received an invalid combination",
-        "`torch.Tensor` is a class and takes no such arguments: `torch.tensor(...)` makes a tensor of numbers",
+        r": new\(\) received an invalid combination",
         r"\bTensor\(",
+        "`torch.Tensor` is a class and takes no such arguments: `torch.tensor(...)` makes a tensor of numbers",
     ),
 )
-"""As in `_EXCEPTIONS`, which come after these, and what the student's line must have in it."""
+"""As `_EXCEPTIONS`, which come after these; between the two, what the student's line must have in it."""
 
 _OTHER_TYPES: Final = (
     (r"a tensor of shape \(\) where an? (?:float|int|bool) was", "`.item()` makes a Python number of it"),
@@ -315,352 +301,206 @@ _OTHER_TYPES: Final = (
 """Reasons, and how what was returned becomes what was expected."""
 
 
-_EXCEPTIONS: Final[tuple[tuple[str, str, Sentence], ...]] = (
-    ("NameError", r"name '(\w+)' is not defined", _name),
-    (
-        "UnboundLocalError NameError",
-        r"variable '(\w+)'",
-        lambda m: f"`{m[1]}` is used before it has a value: on some way through the function it is not set",
+_EXCEPTIONS: Final[dict[str, Sentence]] = {
+    r"name '(\w+)' is not defined": _name,
+    r"variable '(\w+)'": lambda m: (
+        f"`{m[1]}` is used before it has a value: on some way through the function it is not set"
     ),
-    ("AttributeError", r"before Module\.__init__\(\)", _SUPER),
-    ("AttributeError", r"object has no attribute '_(?:modules|parameters|buffers|backward_hooks)'", _SUPER),
-    (
-        "AttributeError",
-        r"'NoneType' object has no attribute '(\w+)'",
-        lambda m: f"`.{m[1]}` is asked of None: {_FORGOT}",
+    r"before Module\.__init__\(\)": _SUPER,
+    r"object has no attribute '_(?:modules|parameters|buffers|backward_hooks)'": _SUPER,
+    r"'NoneType' object has no attribute '(\w+)'": lambda m: f"`.{m[1]}` is asked of None: {_FORGOT}",
+    r"'NoneType'|not NoneType|but got NoneType": _NONE,
+    r"module '([\w.]+)' has no attribute '(\w+)'": _no_attribute,
+    r": '(?:function|method|builtin_function_or_method)' object has no attribute '(\w+)'": lambda m: (
+        f"`.{m[1]}` is asked of a function itself: call it first, with `()`"
     ),
-    ("TypeError", r"'NoneType'|not NoneType|but got NoneType", _NONE),
-    ("AttributeError", r"module '([\w.]+)' has no attribute '(\w+)'", _no_attribute),
-    (
-        "AttributeError",
-        r"^'(?:function|method|builtin_function_or_method)' object has no attribute '(\w+)'",
-        lambda m: f"`.{m[1]}` is asked of a function itself: call it first, with `()`",
+    r"'(\w+)' object has no attribute '(\w+)'": _no_attribute,
+    r"No module named '([\w.]+)'": lambda m: (
+        f"the module `{m[1]}` is not installed here: use only what the exercise's file imports already"
     ),
-    ("AttributeError", r"'(\w+)' object has no attribute '(\w+)'", _no_attribute),
-    (
-        "ModuleNotFoundError",
-        r"No module named '([\w.]+)'",
-        lambda m: f"the module `{m[1]}` is not installed here: use only what the exercise's file imports already",
+    r"cannot import name '(\w+)' from '([\w.]+)'": lambda m: (
+        f"`{m[2]}` has no `{m[1]}`{did_you_mean(close_names(m[1], _members(m[2])))}"
     ),
-    (
-        "ImportError",
-        r"cannot import name '(\w+)' from '([\w.]+)'",
-        lambda m: f"`{m[2]}` has no `{m[1]}`{did_you_mean(close_names(m[1], _members(m[2])))}",
+    r"shapes cannot be multiplied \((\d+x\d+) and (\d+x\d+)\)": _product,
+    r"tensor a \((\d+)\) must match the size of tensor b \((\d+)\) at non-singleton dimension (\d+)": lambda m: (
+        f"sizes {m[1]} and {m[2]} meet at dimension {m[3]}: they broadcast only if equal, or if one is 1"
     ),
-    ("RuntimeError", r"shapes cannot be multiplied \((\d+x\d+) and (\d+x\d+)\)", _product),
-    (
-        "RuntimeError",
-        r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\) at non-singleton dimension (\d+)",
-        lambda m: f"sizes {m[1]} and {m[2]} meet at dimension {m[3]}: they broadcast only if equal, or if one is 1",
+    r"shape '\[([-\d, ]*)\]' is invalid for input of size (\d+)": lambda m: (
+        f"{m[2]} elements do not fit the shape ({m[1]})"
     ),
-    (
-        "RuntimeError",
-        r"shape '\[([-\d, ]*)\]' is invalid for input of size (\d+)",
-        lambda m: f"{m[2]} elements do not fit the shape ({m[1]})",
+    r"stack expects each tensor to be equal size, but got (\[[\d, ]*\]) at entry \d+ and (\[[\d, ]*\])": lambda m: (
+        f"shapes {_sizes(m[1])} and {_sizes(m[2])} cannot be stacked: all tensors must have one shape"
     ),
-    (
-        "RuntimeError",
-        r"stack expects each tensor to be equal size, but got (\[[\d, ]*\]) at entry \d+ and (\[[\d, ]*\])",
-        lambda m: f"shapes {_sizes(m[1])} and {_sizes(m[2])} cannot be stacked: all tensors must have one shape",
+    r"must match except in dimension (\d+)\. Expected size (\d+) but got size (\d+)": lambda m: (
+        f"sizes {m[2]} and {m[3]} cannot be joined along dimension {m[1]}: all other dimensions must agree"
     ),
-    (
-        "RuntimeError",
-        r"must match except in dimension (\d+)\. Expected size (\d+) but got size (\d+)",
-        lambda m: f"sizes {m[2]} and {m[3]} cannot be joined along dimension {m[1]}: all other dimensions must agree",
+    r"batch_size \((\d+)\) to match target batch_size \((\d+)\)": lambda m: (
+        f"there are {m[1]} predictions for {m[2]} targets: the first dimensions must be equal"
     ),
-    (
-        "ValueError",
-        r"batch_size \((\d+)\) to match target batch_size \((\d+)\)",
-        lambda m: f"there are {m[1]} predictions for {m[2]} targets: the first dimensions must be equal",
+    r"size for first two dimensions of batch2 tensor to be: (\[[\d, ]*\]) but got: (\[[\d, ]*\])": lambda m: (
+        f"the second batch begins with the shape {_sizes(m[2])} where the first one needs {_sizes(m[1])}"
     ),
-    (
-        "RuntimeError",
-        r"size for first two dimensions of batch2 tensor to be: (\[[\d, ]*\]) but got: (\[[\d, ]*\])",
-        lambda m: f"the second batch begins with the shape {_sizes(m[2])} where the first one needs {_sizes(m[1])}",
+    r"got input \(\d+\), mat \((\d+x\d+)\), vec \((\d+)\)": lambda m: (
+        f"a matrix of shape {_sizes(m[1])} cannot be multiplied by a vector of shape {_sizes(m[2])}"
     ),
-    (
-        "RuntimeError",
-        r"got input \(\d+\), mat \((\d+x\d+)\), vec \((\d+)\)",
-        lambda m: f"a matrix of shape {_sizes(m[1])} cannot be multiplied by a vector of shape {_sizes(m[2])}",
+    r"expected tensor (\[[\d, ]*\]) and src (\[[\d, ]*\]) to have the same number of elements": lambda m: (
+        f"vectors of shapes {_sizes(m[1])} and {_sizes(m[2])} have no dot product: the lengths must be equal"
     ),
-    (
-        "RuntimeError",
-        r"expected tensor (\[[\d, ]*\]) and src (\[[\d, ]*\]) to have the same number of elements",
-        lambda m: f"vectors of shapes {_sizes(m[1])} and {_sizes(m[2])} have no dot product: the lengths must be equal",
+    r"view size is not compatible": (
+        "`view` needs memory that is in order, and here it is not (after a transpose, say): `reshape` copies then"
     ),
-    (
-        "RuntimeError",
-        r"view size is not compatible",
-        "`view` needs memory that is in order, and here it is not (after a transpose, say): `reshape` copies then",
+    r"Tensor with (\d+) elements cannot be converted to Scalar": lambda m: (
+        f"`.item()` gives the number of a tensor with one element; this one has {m[1]}"
     ),
-    (
-        "RuntimeError",
-        r"Tensor with (\d+) elements cannot be converted to Scalar",
-        lambda m: f"`.item()` gives the number of a tensor with one element; this one has {m[1]}",
+    r"Boolean value of Tensor with more than one value": (
+        "`if`, `and` and `not` need one truth value, but this tensor has several: `.all()` or `.any()` make one"
     ),
-    (
-        "RuntimeError",
-        r"Boolean value of Tensor with more than one value",
-        "`if`, `and` and `not` need one truth value, but this tensor has several: `.all()` or `.any()` make one",
+    r"leaf Variable that requires grad .*in-place": (
+        "a tensor that requires grad was changed in place: do that under `torch.no_grad()`, or make a new tensor"
     ),
-    (
-        "RuntimeError",
-        r"leaf Variable that requires grad .*in-place",
-        "a tensor that requires grad was changed in place: do that under `torch.no_grad()`, or make a new tensor",
+    r"modified by an inplace operation": (
+        "a tensor that the gradient needs was changed in place after it was used: make a new tensor instead"
     ),
-    (
-        "RuntimeError",
-        r"modified by an inplace operation",
-        "a tensor that the gradient needs was changed in place after it was used: make a new tensor instead",
-    ),
-    (
-        "RuntimeError",
-        r"does not require grad and does not have a grad_fn",
+    r"does not require grad and does not have a grad_fn": (
         "this value has no graph back to a parameter: was it made under `no_grad`, or by `.item()`, `.detach()` or "
-        "`.data`? Or is every parameter frozen?",
+        "`.data`? Or is every parameter frozen?"
     ),
-    (
-        "RuntimeError",
-        r"grad can be implicitly created only for scalar outputs",
-        "`backward` starts at one number: make the loss a scalar first, by `.mean()` or `.sum()`",
+    r"grad can be implicitly created only for scalar outputs": (
+        "`backward` starts at one number: make the loss a scalar first, by `.mean()` or `.sum()`"
     ),
-    (
-        "RuntimeError",
-        r"backward through the graph a second time",
-        "`backward` runs twice through one graph: compute the loss anew each time",
+    r"backward through the graph a second time": (
+        "`backward` runs twice through one graph: compute the loss anew each time"
     ),
-    (
-        "RuntimeError",
-        r"numpy\(\) on Tensor that requires grad",
-        "a tensor that requires grad cannot become NumPy as it is: `.detach()` first",
+    r"numpy\(\) on Tensor that requires grad": (
+        "a tensor that requires grad cannot become NumPy as it is: `.detach()` first"
     ),
-    (
-        "RuntimeError",
-        r"on the same device, but (?:found at least two devices, |got \w+ is on )"
-        r"([a-z]+(?::\d+)?)(?: and |, different from other tensors on )([a-z]+(?::\d+)?)",
-        lambda m: f"two tensors are on different devices, {m[1]} and {m[2]}: move one of them with `.to(...)`",
+    r"on the same device, but (?:found at least two devices, |got \w+ is on )"
+    r"([a-z]+(?::\d+)?)(?: and |, different from other tensors on )([a-z]+(?::\d+)?)": lambda m: (
+        f"two tensors are on different devices, {m[1]} and {m[2]}: move one of them with `.to(...)`"
     ),
-    (
-        "RuntimeError",
-        r"have the same dtype, but got:? (\w[\w ]*?)(?: and | != )(\w[\w ]*)",
-        lambda m: f"the tensors have different dtypes, {m[1]} and {m[2]}: convert one with `.to(...)`",
+    r"have the same dtype, but got:? (\w[\w ]*?)(?: and | != )(\w[\w ]*)": lambda m: (
+        f"the tensors have different dtypes, {m[1]} and {m[2]}: convert one with `.to(...)`"
     ),
-    (
-        "RuntimeError",
-        r"expected scalar type (\w+) but found (\w+)",
-        lambda m: f"the dtype is {m[2]} where {m[1]} is needed: convert it with `.to(...)`",
+    r"expected scalar type (\w+) but found (\w+)": lambda m: (
+        f"the dtype is {m[2]} where {m[1]} is needed: convert it with `.to(...)`"
     ),
-    (
-        "RuntimeError",
-        r"^(\w+)\(\): could not infer output dtype.* Got: (\w+)",
-        lambda m: f"`{m[1]}` needs floating point numbers, and the dtype is {m[2]}: convert with `.float()` first",
+    r": (\w+)\(\): could not infer output dtype.* Got: (\w+)": lambda m: (
+        f"`{m[1]}` needs floating point numbers, and the dtype is {m[2]}: convert with `.float()` first"
     ),
-    (
-        "AssertionError RuntimeError",
-        r"not compiled with CUDA|No CUDA GPUs are available|Found no NVIDIA driver",
-        "there is no CUDA here: stay on the device of the tensors that you are given, instead of `.cuda()`",
+    r"not compiled with CUDA|No CUDA GPUs are available|Found no NVIDIA driver": (
+        "there is no CUDA here: stay on the device of the tensors that you are given, instead of `.cuda()`"
     ),
-    (
-        "TypeError",
-        r"^transpose\(\) (?:received an invalid combination|missing)",
-        "`transpose` needs the two dims that change places, such as `x.transpose(0, 1)`; `x.T` turns a matrix",
+    r": transpose\(\) (?:received an invalid combination|missing)": (
+        "`transpose` needs the two dims that change places, such as `x.transpose(0, 1)`; `x.T` turns a matrix"
     ),
-    (
-        "FileNotFoundError",
-        r"No such file or directory: '(?:.*/)?([^/']+)' -> '(?:.*/)?([^/']+)'",
-        lambda m: f"there is no `{m[1]}` to become `{m[2]}`: the file that exists comes first, its new name second",
+    r"No such file or directory: '(?:.*/)?([^/']+)' -> '(?:.*/)?([^/']+)'": lambda m: (
+        f"there is no `{m[1]}` to become `{m[2]}`: the file that exists comes first, its new name second"
     ),
-    (
-        "FileNotFoundError",
-        r"No such file or directory: '([^/\\'][^']*)'",
-        lambda m: f"`{m[1]}` is not there while you are graded: only your code is taken along, so make the data in it",
+    r"No such file or directory: '([^/\\'][^']*)'": lambda m: (
+        f"`{m[1]}` is not there while you are graded: only your code is taken along, so make the data in it"
     ),
-    (
-        "URLError gaierror ConnectionError OSError HTTPError",
-        r"urlopen error|Network is unreachable|[Nn]ame resolution|Name or service not known",
-        "there is no network while you are graded: make the data in the code",
+    r"urlopen error|Network is unreachable|[Nn]ame resolution|Name or service not known": (
+        "there is no network while you are graded: make the data in the code"
     ),
-    ("TypeError", r"([\w.]+)\(\) got an unexpected keyword argument '(\w+)'", _unknown_argument),
-    ("TypeError", r"unsupported operand type\(s\) for (.+): '([\w.]+)' and '([\w.]+)'", _operands),
-    (
-        "ValueError",
-        r"(too many|not enough) values to unpack \(expected (?:at least )?(\d+)(?:, got (\d+))?",
-        _unpacking,
+    r"([\w.]+)\(\) got an unexpected keyword argument '(\w+)'": _unknown_argument,
+    r"unsupported operand type\(s\) for (.+): '([\w.]+)' and '([\w.]+)'": _operands,
+    r"(too many|not enough) values to unpack \(expected (?:at least )?(\d+)(?:, got (\d+))?": _unpacking,
+    r"Dimension out of range \(expected to be in range of \[(-?\d+), (-?\d+)\], but got (-?\d+)\)": _no_dimension,
+    r": '([\w.]+)' object is not callable": lambda m: (
+        f"{with_article(m[1])} is called with `()` as if it were a function: leave the brackets out; or has "
+        "a value here the name of a function?"
     ),
-    (
-        "IndexError",
-        r"Dimension out of range \(expected to be in range of \[(-?\d+), (-?\d+)\], but got (-?\d+)\)",
-        _no_dimension,
+    r": '([\w.]+)' object is not subscriptable": lambda m: (
+        f"`[...]` is asked of {with_article(m[1])}, which has no items: a function needs `()`, and a loader a loop"
     ),
-    (
-        "TypeError",
-        r"^'([\w.]+)' object is not callable",
-        lambda m: (
-            f"{with_article(m[1])} is called with `()` as if it were a function: leave the brackets out; or has "
-            "a value here the name of a function?"
-        ),
+    r": (?:'([\w.]+)' object is not iterable|cannot unpack non-iterable ([\w.]+) object)": lambda m: (
+        f"{with_article(m[1] or m[2])} has no parts to loop over or to take apart"
     ),
-    (
-        "TypeError",
-        r"^'([\w.]+)' object is not subscriptable",
-        lambda m: (
-            f"`[...]` is asked of {with_article(m[1])}, which has no items: a function needs `()`, and a loader a loop"
-        ),
+    r": (\w+)\(\) argument must be .*, not '(\w+)'": lambda m: (
+        f"`{m[1]}` makes one number of one value, and this is {with_article(m[2])}"
     ),
-    (
-        "TypeError",
-        r"^(?:'([\w.]+)' object is not iterable|cannot unpack non-iterable ([\w.]+) object)",
-        lambda m: f"{with_article(m[1] or m[2])} has no parts to loop over or to take apart",
+    r": (?:len\(\) of|iteration over) a 0-d tensor": (
+        "a tensor without dimensions has no `len` and no rows: `.numel()` and `.shape` work for every tensor"
     ),
-    (
-        "TypeError",
-        r"^(\w+)\(\) argument must be .*, not '(\w+)'",
-        lambda m: f"`{m[1]}` makes one number of one value, and this is {with_article(m[2])}",
+    r": (\w+)\(\): argument '(\w+)' (?:\(position \d+\) )?must be (.+), not (\w+)$": lambda m: (
+        f"`{m[1]}` takes {m[3]} as `{m[2]}`, and this is {with_article(m[4])}"
     ),
-    (
-        "TypeError",
-        r"^(?:len\(\) of|iteration over) a 0-d tensor",
-        "a tensor without dimensions has no `len` and no rows: `.numel()` and `.shape` work for every tensor",
+    r": (\w+)\(\) received an invalid combination of arguments - got \((.{0,80}?)\)": lambda m: (
+        f"`{m[1]}` does not take these arguments: ({m[2]}). Which does it, and in which order?"
     ),
-    (
-        "TypeError",
-        r"^(\w+)\(\): argument '(\w+)' (?:\(position \d+\) )?must be (.+), not (\w+)$",
-        lambda m: f"`{m[1]}` takes {m[3]} as `{m[2]}`, and this is {with_article(m[4])}",
+    r": an object of class (?:function|method|builtin_function_or_method|type) is not": (
+        "your code returned a function or a class itself: call it, with `()`"
     ),
-    (
-        "TypeError",
-        r"^(\w+)\(\) received an invalid combination of arguments - got \((.{0,80}?)\)",
-        lambda m: f"`{m[1]}` does not take these arguments: ({m[2]}). Which does it, and in which order?",
+    r": str expected, not (\w+)": lambda m: f"the environment holds text only, and this is {with_article(m[1])}",
+    r": list indices must be integers or slices, not (\w+)": lambda m: (
+        f"a list takes one int as its index, and this is {with_article(m[1])}"
     ),
-    (
-        "TypeError",
-        r"^an object of class (?:function|method|builtin_function_or_method|type) is not",
-        "your code returned a function or a class itself: call it, with `()`",
+    r": Module \[(\w+)\] is missing the required \"forward\" function": lambda m: (
+        f"`{m[1]}` has no method `forward`: is it misspelled, or indented into another method?"
     ),
-    (
-        "TypeError",
-        r"^str expected, not (\w+)",
-        lambda m: f"the environment holds text only, and this is {with_article(m[1])}",
+    r": \"bitwise_xor": "`^` is no power in Python: write `**`",
+    r": \"([a-z_]+?)(?:_(?:out|cpu|cuda|frame|impl))*\" not implemented for '(\w+)'": lambda m: (
+        f"`{m[1]}` does not work with the dtype {m[2]}: convert with `.to(...)` first"
     ),
-    (
-        "TypeError",
-        r"^list indices must be integers or slices, not (\w+)",
-        lambda m: f"a list takes one int as its index, and this is {with_article(m[1])}",
+    r": Invalid device string: '(\w+)'": lambda m: (
+        f"the text '{m[1]}' is taken for the name of a device: a dtype has no quotes, as `torch.float32`"
     ),
-    (
-        "NotImplementedError",
-        r"^Module \[(\w+)\] is missing the required \"forward\" function",
-        lambda m: f"`{m[1]}` has no method `forward`: is it misspelled, or indented into another method?",
+    r": 1D tensors expected, but got (\d)D and (\d)D": lambda m: (
+        f"`dot` takes two vectors, and these have {m[1]} and {m[2]} dimensions: `@` multiplies matrices"
     ),
-    ("NotImplementedError RuntimeError", r"^\"bitwise_xor", "`^` is no power in Python: write `**`"),
-    (
-        "NotImplementedError RuntimeError",
-        r"^\"([a-z_]+?)(?:_(?:out|cpu|cuda|frame|impl))*\" not implemented for '(\w+)'",
-        lambda m: f"`{m[1]}` does not work with the dtype {m[2]}: convert with `.to(...)` first",
+    r"expected index (\[.*?\]) to be no larger than self (\[.*?\]) apart from dimension (\d+)": lambda m: (
+        f"an index of shape {_sizes(m[1])} does not fit a tensor of shape {_sizes(m[2])} along dimension "
+        f"{m[3]}: is it the right dimension?"
     ),
-    (
-        "RuntimeError",
-        r"^Invalid device string: '(\w+)'",
-        lambda m: f"the text '{m[1]}' is taken for the name of a device: a dtype has no quotes, as `torch.float32`",
+    r": Index tensor must have the same number of dimensions": (
+        "the index needs as many dimensions as the tensor: `unsqueeze` adds one"
     ),
-    (
-        "RuntimeError",
-        r"^1D tensors expected, but got (\d)D and (\d)D",
-        lambda m: f"`dot` takes two vectors, and these have {m[1]} and {m[2]} dimensions: `@` multiplies matrices",
+    r": (\w+)\(\): Expected reduction dim": lambda m: (
+        f"`{m[1]}` of no elements at all does not exist: treat an empty tensor first"
     ),
-    (
-        "RuntimeError",
-        r"at dimension \d+ expected index (\[.*?\]) to be no larger than self (\[.*?\]) apart from dimension (\d+)",
-        lambda m: (
-            f"an index of shape {_sizes(m[1])} does not fit a tensor of shape {_sizes(m[2])} along dimension "
-            f"{m[3]}: is it the right dimension?"
-        ),
+    r": __len__\(\) should return >= 0": "your `__len__` gives a negative number: the least is 0",
+    r"expected target dtype to be Long|expected scalar type Long but found|not implemented for 'Float'.*nll": (
+        "`cross_entropy` takes the classes as integers: labels of dtype int64"
     ),
-    (
-        "RuntimeError",
-        r"^Index tensor must have the same number of dimensions",
-        "the index needs as many dimensions as the tensor: `unsqueeze` adds one",
+    r": Target (-?\d+) is out of bounds": lambda m: (
+        f"the label {m[1]} has no column among the logits: there is one for each class, counted from 0"
     ),
-    (
-        "RuntimeError IndexError",
-        r"^(\w+)\(\): Expected reduction dim",
-        lambda m: f"`{m[1]}` of no elements at all does not exist: treat an empty tensor first",
+    r": tensors used as indices must be long": (
+        "an index must be integers or True and False: convert it with `.long()` or `.bool()`"
     ),
-    ("ValueError", r"^__len__\(\) should return >= 0", "your `__len__` gives a negative number: the least is 0"),
-    (
-        "RuntimeError",
-        r"expected target dtype to be Long|expected scalar type Long but found|not implemented for 'Float'.*nll",
-        "`cross_entropy` takes the classes as integers: labels of dtype int64",
+    r": result type (\w+) can't be cast to the desired output type (\w+)": lambda m: (
+        f"the result is {m[1]}, and is written into a tensor of {m[2]}: make a new tensor instead"
     ),
-    (
-        "IndexError",
-        r"^Target (-?\d+) is out of bounds",
-        lambda m: f"the label {m[1]} has no column among the logits: there is one for each class, counted from 0",
+    r": Error\(s\) in loading state_dict for (\w+):\s+(.{1,120})": lambda m: (
+        f"the weights do not fit {m[1]}: {m[2].strip()}"
     ),
-    (
-        "IndexError",
-        r"^tensors used as indices must be long",
-        "an index must be integers or True and False: convert it with `.long()` or `.bool()`",
+    r": optimizer got an empty parameter list": (
+        "the optimizer has no parameters: layers in a plain list or a local variable are no part of the model"
     ),
-    (
-        "RuntimeError",
-        r"^result type (\w+) can't be cast to the desired output type (\w+)",
-        lambda m: f"the result is {m[1]}, and is written into a tensor of {m[2]}: make a new tensor instead",
+    r": can't optimize a non-leaf": "an optimizer takes parameters, and no tensors computed from them",
+    r"environment variable (\w+) expected, but not set": lambda m: (
+        f"`init_process_group` looks for {m[1]} in the environment unless you pass `rank` and `world_size`"
     ),
-    (
-        "RuntimeError",
-        r"^Error\(s\) in loading state_dict for (\w+):\s+(.{1,120})",
-        lambda m: f"the weights do not fit {m[1]}: {m[2].strip()}",
+    r": manual_seed\(?\)?:? expected a long, but got (\w+)": lambda m: (
+        f"a seed is an int, and this is {with_article(m[1])}: convert it by `int(...)`"
     ),
-    (
-        "ValueError",
-        r"^optimizer got an empty parameter list",
-        "the optimizer has no parameters: layers in a plain list or a local variable are no part of the model",
+    r": sampler option is mutually exclusive with shuffle": (
+        "a DataLoader takes a sampler or `shuffle`, not both: the sampler shuffles already"
     ),
-    ("ValueError", r"^can't optimize a non-leaf", "an optimizer takes parameters, and no tensors computed from them"),
-    (
-        "ValueError",
-        r"environment variable (\w+) expected, but not set",
-        lambda m: f"`init_process_group` looks for {m[1]} in the environment unless you pass `rank` and `world_size`",
+    r": (?:Default process group has not been initialized|.*make sure to call init_process_group)": (
+        "there is no process group yet: `init_process_group` comes first"
     ),
-    (
-        "RuntimeError TypeError",
-        r"^manual_seed\(?\)?:? expected a long, but got (\w+)",
-        lambda m: f"a seed is an int, and this is {with_article(m[1])}: convert it by `int(...)`",
+    r"^KeyError: (.{1,60})$": lambda m: (
+        f"there is no entry {m[1]}: is it spelled as where it was put in? `.get` gives a default"
     ),
-    (
-        "ValueError",
-        r"^sampler option is mutually exclusive with shuffle",
-        "a DataLoader takes a sampler or `shuffle`, not both: the sampler shuffles already",
+    r"^RecursionError": "your code calls itself without an end: when does it stop?",
+    r"^EOFError": "`input()` has nobody to ask while you are graded: use the function's arguments instead",
+    r"^BdbQuit": "`breakpoint()` cannot stop while you are graded: print values, or stop there under `grader debug`",
+    r"index (-?\d+) is out of bounds for dimension (\d+) with size (\d+)": lambda m: (
+        f"index {m[1]} is asked of dimension {m[2]}, which has size {m[3]}: indices begin at 0"
     ),
-    (
-        "ValueError",
-        r"^(?:Default process group has not been initialized|.*make sure to call init_process_group)",
-        "there is no process group yet: `init_process_group` comes first",
-    ),
-    (
-        "KeyError",
-        r"^(.{1,60})$",
-        lambda m: f"there is no entry {m[1]}: is it spelled as where it was put in? `.get` gives a default",
-    ),
-    ("RecursionError", r"", "your code calls itself without an end: when does it stop?"),
-    (
-        "EOFError",
-        r"reading a line|^$",
-        "`input()` has nobody to ask while you are graded: use the function's arguments instead",
-    ),
-    (
-        "BdbQuit",
-        r"",
-        "`breakpoint()` cannot stop while you are graded: print values, or stop there under `grader debug`",
-    ),
-    (
-        "IndexError",
-        r"index (-?\d+) is out of bounds for dimension (\d+) with size (\d+)",
-        lambda m: f"index {m[1]} is asked of dimension {m[2]}, which has size {m[3]}: indices begin at 0",
-    ),
-)
-"""Types of exceptions, the pattern that their message must match, and the sentence. The first that fits counts."""
+}
+"""The pattern that ``TypeError: the message`` must match, and the sentence. The first that fits counts."""
 
 _NEWER_SYNTAX: Final = (
     ((3, 12), r"^\s*type\s+\w+.*="),
