@@ -332,8 +332,8 @@ def one_hot(labels: Tensor, num_classes: int) -> Tensor:
         num_classes: at least 1.
 
     Returns:
-        Float32, whatever torch's default dtype is, in the shape of ``labels`` and ``num_classes`` after it: 1 at the
-        label, 0 elsewhere. Write it without ``F.one_hot``.
+        Float32, the shape of ``labels`` and ``num_classes`` after it: 1 at the label, 0 elsewhere. Write it without
+        ``F.one_hot``.
 
     Raises:
         ValueError: if a label is below 0 or not below ``num_classes``; the message has the first such label in it.

@@ -577,14 +577,6 @@ def test_label_outside(submission: Submission, above: int | None, num_classes: i
         submission.one_hot(torch.tensor(wrong), num_classes)
 
 
-@exercise("tensor_ops.one_hot")
-@pytest.mark.parametrize("labels", [torch.tensor([2, 0]), torch.tensor(1)], ids=str)
-def test_ones_are_float32_whatever_the_default(submission: Submission, labels: Tensor) -> None:
-    """The dtype is float32 also while torch's default dtype is another one."""
-    found = submission.there(tensor_ops.with_default_float64, submission.one_hot, labels, 3)
-    assert_equal(found, torch.eye(3)[labels])
-
-
 # The same look at torch's own, in an order that is drawn, tells whether it sees anything at all.
 @exercise("tensor_ops.one_hot")
 @given(torch_first=st.booleans())
