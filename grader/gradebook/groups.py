@@ -30,6 +30,7 @@ class History(msgspec.Struct, frozen=True):
         group: the student's group; empty if there is none.
         members: everybody whose marks by rubric and comments are about this work, the student first.
         differing: that the group handed in differing work in its last run, in words; else empty.
+        extension: until when the student of a group may hand in, by the class list; else empty.
     """
 
     whose: Whose
@@ -37,6 +38,7 @@ class History(msgspec.Struct, frozen=True):
     group: str = ""
     members: tuple[Whose, ...] = ()
     differing: str = ""
+    extension: str = ""
 
 
 def histories(own: Sequence[Sequence[Seen]], students: Sequence[Student]) -> Iterator[History]:
@@ -71,15 +73,15 @@ def _of_group(group: str, of_members: dict[Student, Sequence[Seen]], members: Se
     differing = (
         f"group {one_line(group)} handed in differing work: {names}" if len({one.digest for one in last}) > 1 else ""
     )
-    whose = [
-        Whose(of_members[one][-1].name, of_members[one][-1].person)
+    whose = {
+        one: Whose(of_members[one][-1].name, of_members[one][-1].person)
         if one in of_members
         else Whose(one.name, one.ids[0])
         for one in members
-    ]
-    for one in whose:
-        others = tuple(other for other in whose if other != one)
-        yield History(one, shared, group, (one, *others), differing)
+    }
+    for member, one in whose.items():
+        others = tuple(other for other in whose.values() if other != one)
+        yield History(one, shared, group, (one, *others), differing, member.extension)
 
 
 def _order(seen: Seen) -> tuple[int, float, int]:

@@ -212,6 +212,7 @@ def _row(
     ).fetchone()
     result, older = _with_earlier(db, from_json(text), history.seen[:-1], exercises)
     arrival = msgspec.json.decode(arrived, type=Arrival) if arrived else Arrival()
+    arrival = replace(arrival, due=history.extension) if history.group else arrival
     said = msgspec.json.decode(notes or "[]", type=list[str])
     if (seen.name, seen.person) != (whose.name, whose.person):
         arrival = replace(arrival, student=whose.person)
@@ -243,7 +244,7 @@ def _row(
         begun=by_rubric.begun,
         older=older,
         missing=tuple(one for one in exercises if one not in covered),
-        before=_better_before(db, history.seen[:-1], digest, result),
+        before=None if history.differing else _better_before(db, history.seen[:-1], digest, result),
         group=history.group,
         differing=history.differing,
     )

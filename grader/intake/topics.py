@@ -103,7 +103,8 @@ class Topics:
             return "" if code else "it is empty"
         defined = exercises.intersection(defined_names(lines_in(content)))
         if not defined:
-            return f"it defines none of the exercises ({', '.join(sorted(exercises)[:3])}, …)"
+            more = ", …" if len(exercises) > _SEVERAL else ""
+            return f"it defines none of the exercises ({', '.join(sorted(exercises)[:_SEVERAL])}{more})"
         untouched = defined <= untouched_names(content, self.stubs.get(topic, b""))
         return AS_HANDED_OUT if untouched else "it has the stubs of exercises only"
 

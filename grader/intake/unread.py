@@ -106,7 +106,8 @@ def _of_doubt(
     about = [note for note in notes if note.path == file and (note.source or note.lost)]
     about = about or [note for note in notes if note.lost == WORK and note.path.removesuffix(".py") not in topics.names]
     if about:
-        return f"{why}; {about[0]}"
+        where = about[0].source or about[0].path
+        return f"{why}; {f'{where}: ' if where != file else ''}{about[0].text}"
     if beside := _elsewhere(topic, topics, seen) or other:
         return f"{why}, but {beside} is there too"
     text = next((one.text for one in seen if one.path == file), "")

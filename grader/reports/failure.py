@@ -5,7 +5,6 @@ At most `MOST_ROWS` lines of the terminal, whatever a submission sent. Prints te
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -19,9 +18,9 @@ from grader.reports.feedback import (
     bounded,
     check_title,
     explanation_of,
-    gist,
     hint_command,
     hint_for,
+    likeness,
     worst,
 )
 from grader.reports.rows import print_rows, wrapped
@@ -110,15 +109,8 @@ def _others(console: Console, groups: Sequence[Sequence[CheckResult]]) -> list[T
 
 
 def _alike(checks: Sequence[CheckResult]) -> list[list[CheckResult]]:
-    """Failing checks in groups: the same exception at the same line, or the same reason but for its numbers."""
+    """Failing checks in groups of those that fail alike."""
     groups: dict[object, list[CheckResult]] = {}
     for check in checks:
-        cause = check.cause
-        if cause is None:
-            key: object = check.message
-        elif cause.exception_type:
-            key = (cause.kind, cause.exception_type, cause.frames[-1:])
-        else:
-            key = (cause.kind, re.sub(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?", "#", gist(check)))
-        groups.setdefault(key, []).append(check)
+        groups.setdefault(likeness(check), []).append(check)
     return list(groups.values())

@@ -189,6 +189,16 @@ def equal_groups(checks: Sequence[CheckResult]) -> list[list[CheckResult]]:
     return list(groups.values())
 
 
+def likeness(check: CheckResult) -> object:
+    """Equal for checks that fail alike: the same exception at the same line, or one reason but for its numbers."""
+    cause = check.cause
+    if cause is None:
+        return check.message
+    if cause.exception_type:
+        return cause.kind, cause.exception_type, cause.frames[-1:]
+    return cause.kind, re.sub(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?", "#", gist(check))
+
+
 def one_cause(exercise: ExerciseResult) -> CheckResult | None:
     """The first check, if one cause (such as a failing import) stopped all checks of the exercise; else None."""
     checks = exercise.checks

@@ -35,6 +35,8 @@ class ExercisePart:
     """One exercise on the page: the first failure is shown, and the others are folded away.
 
     Attributes:
+        alike: the checks that fail like the first one.
+        otherwise: all others that do not pass.
         explanation: of the misconception that was recognised.
         hint: the first hint, if there is no explanation.
         hint_command: the command that prints the next hint.
@@ -46,7 +48,9 @@ class ExercisePart:
     name: str
     verdict: VerdictKind
     score: str
-    groups: tuple[CheckGroup, ...] = ()
+    first: CheckGroup | None = None
+    alike: tuple[CheckGroup, ...] = ()
+    otherwise: tuple[CheckGroup, ...] = ()
     explanation: str | None = None
     hint: str | None = None
     hint_command: str | None = None
@@ -54,11 +58,6 @@ class ExercisePart:
     code_left_out: bool = False
     by_hand: str = ""
     pictures: tuple[Picture, ...] = ()
-
-    @property
-    def more(self) -> int:
-        """How many checks are folded away."""
-        return sum(1 + group.others for group in self.groups[1:])
 
 
 @dataclass(frozen=True)

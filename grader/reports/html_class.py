@@ -379,13 +379,13 @@ class Tags:
         self.failures: dict[tuple[str, str], str] = {}
         count: Counter[tuple[str, str]] = Counter()
         for entry in entries:
-            for exercise in entry.result.exercises:
+            for exercise in entry.read:
                 for check in exercise.checks:
                     self.checks.setdefault((exercise.name, check.name), f"c{len(self.checks)}")
                 if exercise.misconception is not None:
                     key = exercise.name, exercise.misconception
                     self.misconceptions.setdefault(key, f"m{len(self.misconceptions)}")
-            count.update({key for exercise in entry.result.exercises for key in failures_of(exercise)})
+            count.update({key for exercise in entry.read for key in failures_of(exercise)})
         for key, _ in count.most_common(MOST_COMMON):
             self.failures[key] = f"f{len(self.failures)}"
 

@@ -26,6 +26,7 @@ from grader.reports.feedback import (
     is_brief,
     item_lines,
     left_out,
+    likeness,
     lines_of,
     not_passed,
     one_cause,
@@ -135,10 +136,14 @@ class Pages:
         failures = not_passed(exercise)
         cause = one_cause(exercise)
         if cause is not None:
-            part = replace(part, groups=(_group([cause], "", room.message_lines),))
+            part = replace(part, first=_group([cause], "", room.message_lines))
         else:
-            groups = (_group(checks, _heading(checks[0]), room.message_lines) for checks in equal_groups(failures))
-            part = replace(part, groups=tuple(groups))
+            folded: dict[bool, list[CheckGroup]] = {True: [], False: []}
+            for checks in equal_groups(failures):
+                group = _group(checks, _heading(checks[0]), room.message_lines)
+                folded[likeness(checks[0]) == likeness(failures[0])].append(group)
+            first, *alike = folded[True]
+            part = replace(part, first=first, alike=tuple(alike), otherwise=tuple(folded[False]))
             if FAILING & {check.verdict for check in failures}:
                 part = self._with_help(part, exercise)
         if part.verdict not in FAILING or _needs_no_code(cause):

@@ -8,9 +8,10 @@ import json
 import shutil
 from pathlib import Path
 
+import class_of_eighty
 import make_class_zips
 import pytest
-from class_of_sixty import ANNOTATED, EXCUSED, IN_TIME, ROWS, UNREAD, Row
+from class_of_sixty import ANNOTATED, IN_TIME, ROWS, UNREAD, Row
 from pages import SHELL, Block, all_blocks
 from scenario import Scenario
 from shared import OWN_COURSE, REPO
@@ -27,8 +28,10 @@ NOBODY = Row("", "", "", "", "", "nothing handed in")
 POINTS = dict.fromkeys(("misspelt", "stub", "wrong", "empty", "syntax error", "broken at the end"), 0)
 POINTS |= {"half": 1, "missing package": 1}
 """Before lateness; all others have 3."""
-ODDLY_PACKED = {row.kind for row in ROWS} - {*UNREAD, "solved", "stub", "half", "wrong", "misspelt", "notebook"}
-"""Kinds of work of Moodle's class alone: Canvas's is graded twice, and how work is read does not depend on the LMS."""
+LETTERS = "[course]\nletters = { A = 90, C = 30, F = 0 }"
+LETTER_OF = (
+    dict.fromkeys(("3", "2.7", "EX"), "A") | dict.fromkeys(("2.4", "1", "0.9"), "C") | {"0.7": "F", "0": "F", "": ""}
+)
 
 
 def played(name: str, folder: Path) -> Scenario:
@@ -85,13 +88,12 @@ def same_but_for(columns: tuple[str, ...], before: list[dict[str, str]], after: 
 @pytest.mark.slow
 def test_class_goes_from_download_to_upload(tmp_path: Path) -> None:
     make_class_zips.main(tmp_path)
-    in_canvas = [student for student in make_class_zips.the_class() if student.kind not in ODDLY_PACKED]
-    make_class_zips.canvas_zip(tmp_path / "canvas.zip", in_canvas)
-    size = len(in_canvas)
-    (tmp_path / "canvas.csv").rename(tmp_path / "grades.csv")
+    class_of_eighty.write_class(tmp_path)
     (tmp_path / "moodle.csv").rename(tmp_path / "worksheet.csv")
     for name in ("my-course", "new-course"):
         shutil.copytree(OWN_COURSE, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+        manifest = tmp_path / name / "course.toml"
+        manifest.write_text(manifest.read_text().replace("[course]", LETTERS, 1))
     checks = tmp_path / "new-course" / "checks" / "test_vectors.py"
     checks.write_text(checks.read_text() + "\n# a remark\n")
     before = {name: (tmp_path / name).read_bytes() for name in ("grades.csv", "worksheet.csv")}
@@ -100,25 +102,35 @@ def test_class_goes_from_download_to_upload(tmp_path: Path) -> None:
 
     out = tmp_path / "week1"
     status = scenario.printed("grader status")
-    assert f"{size} of {size} done, finished" in status and "late: " in status
+    handed_in = len(class_of_eighty.HANDED_IN)
+    assert f"{handed_in} of {handed_in} done, finished" in status and "late: " in status
+    nobody = status.partition("handed in nothing: ")[2].partition("\n")[0]
+    assert nobody.startswith(f"{len(class_of_eighty.NO_SHOWS)} students: ")
+    assert all(name in nobody for name in class_of_eighty.NO_SHOWS)
+    for row in class_of_eighty.CLASS:
+        assert row.why.startswith(class_of_eighty.LOOK) == (f"needs a look: {row.name}: " in status), row
     assert "Zoë Åström: vectors.normalize: 1/1" in scenario.printed("grader override")
     assert "run 2 was a trial" in scenario.printed("grader grade canvas.zip --course new-course")
     assert scenario.printed("grader diff") == (
         # What waited for the exercise that has all its points by hand is graded by the next run, as the page says.
         "Zoë Åström: vectors.cosine: 0 → 2\n1 submission would move; another version of the course\n"
     )
-    assert len(list((out / "report" / "students").glob("*.html"))) == size
-    assert len(list((out / "gradescope").glob("*.json"))) == size
+    assert len(list((out / "report" / "students").glob("*.html"))) == class_of_eighty.RESULTS
+    assert len(list((out / "gradescope").glob("*.json"))) == class_of_eighty.RESULTS
 
-    # The marks that were worked out by hand stand in `class_of_sixty.py`; every other cell is as it was downloaded.
-    rows = {f"{number}": row for number, row in enumerate(ROWS, start=1000)}
+    # The marks that were worked out by hand stand in `class_of_eighty.py` and, for Moodle, in `class_of_sixty.py`.
+    # Every other cell is as it was downloaded.
     downloaded, canvas = cells(tmp_path / "grades.csv"), cells(tmp_path / "upload.csv")
     assert same_but_for(("Vectors (4711)",), downloaded, canvas)
     filled = {row["ID"]: row["Vectors (4711)"] for row in canvas if row["ID"]}
-    marks = {number: row.canvas if row.name != EXCUSED else "EX" for number, row in rows.items()}
-    assert filled == dict.fromkeys(rows, "") | {f"{one.id}": marks[f"{one.id}"] for one in in_canvas} | NOTHING
-    assert canvas[0]["Vectors (4711)"] == "3.00"
+    wrong = [(row, filled[f"{n}"]) for n, row in class_of_eighty.IDS.items() if filled[f"{n}"] != row.mark]
+    assert wrong == [] and canvas[0]["Vectors (4711)"] == "3.00"
+    for line in cells(out / "marks.csv"):
+        row = class_of_eighty.IDS[int(line["id"])]
+        final = {"EX": "3"}.get(row.mark, row.mark)
+        assert (line["final"], line["grade"], line["group"]) == (final, LETTER_OF[row.mark], row.group), row
 
+    rows = {f"{number}": row for number, row in enumerate(ROWS, start=1000)}
     downloaded, moodle = cells(tmp_path / "worksheet.csv"), cells(tmp_path / "upload-moodle.csv")
     assert same_but_for(("Bewertung", "Feedback als Kommentar"), downloaded, moodle)
     filled = {row["ID"].removeprefix("Teilnehmer/in"): row["Bewertung"] for row in moodle}

@@ -99,7 +99,12 @@ def test_what_happened_comes_first_then_one_failure_and_the_others_are_folded_aw
     text = page(entry(result("me", exercise("vectors.normalize", *checks, misconception=known.name))), tmp_path)
     beginning, _, folded = text.partition("<details>")
     assert beginning.index("What happened:") < beginning.index("f(1)") and "f(2)" not in beginning
-    assert "and 3 more checks do not pass" in folded and folded.index("f(2)") < folded.index("f(4)")
+    assert "and 3 more fail alike" in folded and folded.index("f(2)") < folded.index("f(4)")
+    assert "in another way" not in folded
+
+    other = explain.result("other", replace(RAISED, exception_type="KeyError", call="f(5)"))
+    text = page(entry(result("me", exercise("vectors.normalize", *checks[:2], other))), tmp_path / "again")
+    assert "and 1 more fails alike" in text and "and 1 more does not pass, in another way" in text
 
 
 def test_one_cause_of_a_whole_topic_is_shown_once(tmp_path: Path) -> None:
