@@ -143,7 +143,7 @@ def _with_earlier(
         found = from_json(text)
         new = {one.name: one for one in found.exercises if one.name in exercises and one.name not in taken}
         if new:
-            topics = {name.partition(".")[0] for name in new} - {name.partition(".")[0] for name in taken}
+            topics = {name.partition(".")[0] for name in new}
             parts.append(replace(found, unread=tuple(one for one in found.unread if one.topic in topics)))
             older.append(Older(seen.run, digest, tuple(new)))
             taken |= new

@@ -266,7 +266,7 @@ def _give_to_topics(modules: Mapping[str, _Module], topics: Topics) -> _Given:
         kinds = [by_name, by_content, in_folder, [module for module in below if topic in defined[module.path]]]
         has = {module.path: topics.answers(topic, module.content) for kind in kinds for module in kind}
         most = max([*has.values(), 0])
-        if file and most <= topics.answers(topic, file.content):
+        if file and (not most or most <= topics.answers(topic, file.content)):
             given.notes += [
                 _not_taken(module, topic)
                 for module in (*by_name, *in_folder)

@@ -130,9 +130,11 @@ class Topics:
         Returns:
             Its name, and whether it is in comments; an empty name if there is none.
         """
+        exercises = {name for name in self.exercises.get(topic, ()) if name in text}
+        if not exercises:
+            return "", False
         lines = _TAG.sub("", text).splitlines()
         stub = {_bare(line) for line in lines_in(self.stubs.get(topic, b""))} | {""}
-        exercises = self.exercises.get(topic, frozenset())
         for at, line in enumerate(lines):
             margin = _margin(line)
             found = _ANYWHERE.match(line, margin)
@@ -185,6 +187,7 @@ def _statements(content: bytes) -> Mapping[str, frozenset[str]]:
         SyntaxError: the module cannot be parsed.
     """
     found: dict[str, frozenset[str]] = {}
+    lines = [line.strip() for line in lines_in(content)]
     for node in parse(content).body:
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
@@ -195,12 +198,16 @@ def _statements(content: bytes) -> Mapping[str, frozenset[str]]:
                 names = [name]
             case _:
                 continue
-        inside = frozenset(ast.unparse(one) for one in ast.walk(node) if _does_something(one))
+        inside = frozenset(
+            "\n".join(lines[one.lineno - 1 : one.end_lineno])
+            for one in ast.walk(node)
+            if isinstance(one, ast.stmt) and _does_something(one)
+        )
         found |= {name: found.get(name, frozenset()) | inside for name in names}
     return found
 
 
-def _does_something(node: ast.AST) -> bool:
+def _does_something(node: ast.stmt) -> bool:
     """Whether a node is a statement that a stub would not have; the definitions around statements are none."""
     match node:
         case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.Pass() | ast.Expr(value=ast.Constant()):
@@ -209,7 +216,7 @@ def _does_something(node: ast.AST) -> bool:
             return False
         case ast.Raise(exc=ast.Name(id="NotImplementedError") | ast.Call(func=ast.Name(id="NotImplementedError"))):
             return False
-    return isinstance(node, ast.stmt)
+    return True
 
 
 def parse(content: bytes | str) -> ast.Module:

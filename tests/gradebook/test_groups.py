@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -126,3 +127,14 @@ def test_a_class_without_a_list_has_no_groups_and_no_such_students(tmp_path: Pat
     assert marks(rows) == {"Ada": 2.0}
     with Gradebook.open_existing(tmp_path) as book:
         assert book.no_shows() == []
+
+
+def test_an_extension_in_the_list_is_that_of_its_own_student(tmp_path: Path) -> None:
+    students = (ADA, replace(BEN, extension="2026-10-05T00:00:00+00:00"), CY, DEE, EVE)
+    rows = graded(tmp_path, upload("Ada", "1", 2.0, at="2026-10-01T12:00:00+00:00"), students=students)
+    assert marks(rows) == {"Ada": 1.0, "Ben": 2.0}
+
+
+def test_work_that_differs_in_a_group_is_not_called_worth_less_than_that_of_the_others(tmp_path: Path) -> None:
+    rows = graded(tmp_path, upload("Ada", "1", 2.0), upload("Ben", "2", 1.0))
+    assert [row.before for row in rows] == [None, None] and all(row.unread for row in rows)

@@ -96,6 +96,12 @@ def test_files_and_unread_topics_are_those_that_each_exercise_was_graded_with(tm
     run(tmp_path, {"ann": {"t.a": 1}}, files={"t.py": b"new t", "u.py": b"new u"})
     with Gradebook.open_existing(tmp_path) as book:
         (entry,) = entries_of(book)
+    assert [one.topic for one in entry.row.result.unread] == ["t", "u"], (
+        "t.b is still that of the work nobody could read"
+    )
+    run(tmp_path, {"ann": {"t.a": 1, "t.b": 2}}, files={"t.py": b"new t", "u.py": b"new u"})
+    with Gradebook.open_existing(tmp_path) as book:
+        (entry,) = entries_of(book)
     assert [one.topic for one in entry.row.result.unread] == ["u"]
     with Gradebook.open_existing(tmp_path) as book:
         (entry,) = entries_of(book)
