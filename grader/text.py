@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from collections.abc import Sequence
 from typing import Final
 
 BY_HAND: Final = "✎"
@@ -80,6 +81,11 @@ def counted(number: float, noun: str, plural: str | None = None) -> str:
     """
     text = str(number) if isinstance(number, int) else f"{number:g}"
     return f"{text} {noun if number == 1 else plural or noun + 's'}"
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """The first names of a list on one line, and how many more there are."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if names[most:] else "")
 
 
 def points(score: float, maximum: float) -> str:

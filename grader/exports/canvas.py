@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from grader.errors import UserError
-from grader.exports.matching import Person, fill_missing, mark, match, number, unmarked, unread
+from grader.exports.matching import Person, fill_cells, match, number
 from grader.exports.sheet import Sheet
 from grader.reports.entries import Entry
 from grader.text import one_line
@@ -46,32 +46,16 @@ def fill(
         raise UserError(
             f"Canvas does not let column `{one_line(head[target])}` be changed", fix="name another: --column"
         )
-    possible = number(given)
     ids = [c for c, name in enumerate(head) if name.lower() in _IDS] or [1]
     people = [
         Person(row, name, tuple(sheet.value(row, c) for c in ids), _forms(name))
         for row in range(first, len(sheet.rows))
         if any(sheet.value(row, c).strip() for c in ids) and (name := sheet.value(row, 0))
     ]
-    matched, missing, notes = match(people, entries, "canvas")
-    comma = sheet.delimiter == ";" and "," in given
-    notes += _scale(entries, possible)
-    if missing_as_zero:
-        notes += fill_missing(sheet, target, missing)
-    left = [entry for entry in matched.values() if entry.row.unread and not unread_as_zero]
-    notes += unread(left)
-    notes += unmarked(matched.values())
-    for row, entry in matched.items():
-        text = mark(entry, possible, comma)
-        name = one_line(entry.result.submission)
-        if entry in left or entry.row.unmarked:
-            continue
-        if sheet.value(row, target).strip().upper() == "EX":
-            notes.append(f"not filled in: {name}: excused (EX)")
-        elif text is None:
-            notes.append(f"not filled in: {name}: nothing could be assessed")
-        elif not sheet.replace(row, target, text):
-            notes.append(f"not filled in: {name}: its row ends before the column")
+    matched = match(people, entries, "canvas")
+    most = given if sheet.delimiter == ";" else given.replace(",", ".")
+    notes = [*matched.notes, *_scale(entries, number(given))]
+    notes += fill_cells(sheet, target, matched, lambda row: most, unread_as_zero, missing_as_zero)
     return sheet.content(), notes
 
 

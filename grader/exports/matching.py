@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from grader.exports.sheet import Sheet
 from grader.reports.entries import Entry
-from grader.text import counted, folded, one_line
+from grader.text import counted, folded, listed, one_line
 
 
 @dataclass(frozen=True)
@@ -64,46 +64,57 @@ def match(people: Sequence[Person], entries: Iterable[Entry], lms: str) -> Match
             notes.append(f"not filled in: {one_line(entry.result.submission)}: {why} in the file")
     without = [one_line(person.label) for person in people if person.row not in matched]
     if without:
-        more = f" and {len(without) - 10} more" if without[10:] else ""
         rows_without = counted(len(without), "row")
-        notes.append(f"not changed: {rows_without} without a submission: {', '.join(without[:10])}{more}")
+        notes.append(f"not changed: {rows_without} without a submission: {listed(without, 10)}")
     return Matched(matched, [person for person in people if person.row not in meant], notes)
 
 
-def fill_missing(sheet: Sheet, column: int, missing: Iterable[Person]) -> list[str]:
-    """Writes 0 into the cells of those who handed in nothing, if they are empty; a note says whose these are."""
-    empty = [one for one in missing if sheet.value(one.row, column).strip() in _EMPTY]
-    zeros = [one for one in empty if sheet.replace(one.row, column, "0")]
-    if not zeros:
-        return []
-    more = f" and {len(zeros) - 20} more" if zeros[20:] else ""
-    names = ", ".join(one_line(one.label) for one in zeros[:20])
-    return [f"0 for {counted(len(zeros), 'student')} without a submission: {names}{more}"]
+def fill_cells(
+    sheet: Sheet,
+    column: int,
+    matched: Matched,
+    most_of: Callable[[int], str],
+    unread_as_zero: bool,
+    missing_as_zero: bool,
+) -> Iterator[str]:
+    """Writes the marks into their cells, and gives a note for each cell that is left and each zero for no work.
+
+    Args:
+        most_of: the text of the most points of a row; with a comma if the mark should have one.
+    """
+    if missing_as_zero:
+        empty = [one for one in matched.missing if sheet.value(one.row, column).strip() in _EMPTY]
+        zeros = [one_line(one.label) for one in empty if sheet.replace(one.row, column, "0")]
+        if zeros:
+            yield f"0 for {counted(len(zeros), 'student')} without a submission: {listed(zeros, _NAMED)}"
+    unread = [entry for entry in matched.entries.values() if entry.row.unread and not unread_as_zero]
+    unmarked = [entry for entry in matched.entries.values() if entry.row.unmarked]
+    yield from _left(unread, "could not be read", "--unread-as 0: zeros")
+    yield from _left(unmarked, "is not marked yet", "see: grader mark")
+    for row, entry in matched.entries.items():
+        if entry in unread or entry in unmarked:
+            continue
+        text = mark(entry, number(most_of(row)), "," in most_of(row))
+        why = ""
+        if sheet.value(row, column).strip().upper() == "EX":
+            why = "excused (EX)"
+        elif text is None:
+            why = "nothing could be assessed"
+        elif not sheet.replace(row, column, text):
+            why = "its row ends before the column"
+        if why:
+            yield f"not filled in: {one_line(entry.result.submission)}: {why}"
+
+
+def _left(entries: Sequence[Entry], why: str, fix: str) -> Iterator[str]:
+    names = [one_line(entry.result.submission) for entry in entries]
+    if names:
+        cells = "1 cell left as it is" if len(names) == 1 else f"{len(names)} cells left as they are"
+        yield f"{cells}, as the work {why}: {listed(names, _NAMED)} ({fix})"
 
 
 _EMPTY = ("", "-", "\u2013")
-
-
-def unread(entries: Iterable[Entry]) -> list[str]:
-    """A note with the names of those whose work could not be read; none where there are none."""
-    names = [one_line(entry.result.submission) for entry in entries if entry.row.unread]
-    if not names:
-        return []
-    more = f" and {len(names) - 20} more" if names[20:] else ""
-    those = (
-        f"{counted(len(names), 'cell')} left as it is" if len(names) == 1 else f"{len(names)} cells left as they are"
-    )
-    return [f"{those}, as the work could not be read: {', '.join(names[:20])}{more} (--unread-as 0: zeros)"]
-
-
-def unmarked(entries: Iterable[Entry]) -> list[str]:
-    """A note with the names of those whose work a person has not marked yet; none where there are none."""
-    names = [one_line(entry.result.submission) for entry in entries if entry.row.unmarked]
-    if not names:
-        return []
-    more = f" and {len(names) - 20} more" if names[20:] else ""
-    cells = "1 cell left as it is" if len(names) == 1 else f"{len(names)} cells left as they are"
-    return [f"{cells}, as the work is not marked yet: {', '.join(names[:20])}{more} (see: grader mark)"]
+_NAMED = 20
 
 
 def mark(entry: Entry, possible: float | None, comma: bool = False) -> str | None:

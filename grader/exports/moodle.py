@@ -8,7 +8,7 @@ from pathlib import Path
 
 from grader.course import Course
 from grader.errors import UserError
-from grader.exports.matching import Person, fill_missing, mark, match, number, unmarked, unread
+from grader.exports.matching import Person, fill_cells, match
 from grader.exports.sheet import Sheet, neutral
 from grader.intake import worksheet
 from grader.reports.entries import Entry
@@ -51,29 +51,21 @@ def fill(
         name = "" if full_name is None else sheet.value(row, full_name)
         if any(keys) or name:
             people.append(Person(row, name or " ".join(keys), keys, (name,)))
-    matched, missing, notes = match(people, entries, "moodle")
-    if missing_as_zero:
-        notes += fill_missing(sheet, head["grade"], missing)
+    matched = match(people, entries, "moodle")
+
+    def most_of(row: int) -> str:
+        return sheet.value(row, head["maximum grade"]) if "maximum grade" in head else ""
+
+    notes = [*matched.notes, *fill_cells(sheet, head["grade"], matched, most_of, unread_as_zero, missing_as_zero)]
     feedback = head.get("feedback comments")
-    notes += unread(entry for entry in matched.values() if not unread_as_zero)
-    notes += unmarked(matched.values())
-    for row, entry in matched.items():
-        name = one_line(entry.result.submission)
-        most = sheet.value(row, head["maximum grade"]) if "maximum grade" in head else ""
-        text = mark(entry, number(most), "," in most)
-        if text is None and not entry.row.unmarked:
-            notes.append(f"not filled in: {name}: nothing could be assessed")
-            continue
-        if entry.row.unmarked or (entry.row.unread and not unread_as_zero):
-            pass
-        elif not sheet.replace(row, head["grade"], text or ""):
-            notes.append(f"not filled in: {name}: its row ends before the column")
-        if feedback is not None:
-            before = sheet.value(row, feedback).strip()
-            if before and _OURS not in before:
-                notes.append(f"feedback kept as it is: {name}")
-            else:
-                sheet.replace(row, feedback, neutral(comment(entry, course)))
+    if feedback is None:
+        return sheet.content(), notes
+    for row, entry in matched.entries.items():
+        before = sheet.value(row, feedback).strip()
+        if before and _OURS not in before:
+            notes.append(f"feedback kept as it is: {one_line(entry.result.submission)}")
+        elif entry.row.max > 0 or entry.row.unmarked:
+            sheet.replace(row, feedback, neutral(comment(entry, course)))
     return sheet.content(), notes
 
 

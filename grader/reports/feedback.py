@@ -10,14 +10,14 @@ import hashlib
 import math
 import re
 import unicodedata
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from grader.course import Course, Exercise, misconceptions_of
 from grader.errors import UserError
 from grader.gradebook import MarkedItem, Row
 from grader.results import Cause, CheckResult, ExerciseResult, SubmissionResult, VerdictKind
-from grader.text import clean, counted, one_line, points
+from grader.text import clean, counted, listed, one_line, points
 
 WORST_FIRST: tuple[VerdictKind, ...] = ("error", "crashed", "timeout", "failed", "blocked", "skipped", "passed")
 SYMBOLS: dict[VerdictKind, str] = {
@@ -71,13 +71,8 @@ def not_assessed(result: SubmissionResult, by_hand: Collection[str] = ()) -> str
     Args:
         by_hand: exercises that a person gave points for.
     """
-    left_out = [exercise for exercise in result.left_out if exercise.name not in by_hand]
-    if not left_out:
-        return ""
-    worth = sum(exercise.not_assessed for exercise in left_out)
-    names = [exercise.name for exercise in left_out]
-    listed = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if names[_NAMED:] else "")
-    return f"{counted(worth, 'point') + ' ' if worth else ''}not assessed: {listed}"
+    worth = {one.name: one.not_assessed for one in result.left_out if one.name not in by_hand}
+    return _points_aside(worth, "not assessed")
 
 
 def not_marked(result: SubmissionResult, by_hand: Collection[str] = ()) -> str:
@@ -86,13 +81,13 @@ def not_marked(result: SubmissionResult, by_hand: Collection[str] = ()) -> str:
     Args:
         by_hand: exercises that a person gave points for.
     """
-    left = [one for one in result.to_mark if one.name not in by_hand]
-    if not left:
-        return ""
-    worth = math.fsum(one.manual.points for one in left if one.manual)
-    names = [one.name for one in left]
-    listed = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if names[_NAMED:] else "")
-    return f"{counted(round(worth, 9), 'point')} not marked yet: {listed}"
+    worth = {one.name: one.manual.points for one in result.to_mark if one.manual and one.name not in by_hand}
+    return _points_aside(worth, "not marked yet")
+
+
+def _points_aside(worth: Mapping[str, float], why: str) -> str:
+    total = round(math.fsum(worth.values()), 9)
+    return f"{counted(total, 'point') + ' ' if total else ''}{why}: {listed([*worth], _NAMED)}" if worth else ""
 
 
 def left_out(result: SubmissionResult, by_hand: Collection[str] = ()) -> str:
@@ -157,7 +152,7 @@ def unread(row: Row) -> list[str]:
         of_reason.setdefault(one.reason, []).append(one.topic)
     lines = []
     for reason, those in of_reason.items():
-        names = ", ".join(those[:_NAMED]) + (f" and {len(those) - _NAMED} more" if those[_NAMED:] else "")
+        names = listed(those, _NAMED)
         lines.append(f"could not be read: {reason}" if topics == set(those) else f"{names} could not be read: {reason}")
     return lines
 

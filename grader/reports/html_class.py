@@ -25,7 +25,7 @@ from grader.reports.feedback import (
     worst,
 )
 from grader.results import NOT_ASSESSED, ExerciseResult, SubmissionResult, VerdictKind
-from grader.text import counted, one_line, points
+from grader.text import counted, listed, one_line, points
 
 _ENOUGH = 9
 """Submissions from which on the best and the weakest third are compared."""
@@ -360,8 +360,7 @@ def _trouble(result: SubmissionResult) -> str:
     for kind in words:
         names = [name for verdict, name in found if verdict == kind]
         if names:
-            more = f" and {len(names) - 3} more" if names[3:] else ""
-            texts.append(f"{words[kind]}: {', '.join(names[:3])}{more}")
+            texts.append(f"{words[kind]}: {listed(names, 3)}")
     return "; ".join(texts)
 
 
