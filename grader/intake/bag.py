@@ -102,6 +102,11 @@ class Bag:
             self.full = True
             self.notes.append(Note("./", f"{reason}: the rest was left out", lost=WORK))
 
+    @property
+    def has_work(self) -> bool:
+        """Whether any file was taken."""
+        return bool(self.files or self.work)
+
     def all_notes(self) -> list[Note]:
         """The notes, and at the end the number of those beyond the bound."""
         more = [Note("./", f"{self._dropped:,} more notes like these")] if self._dropped else []

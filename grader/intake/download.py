@@ -5,36 +5,27 @@ Never writes a file, and never shows one student's files to another's submission
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from grader.intake.archive import TWICE, Archive, Taker, reopened
+from grader.intake.archive import TWICE, Archive
 from grader.intake.assemble import assemble
 from grader.intake.bag import (
     ARCHIVE_BYTES,
-    LINK,
-    MAX_DEPTH,
     STUBS,
-    UNSUPPORTED_NOTE,
     Bag,
     as_text,
     is_archive,
     is_clutter,
     is_code,
     is_unsupported_archive,
-    read_file,
-    time_of,
 )
-from grader.intake.folder import OneFile, OtherFiles, add_archive, reading_order, with_file_time
+from grader.intake.folder import OneFile, OtherFiles, add_files, with_file_time
 from grader.intake.lms import GRADESCOPE_FILE, Piece, blackboard_name, gradescope_pieces, latest_files, pieces_of
 from grader.intake.notebook import module_of
 from grader.intake.submission import ASIDE, UNKNOWN, WORK, Arrival, Submission
 from grader.intake.topics import Topics
-
-_MAX_PATHS = 500_000
 
 
 @dataclass(frozen=True)
@@ -57,33 +48,19 @@ class DownloadSource:
             bag.note(path, reason, lost="" if reason == TWICE else WORK)
         for path, reason in notes:
             bag.note(path, reason, lost="")
-        archives = []
-        wanted = {}
-        others = {}
-        for piece in sorted(last, key=lambda piece: reading_order(piece.file, self.topics)):
-            if is_clutter(piece.file) or piece.about:
-                continue
+        names = {}
+        texts = {}
+        for piece in last:
             if piece.text:
                 bag.note(piece.file or "text entry", "text typed into a form, not a file: left out", lost=ASIDE)
-                others[piece.path] = piece.file or "text entry"
-            elif is_code(piece.file) or self.topics.is_wanted(piece.file):
-                wanted[piece.path] = piece.file
-            elif is_archive(piece.file):
-                archives.append(piece)
-            elif is_unsupported_archive(piece.file):
-                bag.note(piece.file, UNSUPPORTED_NOTE)
-            else:
-                bag.note(piece.file, "neither a Python file nor a notebook: left out", lost=ASIDE)
-                others[piece.path] = piece.file
-        self.download.fill(bag, wanted)
-        self.download.fill(OtherFiles(bag), others)
-        for piece in archives:
-            taken = OneFile()
-            self.download.fill(taken, {piece.path: piece.file})
-            if isinstance(taken.content, str):
-                bag.note(piece.file, taken.content)
-            else:
-                add_archive(bag, piece.file, taken.content, self.topics)
+                texts[piece.path] = piece.file or "text entry"
+            elif not piece.about:
+                names[piece.path] = piece.file
+                is_read = is_code(piece.file) or is_archive(piece.file) or is_unsupported_archive(piece.file)
+                if not is_read and not is_clutter(piece.file) and not self.topics.is_wanted(piece.file):
+                    bag.note(piece.file, "neither a Python file nor a notebook: left out", lost=ASIDE)
+        add_files(bag, self.download, names, self.topics)
+        self.download.fill(OtherFiles(bag), texts)
         return assemble(self.name, bag, self.topics, with_file_time(self.arrival, bag))
 
     def _may_count(self, piece: Piece) -> bool:
@@ -103,41 +80,6 @@ class DownloadSource:
         """The name to use when another submission has the same short one."""
         of = self.arrival.student
         return f"{self.name} ({of})" if of else f"{as_text(self.path.stem)}/{self.name}"
-
-
-class Folder:
-    """A downloaded and unpacked folder, with the interface of an archive."""
-
-    def __init__(self, root: Path) -> None:
-        self._root = root
-        self.paths: dict[str, float | None] = {}
-        self.problems: list[tuple[str, str]] = []
-        self._files: dict[str, Path] = {}
-        for folder, folders, files in os.walk(root):
-            here = Path(folder)
-            folders[:] = sorted(name for name in folders if not is_clutter(name))
-            if folders and len(here.relative_to(root).parts) > MAX_DEPTH:
-                place = f"{as_text(here.relative_to(root).as_posix())}/"
-                self.problems.append((place, f"nested more than {MAX_DEPTH} folders deep: left out"))
-                folders.clear()
-            for name in sorted(files):
-                path = as_text((here / name).relative_to(root).as_posix())
-                if (here / name).is_symlink():
-                    self.problems.append((path, LINK))
-                else:
-                    self._files[path] = here / name
-                    self.paths[path] = None
-            if len(self.paths) > _MAX_PATHS:
-                self.problems.append(("./", f"more than {_MAX_PATHS:,} files: the rest was left out"))
-                return
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return reopened, (Folder, self._root)
-
-    def fill(self, bag: Taker, wanted: dict[str, str]) -> None:
-        """Puts files into the bag; `wanted` maps paths in the folder to paths in the bag."""
-        for path, target in wanted.items():
-            bag.add(target, read_file(self._files[path]), time_of(self._files[path]))
 
 
 def lms_sources(download: Archive, at: Path, topics: Topics, note: Callable[[str], None]) -> list[DownloadSource]:

@@ -26,8 +26,8 @@ from grader.intake.bag import (
     is_code,
     is_unsupported_archive,
 )
-from grader.intake.download import DownloadSource, Folder, class_sources, lms_sources
-from grader.intake.folder import ArchiveSource, FileSource, FolderSource, PathSource, UnsupportedSource
+from grader.intake.download import DownloadSource, class_sources, lms_sources
+from grader.intake.folder import ArchiveSource, FileSource, Folder, FolderSource, PathSource, UnsupportedSource
 from grader.intake.lms import GRADESCOPE_FILE, pieces_of
 from grader.intake.roster import Roster, name_key
 from grader.intake.topics import Topics

@@ -9,14 +9,14 @@ from __future__ import annotations
 import datetime
 import itertools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
-from grader.intake.archive import TWICE, UNPACKED_BYTES, Archive, BrokenArchive, Place, open_archive
+from grader.intake.archive import TWICE, UNPACKED_BYTES, Archive, BrokenArchive, Place, Taker, open_archive, reopened
 from grader.intake.assemble import assemble
 from grader.intake.bag import (
     LINK,
@@ -43,6 +43,7 @@ from grader.intake.unread import unread_topics
 
 MAX_ARCHIVES_DEEP: Final = 3
 """How deep archives may lie in each other."""
+_MAX_PATHS: Final = 500_000
 MAX_NESTED: Final = 40
 """Archives inside the archives of one submission that are opened at most."""
 
@@ -79,7 +80,10 @@ class FolderSource(PathSource):
     """A folder with topic modules or notebooks at its root or under ``exercises/``, or with an archive of them."""
 
     def _fill(self, bag: Bag) -> None:
-        FolderReader(bag, self.topics).read(self.path)
+        folder = Folder(self.path, MAX_ENTRIES)
+        for path, reason in sorted(folder.problems, key=lambda one: reading_order(one[0], self.topics)):
+            bag.note(path, reason)
+        add_files(bag, folder, {path: path for path in folder.paths}, self.topics)
 
 
 class FileSource(PathSource):
@@ -112,62 +116,61 @@ class UnsupportedSource(PathSource):
         bag.note(as_text(self.path.name), UNSUPPORTED_NOTE)
 
 
-class FolderReader:
-    """Puts the files of one folder into a bag, within the bounds."""
+class Folder:
+    """A folder on disk, with the interface of an archive.
 
-    def __init__(self, bag: Bag, topics: Topics) -> None:
-        self._bag = bag
-        self._topics = topics
-        self._entries = 0
-        self._archives: list[tuple[Path, str]] = []
+    Args:
+        most: files that are listed at most.
+    """
 
-    def read(self, root: Path, prefix: str = "") -> None:
-        """Reads all files below `root`; archives last, because a file counts before the same one in an archive."""
-        self._folder(root, prefix, 0)
-        for path, name in self._archives:
-            add_archive(self._bag, name, path, self._topics)
-
-    def _folder(self, folder: Path, prefix: str, depth: int) -> None:
-        where = prefix or "./"
-        if depth > MAX_DEPTH:
-            self._bag.note(where, f"nested more than {MAX_DEPTH} folders deep: left out")
-            return
-        try:
-            with os.scandir(folder) as scan:
-                entries = list(itertools.islice(scan, MAX_ENTRIES - self._entries + 1))
-        except OSError as problem:
-            self._bag.note(where, f"cannot be listed ({problem.strerror}): left out")
-            return
-        self._entries += len(entries)
-        for entry in sorted(entries, key=lambda entry: reading_order(entry.name, self._topics)):
-            if self._bag.full:
+    def __init__(self, root: Path, most: int = _MAX_PATHS) -> None:
+        self._root = root
+        self._most = most
+        self.paths: dict[str, float | None] = {}
+        self.problems: list[tuple[str, str]] = []
+        self._files: dict[str, Path] = {}
+        for at, folders, files in os.walk(root, onerror=self._not_listed):
+            here = Path(at)
+            if "pyvenv.cfg" in files and here != root:
+                folders.clear()
+                continue
+            folders[:] = sorted(name for name in folders if not is_clutter(name))
+            if folders and len(here.relative_to(root).parts) > MAX_DEPTH:
+                self._problem(here, f"nested more than {MAX_DEPTH} folders deep: left out", "/")
+                folders.clear()
+            for name in (*folders, *sorted(name for name in files if not is_clutter(name))):
+                file = here / name
+                if file.is_symlink():
+                    self._problem(file, LINK)
+                elif name not in folders:
+                    path = self._name(file)
+                    self._files[path], self.paths[path] = file, None
+                elif is_code(name):
+                    self._problem(file, "a folder, not a file")
+            if len(self.paths) > most:
+                self.problems.append(("./", f"more than {most:,} files: the rest was left out"))
                 return
-            self._entry(entry, prefix, depth)
-        if self._entries > MAX_ENTRIES:
-            self._bag.stop(f"more than {MAX_ENTRIES:,} files and folders")
 
-    def _entry(self, entry: os.DirEntry[str], prefix: str, depth: int) -> None:
-        if is_clutter(entry.name):
-            return
-        name = as_text(entry.name)
-        path = prefix + name
-        if entry.is_symlink():
-            is_work = is_code(name) or self._topics.is_wanted(name)
-            if is_work or is_archive(name) or Path(entry.path).is_dir():
-                self._bag.note(path, LINK)
-        elif entry.is_dir(follow_symlinks=False):
-            if is_code(name):
-                self._bag.note(path, "a folder, not a file")
-            if not Path(entry.path, "pyvenv.cfg").exists():
-                self._folder(Path(entry.path), path + "/", depth + 1)
-        elif is_code(name) or self._topics.is_wanted(name):
-            self._bag.add(path, read_file(Path(entry.path)), time_of(Path(entry.path)))
-        elif is_archive(name):
-            self._archives.append((Path(entry.path), path))
-        elif is_unsupported_archive(name):
-            self._bag.note(path, UNSUPPORTED_NOTE)
-        else:
-            self._bag.other(path, read_file(Path(entry.path)))
+    def __reduce__(self) -> tuple[Any, ...]:
+        return reopened, (Folder, self._root)
+
+    def fill(self, bag: Taker, wanted: dict[str, str]) -> None:
+        """Puts files into the bag; `wanted` maps paths in the folder to paths in the bag."""
+        for path, target in wanted.items():
+            bag.add(target, read_file(self._files[path]), time_of(self._files[path]))
+
+    def location(self, path: str) -> Path:
+        """The place of a file on disk."""
+        return self._files[path]
+
+    def _name(self, file: Path) -> str:
+        return as_text(file.relative_to(self._root).as_posix())
+
+    def _problem(self, file: Path, reason: str, end: str = "") -> None:
+        self.problems.append((self._name(file) + end, reason))
+
+    def _not_listed(self, problem: OSError) -> None:
+        self._problem(Path(problem.filename), f"cannot be listed ({problem.strerror}): left out", "/")
 
 
 @dataclass
@@ -209,7 +212,6 @@ def add_archive(
         depth: the archives that are open, this one too.
         nested: the bounds for archives inside this one.
     """
-    nested = nested or _Nested()
     size = len(place) if isinstance(place, bytes) else _size(place)
     if size > limit_of(name):
         bag.note(name, too_large(name))
@@ -219,47 +221,72 @@ def add_archive(
         for path, reason in archive.problems:
             if not is_clutter(path):
                 bag.note(f"{name}/{path}", reason, lost="" if reason == TWICE else WORK)
-        inside = sorted(archive.paths, key=lambda path: reading_order(path, topics))
-        if len(inside) > MAX_ENTRIES:
-            bag.note(name, f"more than {MAX_ENTRIES:,} files inside: the rest was left out")
-        wanted: dict[str, str] = {}
-        others: dict[str, str] = {}
-        archives: list[str] = []
-        for path in inside[:MAX_ENTRIES]:
-            if is_clutter(path):
-                continue
-            target = prefix + path
-            if path.count("/") > MAX_DEPTH:
-                bag.note(f"{name}/{path}", f"nested more than {MAX_DEPTH} folders deep: left out")
-            elif is_archive(path):
-                archives.append(path)
-            elif is_unsupported_archive(path):
-                bag.note(f"{name}/{path}", UNSUPPORTED_NOTE)
-            elif (is_code(path) or topics.is_wanted(path)) and (target in bag.files or target in bag.work):
-                if is_code(path):
-                    wanted[path] = f"{name}/{path}"
-                    bag.twice[wanted[path]] = (target, name)
-                else:
-                    bag.note(target, f"handed in twice; the file counts, not the one in {name}", lost="")
-            elif is_code(path) or topics.is_wanted(path):
-                wanted[path] = target
-            else:
-                others[path] = f"{name}/{path}"
-        if not wanted and not archives and not bag.files and not bag.work:
+        paths = {path: path for path in archive.paths}
+        if not add_files(bag, archive, paths, topics, name, prefix, depth, nested or _Nested()) and not bag.has_work:
             bag.note(name, "no Python file and no notebook inside")
-        archive.fill(bag, wanted)
-        archive.fill(OtherFiles(bag), dict(itertools.islice(others.items(), MAX_NOTES)))
-        for path in archives:
-            folder = prefix + path[: path.rfind("/") + 1]
-            _add_inner(bag, f"{name}/{path}", folder, archive, path, topics, depth, nested)
     except BrokenArchive as problem:
         bag.note(name, str(problem))
+
+
+def add_files(
+    bag: Bag,
+    archive: Archive,
+    names: Mapping[str, str],
+    topics: Topics,
+    outer: str = "",
+    prefix: str = "",
+    depth: int = 0,
+    nested: _Nested | None = None,
+) -> bool:
+    """Puts files of an archive, a folder or a download into the bag; whether there is code or an archive among them.
+
+    Args:
+        names: the name in the submission of each file that is asked for, by its path.
+        outer: the archive's own name; empty if it is none.
+    """
+    start = f"{outer}/" if outer else ""
+    in_order = sorted(names.items(), key=lambda item: reading_order(item[1], topics))
+    if len(in_order) > MAX_ENTRIES:
+        bag.note(outer or "./", f"more than {MAX_ENTRIES:,} files inside: the rest was left out")
+    wanted: dict[str, str] = {}
+    others: dict[str, str] = {}
+    archives: dict[str, str] = {}
+    for path, name in in_order[:MAX_ENTRIES]:
+        target = prefix + name
+        is_work = is_code(name) or topics.is_wanted(name)
+        if is_clutter(name):
+            continue
+        if name.count("/") > MAX_DEPTH:
+            bag.note(start + name, f"nested more than {MAX_DEPTH} folders deep: left out")
+        elif is_work and (target in bag.files or target in bag.work):
+            if is_code(name):
+                wanted[path] = start + name
+                bag.twice[start + name] = (target, outer)
+            else:
+                bag.note(target, f"handed in twice; the file counts, not the one in {outer}", lost="")
+        elif is_work:
+            wanted[path] = target
+        elif is_archive(name):
+            archives[path] = name
+        elif is_unsupported_archive(name):
+            bag.note(start + name, UNSUPPORTED_NOTE)
+        else:
+            others[path] = start + name
+    archive.fill(bag, wanted)
+    archive.fill(OtherFiles(bag), dict(itertools.islice(others.items(), MAX_NOTES)))
+    for path, name in archives.items():
+        folder = prefix + name[: name.rfind("/") + 1] if outer else ""
+        if isinstance(archive, Folder):
+            add_archive(bag, name, archive.location(path), topics)
+        else:
+            _add_inner(bag, start + name, folder, archive, path, topics, depth, nested or _Nested(MAX_NESTED + 1))
+    return bool(wanted or archives)
 
 
 def _add_inner(
     bag: Bag, name: str, prefix: str, archive: Archive, path: str, topics: Topics, depth: int, nested: _Nested
 ) -> None:
-    """The same for an archive that lies in an archive."""
+    """The same for an archive that lies in an archive or a folder."""
     if depth >= MAX_ARCHIVES_DEEP:
         bag.note(name, f"archives more than {MAX_ARCHIVES_DEEP} deep are not opened")
         return
@@ -267,7 +294,7 @@ def _add_inner(
         bag.note(name, "too many archives inside archives: not opened")
         return
     taken = OneFile()
-    archive.fill(taken, {path: path})
+    archive.fill(taken, {path: name})
     nested.archives -= 1
     if isinstance(taken.content, str):
         bag.note(name, taken.content)

@@ -126,6 +126,7 @@ def test_class_goes_from_download_to_upload(tmp_path: Path) -> None:
     filled = {row["ID"]: row["Vectors (4711)"] for row in canvas if row["ID"]}
     wrong = [(row, filled[f"{n}"]) for n, row in class_of_eighty.IDS.items() if filled[f"{n}"] != row.mark]
     assert wrong == [] and canvas[0]["Vectors (4711)"] == "3.00"
+    scenario.run("grader export csv --course my-course --out week1", "after the page")
     for line in cells(out / "marks.csv"):
         row = class_of_eighty.IDS[int(line["id"])]
         final = {"EX": "3"}.get(row.mark, row.mark)

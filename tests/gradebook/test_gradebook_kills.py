@@ -21,6 +21,8 @@ import pytest
 from make_class_zips import SIZE, canvas_zip
 from shared import OWN_COURSE, REPO
 
+from grader.gradebook import Gradebook
+
 SMALL = 6
 PROGRAM = """
 import os, sys
@@ -44,7 +46,8 @@ def grade(workers, submission, part, watcher, exercises):
     return Graded(result, content, 0.0)
 
 LocalWorkers._grade_part = grade
-class_settings = ClassSettings(paths=(archive,), out=out, jobs=2)
+roster = archive.parent / "roster.csv"
+class_settings = ClassSettings(paths=(archive,), out=out, jobs=2, roster=roster if roster.is_file() else None)
 sys.exit(grade_class(Course.load(Path("examples/own_course")), class_settings, GradingSettings()))
 """
 
@@ -169,3 +172,35 @@ def test_two_graders_on_one_gradebook_both_finish(tmp_path: Path) -> None:
             " FROM reused JOIN results ON results.id = reused.result) GROUP BY run"
         ).fetchall()
     assert runs == (2,) and of_each == [(1, SIZE), (2, SIZE)]
+
+
+@pytest.mark.slow
+def test_groups_and_resubmissions_have_the_same_marks_whatever_was_killed(small_class: Path, tmp_path: Path) -> None:
+    groups = "id,name,group\ns00,Ann,Rho\ns01,Bob,Rho\ns02,Cy,Tau\ns90,Di,Tau\ns03,Ed,\ns91,Flo,Psi\n"
+    (tmp_path / "roster.csv").write_text(groups)
+    (small_class / "s01.py").write_bytes((small_class / "s00.py").read_bytes())
+    calm, out = tmp_path / "calm", tmp_path / "killed"
+
+    def graded(kill: bool) -> None:
+        before = recorded(out)
+        if kill:
+            with running(quick(small_class, out)) as process:
+                wait_for_another_result(process, out, before)
+        for place in (calm, out):
+            with running(quick(small_class, place)) as process:
+                assert process.wait(120) == 0, process.communicate()
+
+    graded(kill=True)
+    assert marks(out) == marks(calm) and {"Ann", "Bob", "Cy", "Di"} <= marks(out).keys()
+    assert marks(out)["Di"] == marks(out)["Cy"] and marks(out)["Di"][1] == "Tau" and "Flo" not in marks(out)
+    for name in ("s01.py", "s02.py"):  # the group's work differs now, and that of the other group came once more
+        (small_class / name).write_text("# once more\n" + (small_class / name).read_text())
+    graded(kill=True)
+    assert marks(out) == marks(calm)
+    assert "differing" in marks(out)["Ann"][2] == marks(out)["Bob"][2]
+
+
+def marks(out: Path) -> dict[str, tuple[float, str, str]]:
+    """By student, the points, the group, and whether its work differs."""
+    with Gradebook.open_existing(out) as book:
+        return {row.result.submission: (row.final, row.group, row.differing) for row in book.results()}
