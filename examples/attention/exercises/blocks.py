@@ -1,0 +1,106 @@
+"""Blocks: normalization, a small network for each position, and the block that a language model repeats.
+
+Read: Raschka, *Build a Large Language Model (From Scratch)*, chapter 4 "Implementing a GPT model from scratch to
+generate text".
+"""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+
+class LayerNorm(nn.Module):
+    """Normalizes each position on its own: mean 0 and variance 1 over the width, then a scale and a shift.
+
+    The module has two parameters of shape ``(d,)``: ``weight``, which is 1 at first, and ``bias``, which is 0 at first.
+    The variance divides by d, not by d - 1, and ``eps`` is added to it before the square root is taken.
+
+    Args:
+        d: the width of the last dim.
+        eps: above 0.
+
+    ``forward(x)`` takes shape ``(..., d)`` and returns the same shape:
+    ``(x - mean) / sqrt(variance + eps) * weight + bias``.
+
+    Example:
+        >>> LayerNorm(2)(torch.tensor([[1.0, 3.0], [40.0, 20.0]])).detach()
+        tensor([[-1.0000,  1.0000],
+                [ 1.0000, -1.0000]])
+
+    Read: Raschka, section 4.2 "Normalizing activations with layer normalization".
+    """
+
+    def __init__(self, d: int, eps: float = 1e-5) -> None:
+        # mean and variance keep the last dim, so that they fit to x
+        raise NotImplementedError("write `LayerNorm.__init__` here")
+
+    def forward(self, x: Tensor) -> Tensor:
+        raise NotImplementedError("write `LayerNorm.forward` here")
+
+
+def gelu(x: Tensor) -> Tensor:
+    """A smooth relative of ReLU, in the form with the hyperbolic tangent that GPT-2 uses:
+    ``x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x ** 3)))``.
+
+    Args:
+        x: any shape, float32 or float64, numbers up to 1,000 in size.
+
+    Returns:
+        The same shape and dtype.
+
+    Example:
+        >>> gelu(torch.tensor([-1.0, 0.0, 1.0]))
+        tensor([-0.1588,  0.0000,  0.8412])
+
+    Read: Raschka, section 4.3 "Implementing a feed forward network with GELU activations".
+    """
+    raise NotImplementedError("write `gelu` here")
+
+
+class FeedForward(nn.Module):
+    """A small network that every position goes through on its own: four times as wide in the middle.
+
+    The module has two layers and no other parameters: ``up``, a ``nn.Linear`` from ``d_model`` to ``4 * d_model``, and
+    ``down``, a ``nn.Linear`` back, both with a bias; `gelu` is between them.
+
+    Args:
+        d_model: the width of every position.
+
+    ``forward(x)`` takes shape ``(..., d_model)`` and returns the same shape.
+
+    Read: Raschka, section 4.3.
+    """
+
+    def __init__(self, d_model: int) -> None:
+        raise NotImplementedError("write `FeedForward.__init__` here")
+
+    def forward(self, x: Tensor) -> Tensor:
+        raise NotImplementedError("write `FeedForward.forward` here")
+
+
+class Block(nn.Module):
+    """One block of a GPT: attention, then the feed-forward network; each sees normalized input, and is added to it.
+
+    The module has four parts: ``norm1``, a `LayerNorm`; ``attn``, your ``CausalSelfAttention`` of ``attention.py``
+    (import it here, in the method) with ``dropout``; ``norm2``, a `LayerNorm`; ``ff``, a `FeedForward`. The
+    normalization comes first ("pre-norm"), and what is added is the input before it: first ``x + attn(norm1(x))``, and
+    to that the same with ``norm2`` and ``ff``.
+
+    Args:
+        d_model: the width of every position.
+        heads: of the attention.
+        dropout: of the attention.
+
+    ``forward(x)`` takes shape ``(b, t, d_model)`` and returns the same shape.
+
+    Read: Raschka, sections 4.4 "Adding shortcut connections" and 4.5 "Connecting attention and linear layers in a
+    transformer block".
+    """
+
+    def __init__(self, d_model: int, heads: int, dropout: float = 0.0) -> None:
+        # build the parts in this order; the forward pass is two lines
+        raise NotImplementedError("write `Block.__init__` here")
+
+    def forward(self, x: Tensor) -> Tensor:
+        raise NotImplementedError("write `Block.forward` here")
