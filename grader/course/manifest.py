@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from grader.course.allowed import wrong_value
 from grader.course.due import LatePolicy, read_due, read_fraction, read_minutes, read_penalty
 from grader.course.marks import MarkPolicy, Resubmissions, read_letters
 from grader.course.rubric import problems, with_points
@@ -88,7 +89,7 @@ class Manifest:
         try:
             entry = msgspec.convert(tables, ManifestEntry)
         except msgspec.ValidationError as error:
-            raise self._wrong_entry(str(error)) from None
+            raise self._wrong_entry(str(error), tables) from None
         self._require_only_keys_of_the_file(tables)
         topics = tuple(topic.with_full_names(entry.course.credit) for topic in entry.topics)
         self.entry = replace(entry, topics=topics)
@@ -241,14 +242,16 @@ class Manifest:
         message = _SYNTAX_LINE.sub("", message).replace(" (at end of document)", " at the end of the file")
         return CourseError(self.file, line, f"not valid TOML: {message}")
 
-    def _wrong_entry(self, message: str) -> CourseError:
+    def _wrong_entry(self, message: str, tables: Any) -> CourseError:
         message, _, path = message.partition(" - at ")
         key: Key = tuple(int(part) if part.isdigit() else part for part in re.findall(r"\w+", path))
         unknown = _UNKNOWN.match(message)
         if unknown:
             name = unknown.group(1)
             return self.error(f"unknown key `{name}`", *key, name)
-        return self.error(message.replace("Object missing required field", "missing key"), *key)
+        if message.startswith("Object missing required field"):
+            return self.error(message.replace("Object missing required field", "missing key"), *key)
+        return self.error(wrong_value(ManifestEntry, key, tables), *key)
 
 
 def without_due_dates(manifest: bytes) -> bytes:
