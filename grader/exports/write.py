@@ -33,7 +33,7 @@ FILES = {
 """For each format, its file beside the gradebook, used where no other file is named."""
 
 
-OF_MARKS: Final = frozenset(("csv", "canvas", "moodle"))
+OF_MARKS: Final = frozenset(("csv", "canvas", "moodle", "gradescope"))
 """Formats whose marks are those of the whole course, unless a part of it is asked for."""
 READ_BY_STUDENTS: Final = frozenset(("moodle", "gradescope", "junit", "github", "gitlab", "feedback"))
 """Formats that students may read: what is hidden from them is not in these."""

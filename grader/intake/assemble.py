@@ -185,7 +185,7 @@ def _add(found: _Found, module: _Module, topics: Topics, text: str = "", *, at_t
     """
     if _of_course(module.origin) and topics.is_course_file(module.content):
         return
-    found.seen.append(SeenText(module.origin, text or module.content.decode("utf-8", "replace"), module.content))
+    found.seen.append(SeenText(module.origin, text or text_of(module.content), module.content))
     kept = found.modules.get(module.path)
     if kept is None:
         found.modules[module.path] = module

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import bisect
+import codecs
 import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -123,7 +124,8 @@ def text_of(content: bytes) -> str:
     try:
         return "\n".join(map(_text, _cells(content)))
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-        return content.decode("utf-8", "replace")
+        is_utf_16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        return content.decode("utf-16" if is_utf_16 else "utf-8", "replace")
 
 
 def _cells(content: bytes) -> list[_Cell]:

@@ -152,6 +152,7 @@ NOWHERE = {
     "main in a zip": ("hw.zip", zipped({"vectors.py": NESTED})),
     "text": ("answer.txt", ANSWER),
     "renamed notebook": ("homework.json", CELLS),
+    "UTF-16": ("vectors_solution.py", ANSWER.decode().encode("utf-16")),
     "page": ("homework.html", b"<p>" + ANSWER.replace(b"def ", b"<b>def</b> ")),
     "document": ("homework.docx", b"PK\x03\x04"),
 }
