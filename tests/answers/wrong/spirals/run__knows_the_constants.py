@@ -1,0 +1,30 @@
+# verdict: failed
+# message: make_spirals(N_PER_CLASS, NOISE, seed) does not have | the rows in each batch
+def run(seed, epochs, path=None, stop_after=None):
+    from checkpoints import resume, save_checkpoint, snapshot
+    from datasets import split
+    from training import evaluate, parameter_groups, train_epoch, warmup_cosine
+    torch.manual_seed(seed)
+    train, val = split(TensorDataset(*make_spirals(200, 0.1, seed)), 0.2, seed)
+    model = SpiralNet(32, 2)
+    optimizer = torch.optim.AdamW(parameter_groups(model, 0.01))
+    history, start = {"train_losses": [], "val_losses": []}, 0
+    if path is not None and os.path.exists(path):
+        start = resume(model, optimizer, path)
+        history = torch.load(f"{path}.history", weights_only=True)
+        for losses in (history["train_losses"], history["val_losses"]):
+            del losses[start:]
+    for epoch in range(start, min(epochs, stop_after or epochs)):
+        for group in optimizer.param_groups:
+            group["lr"] = warmup_cosine(epoch, 3, epochs, 0.02, 0.0002)
+        train_loss = train_epoch(model, DataLoader(train, 60, shuffle=True), optimizer)
+        val_loss, accuracy = evaluate(model, DataLoader(val, 60))
+        if val_loss < min(history["val_losses"], default=math.inf):
+            history |= {"val_accuracy": accuracy, "weights": snapshot(model)}
+        history["train_losses"].append(train_loss)
+        history["val_losses"].append(val_loss)
+        if path is not None:
+            torch.save(history, f"{path}.history.tmp")
+            os.replace(f"{path}.history.tmp", f"{path}.history")
+            save_checkpoint(model, optimizer, epoch, path)
+    return history
