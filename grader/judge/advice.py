@@ -57,6 +57,9 @@ def on_exception(cause: Cause) -> str:
             return sentence if isinstance(sentence, str) else sentence(found)
     signature = re.match(r"([\w.]+)\(\) (?:takes|missing|got)\b", cause.exception_message)
     if signature and cause.exception_type == "TypeError" and not cause.frames:  # it did not even begin
+        counts = re.search(r"\w\.\w+\(\) takes (\d+) positional arguments? but (\d+)", cause.exception_message)
+        if counts and int(counts[2]) == int(counts[1]) + 1:
+            return f"`{signature[1]}` takes one argument too few: is `self` its first one?"
         return f"`{signature[1]}` cannot be called as the check does ({cause.exception_message}): keep the signature"
     return ""
 
@@ -296,7 +299,8 @@ _OTHER_TYPES: Final = (
     ),
     (r"\ba (?:list|float|int) where a tensor", "make a tensor of it"),
     (r"\ba str where an? (?:int|float) was expected", "`int(...)` or `float(...)` makes a number of it"),
-    (r"\bnan where", "nan comes of 0 / 0, inf - inf or 0 * inf"),
+    (r"\bnan where", "nan comes of 0 / 0, inf - inf, 0 * inf or the log of a negative number"),
+    (r"cannot be used: ValueError: .* values to unpack", "how many values are to be returned?"),
 )
 """Reasons, and how what was returned becomes what was expected."""
 
@@ -369,7 +373,7 @@ _EXCEPTIONS: Final[dict[str, Sentence]] = {
         "`backward` starts at one number: make the loss a scalar first, by `.mean()` or `.sum()`"
     ),
     r"backward through the graph a second time": (
-        "`backward` runs twice through one graph: compute the loss anew each time"
+        "`backward` runs twice through one graph: compute the loss anew, or keep the graph (`retain_graph=True`)"
     ),
     r"numpy\(\) on Tensor that requires grad": (
         "a tensor that requires grad cannot become NumPy as it is: `.detach()` first"
@@ -439,6 +443,10 @@ _EXCEPTIONS: Final[dict[str, Sentence]] = {
         f"`{m[1]}` has no method `forward`: is it misspelled, or indented into another method?"
     ),
     r": \"bitwise_xor": "`^` is no power in Python: write `**`",
+    r"log_softmax\w*\" not implemented for 'Long'": (
+        "the loss got classes where scores belong: are its arguments swapped?"
+    ),
+    r"list is not a Module subclass": "`nn.Sequential` takes layers one by one: `nn.Sequential(*layers)` for a list",
     r": \"([a-z_]+?)(?:_(?:out|cpu|cuda|frame|impl))*\" not implemented for '(\w+)'": lambda m: (
         f"`{m[1]}` does not work with the dtype {m[2]}: convert with `.to(...)` first"
     ),

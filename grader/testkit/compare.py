@@ -24,6 +24,7 @@ from grader.text import counted, with_article
 _LONGEST_KEY: Final = 100
 """Characters of a key that a mismatch names."""
 _FUNCTIONS: Final = ("function", "method", "builtin_function_or_method", "method_descriptor")
+_MOST_TIMES: Final = 100.5
 _MOST_RELATED: Final = 1 << 20
 """Numbers of a tensor for which a mismatch says how wrong ones and right ones are related."""
 _TOLERANCES: dict[torch.dtype, tuple[float, float]] = {
@@ -173,7 +174,7 @@ def _difference(actual: object, expected: object, tolerance: _Tolerance, where: 
         if actual == expected or (math.isnan(actual) and math.isnan(expected)):
             return ""
         close = math.isfinite(expected) and abs(actual - expected) <= atol + rtol * abs(expected)
-        return "" if close else f"{place}{_apart(actual, expected)}"
+        return "" if close else f"{place}{_apart(actual, expected)}{_times(actual, expected)}"
     if isinstance(expected, (list, tuple)):
         assert isinstance(actual, (list, tuple))
         if len(actual) != len(expected):
@@ -218,7 +219,8 @@ def _tensor_difference(actual: Tensor, expected: Tensor, tolerance: _Tolerance) 
     if not count:
         return ""
     if one.dim() == 0:
-        return _apart(one.item(), other.item())
+        here, there = one.item(), other.item()
+        return f"{_apart(here, there)}{_times(here, there)}"
     position = tuple(int(index) for index in wrong.nonzero()[0])
     differ = "differs" if count == 1 else "differ"
     return (
@@ -285,6 +287,16 @@ def _apart(actual: object, expected: object) -> str:
         digits = next((digits for digits in range(7, 18) if f"{actual:.{digits}g}" != f"{expected:.{digits}g}"), 17)
         one, other = f"{actual:.{digits}g}", f"{expected:.{digits}g}"
     return f"{one} where {other} was expected"
+
+
+def _times(actual: object, expected: object) -> str:
+    """How many times too large or too small a number is, in words, if that is a whole number; else empty."""
+    if not (isinstance(actual, float) and isinstance(expected, float)) or expected.is_integer() or not actual:
+        return ""
+    for factor, words in ((actual / expected, "times too large"), (expected / actual, "times too small")):
+        if 1.5 < factor < _MOST_TIMES and abs(factor - round(factor)) < 1e-5 * factor:
+            return f", {round(factor)} {words}"
+    return ", with the wrong sign" if abs(actual + expected) < 1e-5 * abs(expected) else ""
 
 
 def _keys(items: dict[Any, Any]) -> str:

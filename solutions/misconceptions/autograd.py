@@ -873,6 +873,22 @@ class LeavesItToTorch:
         return x**3
 
 
+@misconception(
+    "Cube",
+    name="backward_returns_nothing",
+    tell="Your backward works the gradient out and does not return it: did you forget `return`?",
+)
+class BackwardReturnsNothing(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad_output: Tensor) -> None:
+        return None
+
+
 # ---------------------------------------------------------------- accumulate_gradients
 
 

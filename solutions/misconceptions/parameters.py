@@ -309,6 +309,14 @@ def stops_at_the_first_frozen(model: nn.Module, trainable_only: bool = True) -> 
     return total
 
 
+@misconception(
+    "count_parameters",
+    tell="len of a tensor is its number of rows. A matrix holds rows times columns numbers: ask for numel().",
+)
+def rows_for_numbers(model: nn.Module, trainable_only: bool = True) -> int:
+    return sum(len(p) for p in model.parameters() if p.requires_grad or not trainable_only)
+
+
 # ---------------------------------------------------------------- mlp_parameter_count
 
 

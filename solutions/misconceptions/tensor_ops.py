@@ -556,6 +556,16 @@ def shifts_the_input(x: Tensor, dim: int) -> Tensor:
     return weights / weights.sum(dim=dim, keepdim=True)
 
 
+@misconception(
+    "softmax",
+    tell="Without keepdim the sums lose their dimension, and broadcasting divides by the wrong ones. Keep it, with "
+    "size 1: keepdim=True.",
+)
+def sums_without_keepdim(x: Tensor, dim: int) -> Tensor:
+    weights = (x - x.amax(dim=dim, keepdim=True)).exp()
+    return weights / weights.sum(dim=dim)
+
+
 # ---------------------------------------------------------- true_class_scores
 
 
@@ -957,3 +967,14 @@ def subtracts_from_the_labels(logits: Tensor, labels: Tensor) -> float:
 )
 def argmax_of_the_whole_table(logits: Tensor, labels: Tensor) -> float:
     return (logits.argmax() == labels).float().mean().item()
+
+
+@misconception(
+    "accuracy",
+    tell="You compare the largest scores themselves with the labels. The class is the place of the largest score: that "
+    "is what argmax gives.",
+)
+def scores_for_places(logits: Tensor, labels: Tensor) -> float:
+    if not len(labels):
+        return 0.0
+    return (logits.max(dim=1).values == labels).float().mean().item()

@@ -233,6 +233,19 @@ def augments_the_batch_in_place(model: nn.Module, features: Tensor, labels: Tens
     return loss
 
 
+@misconception(
+    "train_step",
+    tell="Your loss is the squared error between logits and class numbers. Classes have no distance: use "
+    "F.cross_entropy.",
+)
+def squared_error_of_classes(model: nn.Module, features: Tensor, labels: Tensor, optimizer: Optimizer) -> float:
+    optimizer.zero_grad()
+    loss = F.mse_loss(model(features), labels)
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
 # ---------------------------------------------------------------- train_epoch
 
 

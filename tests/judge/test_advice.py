@@ -245,6 +245,8 @@ def quits() -> None:
         (lambda: os.replace("new.pt.tmp", "new.pt"), "there is no `new.pt.tmp` to become `new.pt`"),
         (lambda: torch.transpose(ONES, 0), "`transpose`"),
         (lambda: ONES.reshape("a"), "`reshape`"),
+        (lambda: nn.functional.cross_entropy(torch.tensor([1, 0]), ONES[0, :2]), "are its arguments swapped?"),
+        (lambda: nn.Sequential([nn.ReLU()]), "`nn.Sequential` takes layers one by one"),
         (unpacked, "the names on the left take 2 values, and there are more"),
         (lambda: torch.Tensor([1], dtype=torch.long), "`torch.tensor(...)` makes a tensor of numbers"),
         (lambda: nn.Parameter(ONES).grad.clone(), "a `.grad` is None here"),
@@ -268,6 +270,17 @@ def test_a_call_that_does_not_begin_asks_for_the_signature() -> None:
     error = exception_of(Service(ModuleType("m"), frozenset()).describe(error_of(lambda: with_signature(1, 2))))
     advice = advice_on(causes.failed(check(), None, error, ""))
     assert advice.startswith("`with_signature` cannot be called as the check does")
+
+
+class WithoutSelf:
+    def forward(x: object) -> object:
+        return x
+
+
+def test_a_method_without_self_is_asked_for_it() -> None:
+    error = exception_of(Service(ModuleType("m"), frozenset()).describe(error_of(lambda: WithoutSelf().forward(1))))
+    advice = advice_on(causes.failed(check(), None, error, ""))
+    assert advice == "`WithoutSelf.forward` takes one argument too few: is `self` its first one?"
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is CUDA here")
