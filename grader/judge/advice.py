@@ -419,6 +419,7 @@ _EXCEPTIONS: Final[dict[str, Sentence]] = {
     ),
     r": (?:'([\w.]+)' object is not iterable|cannot unpack non-iterable ([\w.]+) object)": lambda m: (
         f"{with_article(m[1] or m[2])} has no parts to loop over or to take apart"
+        f"{': call it, with `()`' if 'method' in f'{m[1]}{m[2]}' else ''}"
     ),
     r": (\w+)\(\) argument must be .*, not '(\w+)'": lambda m: (
         f"`{m[1]}` makes one number of one value, and this is {with_article(m[2])}"

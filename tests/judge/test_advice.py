@@ -210,6 +210,7 @@ def quits() -> None:
         (lambda: cross_entropy, "did you mean `F.cross_entropy`?"),  # noqa: F821
         (lambda: ONES.shape(), "a torch.Size is called with `()` as if it were a function"),
         (lambda: max[0], "`[...]` is asked of a builtin_function_or_method"),
+        (lambda: list(NAME.upper), "a builtin_function_or_method has no parts to loop over or to take apart: call it"),
         (lambda: list(NUMBER), "an int has no parts to loop over"),
         (lambda: ONES.sum.item(), "`.item` is asked of a function itself: call it first"),
         (lambda: ONES.to("float32"), "the text 'float32' is taken for the name of a device"),
