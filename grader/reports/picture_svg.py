@@ -84,7 +84,7 @@ def _drawn(encoded: bytes) -> Markup:
             places = [one for one in ticks(low, high, most) if low <= one <= high]
             set_ticks(places, [f"{one:.4g}" for one in places])
         if names := axes.get_legend_handles_labels()[1]:
-            columns = max(1, min(len(names), 48 // (4 + max(map(len, names)))))
+            columns = max(1, min(len(names), 60 // (4 + max(map(len, names)))))
             figure.legend(loc="outside upper left", ncols=columns, handlelength=1.4)
         written = io.StringIO()
         nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
