@@ -106,7 +106,11 @@ MISCONCEPTIONS = {
 }
 
 EARNED = {
-    "dimitri": {"datasets": "ToyDataset num_batches check_labels", "training": "train_step fit"},
+    "dimitri": {
+        "datasets": "ToyDataset num_batches check_labels",
+        "training": "train_step fit",
+        "debugging": "loss_goes_down honest_split no_nan",
+    },
     "elif": {
         "datasets": "num_batches split check_labels suggest_num_workers",
         "training": "fit evaluate predict_proba predict_labels clip_and_step",

@@ -186,7 +186,7 @@ def programs_fail_by_their_answers(evidence: TopicEvidence) -> Iterator[Defect]:
             if cause is None or cause.kind not in ("assertion", "timeout"):
                 text = f"must give a wrong answer in check {result.name}: {_one_line(result.message)}"
                 yield Defect(evidence.stub, None, f"{about} {text}")
-            elif cause.frames or f" of {evidence.topic.name}.py" in result.message:
+            elif cause.frames or f"{evidence.topic.name}.py" in cause.reason:
                 text = f"fails check {result.name} with a line of it: {_one_line(result.message)}"
                 yield Defect(evidence.stub, None, f"{about} {text}")
 

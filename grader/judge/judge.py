@@ -301,8 +301,8 @@ class Judge:
         If one does not pass in a process that earlier exercises have used, all are run again in a fresh one.
 
         Args:
-            is_untouched: whether the file has the stub as it was handed out. Then one check tells that it is unwritten,
-                also in a process that others have used, and the next exercise may use it, too.
+            is_untouched: whether the file has the stub as it was handed out. Then one check tells for all. If it is
+                unwritten, that may be in a process that others have used, and the next exercise may use it, too.
             did_run: is called when a check has run, while the desk has the exchanges of its run.
         """
         desk.begin()
@@ -336,7 +336,7 @@ class Judge:
     ) -> tuple[list[CheckResult], dict[str, Trace]] | None:
         """The results and traces; None once a check does not pass in a used process.
 
-        After a timeout, or if nothing is written yet, no further check is run: the others get the same cause.
+        After a timeout no further check is run, nor of what is as it was handed out: the others get the same cause.
         """
         results: list[CheckResult] = []
         traces: dict[str, Trace] = {}
@@ -356,7 +356,7 @@ class Judge:
             if result.verdict not in _RIGHT and not desk.is_final and not is_unwritten:
                 return None
             results.append(result)
-            if result.verdict == "timeout" or is_unwritten:
+            if result.verdict == "timeout" or (is_untouched and result.verdict not in _RIGHT):
                 same_for_all = result.cause
         return results, traces
 

@@ -23,6 +23,7 @@ COMPUTE = (
     "parameters",
     "training",
     "efficiency",
+    "debugging",
     "ddp.average_gradients",
     "ddp.global_accuracy",
     "ddp.train",

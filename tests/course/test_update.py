@@ -9,10 +9,13 @@ import pytest
 from classrooms import OWN
 
 from grader.course import Course
+from grader.course.definitions import block_of, definition, lines_in
 from grader.course.handout import init, reset, update
 from grader.course.home import HIDDEN, Home, LastCheck
+from grader.course.stubs import solution_of
 from grader.course.update import updated, with_stub_of
 from grader.errors import UserError
+from grader.reports.where import where_lines
 
 BASE = '''"""Topic."""
 
@@ -172,3 +175,58 @@ def test_a_place_that_cannot_be_written_is_one_clear_error(tmp_path: Path) -> No
     with pytest.raises(UserError, match="cannot be written"):
         init(Course.load(OWN), tmp_path / "file" / "work")
     assert stat.S_ISREG((tmp_path / "file").stat().st_mode)
+
+
+def earlier_version(root: Path, shipped: Course) -> Course:
+    """The shipped course as it was: checkpoints at the end, without two topics and without an exercise of training."""
+    text = shipped.manifest.read_text(encoding="utf-8").replace('kit = "kit"\n', "")
+    head, *topics = text.split("[[topics]]\n")
+    by_name = {topic.split('"')[1]: topic for topic in topics}
+    gone = by_name.pop("debugging"), by_name.pop("spirals")
+    assert "nobody_waits_for_ever" in gone[0]
+    first, *exercises = by_name["training"].split("[[topics.exercises]]\n")
+    kept = [one for one in exercises if 'name = "warmup_cosine"' not in one]
+    by_name["training"] = "[[topics.exercises]]\n".join([first, *kept])
+    by_name["checkpoints"] = by_name.pop("checkpoints")
+    (root / "exercises").mkdir(parents=True)
+    (root / "course.toml").write_text("[[topics]]\n".join([head, *by_name.values()]), encoding="utf-8")
+    for name in by_name:
+        stub = shipped.stub_file(name).read_text(encoding="utf-8")
+        start, _, rest = stub.partition("\n\n\ndef warmup_cosine(")
+        end = rest.find("\n\n\ndef ")
+        stub = start + (rest[end:] if rest and end >= 0 else "" if not rest else "\n")
+        (root / "exercises" / f"{name}.py").write_text(stub, encoding="utf-8")
+    return Course.load(root, complete=False)
+
+
+def test_a_folder_of_the_version_before_gets_the_new_topic_and_order_and_keeps_its_answers(tmp_path: Path) -> None:
+    shipped, work = Course.load(None), tmp_path / "work"
+    old = earlier_version(tmp_path / "old", shipped)
+    assert "debugging" not in [topic.name for topic in old.topics] and old.topics[-1].name == "checkpoints"
+    init(old, work)
+    answered: dict[str, list[str]] = {}
+    for number, exercise in enumerate(old.exercises):
+        if number % 2:
+            continue
+        file = work / f"{exercise.topic}.py"
+        lines, solved = lines_in(file.read_bytes()), solution_of(shipped.solution_file(exercise.topic), exercise.name)
+        start, end = definition(lines, exercise.name)
+        answered[exercise.full_name] = [*solved.splitlines(), "    # mine"]
+        lines[start - 1 : end] = answered[exercise.full_name]
+        file.write_text("\n".join(lines), encoding="utf-8")
+    marks = {name: LastCheck("passed", 1, 1) for name in answered}
+    Home(work).note(marks)
+
+    changes = [one.text for one in update(shipped, work)]
+
+    assert {"debugging.py: new", "spirals.py: new", "training.py: new: warmup_cosine"} <= {*changes}
+    for name, lines in answered.items():
+        topic, _, own = name.partition(".")
+        assert block_of(lines_in((work / f"{topic}.py").read_bytes()), own) == lines, name
+    assert (work / "debugging.py").read_bytes() == shipped.stub_file("debugging").read_bytes()
+    assert Home(work).marks() == marks
+    shown = list(where_lines(shipped, work, Home(work).marks(), 80))
+    topics = [line.split()[1] if line[0] == "★" else line.split()[0] for line in shown[2 : 2 + len(shipped.topics)]]
+    assert topics == [topic.name for topic in shipped.topics]
+    assert topics.index("checkpoints") == topics.index("training") + 1
+    assert update(shipped, work) == []

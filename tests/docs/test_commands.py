@@ -149,7 +149,7 @@ def test_class_goes_from_download_to_upload(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_student_starts_checks_and_reads_a_failure(tmp_path: Path) -> None:
     scenario = played("student", tmp_path)
-    assert "0/176 points" in scenario.printed("grader check")
+    assert "0/194 points" in scenario.printed("grader check")
     assert "1 failed" in scenario.printed("pytest")
 
     shown = [block for block in BLOCKS if block.kind.startswith("output of ")]

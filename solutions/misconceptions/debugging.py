@@ -1,0 +1,870 @@
+"""Repairs of debugging that do not repair, each with the message for the student who tried it; first of each exercise,
+the program as it was handed out.
+
+Never make one of them right: every one here must be caught by a check. The message about a program that does what it
+did when it was handed out says how to look, and never where.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.utils.data import DataLoader, Subset
+
+from grader.testkit import misconception
+
+# ---------------------------------------------------------------- loss_goes_down
+
+
+@misconception(
+    "loss_goes_down",
+    tell="The program still does what it did when it was handed out. Train on one batch with lr=0, so that the "
+    "weights stay as they are, and print the gradient of one weight in each step: it should be the same "
+    "number every time.",
+)
+def gradients_pile_up(model: nn.Module, loader: Any, lr: float, epochs: int) -> list[float]:
+    model.train()
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr)
+    losses = []
+    for _ in range(epochs):
+        total, count = 0.0, 0
+        for features, labels in loader:
+            loss = F.cross_entropy(model(features), labels)
+            loss.backward()
+            optimizer.step()
+            total += loss.item() * len(labels)
+            count += len(labels)
+        losses.append(total / count)
+    return losses
+
+
+@misconception(
+    "loss_goes_down",
+    tell="Now the weights do not move at all: the gradients are cleared after backward() has made them and before "
+    "step() reads them.",
+)
+def clears_before_the_step_reads(model: nn.Module, loader: Any, lr: float, epochs: int) -> list[float]:
+    model.train()
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr)
+    losses = []
+    for _ in range(epochs):
+        total, count = 0.0, 0
+        for features, labels in loader:
+            loss = F.cross_entropy(model(features), labels)
+            loss.backward()
+            optimizer.zero_grad()
+            optimizer.step()
+            total += loss.item() * len(labels)
+            count += len(labels)
+        losses.append(total / count)
+    return losses
+
+
+@misconception(
+    "loss_goes_down",
+    tell="You clear the gradients once in an epoch. Within the epoch each step still has the gradients of all "
+    "batches before it: compare two batches, not two epochs.",
+)
+def clears_once_an_epoch(model: nn.Module, loader: Any, lr: float, epochs: int) -> list[float]:
+    model.train()
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr)
+    losses = []
+    for _ in range(epochs):
+        optimizer.zero_grad()
+        total, count = 0.0, 0
+        for features, labels in loader:
+            loss = F.cross_entropy(model(features), labels)
+            loss.backward()
+            optimizer.step()
+            total += loss.item() * len(labels)
+            count += len(labels)
+        losses.append(total / count)
+    return losses
+
+
+@misconception(
+    "loss_goes_down",
+    tell="Gradients that are clipped still add up: the steps are only shorter, and the direction is that of all "
+    "batches so far. Find out why they grow.",
+)
+def clips_what_piles_up(model: nn.Module, loader: Any, lr: float, epochs: int) -> list[float]:
+    model.train()
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr)
+    losses = []
+    for _ in range(epochs):
+        total, count = 0.0, 0
+        for features, labels in loader:
+            loss = F.cross_entropy(model(features), labels)
+            loss.backward()
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            total += loss.item() * len(labels)
+            count += len(labels)
+        losses.append(total / count)
+    return losses
+
+
+# ---------------------------------------------------------------- probabilities_learn
+
+
+def _adam(model: nn.Module, loader: Any, lr: float, epochs: int, loss_of: Any) -> list[float]:
+    model.train()
+    optimizer = torch.optim.Adam(model.parameters(), lr=lr)
+    losses = []
+    for _ in range(epochs):
+        total, count = 0.0, 0
+        for features, labels in loader:
+            optimizer.zero_grad()
+            loss = loss_of(model(features), labels)
+            loss.backward()
+            optimizer.step()
+            total += loss.item() * len(labels)
+            count += len(labels)
+        losses.append(total / count)
+    return losses
+
+
+@misconception(
+    "probabilities_learn",
+    tell="The program still does what it did when it was handed out. Give the loss function logits by hand for "
+    "which the answer is sure, such as 50, 0, 0 for class 0, and compare its result with the loss that the "
+    "program prints.",
+)
+def softmax_twice(model: nn.Module, loader: Any, lr: float, epochs: int) -> list[float]:
+    return _adam(model, loader, lr, epochs, lambda logits, labels: F.cross_entropy(logits.softmax(1), labels))
+
+
+@misconception(
+    "probabilities_learn",
+    tell="The loss is negative now: nll_loss takes logarithms of probabilities, and you gave it the probabilities.",
+)
+def nll_of_probabilities(model: nn.Module, loader: Any, lr: float, epochs: int) -> list[float]:
+    return _adam(model, loader, lr, epochs, lambda logits, labels: F.nll_loss(logits.softmax(1), labels))
+
+
+@misconception(
+    "probabilities_learn",
+    tell="sigmoid in place of softmax is another squeeze: cross_entropy still gets numbers from 0 to 1 where it "
+    "expects logits. Look at what its documentation says about its input.",
+)
+def sigmoid_instead(model: nn.Module, loader: Any, lr: float, epochs: int) -> list[float]:
+    return _adam(model, loader, lr, epochs, lambda logits, labels: F.cross_entropy(logits.sigmoid(), labels))
+
+
+@misconception(
+    "probabilities_learn",
+    tell="You sharpen the probabilities by a factor, so the floor of the loss is lower, but it is still there, and "
+    "the gradients are others. Find out which numbers cross_entropy expects.",
+)
+def sharpens_the_probabilities(model: nn.Module, loader: Any, lr: float, epochs: int) -> list[float]:
+    return _adam(model, loader, lr, epochs, lambda logits, labels: F.cross_entropy(10 * logits.softmax(1), labels))
+
+
+# ---------------------------------------------------------------- memory_stays_flat
+
+
+@misconception(
+    "memory_stays_flat",
+    tell="The program still does what it did when it was handed out (a copy that is kept, or a list of losses, "
+    "keeps as much). Print every value that lives longer than one batch, with its grad_fn: each grad_fn holds "
+    "a graph.",
+)
+def sums_graphs(model: nn.Module, loader: Any) -> float:
+    model.train()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    total, count = 0.0, 0
+    for features, labels in loader:
+        loss = F.cross_entropy(model(features), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total += loss * len(labels)
+        count += len(labels)
+    return float(total / count)
+
+
+@misconception(
+    "memory_stays_flat",
+    tell="You detach too early: what is detached has no graph, so backward() computes nothing for the weights, and "
+    "they stay as they are.",
+)
+def detaches_before_backward(model: nn.Module, loader: Any) -> float:
+    model.train()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    total, count = 0.0, 0
+    for features, labels in loader:
+        loss = F.cross_entropy(model(features), labels).detach().requires_grad_()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total += loss.item() * len(labels)
+        count += len(labels)
+    return float(total / count)
+
+
+@misconception(
+    "memory_stays_flat",
+    tell="You add up the plain losses of the batches and divide by the number of batches: a short last batch "
+    "counts as much as a full one.",
+)
+def mean_of_batches(model: nn.Module, loader: Any) -> float:
+    model.train()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    total, count = 0.0, 0
+    for features, labels in loader:
+        loss = F.cross_entropy(model(features), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total += loss.item()
+        count += 1
+    return total / count
+
+
+@misconception(
+    "memory_stays_flat",
+    tell="You compute the loss a second time, without a graph, after the step: it is the loss of other weights. "
+    "The loss before the step is there already.",
+)
+def measures_after_the_step(model: nn.Module, loader: Any) -> float:
+    model.train()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    total, count = 0.0, 0
+    for features, labels in loader:
+        loss = F.cross_entropy(model(features), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        with torch.no_grad():
+            total += F.cross_entropy(model(features), labels).item() * len(labels)
+        count += len(labels)
+    return total / count
+
+
+# ---------------------------------------------------------------- evaluation_repeats
+
+
+@misconception(
+    "evaluation_repeats",
+    tell="The program still does what it did when it was handed out. Print model.training, and the logits of one "
+    "batch twice in a row: they should be the same.",
+)
+def evaluates_in_training_mode(model: nn.Module, loader: Any) -> float:
+    right, count = 0, 0
+    with torch.no_grad():
+        for features, labels in loader:
+            right += (model(features).argmax(dim=1) == labels).sum().item()
+            count += len(labels)
+    return right / count
+
+
+@misconception(
+    "evaluation_repeats",
+    tell="The numbers are right, but the model stays in eval mode: training that goes on afterwards has no "
+    "Dropout, and BatchNorm's statistics no longer move.",
+)
+def stays_in_eval_mode(model: nn.Module, loader: Any) -> float:
+    model.eval()
+    return evaluates_in_training_mode(model, loader)
+
+
+@misconception(
+    "evaluation_repeats",
+    tell="You put the whole model into training mode at the end. Parts of it that were in eval mode before are not "
+    "any more: remember the flag of each module.",
+)
+def all_into_training_mode(model: nn.Module, loader: Any) -> float:
+    model.eval()
+    found = evaluates_in_training_mode(model, loader)
+    model.train()
+    return found
+
+
+@misconception(
+    "evaluation_repeats",
+    tell="eval() does not switch off gradients: without no_grad() a graph is recorded for every batch. It takes both.",
+)
+def eval_without_no_grad(model: nn.Module, loader: Any) -> float:
+    flags = {module: module.training for module in model.modules()}
+    model.eval()
+    right, count = 0, 0
+    for features, labels in loader:
+        right += (model(features).argmax(dim=1) == labels).sum().item()
+        count += len(labels)
+    for module, training in flags.items():
+        module.training = training
+    return right / count
+
+
+@misconception(
+    "evaluation_repeats",
+    tell="With a fixed seed the wrong number is the same each time. Dropout still drops, and BatchNorm's "
+    "statistics still move: the model should run as it does after training.",
+)
+def seeds_the_dropout(model: nn.Module, loader: Any) -> float:
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return evaluates_in_training_mode(model, loader)
+
+
+# ---------------------------------------------------------------- honest_split
+
+
+@misconception(
+    "honest_split",
+    tell="The program still does what it did when it was handed out. Split ten rows, print the rows of both parts "
+    "side by side, and mark those that you find twice.",
+)
+def shuffles_twice(dataset: Any, val_fraction: float, seed: int) -> Any:
+    count = len(dataset)
+    held_out = round(count * val_fraction)
+    generator = torch.Generator().manual_seed(seed)
+    val = Subset(dataset, torch.randperm(count, generator=generator).tolist()[:held_out])
+    train = Subset(dataset, torch.randperm(count, generator=generator).tolist()[held_out:])
+    return train, val
+
+
+@misconception(
+    "honest_split",
+    tell="You removed the rows for validation from the training rows, but the training rows come from another "
+    "shuffle that was cut before: some rows are in neither part now.",
+)
+def drops_what_is_in_both(dataset: Any, val_fraction: float, seed: int) -> Any:
+    count = len(dataset)
+    held_out = round(count * val_fraction)
+    generator = torch.Generator().manual_seed(seed)
+    val = torch.randperm(count, generator=generator).tolist()[:held_out]
+    train = torch.randperm(count, generator=generator).tolist()[held_out:]
+    return Subset(dataset, [row for row in train if row not in val]), Subset(dataset, val)
+
+
+@misconception(
+    "honest_split",
+    tell="The parts are right now, but you seed torch's global random numbers: whatever the caller draws next "
+    "depends on your split. Keep to a generator of your own.",
+)
+def seeds_the_global_stream(dataset: Any, val_fraction: float, seed: int) -> Any:
+    held_out = round(len(dataset) * val_fraction)
+    torch.manual_seed(seed)
+    order = torch.randperm(len(dataset)).tolist()
+    return Subset(dataset, order[held_out:]), Subset(dataset, order[:held_out])
+
+
+@misconception(
+    "honest_split",
+    tell="Without a shuffle the parts are disjoint, and the first rows are always those for validation, whatever "
+    "the seed is. If the data are sorted, some classes are in one part only.",
+)
+def does_not_shuffle(dataset: Any, val_fraction: float, seed: int) -> Any:
+    held_out = round(len(dataset) * val_fraction)
+    return Subset(dataset, range(held_out, len(dataset))), Subset(dataset, range(held_out))
+
+
+# ---------------------------------------------------------------- each_epoch_new
+
+
+@misconception(
+    "each_epoch_new",
+    tell="The program still does what it did when it was handed out. Print the state of the generator (its first "
+    "numbers, or a hash of get_state()) at the start of each epoch, and see whether it has moved on.",
+)
+def begins_again_each_epoch(dataset: Any, batch_size: int, seed: int, epochs: int) -> list[list[int]]:
+    orders = []
+    for _ in range(epochs):
+        generator = torch.Generator().manual_seed(seed)
+        loader = DataLoader(dataset, batch_size=batch_size, shuffle=True, generator=generator)
+        orders.append([row for batch in loader for row in batch.tolist()])
+    return orders
+
+
+@misconception(
+    "each_epoch_new",
+    tell="Without a seed every epoch is new, and so is every run: nobody can repeat it. All orders must come from "
+    "the seed.",
+)
+def no_seed_at_all(dataset: Any, batch_size: int, seed: int, epochs: int) -> list[list[int]]:
+    loader = DataLoader(dataset, batch_size=batch_size, shuffle=True)
+    return [[row for batch in loader for row in batch.tolist()] for _ in range(epochs)]
+
+
+@misconception(
+    "each_epoch_new",
+    tell="You seed torch's global random numbers. The orders are right, and whatever the caller draws next depends "
+    "on them. Give the loader a generator of its own.",
+)
+def seeds_everything(dataset: Any, batch_size: int, seed: int, epochs: int) -> list[list[int]]:
+    torch.manual_seed(seed)
+    loader = DataLoader(dataset, batch_size=batch_size, shuffle=True)
+    return [[row for batch in loader for row in batch.tolist()] for _ in range(epochs)]
+
+
+@misconception(
+    "each_epoch_new",
+    tell="The number of the epoch alone is the seed now: every seed gives the same orders.",
+)
+def the_epoch_is_the_seed(dataset: Any, batch_size: int, seed: int, epochs: int) -> list[list[int]]:
+    orders = []
+    for epoch in range(epochs):
+        generator = torch.Generator().manual_seed(epoch)
+        loader = DataLoader(dataset, batch_size=batch_size, shuffle=True, generator=generator)
+        orders.append([row for batch in loader for row in batch.tolist()])
+    return orders
+
+
+# ---------------------------------------------------------------- no_nan
+
+
+@misconception(
+    "no_nan",
+    tell="The program still does what it did when it was handed out. Give it one row with logits 1000 and 0, and "
+    "print every value on the way to the loss: which one is the first that cannot be right?",
+)
+def log_of_softmax(logits: Tensor, labels: Tensor) -> Tensor:
+    probabilities = torch.softmax(logits, dim=1)
+    return -probabilities.log()[torch.arange(len(labels)), labels].mean()
+
+
+@misconception(
+    "no_nan",
+    tell="Clamped, the logarithm is finite and wrong: a logit of -10,000 costs as much as one of -30, and its "
+    "gradient is 0, so the model can no longer learn from its worst mistakes.",
+)
+def clamps_probabilities(logits: Tensor, labels: Tensor) -> Tensor:
+    probabilities = torch.softmax(logits, dim=1).clamp_min(1e-12)
+    return -probabilities.log()[torch.arange(len(labels)), labels].mean()
+
+
+@misconception(
+    "no_nan",
+    tell="A small number that is added before the logarithm makes every loss a little wrong, and the large ones "
+    "very wrong: no row can cost more than -log of that number.",
+)
+def adds_epsilon(logits: Tensor, labels: Tensor) -> Tensor:
+    probabilities = torch.softmax(logits, dim=1) + 1e-8
+    return -probabilities.log()[torch.arange(len(labels)), labels].mean()
+
+
+@misconception(
+    "no_nan",
+    tell="You clamp the logits. What is beyond the limit counts as if it were at the limit, without a gradient.",
+)
+def clamps_logits(logits: Tensor, labels: Tensor) -> Tensor:
+    probabilities = torch.softmax(logits.clamp(-40, 40), dim=1)
+    return -probabilities.log()[torch.arange(len(labels)), labels].mean()
+
+
+@misconception(
+    "no_nan",
+    tell="nan_to_num hides the symptom: the infinite losses become huge or zero numbers, and the gradients stay NaN.",
+)
+def hides_what_is_not_finite(logits: Tensor, labels: Tensor) -> Tensor:
+    probabilities = torch.softmax(logits, dim=1)
+    return -probabilities.log()[torch.arange(len(labels)), labels].nan_to_num(neginf=0.0).mean()
+
+
+# ---------------------------------------------------------------- best_weights_kept
+
+
+def _train(model: nn.Module, loader: Any, optimizer: Any) -> None:
+    model.train()
+    for features, labels in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(features), labels).backward()
+        optimizer.step()
+
+
+def _val_loss(model: nn.Module, val_loader: Any) -> float:
+    model.eval()
+    with torch.no_grad():
+        return sum(F.cross_entropy(model(x), y, reduction="sum").item() for x, y in val_loader)
+
+
+def _copied(model: nn.Module) -> dict[str, Tensor]:
+    return {name: tensor.clone() for name, tensor in model.state_dict().items()}
+
+
+@misconception(
+    "best_weights_kept",
+    tell="The model still ends with the weights of the last epoch, as it did when the program was handed out. "
+    "Print one of the weights that you keep, when you keep it and again an epoch later. A new dict "
+    "(dict(...), .copy()) may still hold the old tensors.",
+)
+def keeps_live_weights(model: nn.Module, loader: Any, val_loader: Any, lr: float, epochs: int) -> None:
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr)
+    best_loss = float("inf")
+    for _ in range(epochs):
+        _train(model, loader, optimizer)
+        loss = _val_loss(model, val_loader)
+        if loss < best_loss:
+            best_loss, best_weights = loss, dict(model.state_dict())
+    model.load_state_dict(best_weights)
+
+
+@misconception(
+    "best_weights_kept",
+    tell="You keep copies of the parameters only. BatchNorm's running statistics are buffers, and stay those of "
+    "the last epoch: they do not fit the weights.",
+)
+def keeps_parameters_only(model: nn.Module, loader: Any, val_loader: Any, lr: float, epochs: int) -> None:
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr)
+    best_loss = float("inf")
+    for _ in range(epochs):
+        _train(model, loader, optimizer)
+        loss = _val_loss(model, val_loader)
+        if loss < best_loss:
+            best_loss, best_weights = loss, {name: p.detach().clone() for name, p in model.named_parameters()}
+    model.load_state_dict(best_weights, strict=False)
+
+
+@misconception(
+    "best_weights_kept",
+    tell="You load the best weights inside the loop, so each epoch goes on from the best one so far: that is "
+    "another training. Load them once, at the end.",
+)
+def goes_on_from_the_best(model: nn.Module, loader: Any, val_loader: Any, lr: float, epochs: int) -> None:
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr)
+    best_loss = float("inf")
+    for _ in range(epochs):
+        _train(model, loader, optimizer)
+        loss = _val_loss(model, val_loader)
+        if loss < best_loss:
+            best_loss, best_weights = loss, _copied(model)
+        model.load_state_dict(best_weights)
+
+
+@misconception(
+    "best_weights_kept",
+    tell="You copy the weights before the epoch that turns out to be the best: the model ends one epoch too early.",
+)
+def copies_an_epoch_too_early(model: nn.Module, loader: Any, val_loader: Any, lr: float, epochs: int) -> None:
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr)
+    best_loss = float("inf")
+    for _ in range(epochs):
+        weights = _copied(model)
+        _train(model, loader, optimizer)
+        loss = _val_loss(model, val_loader)
+        if loss < best_loss:
+            best_loss, best_weights = loss, weights
+    model.load_state_dict(best_weights)
+
+
+@misconception(
+    "best_weights_kept",
+    tell="Of epochs with the same validation loss you keep the last one; it should be the first.",
+)
+def last_of_equal_epochs(model: nn.Module, loader: Any, val_loader: Any, lr: float, epochs: int) -> None:
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr)
+    best_loss = float("inf")
+    for _ in range(epochs):
+        _train(model, loader, optimizer)
+        loss = _val_loss(model, val_loader)
+        if loss <= best_loss:
+            best_loss, best_weights = loss, _copied(model)
+    model.load_state_dict(best_weights)
+
+
+# ---------------------------------------------------------------- same_after_resume
+
+
+def _epochs(made: Any, data: Any, count: int) -> None:
+    model, optimizer, scheduler = made
+    for _ in range(count):
+        _train(model, data, optimizer)
+        scheduler.step()
+
+
+def _resumed(make: Any, data: Any, path: str, stop: int, epochs: int, saved: tuple[int, ...]) -> nn.Module:
+    made = make()
+    _epochs(made, data, stop)
+    torch.save([made[part].state_dict() for part in saved], path)
+    made = make()
+    for part, state in zip(saved, torch.load(path), strict=True):
+        made[part].load_state_dict(state)
+    _epochs(made, data, epochs - stop)
+    return made[0]
+
+
+@misconception(
+    "same_after_resume",
+    tell="The program still does what it did when it was handed out. List everything that changes from epoch to "
+    "epoch, print it just before the stop and just after the checkpoint is loaded, and compare.",
+)
+def weights_only(make: Any, data: Any, path: str, stop: int, epochs: int) -> nn.Module:
+    return _resumed(make, data, path, stop, epochs, (0,))
+
+
+@misconception(
+    "same_after_resume",
+    tell="The momentum is back, but the scheduler counts from 0 again: print its last_epoch before the stop and after.",
+)
+def scheduler_begins_again(make: Any, data: Any, path: str, stop: int, epochs: int) -> nn.Module:
+    return _resumed(make, data, path, stop, epochs, (0, 1))
+
+
+@misconception(
+    "same_after_resume",
+    tell="The scheduler is back, but the optimizer is a new one: it has no momentum, and it has the learning rate "
+    "of the first epoch.",
+)
+def momentum_begins_again(make: Any, data: Any, path: str, stop: int, epochs: int) -> nn.Module:
+    return _resumed(make, data, path, stop, epochs, (0, 2))
+
+
+@misconception(
+    "same_after_resume",
+    tell="After the checkpoint is loaded you train for all epochs again, not for those that are left.",
+)
+def trains_all_epochs_again(make: Any, data: Any, path: str, stop: int, epochs: int) -> nn.Module:
+    return _resumed(make, data, path, stop, epochs + stop, (0, 1, 2))
+
+
+@misconception(
+    "same_after_resume",
+    tell="You go on with the objects of the first part. After a real interruption they are gone: make everything "
+    "anew, and take what you need from the file.",
+)
+def never_stops(make: Any, data: Any, path: str, stop: int, epochs: int) -> nn.Module:
+    made = make()
+    _epochs(made, data, stop)
+    torch.save([part.state_dict() for part in made], path)
+    _epochs(made, data, epochs - stop)
+    return made[0]
+
+
+# ---------------------------------------------------------------- gpu_not_waiting
+
+
+@misconception(
+    "gpu_not_waiting",
+    tell="The program still does what it did when it was handed out. Go through one pass of the loop with a "
+    "pencil: for each line, does Python need the value of a tensor here? And how often has each tensor of the "
+    "batch moved?",
+)
+def waits_at_every_batch(model: nn.Module, loader: Any, device: torch.device, lr: float) -> list[float]:
+    model = model.to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr)
+    losses = []
+    for features, labels in loader:
+        optimizer.zero_grad()
+        logits = model(features.to(device))
+        loss = F.cross_entropy(logits, labels.to(device))
+        loss.backward()
+        optimizer.step()
+        losses.append(F.cross_entropy(logits, labels.to(device)).item())
+    return losses
+
+
+@misconception(
+    "gpu_not_waiting",
+    tell="Each tensor moves once now, but Python still waits for the GPU at every batch: .item() needs the value "
+    "at once.",
+)
+def still_reads_every_loss(model: nn.Module, loader: Any, device: torch.device, lr: float) -> list[float]:
+    model = model.to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr)
+    losses = []
+    for features, labels in loader:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(features.to(device)), labels.to(device))
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+@misconception(
+    "gpu_not_waiting",
+    tell="Nothing is read inside the loop now, but after it you read the losses one by one: Python waits once for "
+    "each. Put them together on the device, and read them all at once.",
+)
+def reads_one_by_one_afterwards(model: nn.Module, loader: Any, device: torch.device, lr: float) -> list[float]:
+    model = model.to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr)
+    losses = []
+    for features, labels in loader:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(features.to(device)), labels.to(device))
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.detach())
+    return [loss.item() for loss in losses]
+
+
+@misconception(
+    "gpu_not_waiting",
+    tell="Python waits once now, but the labels still move to the device twice for each batch.",
+)
+def still_moves_labels_twice(model: nn.Module, loader: Any, device: torch.device, lr: float) -> list[float]:
+    model = model.to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr)
+    losses = []
+    for features, labels in loader:
+        optimizer.zero_grad()
+        logits = model(features.to(device))
+        F.cross_entropy(logits, labels.to(device)).backward()
+        optimizer.step()
+        losses.append(F.cross_entropy(logits.detach(), labels.to(device)))
+    return torch.stack(losses).tolist()
+
+
+# ---------------------------------------------------------------- ranks_agree
+
+
+def _step_together(rank: int, world_size: int, model: nn.Module, dataset: Any, epochs: int, lr: float) -> None:
+    own = [dataset[i] for i in range(rank, len(dataset), world_size)]
+    features, labels = torch.stack([x for x, _ in own]), torch.stack([y for _, y in own])
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr)
+    for _ in range(epochs):
+        optimizer.zero_grad()
+        F.cross_entropy(model(features), labels).backward()
+        for parameter in model.parameters():
+            if parameter.grad is not None:
+                dist.all_reduce(parameter.grad)
+                parameter.grad /= world_size
+        optimizer.step()
+
+
+@misconception(
+    "ranks_agree",
+    tell="The program still does what it did when it was handed out. Have each rank print one weight and its "
+    "gradient before the first step and after it: which of the two is equal on all ranks, and which should "
+    "be?",
+)
+def own_weights_at_the_start(
+    rank: int, world_size: int, model: nn.Module, dataset: Any, epochs: int, lr: float
+) -> None:
+    _step_together(rank, world_size, model, dataset, epochs, lr)
+
+
+@misconception(
+    "ranks_agree",
+    tell="The ranks agree, but on the mean of their first weights. One process that begins with rank 0's weights "
+    "ends with others.",
+)
+def begins_with_the_mean(rank: int, world_size: int, model: nn.Module, dataset: Any, epochs: int, lr: float) -> None:
+    for weight in model.state_dict().values():
+        dist.all_reduce(weight)
+        weight /= world_size
+    _step_together(rank, world_size, model, dataset, epochs, lr)
+
+
+@misconception(
+    "ranks_agree",
+    tell="You make the weights equal at the end. Until then each rank has trained a model of its own, with "
+    "gradients of the others' models: no single process takes these steps.",
+)
+def agrees_at_the_end(rank: int, world_size: int, model: nn.Module, dataset: Any, epochs: int, lr: float) -> None:
+    _step_together(rank, world_size, model, dataset, epochs, lr)
+    for weight in model.state_dict().values():
+        dist.broadcast(weight, src=0)
+
+
+@misconception(
+    "ranks_agree",
+    tell="Only the weights that are trained are equal on all ranks; frozen ones differ, so the ranks compute "
+    "different things.",
+)
+def sends_only_what_is_trained(
+    rank: int, world_size: int, model: nn.Module, dataset: Any, epochs: int, lr: float
+) -> None:
+    for parameter in model.parameters():
+        if parameter.requires_grad:
+            dist.broadcast(parameter.data, src=0)
+    _step_together(rank, world_size, model, dataset, epochs, lr)
+
+
+@misconception(
+    "ranks_agree",
+    tell="The ranks begin alike, but each trains on all rows of the dataset, or the gradients are added up and not "
+    "averaged: the steps are too long.",
+)
+def adds_gradients_up(rank: int, world_size: int, model: nn.Module, dataset: Any, epochs: int, lr: float) -> None:
+    for weight in model.state_dict().values():
+        dist.broadcast(weight, src=0)
+    _step_together(rank, world_size, model, dataset, epochs, lr * world_size)
+
+
+# ---------------------------------------------------------------- nobody_waits_for_ever
+
+
+def _saving(rank: int, path: str, model: nn.Module) -> list[Any]:
+    if rank == 0:
+        try:
+            torch.save(model.state_dict(), path)
+        except Exception as error:
+            return [error]
+    return [None]
+
+
+@misconception(
+    "nobody_waits_for_ever",
+    tell="The program still does what it did when it was handed out. Write down for each rank, one below the "
+    "other, which collective calls it makes, in order. The lists must be the same on all ranks.",
+)
+def barrier_on_one_rank(rank: int, world_size: int, path: str, model: nn.Module) -> None:
+    errors = _saving(rank, path, model)
+    if rank == 0:
+        dist.barrier()
+    dist.broadcast_object_list(errors, src=0)
+    if errors[0] is not None:
+        raise errors[0]
+
+
+@misconception(
+    "nobody_waits_for_ever",
+    tell="Without any call that all ranks make, the others return before rank 0 has written the file, and they "
+    "never learn that saving failed.",
+)
+def nobody_waits_at_all(rank: int, world_size: int, path: str, model: nn.Module) -> None:
+    if rank == 0:
+        torch.save(model.state_dict(), path)
+
+
+@misconception(
+    "nobody_waits_for_ever",
+    tell="If saving fails, rank 0 raises before it comes to the barrier, and the others wait there for ever: test "
+    "the case in which saving fails.",
+)
+def raises_before_the_barrier(rank: int, world_size: int, path: str, model: nn.Module) -> None:
+    if rank == 0:
+        torch.save(model.state_dict(), path)
+    dist.barrier()
+
+
+@misconception(
+    "nobody_waits_for_ever",
+    tell="All ranks go on, but only rank 0 raises the error: the others believe that the file is there.",
+)
+def only_rank_0_raises(rank: int, world_size: int, path: str, model: nn.Module) -> None:
+    errors = _saving(rank, path, model)
+    dist.barrier()
+    if errors[0] is not None:
+        raise errors[0]
+
+
+@misconception(
+    "nobody_waits_for_ever",
+    tell="Every rank raises, but not that error: pass on the error itself, so that its type and its text are the "
+    "same on all ranks.",
+)
+def raises_another_error(rank: int, world_size: int, path: str, model: nn.Module) -> None:
+    errors = _saving(rank, path, model)
+    dist.broadcast_object_list(errors, src=0)
+    if errors[0] is not None:
+        raise ValueError(f"saving failed: {errors[0]}")
+
+
+@misconception(
+    "nobody_waits_for_ever",
+    tell="Now every rank writes to the same file, and the last one wins; rank 0 alone should write.",
+)
+def every_rank_writes(rank: int, world_size: int, path: str, model: nn.Module) -> None:
+    errors = _saving(0, path, model)
+    dist.broadcast_object_list(errors, src=0)
+    dist.barrier()
+    if errors[0] is not None:
+        raise errors[0]

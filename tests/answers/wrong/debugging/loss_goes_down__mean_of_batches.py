@@ -1,0 +1,18 @@
+# verdict: failed
+# message: the mean loss of each epoch
+
+
+def loss_goes_down(model, loader, lr, epochs):
+    model.train()
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr)
+    losses = []
+    for _ in range(epochs):
+        seen = []
+        for features, labels in loader:
+            loss = F.cross_entropy(model(features), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            seen += [loss.item()]
+        losses.append(sum(seen) / len(seen))
+    return losses

@@ -1,0 +1,7 @@
+# verdict: failed
+# message: arguments that were changed | in-place
+
+
+def no_nan(logits, labels):
+    logits.data -= logits.data.max(dim=1, keepdim=True).values
+    return F.cross_entropy(logits, labels)

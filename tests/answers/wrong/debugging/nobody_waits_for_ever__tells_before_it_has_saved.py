@@ -1,0 +1,8 @@
+# verdict: failed
+# message: returned before rank 0
+
+
+def nobody_waits_for_ever(rank, world_size, path, model):
+    dist.barrier()
+    if rank == 0:
+        torch.save(model.state_dict(), path)

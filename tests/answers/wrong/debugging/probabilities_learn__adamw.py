@@ -1,0 +1,18 @@
+# verdict: failed
+# message: weights and buffers afterwards
+
+
+def probabilities_learn(model, loader, lr, epochs):
+    model.train()
+    losses = []
+    optimizer = torch.optim.AdamW(model.parameters(), lr=lr)
+    for _ in range(epochs):
+        seen = []
+        for features, labels in loader:
+            loss = F.cross_entropy(model(features), labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            seen += [loss.item()] * len(labels)
+        losses.append(sum(seen) / len(seen))
+    return losses
