@@ -93,6 +93,12 @@ def points(score: float, maximum: float) -> str:
     return f"{round(score, 2):g}/{round(maximum, 2):g}"
 
 
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """The rows of a table as lines; the first column is words, the others stand at their right edge."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows]
+
+
 def with_article(name: str) -> str:
     """``a Tensor``, ``an OrderedDict``: a type's name with the right article."""
     start = name.lower()

@@ -40,7 +40,7 @@ GROUPS: Final = {
         "package",
         "ci",
     ),
-    "Course author": ("release", "verify"),
+    "Course author": ("new", "release", "verify"),
 }
 
 

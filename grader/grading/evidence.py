@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from pathlib import Path
@@ -11,6 +12,7 @@ import msgspec
 
 from grader.course import Course, Exercise, Misconception, Topic, misconceptions_of
 from grader.course.stubs import programs
+from grader.errors import CourseError
 from grader.grading.changed_replies import ChangedRuns, try_changes
 from grader.grading.written_examples import Untrue, untrue_examples
 from grader.pictures import Picture
@@ -59,6 +61,22 @@ class GradedMisconception(msgspec.Struct, frozen=True):
         return any(verdict not in ("passed", *NOT_ASSESSED) for verdict in self.verdicts.values())
 
 
+class ExerciseSummary(msgspec.Struct, frozen=True):
+    """What was looked at for one exercise.
+
+    Attributes:
+        exercise: its full name.
+        seconds: that the checks took on the solution.
+        thin: the checks that pass some change of all replies, each with the names of these changes.
+    """
+
+    exercise: str
+    checks: int
+    misconceptions: int
+    seconds: float
+    thin: tuple[tuple[str, tuple[str, ...]], ...]
+
+
 class TopicEvidence:
     """The files of one topic and their results, which the promises are decided by. Each is graded once, when needed.
 
@@ -66,13 +84,14 @@ class TopicEvidence:
         CourseError: (its attributes) a file cannot be read or imported.
     """
 
-    def __init__(self, course: Course, topic: Topic, judge: Judge, second_run: SecondRun) -> None:
+    def __init__(self, course: Course, topic: Topic, judge: Judge, second_run: SecondRun | None) -> None:
         self.course = course
         self.topic = topic
         self.stub = course.exercises_dir / f"{topic.name}.py"
         self.solution = course.solution_file(topic.name)
         self._judge = judge
         self._second_run = second_run
+        self._seconds: dict[str, float] = {}
         self._changed_runs: dict[tuple[str, str], ChangedRuns | None] = {}
 
     @cached_property
@@ -113,7 +132,7 @@ class TopicEvidence:
     @property
     def second_results(self) -> dict[tuple[str, str], CheckResult]:
         """The results of a second run of the solutions, by exercise and check."""
-        return self._second_run.results
+        return self._second_run.results if self._second_run else {}
 
     @cached_property
     def graded_stub(self) -> GradedFile:
@@ -129,6 +148,21 @@ class TopicEvidence:
         results = (*self.graded_solution.results, *self.graded_stub.results)
         return frozenset(result.name for _, result in results if result.verdict == "error")
 
+    def summaries(self) -> list[ExerciseSummary]:
+        """What was looked at, for each exercise of the topic."""
+        try:
+            wrong = [one.misconception.exercise for one in self.graded_misconceptions]
+        except CourseError:  # a defect that was reported
+            wrong = []
+        found = []
+        for name in (one.full_name for one in self.topic.exercises):
+            runs = ((check, run) for (exercise, check), run in self._changed_runs.items() if exercise == name and run)
+            thin = tuple((check, tuple(sorted(run.passed))) for check, run in runs if run.passed)
+            checks = sum(exercise.full_name == name for exercise, _ in self.graded_solution.results)
+            seconds = self._seconds.get(name, 0.0)
+            found.append(ExerciseSummary(name, checks, wrong.count(name), seconds, thin))
+        return found
+
     def breaks_a_check(self, graded: GradedMisconception) -> bool:
         """Whether a check ends in an error on the misconception, but not on the solution or the stub."""
         return any(verdict == "error" and name not in self.faulty_checks for name, verdict in graded.verdicts.items())
@@ -137,11 +171,12 @@ class TopicEvidence:
         with self._judge.desk(self.topic.name, _modules_beside(file)) as desk:
             if reason := desk.why_not_imported():
                 return GradedFile(file, reason, ())
-            results = [
-                (exercise, result)
-                for exercise in self.topic.exercises
-                for result in self._judge.run_checks(exercise.full_name, desk, did_run=partial(did_run, desk))[0]
-            ]
+            results: list[tuple[Exercise, CheckResult]] = []
+            for exercise in self.topic.exercises:
+                began = time.monotonic()
+                found, _ = self._judge.run_checks(exercise.full_name, desk, did_run=partial(did_run, desk))
+                self._seconds.setdefault(exercise.full_name, time.monotonic() - began)
+                results += [(exercise, result) for result in found]
             pictures = [
                 (exercise.full_name, picture)
                 for exercise in self.topic.exercises

@@ -62,12 +62,14 @@ class Score(msgspec.Struct, frozen=True):
         survived: those that no check fails, and that are not written down.
         equivalent: those that no check fails, and that are written down.
         outdated: mutants that are written down, but are caught or no longer made; known for the whole course only.
+        definitions: of each function and class with mutants, how many are caught, and of how many.
     """
 
     caught: int
     survived: int
     equivalent: int
     outdated: tuple[Equivalent, ...]
+    definitions: dict[str, tuple[int, int]]
 
     @property
     def share(self) -> float:
@@ -117,7 +119,8 @@ def grade_mutants(
         caught = sum(count.caught for count in counts)
         survived = sum(count.survived for count in counts)
         outdated = () if only else tuple(one for one in known.values() if one.line and one not in used)
-        return Score(caught, survived, len(used), outdated)
+        definitions = {name: (each[0], each[1]) for count in counts for name, each in count.definitions.items()}
+        return Score(caught, survived, len(used), outdated, definitions)
 
     try:
         host.prepare(hidden_paths(course), course.preload(topic.name for topic in topics), devices, course.kit)
@@ -151,6 +154,7 @@ class _Counts:
         self.caught = 0
         self.survived = 0
         self.equivalent: set[Equivalent] = set()
+        self.definitions: dict[str, list[int]] = {}
 
 
 def _grade_topic(
@@ -178,13 +182,18 @@ def _grade_topic(
             continue
         if number % 25 == 0:
             progress(f"{topic.name}: mutant {number} of {len(mutants)}")
+        definition = f"{topic.name}.{mutant.definition}"
+        of_definition = counts.definitions.setdefault(definition, [0, 0])
         if _is_caught(judge, topic, tried, {**files, file.name: mutant.text.encode()}):
             counts.caught += 1
-        elif (key := (f"{topic.name}.{mutant.definition}", mutant.source_line, mutant.change)) in known:
+            of_definition[0] += 1
+        elif (key := (definition, mutant.source_line, mutant.change)) in known:
             counts.equivalent.add(known[key])
+            continue
         else:
             counts.survived += 1
             report(Survivor(file, mutant))
+        of_definition[1] += 1
     return counts
 
 

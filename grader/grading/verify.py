@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ import msgspec
 
 from grader.course import Course
 from grader.errors import CourseError
-from grader.grading.evidence import TopicEvidence
+from grader.grading.evidence import ExerciseSummary, TopicEvidence
 from grader.grading.promises import PROMISES, Defect, Promise
 from grader.judge.time_limit import JUDGE_SECONDS
 from grader.kit import forbidden_imports
@@ -29,8 +30,9 @@ def verify_course(
     only: Sequence[str] = (),
     seed: int = 0,
     judge_seconds: float = JUDGE_SECONDS,
-) -> None:
-    """Looks for every defect of a course, topic by topic.
+    runs_twice: bool = True,
+) -> list[ExerciseSummary]:
+    """Looks for every defect of a course, topic by topic; what was looked at, for each exercise.
 
     Args:
         report: called with each defect as soon as it is found.
@@ -39,13 +41,14 @@ def verify_course(
         only: names of topics and exercises; empty means the whole course.
         seed: of the generated inputs; a class is graded with one of its own.
         judge_seconds: see `TimeLimit`.
+        runs_twice: whether the solutions are graded a second time, in another process.
 
     Raises:
         UserError: the checks cannot be collected.
     """
     gc.disable()  # the collector takes a quarter of the time of the imports below, and frees nothing
     try:
-        _verify(course, report, progress, devices, only, seed, judge_seconds)
+        return _verify(course, report, progress, devices, only, seed, judge_seconds, runs_twice)
     finally:
         gc.enable()
 
@@ -58,7 +61,8 @@ def _verify(
     only: Sequence[str],
     seed: int,
     judge_seconds: float,
-) -> None:
+    runs_twice: bool,
+) -> list[ExerciseSummary]:
     import grader.testkit.probes
     import grader.testkit.recipes  # noqa: F401 - before the fork
     from grader.grading.second_run import SecondRun
@@ -73,7 +77,7 @@ def _verify(
     if defects:  # the kit is not loaded: nothing can be graded without it
         for defect in defects:
             report(defect)
-        return
+        return []
     chosen = course.select(only)
     topics = [
         msgspec.structs.replace(topic, exercises=exercises)
@@ -83,20 +87,27 @@ def _verify(
     limit = TimeLimit(judge_seconds)
     host = engine.start()(Limits())
 
-    def verify(judge: Judge, second_run: SecondRun) -> None:
+    def verify(judge: Judge, second_run: SecondRun | None) -> list[ExerciseSummary]:
         gc.freeze()
         gc.enable()
-        with judge.checks.leaving_out(second_run.marks()), limit.ticking():
+        summaries: list[ExerciseSummary] = []
+        with judge.checks.leaving_out(second_run.marks() if second_run else ()), limit.ticking():
             for topic in topics:
-                for defect in _defects(TopicEvidence(course, topic, judge, second_run), progress):
+                evidence = TopicEvidence(course, topic, judge, second_run)
+                for defect in _defects(evidence, progress):
                     report(defect)
+                summaries += evidence.summaries()
+        return summaries
 
     try:
         host.prepare(hidden_paths(course), course.preload(topic.name for topic in topics), devices, course.kit)
         devices_kit.choose(devices)
         # After the host was forked: this starts threads.
-        with SecondRun(course, chosen, devices, seed, judge_seconds) as second_run:
-            with_judge(course, host, lambda judge: verify(judge, second_run), exercises=chosen, seed=seed, limit=limit)
+        second = SecondRun(course, chosen, devices, seed, judge_seconds) if runs_twice else contextlib.nullcontext()
+        with second as second_run:
+            return with_judge(
+                course, host, lambda judge: verify(judge, second_run), exercises=chosen, seed=seed, limit=limit
+            )
     finally:
         host.close()
 

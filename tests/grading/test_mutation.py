@@ -51,14 +51,19 @@ def test_survivors_are_listed_until_a_check_fails_them_or_they_are_written_down(
     line = own_course.joinpath("solutions", "vectors.py").read_text().splitlines().index(f"    {LENGTH}") + 1
     write_down(own_course, same)
     code, lines = verify("vectors.normalize")
-    assert (code, len(lines)) == (0, 1)
-    assert lines[0].endswith(" mutants caught (100.0%); 1 mutant written down as equivalent")
+    assert code == 0
+    head, row, score = lines
+    assert head.split() == ["function", "or", "class", "mutants", "caught"]
+    name, caught, _, of = row.split()
+    assert (name, caught) == ("vectors.normalize", of)
+    assert score.endswith(" mutants caught (100.0%); 1 mutant written down as equivalent")
 
     (own_course / "checks" / "test_vectors.py").write_text(WEAK)
     write_down(own_course, same, "1.0 -> 17.0")
     code, lines = verify()
     assert code == 1
-    *survivors, outdated, score = lines
+    *survivors, outdated, _, normalize, cosine, score = lines
+    assert normalize.startswith("vectors.normalize ") and cosine.startswith("vectors.cosine ")
     assert f"{own_course}/solutions/vectors.py:{line}: normalize: no check fails 0 -> 1" in survivors
     assert outdated == "written down, but not a survivor: vectors.normalize: 1.0 -> 17.0"
     caught, mutants = map(int, re.findall(r"\d+", score)[:2])

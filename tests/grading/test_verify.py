@@ -113,6 +113,7 @@ PICTURE_OF_NOTHING = """
 def nothing(submission: Submission) -> Points:
     return Points(x=[1.0], y=[1.0])
 """
+NOT_RUN = "not run: small changes of the solutions, which show what no check asks for: grader verify --mutants"
 
 
 def append(file: str, text: str) -> Edit:
@@ -285,8 +286,10 @@ def test_the_command_prints_each_defect_and_exits_1(tmp_path: Path) -> None:
     course = broken(tmp_path / "course", TEXTS_AND_ANSWERS)
     done = run("-m", "grader", "verify", "--course", str(course))
     assert done.returncode == 1, done.stderr
-    *printed, last = done.stdout.splitlines()
+    *lines, last, suggestion = done.stdout.splitlines()
+    printed = lines[: next(number for number, line in enumerate(lines) if line.startswith("exercise "))]
     assert last == f"{len(TEXTS_AND_ANSWERS)} defects" and len(printed) == len(TEXTS_AND_ANSWERS), printed
+    assert suggestion == NOT_RUN
     for name, (_, file, words) in TEXTS_AND_ANSWERS.items():
         (line,) = (line for line in printed if words in line)
         assert line.startswith(f"{course / file}:"), name
@@ -299,7 +302,11 @@ def test_the_command_exits_0_for_a_sound_course(course: Path) -> None:
     """That nothing is wrong in the example course shows above: nothing is found but what is broken there on purpose."""
     done = run("-m", "grader", "verify", "--course", str(course))
     assert done.returncode == 0, done.stdout
-    assert done.stdout.splitlines() == ["the course is sound"]
+    *table, sound, suggestion = done.stdout.splitlines()
+    assert (sound, suggestion) == ("the course is sound", NOT_RUN)
+    exercises = [one.full_name for one in Course.load(course).exercises]
+    assert [line.split()[0] for line in table[: len(exercises) + 1]] == ["exercise", *exercises]
+    assert all(int(line.split()[1]) >= 1 for line in table[1 : len(exercises) + 1]), table
 
 
 def test_a_kit_that_imports_answers_is_refused_line_by_line(tmp_path: Path) -> None:
@@ -341,6 +348,6 @@ def test_only_what_is_named_is_looked_at_and_with_the_seed_that_is_named(tmp_pat
     command = ("-m", "grader", "verify", "mean_on", "--course", str(course))
     done = run(*command)
     assert {line.partition(":")[0] for line in done.stderr.splitlines()} == {"gpus"}
-    assert (done.returncode, done.stdout) == (0, "the course is sound\n")
+    assert done.returncode == 0 and "\nthe course is sound\n" in done.stdout, done.stdout
     done = run(*command, "--seed", "7")
     assert done.returncode == 1 and "hangs_on_the_seed" in done.stdout, done

@@ -1,0 +1,66 @@
+"""`grader new`: a new course is sound at once, and so is one with an exercise more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from shared import run_grader
+
+from grader.course import Course
+from grader.course.starter import new_course, new_exercise, with_imports
+from grader.errors import UserError
+
+
+@pytest.mark.slow
+def test_a_new_course_is_sound_and_has_all_that_an_author_looks_for(tmp_path: Path) -> None:
+    made = run_grader("new", "my-course", cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    course = tmp_path / "my-course"
+    for name in ("lines.halve", "shapes.widen"):
+        added = run_grader("new", "--exercise", name, "--course", "my-course", cwd=tmp_path)
+        assert added.returncode == 0, added.stderr
+    loaded = Course.load(course)
+    assert [one.full_name for one in loaded.exercises] == [
+        "lines.predict", "lines.squared_error", "lines.halve", "shapes.widen",
+    ]  # fmt: skip
+    verified = run_grader("verify", "--course", "my-course", cwd=tmp_path)
+    assert verified.returncode == 0 and "the course is sound" in verified.stdout, verified.stdout
+    checks = (course / "checks" / "test_lines.py").read_text()
+    assert "@given(" in checks and "@picture(" in checks
+    assert "@misconception(" in (course / "solutions" / "misconceptions" / "lines.py").read_text()
+
+
+def test_an_exercise_is_added_to_its_topic_and_imports_what_it_needs(tmp_path: Path) -> None:
+    course = new_course(tmp_path / "c")
+    new_exercise(Course.load(course), "later.first")
+    solution = course / "solutions" / "lines.py"
+    solution.write_text(solution.read_text().replace("from torch import Tensor", "from torch import *"))
+    new_exercise(Course.load(course, complete=False), "lines.third")
+    assert [one.full_name for one in Course.load(course).exercises][2:] == ["lines.third", "later.first"]
+    assert "from torch import Tensor\n" in solution.read_text()
+
+
+def test_only_imports_that_a_file_lacks_are_added_below_its_own() -> None:
+    head = '"""Head."""\n\nimport torch\nfrom grader.testkit import exercise, tensors\n'
+    source = '"""Mine."""\n\nfrom grader.testkit import (\n    exercise,\n)\n\nX = 1\n'
+    assert with_imports(source, head).split("\n")[4:8] == [
+        ")",
+        "import torch",
+        "from grader.testkit import tensors",
+        "",
+    ]
+    assert with_imports(head, head) == head
+
+
+@pytest.mark.parametrize("name", ["vectors", "vectors.normalize", "vectors.two words", "class.f"])
+def test_a_name_that_is_taken_or_is_none_is_refused(own_course: Path, name: str) -> None:
+    before = (own_course / "course.toml").read_bytes()
+    with pytest.raises(UserError):
+        new_exercise(Course.load(own_course), name)
+    assert (own_course / "course.toml").read_bytes() == before
+
+
+def test_a_folder_with_files_is_left_alone(own_course: Path) -> None:
+    with pytest.raises(UserError, match="not empty"):
+        new_course(own_course)
