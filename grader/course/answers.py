@@ -10,9 +10,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
+
+if TYPE_CHECKING:
+    from grader.course.model import Course
 
 REFERENCE: Final = "reference"
 """The folder in ``checks/`` that is never handed out."""
@@ -26,7 +29,7 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 class GivenAway(msgspec.Struct, frozen=True):
     """A function in a file that is handed out which does the same as a function of a solution."""
 
-    file: str
+    file: Path
     line: int
     function: str
     of: str
@@ -79,22 +82,27 @@ def without_answers(content: bytes, modules: set[str]) -> bytes:
     return "".join(lines).encode()
 
 
-def given_away(
-    topic: str, solution: bytes, stub: bytes, handed_out: Iterable[tuple[str, bytes]]
-) -> Iterator[GivenAway]:
+def given_away(topic: str, solution: bytes, stub: bytes, handed_out: Iterable[Path]) -> Iterator[GivenAway]:
     """The functions of files that are handed out which are, but for names, functions of a solution.
 
     Args:
         stub: what students get of the solution: its functions are no answers.
-        handed_out: path and content of each file.
+        handed_out: Python files.
     """
     shared = {_shape(one) for one in _functions(ast.parse(stub))}
-    functions = [(one.name, _shape(one)) for one in _functions(ast.parse(solution))]
-    known = {shape: f"{topic}.{name}" for name, shape in functions if shape and shape not in shared}
-    for path, content in handed_out:
-        for function in _functions(ast.parse(content)) if path.endswith(".py") else ():
-            if of := known.get(_shape(function)):
-                yield GivenAway(path, function.lineno, function.name, of)
+    functions = [(one, _shape(one)) for one in _functions(ast.parse(solution))]
+    known = {shape: f"{topic}.{one.name}" for one, shape in functions if shape and shape not in shared}
+    sizes = {_size(one) for one, _ in functions}
+    for file in handed_out:
+        for function in _functions(ast.parse(file.read_bytes())):
+            if _size(function) in sizes and (of := known.get(_shape(function))):
+                yield GivenAway(file, function.lineno, function.name, of)
+
+
+def files_that_students_read(course: Course, topic: str) -> list[Path]:
+    """The Python files of a course beside the stubs that a student gets for a topic: its checks, helpers, the kit."""
+    beside = [one for one in sorted(course.checks_dir.glob("*.py")) if not one.stem.startswith("test_")]
+    return [course.check_file(topic), *beside, *(course.kit.files if course.kit else ())]
 
 
 def _exercise_of(node: ast.stmt) -> str:
@@ -153,6 +161,12 @@ def _last_name(node: ast.expr) -> str:
 
 def _functions(tree: ast.Module) -> Iterator[_Function]:
     return (node for node in ast.walk(tree) if isinstance(node, _Function))
+
+
+def _size(function: _Function) -> int:
+    """The number of nodes of a function but for its docstring and annotations, which `_shape` compares."""
+    body = function.body[1:] if ast.get_docstring(function) is not None else function.body
+    return sum(1 for statement in body for _ in ast.walk(statement))
 
 
 def _shape(function: _Function) -> str:

@@ -15,9 +15,8 @@ import msgspec
 from rich.console import Console
 
 from grader.course import Exercise, checks_of
-from grader.course.answers import given_away
+from grader.course.answers import files_that_students_read, given_away
 from grader.course.comparisons import swapped_comparisons
-from grader.course.handout import handed_out
 from grader.course.stubs import stub_of
 from grader.grading.changed_replies import CHANGES
 from grader.grading.evidence import GradedMisconception, TopicEvidence
@@ -254,14 +253,11 @@ def misconceptions_get_their_own_name(evidence: TopicEvidence) -> Iterator[Defec
 
 def answers_are_not_handed_out(evidence: TopicEvidence) -> Iterator[Defect]:
     """No function of a file that is handed out does the same as the solution."""
-    course = evidence.course
     stub, solution = (file.read_bytes() for file in (evidence.stub, evidence.solution))
-    for found in given_away(evidence.topic.name, solution, stub, handed_out(course)):
-        file = next(
-            (one for one in (course.checks_dir.parent, course.root) if (one / found.file).is_file()), course.root
-        )
+    files = files_that_students_read(evidence.course, evidence.topic.name)
+    for found in given_away(evidence.topic.name, solution, stub, files):
         message = f"`{found.function}` is handed out and does the same as `{found.of}`; move it to checks/reference/"
-        yield Defect(file / found.file, found.line, message)
+        yield Defect(found.file, found.line, message)
 
 
 Promise = Callable[[TopicEvidence], Iterator[Defect]]
@@ -284,6 +280,7 @@ PROMISES: Final[dict[str, tuple[Promise, ...]]] = {
         results_are_repeatable,
         stub_fails,
         programs_fail_by_their_answers,
+        pictures_can_be_drawn,
         misconceptions_are_caught,
         misconceptions_break_no_check,
         misconceptions_are_named,

@@ -86,12 +86,14 @@ def test_the_author_gets_all_checks_and_a_student_those_without_the_reference(co
     assert "2 points not assessed: vectors.cosine" in theirs.stdout
 
 
-def test_a_copy_of_an_answer_is_found_whatever_its_names_are() -> None:
+def test_a_copy_of_an_answer_is_found_whatever_its_names_are(tmp_path: Path) -> None:
     solution = b"def f(x, y):\n    total = x.sum(0) * y\n    return total / y.sum(1) + x.mean(dim=0)\n"
     copy = b"def helper(a, b):\n    '''Doc.'''\n    t = a.sum(0) * b\n    return t / b.sum(1) + a.mean(dim=0)\n"
     other = b"def helper(a, b):\n    t = a.sum(0) * b\n    return t / b.sum(0) + a.mean(dim=0)\n"
-    files = [("kit/recipes.py", copy), ("kit/probes.py", other)]
+    recipes, probes = tmp_path / "recipes.py", tmp_path / "probes.py"
+    recipes.write_bytes(copy)
+    probes.write_bytes(other)
     stub = b"def f(x, y):\n    raise NotImplementedError\n"
-    (found,) = given_away("ops", solution, stub, files)
-    assert (found.file, found.line, found.function, found.of) == ("kit/recipes.py", 1, "helper", "ops.f")
-    assert list(given_away("ops", solution, solution, files)) == []
+    (found,) = given_away("ops", solution, stub, [recipes, probes])
+    assert (found.file, found.line, found.function, found.of) == (recipes, 1, "helper", "ops.f")
+    assert list(given_away("ops", solution, solution, [recipes, probes])) == []
