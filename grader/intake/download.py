@@ -165,7 +165,7 @@ def _grouped(
             download=download,
             pieces=tuple(of),
             problems=tuple(problems.get((student, name), ())),
-            arrival=_arrival(student, of),
+            arrival=arrival_of(student, of),
         )
         for (student, name), of in students.items()
     ]
@@ -175,7 +175,8 @@ def _said_name(download: Archive, piece: Piece) -> str:
     return blackboard_name(_text(download, piece.path)[:1000], piece.student)
 
 
-def _arrival(student: str, pieces: Sequence[Piece]) -> Arrival:
+def arrival_of(student: str, pieces: Sequence[Piece]) -> Arrival:
+    """When a student's files came, as far as their names say so."""
     lms = pieces[0].lms if pieces else ""
     submitted = max((piece.submitted for piece in pieces), default="")
     by = f"{lms.capitalize()} time" if submitted else ""

@@ -26,7 +26,7 @@ from grader.intake.bag import (
     is_code,
     is_unsupported_archive,
 )
-from grader.intake.download import DownloadSource, class_sources, lms_sources
+from grader.intake.download import DownloadSource, arrival_of, class_sources, lms_sources
 from grader.intake.folder import ArchiveSource, FileSource, Folder, FolderSource, PathSource, UnsupportedSource
 from grader.intake.lms import GRADESCOPE_FILE, pieces_of
 from grader.intake.roster import Roster, name_key
@@ -68,10 +68,10 @@ def find_submissions(
     known = Topics.of(topics)
     left_out = None if skip is None else skip.resolve()
     found = [source for path in paths for source in _sources(path, known, left_out, note)]
-    if roster is not None:
-        found = _enrolled(found, roster, note, known_people)
-    else:
-        found = [replace(one, name=known_people.get(one.arrival.student, one.name)) for one in found]
+    students = roster.students if roster else []
+    ids = {key.lower() for key in known_people} | {key for one in students for key in one.ids}
+    found = [_of_lms_file(source, ids) for source in found]
+    found = _enrolled(found, roster, note, known_people) if roster else list(_known(found, known_people))
     return sorted(_unique(found), key=lambda source: source.name)
 
 
@@ -169,6 +169,29 @@ def _is_submission(folder: Path, topics: Topics) -> bool:
     places = (folder, folder / STUBS)
     names = [*(f"{topic}{end}" for topic in topics.names for end in CODE), *topics.files]
     return any(os.path.lexists(place / name) for name in names for place in places)
+
+
+def _of_lms_file(source: Source, ids: Container[str]) -> Source:
+    """The same; of one file out of an LMS's download with the student whose id is in its name, if that id is known."""
+    pieces = [] if source.arrival.student or source.path.is_dir() else pieces_of([as_text(source.path.name)])[0]
+    if not pieces or pieces[0].student.lower() not in ids:
+        return source
+    return replace(source, name=pieces[0].name, arrival=arrival_of(pieces[0].student, pieces))
+
+
+def _known(found: Iterable[Source], known_people: Mapping[str, str]) -> Iterator[Source]:
+    """The submissions under the names by which the gradebook knows their students: by the id, else by a unique name."""
+    of_names: dict[tuple[str, ...], list[str]] = {}
+    for key, name in known_people.items():
+        of_names.setdefault(name_key(name), []).append(key)
+    for source in found:
+        key = source.arrival.student
+        alike = [] if key else of_names.get(name_key(source.name), [])
+        if len(alike) == 1 and source.name not in known_people:
+            key = alike[0]
+            person = key if key != known_people[key] else ""
+            source = replace(source, arrival=msgspec.structs.replace(source.arrival, student=person))
+        yield replace(source, name=known_people.get(key, source.name))
 
 
 def _enrolled(

@@ -146,3 +146,36 @@ def test_letters_that_have_no_accent_of_their_own_are_found_without(tmp_path: Pa
 def test_an_id_in_capitals_is_the_same_id(tmp_path: Path) -> None:
     _, notes = found(tmp_path, "10", known={"U7": "Zoë Müller"}, text="id,name\nu7,Zoë M.\n10,Ann Lee\n")
     assert notes == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["mullerzoe_LATE_7_123_vectors.py", "mullerzoe_7_123_work.zip", "Zoë Müller_7_assignsubmission_file_vectors.py"],
+)
+@pytest.mark.parametrize("with_list", [True, False])
+def test_one_file_out_of_a_download_is_that_of_the_student_with_its_id(
+    tmp_path: Path, name: str, with_list: bool
+) -> None:
+    (tmp_path / "list.csv").write_text(LIST)
+    (tmp_path / name).write_bytes(zipped({"vectors.py": b"x = 1\n"}) if name.endswith(".zip") else b"x = 1\n")
+    roster = Roster.read(tmp_path / "list.csv") if with_list else None
+    known = {} if with_list else {"7": "Zoë Müller"}
+    (source,) = find_submissions([tmp_path / name], TOPICS, roster=roster, known_people=known)
+    assert (source.name, source.arrival.student) == ("Zoë Müller", "7") and source.arrival.late == ("_LATE" in name)
+    assert source.read().files == {"vectors.py": b"x = 1\n"}
+    (source,) = find_submissions([tmp_path / name], TOPICS)
+    assert source.name == Path(name).stem and not source.arrival.student, "nobody knows that id: it may be no id"
+
+
+def test_without_a_list_a_name_is_that_of_the_one_student_whom_the_gradebook_knows_by_it(tmp_path: Path) -> None:
+    for folder in ("muller_ZOE", "schmidt max", "ANN lee", "new one"):
+        (tmp_path / "class" / folder).mkdir(parents=True)
+        (tmp_path / "class" / folder / "vectors.py").write_text("x = 1\n")
+    known = {"7": "Zoë Müller", "8": "Max Schmidt", "9": "Max Schmidt", "Ann Lee": "Ann Lee"}
+    sources = find_submissions([tmp_path / "class"], TOPICS, known_people=known)
+    assert {(one.name, one.arrival.student) for one in sources} == {
+        ("Zoë Müller", "7"),
+        ("schmidt max", ""),
+        ("Ann Lee", ""),
+        ("new one", ""),
+    }
