@@ -173,7 +173,9 @@ def _is_submission(folder: Path, topics: Topics) -> bool:
 
 def _of_lms_file(source: Source, ids: Container[str]) -> Source:
     """The same; of one file out of an LMS's download with the student whose id is in its name, if that id is known."""
-    pieces = [] if source.arrival.student or source.path.is_dir() else pieces_of([as_text(source.path.name)])[0]
+    if isinstance(source, DownloadSource) or source.path.is_dir():
+        return source
+    pieces, _ = pieces_of([as_text(source.path.name)])
     if not pieces or pieces[0].student.lower() not in ids:
         return source
     return replace(source, name=pieces[0].name, arrival=arrival_of(pieces[0].student, pieces))

@@ -179,3 +179,10 @@ def test_without_a_list_a_name_is_that_of_the_one_student_whom_the_gradebook_kno
         ("Ann Lee", ""),
         ("new one", ""),
     }
+
+
+def test_an_archive_of_a_class_whose_name_looks_like_an_id_is_still_a_class(tmp_path: Path) -> None:
+    files = {"ann/vectors.py": b"x = 1\n", "bob/vectors.py": b"x = 2\n"}
+    (tmp_path / "class_7_1_all.zip").write_bytes(zipped(files))
+    sources = find_submissions([tmp_path / "class_7_1_all.zip"], TOPICS, known_people={"7": "Zoë Müller"})
+    assert [(one.name, one.arrival.student) for one in sources] == [("ann", ""), ("bob", "")]
