@@ -279,6 +279,7 @@ PROMISES: Final[dict[str, tuple[Promise, ...]]] = {
         replies_are_looked_at,
         results_are_repeatable,
         stub_fails,
+        pictures_can_be_drawn,
         programs_fail_by_their_answers,
         pictures_can_be_drawn,
         misconceptions_are_caught,
