@@ -95,7 +95,7 @@ def test_two_positions_by_hand(submission: Submission) -> None:
 
 
 @exercise("attention.attention", points=2)
-@given(q=tensors("t d", **NORMAL), k=tensors("s d", **NORMAL), v=tensors("s e", **NORMAL))
+@given(q=tensors("b t d", **NORMAL), k=tensors("b s d", **NORMAL), v=tensors("b s e", **NORMAL))
 def test_without_a_mask(submission: Submission, q: Tensor, k: Tensor, v: Tensor) -> None:
     """Without a mask every query sees every key; values may have another width than keys."""
     assert_close(submission.attention(q, k, v), expected.attention(q, k, v))

@@ -153,6 +153,13 @@ def test_sines_and_a_mask(submission: Submission, t: int, extra: int, half: int,
 
 
 @exercise("beyond.MaskAndPositions")
+def test_places_far_behind(submission: Submission) -> None:
+    """The positions are right for places far behind, too."""
+    found, _ = submission.MaskAndPositions(600, 4)(torch.zeros(1, 600, 4))
+    assert_close(found, positions(600, 4)[None])
+
+
+@exercise("beyond.MaskAndPositions")
 @pytest.mark.parametrize("device", ["cuda:1", "cuda:0"])
 @given(seed=seeds())
 @ONCE

@@ -42,6 +42,7 @@ ONCE = settings(max_examples=1)
 
 @exercise("language_model.TinyGPT")
 @given(ids=labels("b t", 6, t=(1, 5)), heads=st.sampled_from([1, 2]), layers=st.integers(1, 3), seed=seeds())
+@settings(max_examples=10)
 def test_logits_for_any_weights(submission: Submission, ids: Tensor, heads: int, layers: int, seed: int) -> None:
     """Embeddings are added, go through all blocks in order and the norm, and meet all rows of `tokens`."""
     weights = expected.drawn(expected.gpt_shapes(6, 5, 4, layers), seed)
@@ -341,19 +342,7 @@ def test_flags_and_graph(submission: Submission, seed: int) -> None:
 
 # ---------------------------------------------------------------- overfit
 
-TEXTS = ["ab", "the sea was calm", "a boat, a wind, a harbour"]
-
-
-@exercise("language_model.overfit")
-@pytest.mark.parametrize("text", TEXTS)
-@given(seed=seeds())
-@ONCE
-def test_knows_a_text_by_heart(submission: Submission, text: str, seed: int) -> None:
-    """After 80 steps the last loss is below 0.1, and the model writes the text from its first letter on."""
-    losses, written = submission.overfit(text, 80, seed)
-    assert_equal(len(losses), 80, what="how many losses there are")
-    assert_that(losses[-1] < 0.1, f"the last loss is {losses[-1]:.3f}")
-    assert_equal(written, text, what="the text that was written")
+TEXTS = ["ab", "a boat, a wind, a harbour"]
 
 
 @exercise("language_model.overfit")
@@ -381,6 +370,18 @@ def test_the_seed_decides(submission: Submission, seed: int) -> None:
     one, again, other = (submission.overfit("seed", 4, number)[0] for number in (seed, seed, seed + 1))
     assert_close(again, one, what="losses of a second run with the same seed")
     assert_that(one != other, "two seeds give the same losses")
+
+
+@exercise("language_model.overfit")
+@pytest.mark.parametrize("text", TEXTS)
+@given(seed=seeds())
+@ONCE
+def test_knows_a_text_by_heart(submission: Submission, text: str, seed: int) -> None:
+    """After 80 steps the last loss is below 0.1, and the model writes the text from its first letter on."""
+    losses, written = submission.overfit(text, 80, seed)
+    assert_equal(len(losses), 80, what="how many losses there are")
+    assert_that(losses[-1] < 0.1, f"the last loss is {losses[-1]:.3f}")
+    assert_equal(written, text, what="the text that was written")
 
 
 # ---------------------------------------------------------------- the picture

@@ -39,7 +39,10 @@ class KVCache:
         return k, v
 
     def __len__(self) -> int:
-        return self._kept[0][0].shape[2] if 0 in self._kept else 0
+        if 0 not in self._kept:
+            return 0
+        keys, _ = self._kept[0]
+        return keys.shape[2]
 
     # end
 
@@ -107,9 +110,8 @@ class MaskAndPositions(nn.Module):
     # solution: register_buffer, with persistent=False
     def __init__(self, context: int, d_model: int) -> None:
         super().__init__()
-        places = torch.arange(context, dtype=torch.float64)[:, None]
-        angles = places / 10000 ** (torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
-        positions = torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1).float()
+        angles = torch.arange(context)[:, None] / 10000 ** (torch.arange(0, d_model, 2) / d_model)
+        positions = torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)
         self.register_buffer("positions", positions, persistent=False)
         self.register_buffer("mask", torch.ones(context, context, dtype=torch.bool).tril(), persistent=False)
 
@@ -157,5 +159,5 @@ def train_on_ranks(
             dist.all_reduce(parameter.grad)
             parameter.grad /= world_size
         optimizer.step()
-    return {name: value.detach() for name, value in model.state_dict().items()}
+    return dict(model.state_dict())
     # end
