@@ -6,7 +6,7 @@ import contextlib
 import copy
 from collections import defaultdict
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 import pytest
@@ -14,9 +14,7 @@ import pytest
 from grader.border.messages import Exchange
 from grader.judge import examples as generated
 from grader.judge.right_runs import RightRuns
-
-if TYPE_CHECKING:
-    from grader.judge.time_limit import TimeLimit
+from grader.judge.time_limit import TimeLimit
 
 Example = dict[str, Any]
 

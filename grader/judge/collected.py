@@ -77,7 +77,7 @@ class CollectedChecks:
         self.began(place)
         result = None
         try:
-            with contextlib.suppress(Overrun), self._time_limit.counting(check):
+            with contextlib.suppress(Overrun), self._time_limit.counting(check.item.path):
                 result = self._run_on(check, desk)
         except Exception as error:  # While replies were handled, not in the check's body.
             return self._broken(check, desk, error)
@@ -102,7 +102,7 @@ class CollectedChecks:
         self.began(picture.place)
         desk = begin()
         made = pictures.no_picture(picture, "it takes too long to make of this answer")
-        with contextlib.suppress(Overrun), self._time_limit.counting(self.of(picture.exercise)[0]):
+        with contextlib.suppress(Overrun), self._time_limit.counting(self.of(picture.exercise)[0].item.path):
             made = pictures.make(picture, desk)
         desk.end_process()
         return made
@@ -128,7 +128,7 @@ class CollectedChecks:
         One that does not end there either is not run again.
         """
         desk.end_process()
-        with contextlib.suppress(Overrun), self._time_limit.counting(check):
+        with contextlib.suppress(Overrun), self._time_limit.counting(check.item.path):
             desk.reference_also_fails(check, lambda reference: self._run_on(check, reference))
         if self._time_limit.overrun is not None:  # pytest's own protocol has kept it from getting here
             check.on_reference = "overruns"

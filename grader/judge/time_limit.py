@@ -15,12 +15,9 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from grader.results import Frame
-
-if TYPE_CHECKING:
-    from grader.judge.check import Check
 
 JUDGE_SECONDS: Final = 20.0
 """Processor time of the judge for one run of a check's body (seconds)."""
@@ -65,7 +62,7 @@ class TimeLimit:
     def __init__(self, seconds: float = JUDGE_SECONDS, alive: Callable[[], None] = lambda: None) -> None:
         self._seconds = seconds
         self._alive = alive
-        self._check: Check | None = None
+        self._file: Path | None = None
         self._used = self._blocked = self._processor_time = 0.0
         self._raised = 0
         self.overrun: Overrun | None = None
@@ -84,19 +81,22 @@ class TimeLimit:
             signal.signal(_TICK_SIGNAL, previous)
 
     @contextlib.contextmanager
-    def counting(self, check: Check) -> Iterator[None]:
-        """Limits each run of the check's body by itself while the context lasts; `overrun` says if one was too long.
+    def counting(self, file: Path) -> Iterator[None]:
+        """Limits each run of a check's body by itself while the context lasts; `overrun` says if one was too long.
+
+        Args:
+            file: the check's file.
 
         Raises:
             Overrun: in the middle of the check.
         """
         self.overrun, self._raised = None, 0
         self.restart()
-        self._check = check
+        self._file = file
         try:
             yield
         finally:
-            self._check = None
+            self._file = None
 
     def restart(self) -> None:
         """Begins to count anew: this thread's processor time, as another one watches the memory of submissions."""
@@ -115,12 +115,12 @@ class TimeLimit:
     def _tick(self, number: int, frame: FrameType | None) -> None:
         before, self._processor_time = self._processor_time, time.thread_time()
         worked = self._processor_time - before
-        if self._check is not None and not _is_waiting(frame):
+        if self._file is not None and not _is_waiting(frame):
             self._used += worked
             self._blocked = 0.0 if worked > _IDLE * _TICK_SECONDS else self._blocked + _TICK_SECONDS
             if self._used > self._seconds or self._blocked > BLOCKED_FACTOR * self._seconds:
                 self._raised += 1
-                self.overrun = Overrun(self._seconds, _line_of(frame, self._check))
+                self.overrun = Overrun(self._seconds, _line_of(frame, self._file))
                 if self._raised > _MOST_RAISED:
                     return  # The check swallows it: without signs of life, the main process ends this one.
                 raise self.overrun
@@ -163,10 +163,10 @@ def _is_waiting(frame: FrameType | None) -> bool:
     return False
 
 
-def _line_of(frame: FrameType | None, check: Check) -> Frame | None:
+def _line_of(frame: FrameType | None, file: Path) -> Frame | None:
     """The innermost line in the check's file."""
     while frame is not None:
-        if frame.f_code.co_filename == str(check.item.path):
-            return Frame(check.item.path.name, frame.f_lineno, frame.f_code.co_name)
+        if frame.f_code.co_filename == str(file):
+            return Frame(file.name, frame.f_lineno, frame.f_code.co_name)
         frame = frame.f_back
     return None
