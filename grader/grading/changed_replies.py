@@ -122,9 +122,9 @@ def _known(exchange: Exchange) -> _Known:
     return _Known(exchange, request.operation, not any(one[:1] == ["r"] for one in request.args[:1] if one))
 
 
-def _but_for_booleans(change: Change) -> Change:
-    """The change of what a probe reports: its booleans are mostly facts that no check needs to look at."""
-    return lambda value: value if isinstance(value, bool) else change(value)
+def _but_for_counts(change: Change) -> Change:
+    """The change of what a probe reports: its booleans and counts are mostly facts that no check needs to look at."""
+    return lambda value: value if isinstance(value, bool | int) else change(value)
 
 
 class _Handle:
@@ -167,7 +167,7 @@ class _Replay:
         reply = wire.unpack(same, Reply)
         if not isinstance(reply, Returned) or known.operation not in _CHANGED:
             return same
-        change = self._change if known.is_of_submission else _but_for_booleans(self._change)
+        change = self._change if known.is_of_submission else _but_for_counts(self._change)
         value = _in_all(wire.decode(reply.value, _Handle), change)
         return wire.pack(Returned(wire.encode(value, lambda handle: handle.tree)))
 
