@@ -289,11 +289,13 @@ def test_seed_decides(submission: Submission, seed: int) -> None:
 
 @picture("ddp.sharded_loader", title="The rank that gets each of 22 rows; two rows are left over in each epoch")
 def rank_of_each_row(submission: Submission) -> Grid:
-    epochs: list[list[float | None]] = [[None] * 22 for _ in range(6)]
-    for epoch, rows in enumerate(epochs):
-        for rank, batches in enumerate(shares(submission, 22, 2, 4, 0, epoch)):
-            for row in flat(batches):
-                rows[row] = rank
+    rows = submission.there(d.rows, 22)
+    epochs: list[list[float | None]] = [[None] * 22 for _ in range(5)]
+    for rank in range(4):
+        loader = submission.sharded_loader(rows, 5, rank, 4, 0)
+        for epoch, ranks in enumerate(epochs):
+            for row in flat(batches_of(submission, loader, epoch)):
+                ranks[row] = rank
     return Grid(values=epochs, names=[f"rank {rank}" for rank in range(4)], x_label="row", y_label="epoch")
 
 

@@ -281,7 +281,6 @@ PROMISES: Final[dict[str, tuple[Promise, ...]]] = {
         stub_fails,
         pictures_can_be_drawn,
         programs_fail_by_their_answers,
-        pictures_can_be_drawn,
         misconceptions_are_caught,
         misconceptions_break_no_check,
         misconceptions_are_named,
