@@ -241,25 +241,29 @@ def test_a_text_longer_than_the_context(submission: Submission, n: int, seed: in
     assert_equal(submission.generate(model, ids, n, 0.0), written_here(seed, ids, n))
 
 
-def frequencies(submission: Submission, seed: int, temperature: float, top_k: int | None) -> tuple[Tensor, Tensor]:
-    """How often each letter was drawn of 4,000, and its probability."""
+def frequencies(
+    submission: Submission, seed: int, temperature: float | None, top_k: int | None
+) -> tuple[Tensor, Tensor]:
+    """How often each letter was drawn of 4,000, and its probability; without a temperature, by the default."""
     ids = models.letters((1, 3), seed)
     model = submission.there(models.reader, seed)
     source = submission.there(models.generator, seed)
-    found = submission.generate(model, ids.expand(4000, 3).contiguous(), 1, temperature, top_k, source)
+    given = {} if temperature is None else {"temperature": temperature, "top_k": top_k}
+    found = submission.generate(model, ids.expand(4000, 3).contiguous(), 1, generator=source, **given)
     assert_equal(tuple(found.shape), (4000, 4), what="the shape of the result")
     with torch.no_grad():
         logits = models.reader(seed).eval()(ids)[0, -1]
     kept = logits if top_k is None else logits.masked_fill(logits < logits.sort().values[-top_k], -math.inf)
-    return torch.bincount(found[:, -1], minlength=models.VOCAB) / 4000, (kept / temperature).softmax(0)
+    return torch.bincount(found[:, -1], minlength=models.VOCAB) / 4000, (kept / (temperature or 1.0)).softmax(0)
 
 
 @exercise("language_model.generate", points=2)
-@pytest.mark.parametrize("temperature", [1.0, 0.4, 3.0])
+@pytest.mark.parametrize("temperature", [None, 0.4, 3.0])
 @given(seed=seeds())
 @ONCE
-def test_drawn_by_the_softmax(submission: Submission, temperature: float, seed: int) -> None:
-    """Letters are drawn by the softmax of the logits over the temperature: 4,000 draws have these frequencies."""
+def test_drawn_by_the_softmax(submission: Submission, temperature: float | None, seed: int) -> None:
+    """Letters are drawn by the softmax of the logits over the temperature, 1 if it is left out: 4,000 draws have these
+    frequencies."""
     found, right = frequencies(submission, seed, temperature, None)
     assert_close(found, right, rtol=0.0, atol=0.05, what="the frequency of each letter")
 
@@ -366,10 +370,10 @@ def test_first_loss_and_few_steps(submission: Submission, seed: int) -> None:
 @given(seed=seeds())
 @ONCE
 def test_the_seed_decides(submission: Submission, seed: int) -> None:
-    """The same seed gives the same losses, and another one others."""
-    one, again, other = (submission.overfit("seed", 4, number)[0] for number in (seed, seed, seed + 1))
-    assert_close(again, one, what="losses of a second run with the same seed")
-    assert_that(one != other, "two seeds give the same losses")
+    """The same seed gives the same losses and the same text, and another one other losses."""
+    one, again, other = (submission.overfit("one fish, two fish", 2, number) for number in (seed, seed, seed + 1))
+    assert_close(again, one, what="losses and text of a second run with the same seed")
+    assert_that(one[0] != other[0], "two seeds give the same losses")
 
 
 @exercise("language_model.overfit")

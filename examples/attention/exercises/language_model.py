@@ -5,7 +5,7 @@ generate text" and 5 "Pretraining on unlabeled data".
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 import torch
 import torch.nn.functional as F
@@ -82,7 +82,7 @@ def lm_loss(logits: Tensor, targets: Tensor, ignore: int = -100) -> Tensor:
     raise NotImplementedError("write `lm_loss` here")
 
 
-def batches(text_ids: Tensor, context: int, batch: int, seed: int) -> Iterator[tuple[Tensor, Tensor]]:
+def batches(text_ids: Tensor, context: int, batch: int, seed: int) -> Iterable[tuple[Tensor, Tensor]]:
     """One pass over a text in windows: inputs, and the same one letter later as targets.
 
     A window is ``context`` letters that follow one another; one begins at each letter, as long as its last target is
@@ -128,7 +128,7 @@ def generate(
     graph; its training flags, and those of its parts, are as before when the function returns.
 
     Args:
-        model: takes int64 ``(b, t)`` with t up to its attribute ``context``, and returns logits ``(b, t, vocab)``.
+        model: takes int64 ``(b, t)`` with t from 1 to its attribute ``context``, and returns logits ``(b, t, vocab)``.
         ids: shape ``(b, t)``, int64, t at least 1.
         n: how many letters to append, 0 or more.
         temperature: 0 or more.

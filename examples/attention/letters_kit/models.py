@@ -14,7 +14,7 @@ class Reader(nn.Module):
 
     Args:
         vocab: how many letters.
-        context: the longest text; a longer one raises.
+        context: the longest text; a longer one raises, and so does one without letters.
         dropout: whether training mode drops half of the numbers, by a count and not by chance.
     """
 
@@ -29,7 +29,7 @@ class Reader(nn.Module):
 
     def forward(self, ids: Tensor) -> Tensor:
         t = ids.shape[1]
-        if t > self.context:
+        if not 1 <= t <= self.context:
             raise ValueError(f"{t} letters where the context is {self.context}")
         x = (self.tokens(ids) + self.positions.weight[:t]).cumsum(dim=1)
         return self.head(self.drop(self.still(x.tanh())))

@@ -159,5 +159,5 @@ def train_on_ranks(
             dist.all_reduce(parameter.grad)
             parameter.grad /= world_size
         optimizer.step()
-    return dict(model.state_dict())
+    return model.state_dict()
     # end

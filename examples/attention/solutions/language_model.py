@@ -5,7 +5,7 @@ generate text" and 5 "Pretraining on unlabeled data".
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 import torch
 import torch.nn.functional as F
@@ -100,7 +100,7 @@ def lm_loss(logits: Tensor, targets: Tensor, ignore: int = -100) -> Tensor:
     # end
 
 
-def batches(text_ids: Tensor, context: int, batch: int, seed: int) -> Iterator[tuple[Tensor, Tensor]]:
+def batches(text_ids: Tensor, context: int, batch: int, seed: int) -> Iterable[tuple[Tensor, Tensor]]:
     """One pass over a text in windows: inputs, and the same one letter later as targets.
 
     A window is ``context`` letters that follow one another; one begins at each letter, as long as its last target is
@@ -131,7 +131,7 @@ def batches(text_ids: Tensor, context: int, batch: int, seed: int) -> Iterator[t
         raise ValueError(f"a text of {len(text_ids)} letters has no window of {context} with targets")
     windows = text_ids.unfold(0, context + 1, 1)
     order = torch.randperm(len(windows), generator=torch.Generator().manual_seed(seed))
-    return iter([(windows[rows, :-1], windows[rows, 1:]) for rows in order.split(batch)])
+    return [(windows[rows, :-1], windows[rows, 1:]) for rows in order.split(batch)]
     # end
 
 
@@ -151,7 +151,7 @@ def generate(
     graph; its training flags, and those of its parts, are as before when the function returns.
 
     Args:
-        model: takes int64 ``(b, t)`` with t up to its attribute ``context``, and returns logits ``(b, t, vocab)``.
+        model: takes int64 ``(b, t)`` with t from 1 to its attribute ``context``, and returns logits ``(b, t, vocab)``.
         ids: shape ``(b, t)``, int64, t at least 1.
         n: how many letters to append, 0 or more.
         temperature: 0 or more.
@@ -173,9 +173,9 @@ def generate(
             smallest = logits.topk(top_k).values[:, -1:]
             logits = logits.masked_fill(logits < smallest, -math.inf)
         if temperature == 0:
-            new = logits.argmax(dim=-1, keepdim=True)
+            new = logits.argmax(dim=1, keepdim=True)
         else:
-            new = torch.multinomial((logits / temperature).softmax(dim=-1), 1, generator=generator)
+            new = torch.multinomial((logits / temperature).softmax(dim=1), 1, generator=generator)
         ids = torch.cat([ids, new], dim=1)
     for module, flag in flags:
         module.training = flag
@@ -247,5 +247,5 @@ def overfit(text: str, steps: int, seed: int) -> tuple[list[float], str]:
         optimizer.step()
         losses.append(loss.item())
     written = generate(model, ids[:, :1], len(text) - 1, temperature=0)
-    return losses, "".join(letters[number] for number in written[0].tolist())
+    return losses, "".join(letters[number] for number in written[0])
     # end
