@@ -1,4 +1,4 @@
-"""Runs the examples of a docstring in the student process, with the names of the submission's module.
+"""Runs the examples of a docstring in the student process, with the names of the submission's module, and ``torch``.
 
 Decides nothing: it gives what each example printed or raised. Must never hold what a docstring says that comes.
 """
@@ -11,6 +11,8 @@ import sys
 import traceback
 from collections.abc import Sequence
 from typing import Any
+
+import torch
 
 from grader.testkit import devices
 
@@ -26,7 +28,7 @@ def run(topic: str, sources: Sequence[str], gpus: int = 0) -> list[list[Any]]:
     Returns:
         For each statement ``[printed, raised]``: its output, and the last line of its traceback or None.
     """
-    names = {**vars(sys.modules[topic])}
+    names = {"torch": torch, **vars(sys.modules[topic])}
     with devices.simulated(gpus) if gpus else contextlib.nullcontext():
         return [_run_one(source, names) for source in sources]
 
