@@ -160,7 +160,7 @@ def strip_prefix(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
         prefix: the exact characters to remove, with the dot if there is one: ``"module."``.
 
     Returns:
-        A new dict with the same tensors in the same order.
+        A new dict with the tensors in the same order.
 
     Example:
         >>> strip_prefix({"module.weight": torch.ones(1), "bias": torch.zeros(1)}, "module.")

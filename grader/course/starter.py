@@ -6,6 +6,7 @@ Never replaces a file, and changes only the course's own.
 from __future__ import annotations
 
 import ast
+import importlib.util
 import keyword
 import re
 from importlib import resources
@@ -23,6 +24,7 @@ _FILES: Final = {
     "README.md": "README.md.txt",
     "solutions/lines.py": "solution.txt",
     "solutions/misconceptions/lines.py": "misconceptions.txt",
+    "solutions/equivalent_mutants.toml": "equivalent_mutants.toml.txt",
     "checks/test_lines.py": "checks.txt",
 }
 """The files of a new course, and the templates that they are made of."""
@@ -57,6 +59,8 @@ def new_exercise(course: Course, full_name: str) -> list[Path]:
     for part in (topic, name):
         if not part.isidentifier() or keyword.iskeyword(part):
             raise UserError(f"`{full_name}` is not TOPIC.NAME, both names in Python", fix="such as: vectors.sum")
+    if all(one.name != topic for one in course.topics) and importlib.util.find_spec(topic) is not None:
+        raise UserError(f"there is a module `{topic}` in Python or among the packages", fix="name the topic otherwise")
     if course.is_shipped:
         raise UserError("the shipped course belongs to the grader", fix="name your own course: --course DIR")
     if any(one.full_name == full_name for one in course.all_exercises):

@@ -97,7 +97,7 @@ def grade_mutants(
         seed: of the generated inputs.
 
     Raises:
-        CourseError: the file about equivalent mutants cannot be read.
+        CourseError: the file about equivalent mutants cannot be read, or a solution does not pass its checks.
         UserError: the checks cannot be collected.
     """
     import grader.testkit.probes
@@ -169,6 +169,11 @@ def _grade_topic(
     counts = _Counts()
     file = judge.course.solution_file(topic.name)
     files = {path.name: path.read_bytes() for path in file.parent.glob("*.py")}
+    for one in topic.exercises:
+        if one.full_name in chosen and _is_caught(judge, topic, [one], files):
+            raise CourseError(
+                file, None, f"`{one.name}` does not pass its own checks: run grader verify {one.full_name}"
+            )
     names = {one.name for one in topic.exercises}
     mutants = mutants_of(file.read_text(encoding="utf-8"))
     for number, mutant in enumerate(mutants, 1):

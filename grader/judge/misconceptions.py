@@ -24,8 +24,8 @@ from grader.testkit.watching import watch, without_spelling
 _OBSERVE: Final = wire.pack(["r", watch.__module__, watch.__qualname__])
 """Bytes that only requests of `observe` contain; their replies also say how an answer was written."""
 
-_NAMES: Final = re.compile(r"'[^']*'|\[[^\]]*\]|0x\w+|\w+\(\)")
-"""Names and sizes in the message of an exception, which differ where the mistake is the same."""
+_NAMES: Final = re.compile(r"'[^']*'|\[[^\]]*\]|0x\w+|\w+\(\)|\d+")
+"""Names, numbers and sizes in the message of an exception, which differ where the mistake is the same."""
 
 Replacements = tuple[tuple[str, str], ...]
 """Names in a topic's module, each with the function of its misconceptions that takes its place."""

@@ -26,6 +26,8 @@ def test_a_new_course_is_sound_and_has_all_that_an_author_looks_for(tmp_path: Pa
     ]  # fmt: skip
     verified = run_grader("verify", "--course", "my-course", cwd=tmp_path)
     assert verified.returncode == 0 and "the course is sound" in verified.stdout, verified.stdout
+    mutants = run_grader("verify", "--mutants", "--course", "my-course", cwd=tmp_path)
+    assert mutants.returncode == 0, mutants.stdout
     checks = (course / "checks" / "test_lines.py").read_text()
     assert "@given(" in checks and "@picture(" in checks
     assert "@misconception(" in (course / "solutions" / "misconceptions" / "lines.py").read_text()
@@ -53,7 +55,9 @@ def test_only_imports_that_a_file_lacks_are_added_below_its_own() -> None:
     assert with_imports(head, head) == head
 
 
-@pytest.mark.parametrize("name", ["vectors", "vectors.normalize", "vectors.two words", "class.f"])
+@pytest.mark.parametrize(
+    "name", ["vectors", "vectors.normalize", "vectors.two words", "class.f", "torch.ones", "json.dumps"]
+)
 def test_a_name_that_is_taken_or_is_none_is_refused(own_course: Path, name: str) -> None:
     before = (own_course / "course.toml").read_bytes()
     with pytest.raises(UserError):

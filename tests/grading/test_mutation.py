@@ -72,6 +72,15 @@ def test_survivors_are_listed_until_a_check_fails_them_or_they_are_written_down(
     assert not any(survivor.endswith(f" {same}") for survivor in survivors)
 
 
+@pytest.mark.slow
+def test_a_check_that_the_solution_does_not_pass_catches_no_mutant(own_course: Path) -> None:
+    broken = WEAK.replace("torch.tensor([[0.6, 0.8]])", "no_such_name")
+    (own_course / "checks" / "test_vectors.py").write_text(broken)
+    done = run_grader("verify", "--mutants", "--course", own_course)
+    assert done.returncode == 4 and "mutants caught" not in done.stdout
+    assert "`normalize` does not pass its own checks: run grader verify vectors.normalize" in done.stderr
+
+
 def test_what_is_written_down_must_be_readable(own_course: Path) -> None:
     (own_course / "solutions" / "equivalent_mutants.toml").write_text("[[mutant]]\ndefinition = 3\n")
     with pytest.raises(CourseError, match=r"equivalent_mutants\.toml"):

@@ -87,7 +87,7 @@ def refused(folder: Path) -> str:
         ("checks/test_vectors.py", "points=3", "points=0", "every check that gives points is hidden"),
         ("checks/test_vectors.py", "points=3)", "bonus=1)", "every check that gives points is hidden"),
         ("course.toml", '"per-check"', '"all"', 'points of a check need `credit = "per-check"` for `vectors.cosine`'),
-        ("course.toml", '"per-check"', '"some"', "course.toml:5: Invalid enum value 'some'"),
+        ("course.toml", '"per-check"', '"some"', 'course.toml:5: `credit` must be "all" or "per-check", not "some"'),
         ("course.toml", "[course]\n", '[course]\nhidden_until = "soon"\n', "hidden_until: "),
         ("course.toml", "points = 2\n", "points = 2\nhints_for = { length_does_not_matter = 1 }\n", "has no check"),
     ],
@@ -156,7 +156,7 @@ def test_gradescope_gets_a_test_for_each_check_and_csv_the_parts(half: Submissio
     assert tests["vectors.normalize: extra (bonus)"] == (0, 0)
     assert tests["vectors.cosine: cosine of every pair of rows"] == (0, 1.5)
     assert "(0/1.5 points)" in summary([given], Course.load(course))
-    assert "(0/1.5 points)" in Pages(Course.load(course), 10**6).page(given).topics[0].others[0].groups[0].heading
+    assert "(0/1.5 points)" in Pages(Course.load(course), 10**6).page(given).topics[0].others[0].first.heading
     table = b"".join(csv_table.table([given], Course.load(course))).decode()
     assert ",1,0.5," in table.splitlines()[1]
 

@@ -184,7 +184,7 @@ EXERCISE_HEAD = '[[topics.exercises]]\nname = "{}"'
 def test_a_not_implemented_error_of_torch_is_not_taken_for_a_stub(odd: Warm) -> None:
     message = check_of(odd.grade(odd=with_own(after="return torch.nn.Module()(x)")), "after").message
     assert "is not written yet" not in message
-    assert "your code raised NotImplementedError: Module [Module] is missing the required" in message
+    assert "Module [Module] is missing the required" in message
 
 
 def test_answers_that_depend_on_earlier_calls_fail_and_say_so(odd: Warm) -> None:

@@ -32,6 +32,7 @@ def test_an_exception_that_a_check_asks_for_may_say_anything() -> None:
         (record("sampler is mutually exclusive"), record("sampler is mutually exclusive"), True),
         (record("sampler is mutually exclusive"), record("there is no process group"), False),
         (record("'Mine' object has no x"), record("'Theirs' object has no x"), True),
+        (record("room for 3 graphs, not for 12"), record("room for 3 graphs, not for 6"), True),
         (
             record("too few", "raise ValueError('too few')"),
             record("at least 2", "raise ValueError('at least 2')"),

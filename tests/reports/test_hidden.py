@@ -36,7 +36,7 @@ def test_every_format_is_for_students_or_for_instructors() -> None:
 
 def test_feedback_pages_are_for_students() -> None:
     part = Pages(Course.load(OWN), 10**6).page(entry(GIVEN)).topics[0].others[0]
-    assert "zebra" not in repr(part) and part.groups[0].heading == "hidden check 1"
+    assert "zebra" not in repr(part) and part.first.heading == "hidden check 1"
 
 
 def test_a_mistake_that_a_shown_check_finds_is_named() -> None:

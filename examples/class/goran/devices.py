@@ -71,10 +71,9 @@ def num_gpus() -> int:
 def try_gpu(i: int = 0) -> torch.device:
     """GPU i if this machine has it, else the CPU.
 
-    Example (on a machine with two GPUs):
-
-        try_gpu(1)  gives  device(type='cuda', index=1)
-        try_gpu(2)  gives  device(type='cpu')
+    Example (with 2 GPUs):
+        >>> try_gpu(1), try_gpu(2)
+        (device(type='cuda', index=1), device(type='cpu'))
 
     Read: Dive into Deep Learning, 'GPUs', section "Computing Devices".
     """

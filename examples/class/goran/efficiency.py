@@ -173,7 +173,7 @@ def wrap_data_parallel(model: nn.Module) -> nn.Module:
         ``nn.DataParallel`` around the model if this machine has more than one CUDA device; with one or none, the model
         itself.
 
-    Example (on a machine with at most one GPU):
+    Example (with 1 GPU):
         >>> model = nn.Linear(2, 1)
         >>> wrap_data_parallel(model) is model
         True

@@ -148,13 +148,6 @@ def as_dict(function: Callable[..., Any], *args: Any) -> Any:
     return dict(found) if isinstance(found, dict) else found
 
 
-def same_tensors(function: Callable[..., Any], state: dict[str, Any], *args: Any) -> bool:
-    """Whether ``function(state, *args)`` gives a dict of the very objects of `state`, in the same order."""
-    given = list(state.values())
-    found = list(function(state, *args).values())
-    return len(found) == len(given) and all(one is other for one, other in zip(found, given, strict=True))
-
-
 def dict_afterwards(function: Callable[..., Any], state: dict[str, Any], *args: Any) -> tuple[dict[str, Any], bool]:
     """Calls ``function(state, *args)``: the dict afterwards, and whether the result is that dict."""
     found = function(state, *args)
