@@ -26,7 +26,7 @@ HERE = Path(__file__).parent
 PROJECT = HERE.parent.parent
 HONEST = ("make_tensor", "describe", "as_float32")
 EXERCISES = (*HONEST, "gram")
-LIMITS = Limits(check_seconds=2.0, topic_seconds=6.0, memory_bytes=512 << 20, processes=24)
+LIMITS = Limits(check_seconds=2.0, topic_seconds=15.0, memory_bytes=512 << 20, processes=24)
 PORT = 47123
 """Where attacks listen that would outlive their submission."""
 MARK = "attack-was-here"
