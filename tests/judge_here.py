@@ -7,7 +7,6 @@ isolation, limits of time and messages to a worker is tested with a worker (`sha
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -49,23 +48,13 @@ def grade_here(
     """
     loaded = Course.load(course)
     found = [one if isinstance(one, Submission) else of_modules(one) for one in submissions]
-    try:
-        return with_judge(
-            loaded,
-            HostHere(loaded),
-            lambda judge: [judge.grade(one, only) for one in found],
-            names_misconceptions=names,
-            pictured=pictured(loaded) if pictures else (),
-        )
-    finally:
-        _forget_checks(loaded.checks_dir)
-
-
-def _forget_checks(folder: Path) -> None:
-    """Has the next session import its check files, which may have the same names."""
-    for name, module in list(sys.modules.items()):
-        if str(getattr(module, "__file__", None) or "").startswith(str(folder)):
-            del sys.modules[name]
+    return with_judge(
+        loaded,
+        HostHere(loaded),
+        lambda judge: [judge.grade(one, only) for one in found],
+        names_misconceptions=names,
+        pictured=pictured(loaded) if pictures else (),
+    )
 
 
 def of_modules(modules: Mapping[str, str]) -> Submission:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import sys
 import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
@@ -76,7 +77,7 @@ def with_collected_checks(
     arguments = ["-c", os.devnull, "--rootdir", str(root), "--confcutdir", str(root), "--import-mode=importlib"]
     for name in _NOT_USED:
         arguments += ["-p", f"no:{name}"]
-    with _environment(_ENVIRONMENT):
+    with _environment(_ENVIRONMENT), _check_files_forgotten(root):
         code = pytest.main([*arguments, *map(str, files)], plugins=[hooks, session.hooks, session])
     return session.outcome(code)
 
@@ -191,6 +192,22 @@ def _reason(file: Path, error: BaseException) -> str:
         lines = [frame.lineno for frame in traceback.extract_tb(cause.__traceback__) if frame.filename == str(file)]
         name, line, message = file.name, lines[-1] if lines else None, str(cause)
     return f"{name}{f':{line}' if line else ''}: {type(cause).__name__}: {message}"
+
+
+@contextlib.contextmanager
+def _check_files_forgotten(root: Path) -> Iterator[None]:
+    """Nothing that is imported from ``root`` meanwhile stays imported.
+
+    pytest names a check file by its place below ``root``, and takes a module of that name that is already there: the
+    next session would run the checks of the course before it.
+    """
+    before = set(sys.modules)
+    try:
+        yield
+    finally:
+        for name in sys.modules.keys() - before:
+            if Path(getattr(sys.modules[name], "__file__", None) or os.devnull).is_relative_to(root):
+                del sys.modules[name]
 
 
 @contextlib.contextmanager

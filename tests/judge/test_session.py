@@ -59,6 +59,13 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         with_collected_checks([tmp_path / "test_absent.py"], tmp_path, 0, lambda checks: None)
 
 
+def test_a_check_file_of_the_same_name_in_another_folder_is_another(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    assert collect(tmp_path / "one", same=CHECK) == {"some.thing": 1}
+    assert collect(tmp_path / "two", same=CHECK + CHECK.replace("test_thing", "test_other")) == {"some.thing": 2}
+
+
 def test_pytest_options_of_the_environment_do_not_reach_the_session(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
