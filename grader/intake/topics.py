@@ -12,6 +12,7 @@ import warnings
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import Final
 
 from grader.course.definitions import defined_names, lines_in, untouched_names
@@ -121,16 +122,21 @@ class Topics:
         more = [line for line in code_lines(content) if line not in known and not _IMPORT.match(line)]
         return len(more) >= _SEVERAL
 
-    def hidden_in(self, topic: str, text: str, at_top: Container[str] = ()) -> tuple[str, bool]:
+    def hidden_in(self, topic: str, text: str, at_top: Container[str] = (), path: str = "") -> tuple[str, bool]:
         """The first exercise of a topic that a text defines in any place, with a line that the stub has not.
 
         Args:
             at_top: the names whose definitions at the top level of the text are left out.
+            path: the text's file; if it is another topic's, names that the stub of that topic defines are left out.
 
         Returns:
             Its name, and whether it is in comments; an empty name if there is none.
         """
         exercises = {name for name in self.exercises.get(topic, ()) if name in text}
+        home = PurePosixPath(path).stem
+        if exercises and home != topic:
+            found_there = _ANYWHERE.findall("\n".join(lines_in(self.stubs.get(home, b""))))
+            exercises = exercises.difference(*found_there)
         if not exercises:
             return "", False
         lines = _TAG.sub("", text).splitlines()

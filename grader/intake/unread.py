@@ -128,7 +128,7 @@ def _elsewhere(topic: str, topics: Topics, seen: Sequence[SeenText]) -> str:
 def _may_answer(topic: str, topics: Topics, one: SeenText) -> bool:
     if one.module is not None:
         is_written = bool(topics.written(topic, one.module))
-        return is_written or bool(topics.hidden_in(topic, one.text, topics.at_top(one.module))[0])
+        return is_written or bool(topics.hidden_in(topic, one.text, topics.at_top(one.module), one.path)[0])
     has_name = topics.named(one.path.rpartition("/")[2]) == topic and not topics.is_stub(topic, one.text)
     return has_name or bool(topics.hidden_in(topic, one.text)[0])
 

@@ -16,6 +16,7 @@ from grader.intake.find import find_submissions
 from grader.intake.submission import Submission
 
 COURSE = Course.load(OWN_COURSE)
+SHIPPED = Course.load()
 STUB = COURSE.stub_file("vectors").read_bytes()
 SOLUTION = COURSE.solution_file("vectors").read_bytes()
 ANSWER = SOLUTION + b"\n# my own\n"
@@ -28,11 +29,11 @@ COMMENTED = b"\n" + b"".join(b"# " + line + b"\n" for line in ANSWER.splitlines(
 WRITTEN = notebook("x = 1", "%%writefile vectors.py\n" + ANSWER.decode())
 
 
-def read(folder: Path, files: dict[str, bytes]) -> Submission:
+def read(folder: Path, files: dict[str, bytes], course: Course = COURSE) -> Submission:
     for name, content in files.items():
         (folder / "class" / "ann" / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / "class" / "ann" / name).write_bytes(content)
-    (source,) = find_submissions([folder / "class"], topics_of(COURSE))
+    (source,) = find_submissions([folder / "class"], topics_of(course))
     return source.read()
 
 
@@ -107,6 +108,15 @@ def test_what_was_only_not_begun_is_a_mark(tmp_path: Path, files: dict[str, byte
     submission = read(tmp_path, files)
     assert submission.unread == () and not any(name.startswith("solutions") for name in submission.files)
     assert hashlib.sha256(SOLUTION).digest() not in {hashlib.sha256(x).digest() for x in submission.files.values()}
+
+
+@pytest.mark.parametrize("done", [topic.name for topic in SHIPPED.modules])
+def test_one_topic_done_and_the_others_as_handed_out_is_nothing_to_look_at(tmp_path: Path, done: str) -> None:
+    """Although `train` and `fit` are inside other topics, too: an untouched stub is no place for an answer."""
+    answer = SHIPPED.solution_file(done).read_bytes() + b"# my own\n"
+    stubs = {f"{topic.name}.py": SHIPPED.stub_file(topic.name).read_bytes() for topic in SHIPPED.modules}
+    assert read(tmp_path, {**stubs, f"{done}.py": answer}, SHIPPED).unread == ()
+    assert read(tmp_path / "alone", {f"{done}.py": answer}, SHIPPED).unread == ()
 
 
 def test_a_cell_that_appends_to_a_file_adds_to_it(tmp_path: Path) -> None:
