@@ -7,6 +7,8 @@ A comment above a block says what it is, invisibly for readers:
 - ``<!-- file: PATH -->``: a file that the scenario writes before its next commands
 - ``<!-- output -->``: lines that the commands before print
 - ``<!-- output of FUNCTION: LINE -->``: lines that ``grader check`` prints for a function with this body
+- ``<!-- head -->``, ``<!-- check -->``, ``<!-- answers -->``, ``<!-- kit -->``, ``<!-- manifest -->``: parts of the
+  cookbook's course; see ``test_cookbook.py``
 """
 
 from __future__ import annotations
