@@ -26,7 +26,8 @@ def _has_proc() -> bool:
 
 HAS_PROC: Final = _has_proc()
 """Whether the system has /proc as Linux has it."""
-_PASSES = 50
+_END_SECONDS = 20.0
+"""How long processes that are killed may take to end, on a busy machine too."""
 _PAUSE_SECONDS = 0.002
 
 
@@ -107,24 +108,21 @@ def _threads(pid: int) -> Iterator[tuple[str, float, float]]:
 def kill_all(pids: Iterable[int]) -> None:
     """SIGKILL these, and wait until they have ended; what else starts meanwhile stays."""
     alive = list(pids)
-    for _ in range(_PASSES):
+    until = time.monotonic() + _END_SECONDS
+    while alive and time.monotonic() < until:
         for pid in alive:
             kill(pid)
-        if not (alive := [pid for pid in alive if is_alive(pid)]):
-            return
         time.sleep(_PAUSE_SECONDS)
+        alive = [pid for pid in alive if is_alive(pid)]
 
 
-def kill_tree_below(pid: int) -> bool:
-    """SIGKILL everything below `pid` but not `pid`; True when none is left alive (zombies are not alive)."""
-    for _ in range(_PASSES):
-        alive = [child for child in descendants(pid) if is_alive(child)]
-        if not alive:
-            return True
+def kill_tree_below(pid: int) -> None:
+    """SIGKILL everything below `pid` but not `pid`, until none is left alive (zombies are not alive)."""
+    until = time.monotonic() + _END_SECONDS
+    while (alive := [child for child in descendants(pid) if is_alive(child)]) and time.monotonic() < until:
         for child in alive:
             kill(child)
         time.sleep(_PAUSE_SECONDS)  # the end of a grandchild gives no event to wait for
-    return not any(is_alive(child) for child in descendants(pid))
 
 
 def kill(pid: int) -> None:

@@ -318,7 +318,7 @@ class LeaderClient(TopicProcesses):
         self._host.watch.remove(self)
         self._sock.close()
         self._kill()
-        select.select([self._handle], [], [], END_SECONDS)  # its folder is made new for the next one
+        select.select([self._handle], [], [], START_SECONDS)  # its folder is made new for the next one
         os.close(self._handle)
 
     def _kill(self) -> None:

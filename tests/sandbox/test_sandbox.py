@@ -768,7 +768,8 @@ def test_the_host_sees_measures_and_ends_what_runs_below_a_child(box: Sandbox) -
     held = process_tree.memory_of([pid, *below], 0) - process_tree.memory_of([pid], 0) * 3
     assert 24 << 20 < held < 256 << 20
     assert process_tree.memory_of(below, 1 << 40) == 0
-    assert process_tree.kill_tree_below(pid)
+    process_tree.kill_tree_below(pid)
+    assert not any(map(process_tree.is_alive, below))
     os.kill(pid, 0)
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
