@@ -141,10 +141,11 @@ def run(seed: int, epochs: int, path: str | None = None, stop_after: int | None 
     **With a path** it writes a checkpoint there after each epoch, by `save_checkpoint`; if there is one already, it
     goes on from that one. The result is the same, to the last bit, as that of a run that never stopped, however often
     it was stopped, whether by ``stop_after`` or by an error or Ctrl-C at any moment: the epoch that was not finished
-    begins again. `save_checkpoint` does not keep the losses of earlier epochs, nor the best weights: put these into a
-    second file beside it, whose name begins with ``path``. (Three questions: in which moment of an epoch must the
-    checkpoint be saved? Which of the two files must be written first? And what does a save that fails half-way, as on
-    a full disk, leave behind?)
+    begins again, and until it is finished nothing of it is in the result. `save_checkpoint` does not keep the losses of
+    earlier epochs, nor the best weights: put these into files beside it, whose names begin with ``path``. (Four
+    questions: in which moment of an epoch must the checkpoint be saved? Must the others be written before it, or after
+    it? What does a save that fails half-way, as on a full disk, leave behind? And if the program stops between two
+    saves, which best weights are in the files: those of the epochs that the checkpoint counts?)
 
     Args:
         seed: of the data, the split and the order of the rows.
@@ -176,7 +177,7 @@ def run(seed: int, epochs: int, path: str | None = None, stop_after: int | None 
     Read: PyTorch tutorial 'Saving and Loading a General Checkpoint'; PyTorch docs, 'Reproducibility'; Karpathy, 'A
     Recipe for Training Neural Networks'.
     """
-    # solution: everything is there already; the history is saved first, so that it is never behind the checkpoint
+    # solution: each epoch has a history of its own, saved first; the checkpoint decides which one counts
     from checkpoints import resume, save_checkpoint, snapshot
     from datasets import split
     from training import evaluate, parameter_groups, train_epoch, warmup_cosine
@@ -190,9 +191,7 @@ def run(seed: int, epochs: int, path: str | None = None, stop_after: int | None 
     start = 0
     if path is not None and os.path.exists(path):
         start = resume(model, optimizer, path)
-        history = torch.load(f"{path}.history", weights_only=True)
-        for losses in (history["train_losses"], history["val_losses"]):
-            del losses[start:]
+        history = torch.load(f"{path}.{start - 1}", weights_only=True)
     for epoch in range(start, min(epochs, stop_after or epochs)):
         for group in optimizer.param_groups:
             group["lr"] = warmup_cosine(epoch, WARMUP, epochs, PEAK, FLOOR)
@@ -203,9 +202,10 @@ def run(seed: int, epochs: int, path: str | None = None, stop_after: int | None 
         history["train_losses"].append(train_loss)
         history["val_losses"].append(val_loss)
         if path is not None:
-            torch.save(history, f"{path}.history.tmp")
-            os.replace(f"{path}.history.tmp", f"{path}.history")
+            torch.save(history, f"{path}.{epoch}")
             save_checkpoint(model, optimizer, epoch, path)
+            if epoch > 0:
+                os.remove(f"{path}.{epoch - 1}")
     return history
     # end
 

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, Phase
 from hypothesis.errors import HypothesisException, StopTest
 from hypothesis.strategies import DataObject
 
-from grader.judge.hypothesis_adapter import changed_settings, no_constants_of_modules
+from grader.judge.hypothesis_adapter import changed_settings, no_constants_of_modules, settings_of
 from grader.testkit.strategies import varied_by
 
 MOST_SHRINKS: Final = 150
@@ -31,6 +31,11 @@ Attempt = Callable[[dict[str, Any]], bool]
 def is_property(test: Callable[..., Any]) -> bool:
     """Whether a check has generated examples."""
     return hasattr(test, "hypothesis")
+
+
+def may_be_shrunk(test: Callable[..., Any]) -> bool:
+    """Whether a smaller example is looked for: not if the check's ``settings(phases=...)`` leave shrinking out."""
+    return is_property(test) and Phase.shrink in settings_of(test).phases
 
 
 def draw(test: Any, seed: int, name: str, at_most: int | None = None) -> list[dict[str, Any]] | None:

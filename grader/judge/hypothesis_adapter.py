@@ -40,6 +40,20 @@ def missing_names() -> list[str]:
     return missing if LRUCache is not None else [*missing, "internal.cache.LRUCache"]
 
 
+def settings_of(test: Callable[..., Any]) -> settings:
+    """The settings of a test that is decorated already.
+
+    Raises:
+        HypothesisChanged: if its settings are in another place.
+    """
+    own: settings | None = getattr(test, _SETTINGS, None)
+    if own is None:
+        raise HypothesisChanged(
+            f"Hypothesis {hypothesis.__version__} keeps no {_SETTINGS}; the grader was seen on {SEEN_ON}"
+        )
+    return own
+
+
 @contextlib.contextmanager
 def changed_settings(test: Callable[..., Any], **changes: Any) -> Iterator[None]:
     """Gives a test that is decorated already its own settings with changes, while the context lasts.
@@ -47,11 +61,7 @@ def changed_settings(test: Callable[..., Any], **changes: Any) -> Iterator[None]
     Raises:
         HypothesisChanged: if its settings are in another place.
     """
-    own = getattr(test, _SETTINGS, None)
-    if own is None:
-        raise HypothesisChanged(
-            f"Hypothesis {hypothesis.__version__} keeps no {_SETTINGS}; the grader was seen on {SEEN_ON}"
-        )
+    own = settings_of(test)
     setattr(test, _SETTINGS, settings(own, **changes))
     try:
         yield

@@ -399,11 +399,12 @@ class Judge:
     def _misconceptions_runner(self, topic: str) -> Iterator[RunChecks]:
         with self.misconceptions_desk(topic) as desk:
 
-            def run_checks(exercise: str, replacements: Replacements) -> Iterator[tuple[str, Trace]]:
+            def run_checks(exercise: str, replacements: Replacements, only: str) -> Iterator[tuple[str, Trace]]:
                 desk.replace_functions(replacements)
                 desk.begin_again()
                 for check in self.checks.of(exercise):
-                    yield check.name, self.checks.run(check, desk)[1]
+                    if only in ("", check.name):
+                        yield check.name, self.checks.run(check, desk)[1]
 
             yield run_checks
 

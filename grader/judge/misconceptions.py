@@ -29,9 +29,9 @@ _NAMES: Final = re.compile(r"'[^']*'|\[[^\]]*\]|0x\w+|\w+\(\)|\d+")
 
 Replacements = tuple[tuple[str, str], ...]
 """Names in a topic's module, each with the function of its misconceptions that takes its place."""
-RunChecks = Callable[[str, Replacements], Iterator[tuple[str, Trace]]]
+RunChecks = Callable[[str, Replacements, str], Iterator[tuple[str, Trace]]]
 """Runs the checks of an exercise (full name) in order on the solutions with replacements, in a process of their own;
-gives the name and the trace of each."""
+gives the name and the trace of each. The third argument names the only check to run; empty means all."""
 OpenTopic = Callable[[str], AbstractContextManager[RunChecks]]
 """Makes a topic's misconceptions ready to be run."""
 
@@ -71,8 +71,15 @@ class MisconceptionRecords:
             return False
         if known.keys() >= traces.keys():
             return True
+        parts = ((misconception.part, misconception.function),)
+        # First the check that failed first: most misconceptions differ there, and those before it may take long.
+        first = next(check for check, trace in traces.items() if _fails(trace))
+        if first not in known and first != next(iter(traces)):
+            for _, trace in run_checks(misconception.exercise, parts, first):
+                if not same_record(trace, traces[first]):
+                    return False
         # From the first check on, in one process, as the student's were: an answer may depend on earlier calls.
-        for check, trace in run_checks(misconception.exercise, ((misconception.part, misconception.function),)):
+        for check, trace in run_checks(misconception.exercise, parts, ""):
             known[check] = trace
             if check in traces and not same_record(trace, traces[check]):
                 return False
@@ -90,10 +97,10 @@ class MisconceptionRecords:
         with ExitStack() as stack:
             opened: RunChecks | None = None
 
-            def run_checks(exercise: str, replacements: Replacements) -> Iterator[tuple[str, Trace]]:
+            def run_checks(exercise: str, replacements: Replacements, only: str) -> Iterator[tuple[str, Trace]]:
                 nonlocal opened
                 opened = opened or stack.enter_context(self._open_topic(name))
-                return opened(exercise, replacements)
+                return opened(exercise, replacements, only)
 
             self._ready[name] = run_checks
             try:

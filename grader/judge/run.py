@@ -190,7 +190,7 @@ def _diagnose(
         for failure in running:
             if isinstance(failure, NotSimulatedHere):
                 return explain.result(check.name, causes.not_simulated(failure)), Trace("failed")
-        if found is not None and desk.shrinks_failures and generated.is_property(check.item.obj):
+        if found is not None and desk.shrinks_failures and generated.may_be_shrunk(check.item.obj):
 
             def attempt(example: Example) -> bool:
                 nonlocal found

@@ -297,9 +297,7 @@ class _Run:
         return start
 
     def load(self, start: int) -> None:
-        self.history = torch.load(f"{self.path}.history", weights_only=True)
-        for losses in (self.history["train_losses"], self.history["val_losses"]):
-            del losses[start:]
+        self.history = torch.load(f"{self.path}.{start - 1}", weights_only=True)
 
     def numbers(self, start: int) -> range:
         return range(start, min(self.epochs, self.stop_after or self.epochs))
@@ -331,12 +329,11 @@ class _Run:
         self.history |= {"val_accuracy": accuracy, "weights": snapshot(model)}
 
     def save(self, model: nn.Module, optimizer: Optimizer, epoch: int) -> None:
-        self.save_history()
+        self.save_history(epoch)
         self.save_checkpoint(model, optimizer, epoch)
 
-    def save_history(self) -> None:
-        torch.save(self.history, f"{self.path}.history.tmp")
-        os.replace(f"{self.path}.history.tmp", f"{self.path}.history")
+    def save_history(self, epoch: int) -> None:
+        torch.save(self.history, f"{self.path}.{epoch}")
 
     def save_checkpoint(self, model: nn.Module, optimizer: Optimizer, epoch: int) -> None:
         from checkpoints import save_checkpoint
@@ -345,6 +342,19 @@ class _Run:
 
     def finish(self, model: nn.Module) -> dict[str, Any]:
         return self.history
+
+
+class _OneHistory(_Run):
+    """With one file of losses and weights for all epochs."""
+
+    def load(self, start: int) -> None:
+        self.history = torch.load(f"{self.path}.history", weights_only=True)
+        for losses in (self.history["train_losses"], self.history["val_losses"]):
+            del losses[start:]
+
+    def save_history(self, epoch: int) -> None:
+        torch.save(self.history, f"{self.path}.history.tmp")
+        os.replace(f"{self.path}.history.tmp", f"{self.path}.history")
 
 
 class _RepeatsAnEpoch(_Run):
@@ -598,7 +608,7 @@ class _SavesTooSoon(_Run):
         self.note(model, train_loss, val_loss, accuracy)
 
     def save(self, model: nn.Module, optimizer: Optimizer, epoch: int) -> None:
-        self.save_history()
+        self.save_history(epoch)
 
 
 @misconception(
@@ -715,16 +725,16 @@ def saves_at_the_end_only(
     return _OneFileOnly(seed, epochs, path, stop_after)()
 
 
-class _CheckpointFirst(_Run):
+class _CheckpointFirst(_OneHistory):
     def save(self, model: nn.Module, optimizer: Optimizer, epoch: int) -> None:
         self.save_checkpoint(model, optimizer, epoch)
-        self.save_history()
+        self.save_history(epoch)
 
 
 @misconception(
     "run",
     tell="You save the checkpoint before the losses. If the program stops between the two, the losses of an epoch are "
-    "missing for ever. Save the losses first, and when resuming cut those that are too many.",
+    "missing for ever. Save the losses first.",
 )
 def checkpoint_before_the_history(
     seed: int, epochs: int, path: str | None = None, stop_after: int | None = None
@@ -732,8 +742,8 @@ def checkpoint_before_the_history(
     return _CheckpointFirst(seed, epochs, path, stop_after)()
 
 
-class _InPlace(_Run):
-    def save_history(self) -> None:
+class _InPlace(_OneHistory):
+    def save_history(self, epoch: int) -> None:
         torch.save(self.history, f"{self.path}.history")
 
 
@@ -748,7 +758,7 @@ def history_written_in_place(
     return _InPlace(seed, epochs, path, stop_after)()
 
 
-class _Uncut(_Run):
+class _Uncut(_OneHistory):
     def load(self, start: int) -> None:
         self.history = torch.load(f"{self.path}.history", weights_only=True)
 
@@ -762,6 +772,18 @@ def history_ahead_of_the_checkpoint(
     seed: int, epochs: int, path: str | None = None, stop_after: int | None = None
 ) -> dict[str, Any]:
     return _Uncut(seed, epochs, path, stop_after)()
+
+
+@misconception(
+    "run",
+    tell="If the program stops between the two saves, your file has the best weights and the accuracy of an epoch that "
+    "no checkpoint counts. To cut the lists is not enough: keep a file for each epoch, such as "
+    'f"{path}.{epoch}", and load that of the epoch before the one that resume returned.',
+)
+def weights_ahead_of_the_checkpoint(
+    seed: int, epochs: int, path: str | None = None, stop_after: int | None = None
+) -> dict[str, Any]:
+    return _OneHistory(seed, epochs, path, stop_after)()
 
 
 class _DecaysEverything(_Run):

@@ -8,7 +8,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from grader.judge import examples
@@ -82,6 +82,15 @@ def test_a_failure_becomes_as_small_as_it_can() -> None:
 
     examples.shrink(check_of_numbers, 0, "numbers", fails)
     assert seen[-1] == 1000
+
+
+def test_a_check_says_by_its_phases_that_nothing_smaller_is_looked_for() -> None:
+    def check(number: int) -> None: ...
+
+    drawn = given(number=st.integers())(check)
+    assert examples.may_be_shrunk(drawn)
+    assert not examples.may_be_shrunk(settings(phases=[Phase.explicit, Phase.generate])(drawn))
+    assert not examples.may_be_shrunk(check)
 
 
 def test_a_check_that_draws_while_it_runs_has_no_examples_and_runs_until_it_fails() -> None:

@@ -21,7 +21,7 @@ def test_two_failing_exercises_of_a_topic_need_it_once() -> None:
 
     @contextmanager
     def open_topic(name: str) -> Iterator[RunChecks]:
-        def run_checks(exercise: str, replacements: Replacements) -> Iterator[tuple[str, Trace]]:
+        def run_checks(exercise: str, replacements: Replacements, only: str) -> Iterator[tuple[str, Trace]]:
             assert open_now == [name]
             yield "a", Trace("failed", ((),))
 
@@ -42,3 +42,20 @@ def test_two_failing_exercises_of_a_topic_need_it_once() -> None:
     for exercise in (first, second):  # nobody keeps it ready
         records.name_of(exercise, {"a": OTHER})
     assert len(opened) > 2 and not open_now
+
+
+def test_a_misconception_that_differs_where_the_student_failed_first_runs_no_other_check() -> None:
+    course, asked = Course.load(OWN_COURSE), []
+
+    @contextmanager
+    def open_topic(name: str) -> Iterator[RunChecks]:
+        def run_checks(exercise: str, replacements: Replacements, only: str) -> Iterator[tuple[str, Trace]]:
+            asked.append(only)
+            yield only, Trace("failed", ((),))
+
+        yield run_checks
+
+    exercise = next(iter(course.exercises))
+    traces = {"takes_long": Trace("passed"), "a": OTHER}
+    assert MisconceptionRecords(course, open_topic).name_of(exercise, traces) is None
+    assert asked and set(asked) == {"a"}

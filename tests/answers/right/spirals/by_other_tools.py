@@ -67,7 +67,8 @@ def run(seed, epochs, path=None, stop_after=None):
         start = resume(model, optimizer, path)
         history = json.loads(pathlib.Path(path + ".json").read_text())
         history = {name: values[:start] for name, values in history.items()}
-        best = snapshot(load_weights(SpiralNet(HIDDEN, DEPTH), path + ".best", torch.device("cpu")))
+        first_best = history["val_losses"].index(min(history["val_losses"]))
+        best = snapshot(load_weights(SpiralNet(HIDDEN, DEPTH), f"{path}.best{first_best}", torch.device("cpu")))
     for group in optimizer.param_groups:
         group["initial_lr"] = PEAK
     scheduler = LambdaLR(optimizer, lambda e: warmup_cosine(e, WARMUP, epochs, PEAK, FLOOR) / PEAK, last_epoch=start - 1)
@@ -82,7 +83,7 @@ def run(seed, epochs, path=None, stop_after=None):
         if loss == min(history["val_losses"]):
             best = deepcopy(model.state_dict())
             if path is not None:
-                save_weights(model, path + ".best")
+                save_weights(model, f"{path}.best{order.epoch}")
         if path is not None:
             other = pathlib.Path(path + ".json.new")
             other.write_text(json.dumps(history))
