@@ -75,17 +75,6 @@ def processor_time(pid: int) -> float:
     return 0.0
 
 
-def listening_ports() -> list[int]:
-    """The ports on which this process listens."""
-    import psutil
-
-    this = psutil.Process()
-    connections = this.net_connections if hasattr(this, "net_connections") else this.connections
-    with contextlib.suppress(psutil.Error):
-        return [one.laddr.port for one in connections(kind="tcp") if one.status == psutil.CONN_LISTEN]
-    return []
-
-
 class Stopwatch:
     """Time by the clock, and how long at least one processor of the machine had nothing to do in it."""
 

@@ -209,7 +209,6 @@ def run(
         read_only=tuple(read_only),
         may_exit=may_exit,
         held=held,
-        port=int(port),
     )
     asked = [job.args, job.kwargs, job.before, job.look, settings, group, sorted(read_only), held, may_exit]
     request = _packed(channel, function, *asked)

@@ -454,7 +454,7 @@ def test_a_port_that_two_ranks_open_is_an_error(written: Written) -> None:
 def test_a_free_port_is_another_each_time_and_none_that_the_system_picks(monkeypatch: pytest.MonkeyPatch) -> None:
     """In a network of the submission's own, gloo may listen on any that the system has picked."""
     ports = {world.free_port() for _ in range(6)}
-    assert len(ports) == 6 and max(ports) < rank_process.EPHEMERAL_PORTS
+    assert len(ports) == 6 and max(ports) < world.EPHEMERAL_PORTS
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
@@ -499,52 +499,17 @@ def _group(leader: int) -> list[int]:
 
 # ---------------------------------------------------------------- ranks that are used again
 
-JOINS = """\
-def f(rank, port):
-    os.environ["MASTER_PORT"] = port or os.environ["MASTER_PORT"]
-    known = dist.is_initialized(), os.environ.get("SEEN")
-    dist.init_process_group("gloo", rank=rank, world_size=2)
-    os.environ["SEEN"] = "yes"
-    dist.barrier()
-    return [os.getpid(), known[0], known[1]]
-"""
-
-
-def test_ranks_without_a_group_are_used_again_and_find_no_trace(written: Written) -> None:
-    submission = written(JOINS)
-    first = ranks.run(submission.f, ranks.RANK, None, group=False).results
-    again = ranks.run(submission.f, ranks.RANK, None, group=False).results
-    assert {pid for pid, _, _ in again} == {pid for pid, _, _ in first}
-    assert [known for _, *known in again] == [[False, None], [False, None]]
-
-
-def test_ranks_are_used_again_while_they_have_few_files_open(written: Written) -> None:
-    files = "return len(os.listdir('/proc/self/fd'))"
-    submission = written(JOINS.replace("return [os.getpid(), known[0], known[1]]", files))
-    assert (
-        max(count for _ in range(12) for count in ranks.run(submission.f, ranks.RANK, None, group=False).results) < 130
-    )
-
-
-def test_ranks_that_had_a_group_of_their_own_can_get_one(written: Written) -> None:
-    submission = written(
-        JOINS + "\n\ndef g(rank):\n    x = torch.ones(1)\n    dist.all_reduce(x)\n    return [os.getpid(), x]\n"
-    )
-    first = ranks.run(submission.f, ranks.RANK, None, group=False).results
-    then = ranks.run(submission.g, ranks.RANK).results
-    assert {pid for pid, _ in then} == {pid for pid, *_ in first}
-    assert [x.item() for _, x in then] == [2.0, 2.0]
-
 
 @pytest.mark.parametrize(
     "leaves",
     [
         "import socket; global s; s = socket.create_server(('127.0.0.1', 12345 + rank))",
         "import subprocess; subprocess.Popen(['sleep', '60'])",
+        "dist.init_process_group('gloo', rank=rank, world_size=2)",
     ],
-    ids=["a port", "a process"],
+    ids=["a port", "a process", "a group"],
 )
-def test_a_rank_that_left_something_is_not_used_again(written: Written, leaves: str) -> None:
+def test_ranks_without_a_group_are_used_once(written: Written, leaves: str) -> None:
     submission = written(f"def f(rank):\n    {leaves}\n    return os.getpid()\n")
     first = ranks.run(submission.f, ranks.RANK, group=False).results
     again = ranks.run(submission.f, ranks.RANK, group=False).results

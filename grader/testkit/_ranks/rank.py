@@ -10,16 +10,15 @@ from __future__ import annotations
 import os
 import random
 import signal
-import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 import torch
 import torch.distributed as dist
 
-from grader.sandbox import any_system, process_tree
+from grader.sandbox import process_tree
 from grader.testkit._ranks import place
 from grader.testkit._ranks.deadlocks import forget_modules, keep_what_deadlocks
 
@@ -46,12 +45,6 @@ class Here(msgspec.Struct):
     rank: int
     size: int
     wrapped: list[Any]
-
-
-EPHEMERAL_PORTS: Final = 32768
-"""From here on the system picks ports by itself: gloo listens on some for good."""
-_MOST_FILES: Final = 100
-"""Open files of a process that is used again; a sandbox allows 256."""
 
 
 class Scene(msgspec.Struct):
@@ -170,48 +163,6 @@ def look(spec: Spec | None) -> list[object]:
     seen = None if spec is None else _made(spec)
     same_group = not _joined or (dist.is_initialized() and dist.group.WORLD is _joined[0])
     return [seen, same_group and not process_tree.descendants(os.getpid())]
-
-
-def leave_group(port: int) -> bool:
-    """Leaves the process group that a run has set up here, in whatever way; whether this process is as good as new.
-
-    The answer only decides whether the process is used again.
-
-    Args:
-        port: the free port that the run was given, on which nobody else will want to listen.
-    """
-    if dist.is_initialized():
-        dist.destroy_process_group()
-    _joined.clear()
-    is_small = _open_files() <= _MOST_FILES  # its groups are kept, with all that they have open
-    has_children = bool(process_tree.descendants(os.getpid()))
-    return is_small and not dist.is_initialized() and not has_children and not _listens(port)
-
-
-def _listens(port: int) -> bool:
-    """Whether this process listens on a port that a later run may want, as where the submission names one."""
-    return any(one not in (port, *range(EPHEMERAL_PORTS, 1 << 16)) for one in _listening_ports())
-
-
-def _listening_ports() -> Iterator[int]:
-    if not process_tree.HAS_PROC:
-        yield from any_system.listening_ports()
-        return
-    for name in os.listdir("/proc/self/fd"):
-        try:
-            one = socket.socket(fileno=int(name))
-        except OSError:
-            continue  # no socket
-        try:
-            if one.family != socket.AF_UNIX and one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-                yield one.getsockname()[1]
-        finally:
-            one.detach()
-
-
-def _open_files() -> int:
-    """How many files are open here; 0 where the system does not say."""
-    return len(os.listdir("/proc/self/fd")) if process_tree.HAS_PROC else 0
 
 
 def _made(spec: Spec) -> Any:

@@ -21,7 +21,7 @@ from grader.border import wire
 from grader.border.bounds import WireError
 from grader.border.failures import BadReply, NoAnswer, one_line
 from grader.border.messages import FORGET, Missing, Raised, Reply, Request, Returned, SentLine, TooLarge
-from grader.border.transport import Process, Starter
+from grader.border.transport import Starter
 from grader.sandbox.clock import Deadline, Effort
 from grader.testkit._ranks import place, rank
 from grader.testkit._ranks.members import BAD_REPLY, Member, own_lines
@@ -33,19 +33,17 @@ if TYPE_CHECKING:
 
 KEPT: Final = "world of {size} ranks"
 """The name in `Transport.kept` of a world that the next run of its size can use again."""
-FREE: Final = "ranks without a group"
-"""The name there of the processes that any run can use again."""
 HEAD_START_SECONDS: Final = 0.015
 """By this long rank 0 begins before the others where the function itself sets up the group: whoever finds nobody
 listening at rank 0's port tries again only after half a second."""
-RELEASE_SECONDS: Final = 2.0
-"""How long processes may take to become as good as new (s)."""
 MAX_REPLY_BYTES: Final = 64 << 20
 """Bytes that all ranks of a run may send."""
 MAX_PRINTS: Final = 16 << 10
 """Characters of what each rank printed that are kept."""
 _FORGET: Final = wire.pack(FORGET)
-_PORTS: Final = range(24_576, rank.EPHEMERAL_PORTS)
+EPHEMERAL_PORTS: Final = 32768
+"""From here on the system picks ports by itself: gloo listens on some for good."""
+_PORTS: Final = range(24_576, EPHEMERAL_PORTS)
 _turns: Final = itertools.count(random.SystemRandom().randrange(len(_PORTS)))  # other judges begin elsewhere
 
 
@@ -56,7 +54,6 @@ class Job(msgspec.Struct, frozen=True):
         look: a call on each rank, when all functions have returned.
         look_outside: a function and its arguments, called beside the submission while the ranks are still there.
         held: the rank that is held at the gate until the others have returned or wait.
-        port: a free port that the ranks were given.
     """
 
     function: Any
@@ -72,7 +69,6 @@ class Job(msgspec.Struct, frozen=True):
     read_only: Sequence[int]
     may_exit: bool
     held: int | None
-    port: int
 
 
 class RankOutcome(msgspec.Struct, frozen=True):
@@ -101,15 +97,13 @@ class Outcomes(msgspec.Struct, frozen=True):
 
 
 class RunningWorld:
-    """The processes of some ranks, with a folder of their own; ended by `end`, or used again after `release`."""
+    """The processes of some ranks, with a folder of their own."""
 
     def __init__(self, channel: Channel, size: int) -> None:
         self._channel = channel
         self._folder = str(outside(channel, place.make_folder))
         self._runs = itertools.count()
-        self.processes = _free(channel)[:size]
-        del _free(channel)[:size]
-        self.processes += cast("Starter", channel.transport).processes(size - len(self.processes))
+        self.processes = cast("Starter", channel.transport).processes(size)
         self.is_joined = False
 
     def run(self, job: Job) -> Outcomes | Trouble | Missing:
@@ -200,33 +194,14 @@ class RunningWorld:
             return _trouble(members, job)
         return Outcomes(outcomes, None, shown(printed))
 
-    def release(self, port: int) -> None:
-        """Lets any later run have those processes that are as good as new, and ends the others."""
-        members = [Member(number, process) for number, process in enumerate(self.processes)]
-        for member in members:
-            member.post("make", _FORGET)
-            member.post("make", self._call(rank.leave_group, port))
-        RankWatch(members, Deadline(RELEASE_SECONDS)).follow()
-        for member in members:
-            if _says_yes(member):
-                member.process.prints()
-                _free(self._channel).append(member.process)
-                self.processes.remove(member.process)
-        self.end()
-        for process in self.processes:  # it may hold a port that the next run wants
-            process.wait()
-
     def end(self) -> None:
         """Ends the processes, and removes their folder."""
         for process in self.processes:
             process.end()
+        for process in self.processes:  # it may hold a port that the next run wants
+            process.wait()
         with contextlib.suppress(Exception, NoAnswer):
             outside(self._channel, place.remove_folder, self._folder)
-
-
-def _free(channel: Channel) -> list[Process]:
-    """The processes that have imported the submission, and are in no world."""
-    return cast("list[Process]", channel.transport.kept.setdefault(FREE, []))
 
 
 def _effort(members: Sequence[Member]) -> Effort:
@@ -235,32 +210,26 @@ def _effort(members: Sequence[Member]) -> Effort:
     return Effort(max((one.worked for one in done), default=0.0), sum(one.waited for one in done))
 
 
-def _says_yes(member: Member) -> bool:
-    with contextlib.suppress(WireError):
-        return member.done and not member.has_failed and _plain(member.replies[-1]) == (True, None)
-    return False
-
-
 def run(channel: Channel, job: Job) -> Outcomes | Trouble | Missing:
-    """Runs a job on a world, which is kept for the next run of its size if it can be, or whose processes are."""
+    """Runs a job on a world of its own or, if the ranks are in a group from the start, on the last one of its size."""
     kept = channel.transport.kept
     name = KEPT.format(size=job.size)
     with contextlib.nullcontext() if job.group else exclusive(channel):
         world = kept.pop(name, None) if job.group else None
         if not isinstance(world, RunningWorld):
             world = RunningWorld(channel, job.size)
-        end = world.end
+        is_kept = False
         try:
             outcomes = world.run(job)
             # What `before` has changed, and what a rank cannot do any more, stays so.
-            if isinstance(outcomes, Outcomes) and all(spec is None for spec in job.before) and not job.read_only:
-                if job.group and world.is_joined:
-                    end = functools.partial(kept.__setitem__, name, world)
-                elif not job.group:
-                    end = functools.partial(world.release, job.port)
+            is_unchanged = all(spec is None for spec in job.before) and not job.read_only
+            is_kept = isinstance(outcomes, Outcomes) and world.is_joined and is_unchanged
             return outcomes
         finally:
-            end()
+            if is_kept:
+                kept[name] = world
+            else:
+                world.end()
 
 
 @contextlib.contextmanager
