@@ -72,7 +72,6 @@ _MOST_TERMS: Final = 40
 """Terms that a text is put together from."""
 _COOKIE_BYTES: Final = 400
 """The name of a file's encoding, if it has one in its first two lines."""
-_NOTHING_BELOW: Final = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
 
 
 def scan(files: Mapping[str, bytes], kit: str = "", others: Collection[str] = ()) -> tuple[Flag, ...]:
@@ -137,7 +136,7 @@ class _SourceFile:
         tree = parsed(content)
         if tree is None:
             return
-        nodes = list(_walk(tree))
+        nodes = list(ast.walk(tree))
         for node in nodes:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 self._remember(node)
@@ -318,19 +317,6 @@ def parsed(content: bytes | str) -> ast.Module | None:
         thread.join()
         threading.stack_size(before)
     return found[0] if found else None
-
-
-def _walk(tree: ast.AST) -> Iterator[ast.AST]:
-    """All nodes that could be noticed: in a half of the time of `ast.walk`."""
-    nodes = [tree]
-    for node in nodes:
-        yield node
-        for field in node._fields:
-            value = getattr(node, field, None)
-            if isinstance(value, list):
-                nodes += [part for part in value if isinstance(part, ast.AST)]
-            elif isinstance(value, ast.AST) and not isinstance(value, _NOTHING_BELOW):
-                nodes.append(value)
 
 
 def _root(name: str) -> str:

@@ -21,13 +21,13 @@ from grader.border.failures import MEMORY_SHORT, KilledBySystem, SubmissionCrash
 from grader.border.frames import BrokenFrame
 from grader.border.messages import Ended, Forked, FromLeader, Keep, SetUp, Start, Stop, Tidied, Tidy
 from grader.errors import UserError
-from grader.kit import Kit
-from grader.machine import Devices, memory_kills
+from grader.machine import memory_kills
 from grader.sandbox import process_tree
 from grader.sandbox.clock import Deadline, Effort
-from grader.sandbox.limits import CUDA_BYTES, Limits
+from grader.sandbox.limits import Limits
 from grader.student import audit, orders
-from grader.student.endings import HostGone, MemoryWatch
+from grader.student.endings import HostGone
+from grader.student.interfaces import Host
 from grader.student.prints import Prints
 from grader.student.process import DUMP_SIGNAL
 from grader.student.student_process import DUMP_BYTES, StudentProcess, TopicProcesses
@@ -42,53 +42,31 @@ MOST_ROUNDS: Final = 20
 """How often what takes too much memory is ended and measured again, before all that there is ends."""
 
 
-class HostClient:
-    """Orders to the warm host, one question and one answer at a time; a `Host`.
+class HostClient(Host):
+    """Orders to the warm host, one question and one answer at a time.
 
     Attributes:
-        watch: looks at the memory of the topics that are open.
-        most_bytes: memory that a topic's processes may hold together, beyond `baseline` for each.
         baseline: memory of the host, which each process that it forks has as well (bytes).
     """
 
     def __init__(self, control: socket.socket, process: int, limits: Limits) -> None:
+        super().__init__(limits)
         self._control = control
         self.process = process
-        self.limits = limits
         self._layers: tuple[str, ...] = ()
         self._preparing = False
-        self.watch = MemoryWatch()
-        self.most_bytes = limits.memory_bytes
         self.baseline = 0
 
-    def prepare(
-        self,
-        hidden: Sequence[str],
-        preload: Sequence[str],
-        devices: Devices = "simulated",
-        kit: Kit | None = None,
-    ) -> None:
-        """Sets limits, hides folders and loads modules and the course's kit, before the first submission.
-
-        Does not wait until it is done.
-        """
-        self.most_bytes = self.limits.memory_bytes + (0 if devices == "simulated" else CUDA_BYTES)
-        place = (kit.name, str(kit.folder)) if kit else None
-        self._send(orders.Prepare(self.limits, [*hidden], [*preload], devices, place))
+    def _send_settings(self, order: orders.Prepare) -> None:
+        self._send(order)
         self._preparing = True
 
     @property
     def layers(self) -> tuple[str, ...]:
-        """The sandbox's active layers."""
         self.finish_preparing()
         return self._layers
 
     def finish_preparing(self) -> None:
-        """Waits until the host is ready.
-
-        Raises:
-            UserError: when a module of ``preload`` or the kit cannot be loaded.
-        """
         if self._preparing:
             self._preparing = False
             match self._receive():

@@ -14,15 +14,14 @@ from grader.border import frames, wire
 from grader.border.arena import Arena
 from grader.border.failures import SubmissionCrashed
 from grader.border.messages import SetUp, Start
-from grader.kit import Kit
-from grader.machine import Devices
 from grader.sandbox import process_tree
 from grader.sandbox.any_system import Stopwatch
 from grader.sandbox.clock import Deadline, Effort
-from grader.sandbox.limits import CUDA_BYTES, Limits
+from grader.sandbox.limits import Limits
 from grader.sandbox.workspace import Workspace
 from grader.student import audit
-from grader.student.endings import HostGone, MemoryWatch
+from grader.student.endings import HostGone
+from grader.student.interfaces import Host
 from grader.student.orders import Begin, Prepare
 from grader.student.prints import FilePrints
 from grader.student.spawning import Spares, SpawnedPython
@@ -36,39 +35,18 @@ END_SECONDS: Final = 1.0
 _SEND_SECONDS: Final = 10.0
 
 
-class PortableHost:
-    """A `Host` of spawned processes."""
+class PortableHost(Host):
+    """A host of spawned processes. Nothing can be hidden from them, and there is no sandbox."""
 
     def __init__(self, spares: Spares, limits: Limits) -> None:
-        self.limits = limits
+        super().__init__(limits)
         self._spares = spares
-        self.most_bytes = limits.memory_bytes
-        self.watch = MemoryWatch()
         self._topics: list[PortableTopic] = []
 
-    def prepare(
-        self,
-        hidden: Sequence[str],
-        preload: Sequence[str],
-        devices: Devices = "simulated",
-        kit: Kit | None = None,
-    ) -> None:
-        """Loads modules and the course's kit in the processes to come; nothing can be hidden from them."""
-        place = (kit.name, str(kit.folder)) if kit else None
-        self.most_bytes += 0 if devices == "simulated" else CUDA_BYTES
-        self._spares.prepare(Prepare(self.limits, [*hidden], [*preload], devices, place))
-
-    @property
-    def layers(self) -> tuple[str, ...]:
-        """None: there is no sandbox."""
-        return ()
+    def _send_settings(self, order: Prepare) -> None:
+        self._spares.prepare(order)
 
     def finish_preparing(self) -> None:
-        """Waits until a first process is ready.
-
-        Raises:
-            UserError: when a module of ``preload`` or the kit cannot be loaded.
-        """
         self._spares.finish_preparing()
 
     def open_topic(

@@ -64,34 +64,18 @@ __all__ = [
 ]
 
 _MODULES = ("devices", "probes", "ranks", "recipes", "reference")
-_HOME = {
-    "Grid": "grader.pictures",
-    "Lines": "grader.pictures",
-    "Spot": "grader.pictures",
-    "Mismatch": "grader.testkit.compare",
-    "Points": "grader.pictures",
-    "Remote": "grader.border.proxies",
-    "Submission": "grader.border.proxies",
-    "SubmissionRaised": "grader.border.failures",
-    "assert_calls": "grader.testkit.observation",
-    "assert_close": "grader.testkit.compare",
-    "assert_equal": "grader.testkit.compare",
-    "assert_that": "grader.testkit.compare",
-    "counted": "grader.text",
-    "exercise": "grader.testkit.marking",
-    "labels": "grader.testkit.strategies",
-    "load_weights": "grader.testkit.loading",
-    "misconception": "grader.testkit.marking",
-    "needs": "grader.testkit.marking",
-    "observe": "grader.testkit.observation",
-    "picture": "grader.testkit.marking",
-    "raises": "grader.testkit.compare",
-    "seeds": "grader.testkit.strategies",
-    "shapes": "grader.testkit.strategies",
-    "tensors": "grader.testkit.strategies",
-    "value_and_grad": "grader.testkit.observation",
+_NAMES = {
+    "grader.border.failures": "SubmissionRaised",
+    "grader.border.proxies": "Remote Submission",
+    "grader.pictures": "Grid Lines Points Spot",
+    "grader.testkit.compare": "Mismatch assert_close assert_equal assert_that raises",
+    "grader.testkit.loading": "load_weights",
+    "grader.testkit.marking": "exercise misconception needs picture",
+    "grader.testkit.observation": "assert_calls observe value_and_grad",
+    "grader.testkit.strategies": "labels seeds shapes tensors",
+    "grader.text": "counted",
 }
-
+"""The modules that are imported when one of their public names is first asked for."""
 _RENAMED = {"Submission": "SubmissionProxy"}
 """The name that it has in its own module: `grader.intake` has another class `Submission`."""
 
@@ -99,6 +83,7 @@ _RENAMED = {"Submission": "SubmissionProxy"}
 def __getattr__(name: str) -> object:
     if name in _MODULES:
         return importlib.import_module(f"grader.testkit.{name}")
-    if name in _HOME:
-        return getattr(importlib.import_module(_HOME[name]), _RENAMED.get(name, name))
+    for module, names in _NAMES.items():
+        if name in names.split():
+            return getattr(importlib.import_module(module), _RENAMED.get(name, name))
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
