@@ -1,8 +1,7 @@
 """The first process in a submission's sandbox: forks student processes, reaps them, and tidies their work folder.
 
 It never runs submitted code and never imports the submission, so its messages can be believed. It holds no check and
-no expected answer. The course's own wrong answers it does import, once a process has shown that they can be: there are
-many, each in a process of its own. In a PID namespace it is the first process: when it ends, all below it ends.
+no expected answer. In a PID namespace it is the first process: when it ends, all below it ends.
 """
 
 from __future__ import annotations
@@ -13,15 +12,13 @@ import select
 import signal
 import socket
 import sys
-import threading
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
 from grader.border import frames, wire
 from grader.border.messages import Ended, Forked, FromLeader, Keep, Order, SetUp, Start, Stop, Tidied, Tidy
-from grader.border.service import WRONG_ANSWERS
-from grader.student.process import StudentTask, hide_grader, import_file, live
+from grader.student.process import StudentTask, hide_grader, live
 from grader.student.work_folder import WorkFolder, remove_all
 
 MAX_DESCRIPTORS = 8
@@ -56,8 +53,6 @@ class Leader:
         self._kit = kit
         self._folder = WorkFolder(Path.cwd())
         self._numbers: dict[int, int] = {}
-        self._own: dict[str, ModuleType] = {}
-        self._own_starts = 0
         self._hidden: dict[str, ModuleType] = {}
         self._woken, self._wake = os.pipe()
         os.set_blocking(self._wake, False)
@@ -101,34 +96,18 @@ class Leader:
             self._end_all()
             self._empty_shared_memory()
             self._folder.renew(self._setup.files)
-        if order.bindings is not None:
-            self._import_own()
-        if order.imports and not self._hidden and (order.bindings is None or self._own):
+        if order.imports and not self._hidden and order.bindings is None:
             self._hidden = hide_grader(self._kit)  # here for all: it writes to memory that each would copy
         process = os.fork()
         if not process:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            task = StudentTask(order, self._setup, self._folder.path, self._modules, self._kit, self._own, self._hidden)
+            task = StudentTask(order, self._setup, self._folder.path, self._modules, self._kit, self._hidden)
             live(task, descriptors)
         for descriptor in descriptors.values():
             os.close(descriptor)
         self._numbers[process] = order.number
         self._send(Forked(order.number, process))
-
-    def _import_own(self) -> None:
-        """Imports the solutions and wrong answers before the second process, which need not do it again then.
-
-        Not where that starts a thread: a process that is forked would not have it.
-        """
-        self._own_starts += 1
-        if self._own_starts == 2:
-            sys.path.insert(0, str(self._folder.path))
-            with contextlib.suppress(Exception):
-                names = (self._setup.topic, WRONG_ANSWERS)
-                own = {name: import_file(name, self._folder.path / f"{name}.py") for name in names}
-                self._own = own if threading.active_count() == 1 else {}
-            sys.path.remove(str(self._folder.path))
 
     def _end_all(self) -> None:
         """Ends every process of the sandbox but this one."""

@@ -44,7 +44,6 @@ class StudentTask(NamedTuple):
         folder: the work folder, with the submission's files.
         modules: the modules whose functions a check may run here, by name.
         kit: those of them that are the course's own.
-        own: files of the submission that are imported already, by name of module; for the course's own only.
         hidden: the modules that `hide_grader` took out of ``sys.modules`` before the fork; none if it did not run.
     """
 
@@ -53,7 +52,6 @@ class StudentTask(NamedTuple):
     folder: Path
     modules: Mapping[str, ModuleType]
     kit: Mapping[str, ModuleType]
-    own: Mapping[str, ModuleType] = MappingProxyType({})
     hidden: Mapping[str, ModuleType] = MappingProxyType({})
 
 
@@ -117,7 +115,7 @@ def _import(
     task: StudentTask, calls: socket.socket, arena: Arena | None, events: int
 ) -> tuple[Service | None, Imported]:
     """Imports the submission; also the parts left out. No service if that raised: then the exception was sent."""
-    order, setup, folder, modules, kit, own, hidden = task
+    order, setup, folder, modules, kit, hidden = task
     files = frozenset(str(folder / name) for name in setup.files)
     if events >= 0 and order.bindings is None:  # not the course's own
         audit.watch(events, files)
@@ -133,14 +131,13 @@ def _import(
     file = folder / f"{setup.topic}.py"
     try:
         if order.definitions is None:
-            module = own.get(setup.topic) or import_file(setup.topic, file)
+            module = import_file(setup.topic, file)
         else:
             module, imported = load_definitions(setup.topic, file, order.definitions, reporter.describe)
         if order.bindings is not None:
-            wrong = own.get(WRONG_ANSWERS) or import_file(WRONG_ANSWERS, folder / f"{WRONG_ANSWERS}.py")
+            wrong = import_file(WRONG_ANSWERS, folder / f"{WRONG_ANSWERS}.py")
             overlay = {name: getattr(wrong, other) for name, other in order.bindings}
-            if not hidden:
-                hide_grader(kit)
+            hide_grader(kit)
     except BaseException as error:
         flush_output()
         frames.send(calls, wire.pack(reporter.describe(error)))
