@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 _HERE = Path()
 _NO_TESTS = 5
 """The exit code of pytest where nothing was chosen."""
+_TESTS_FAILED = 1
+"""The exit code of pytest where a test has failed."""
 _Exercise = Annotated[
     str | None,
     typer.Argument(
@@ -368,4 +370,21 @@ def debug(
     if done.returncode == _NO_TESTS:
         names = ", ".join(function.removeprefix("test_") for function in dict.fromkeys(functions))
         raise UserError(f"no check of {exercise} has `{check}` in its name", fix=f"its checks: {names}")
+    if done.returncode == _TESTS_FAILED:
+        _say_what_happened(loaded, folder, exercise)
     return min(done.returncode, 1)
+
+
+def _say_what_happened(course: Course, folder: Path, exercise: str) -> None:
+    """Prints the sentence that `grader check` begins with; what the judge runs has no `breakpoint()` in it."""
+    from grader.grading.one_submission import check_one
+    from grader.grading.settings import GradingSettings
+    from grader.grading.worker_process import Worker
+
+    print(f"\nin short, as `grader check {exercise}` says it:", flush=True)
+    worker = Worker()
+    try:
+        settings = GradingSettings(names=(exercise,))
+        check_one(worker, course, folder, settings, printer=_printer(CheckFormat.concise, course), stops_nowhere=True)
+    finally:
+        worker.end()

@@ -280,6 +280,11 @@ _IN_LINES: Final[tuple[tuple[str, str, Sentence], ...]] = (
         ),
     ),
     (
+        r"^KeyError: \d+$|^EOFError|UnpicklingError: (?!.*(?:WeightsUnpickler|Unsupported))|PytorchStreamReader failed",
+        r"\btorch\.load\(",
+        "the file is not a complete file of `torch.save`: was a save interrupted, or is it another file?",
+    ),
+    (
         r": new\(\) received an invalid combination",
         r"\bTensor\(",
         "`torch.Tensor` is a class and takes no such arguments: `torch.tensor(...)` makes a tensor of numbers",

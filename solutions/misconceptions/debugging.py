@@ -430,8 +430,8 @@ def log_of_softmax(logits: Tensor, labels: Tensor) -> Tensor:
 
 @misconception(
     "no_nan",
-    tell="Clamped, the logarithm is finite and wrong: a logit of -10,000 costs as much as one of -30, and its "
-    "gradient is 0, so the model can no longer learn from its worst mistakes.",
+    tell="Clamped, or with a small number added, the logarithm is finite and wrong: a logit of -10,000 costs as much "
+    "as one of -30, and its gradient is 0, so the model can no longer learn from its worst mistakes.",
 )
 def clamps_probabilities(logits: Tensor, labels: Tensor) -> Tensor:
     probabilities = torch.softmax(logits, dim=1).clamp_min(1e-12)
@@ -464,6 +464,46 @@ def clamps_logits(logits: Tensor, labels: Tensor) -> Tensor:
 def hides_what_is_not_finite(logits: Tensor, labels: Tensor) -> Tensor:
     probabilities = torch.softmax(logits, dim=1)
     return -probabilities.log()[torch.arange(len(labels)), labels].nan_to_num(neginf=0.0).mean()
+
+
+@misconception(
+    "no_nan",
+    tell="float64 only moves the limit: exp(-800) is 0 there too, and its logarithm is lost. No dtype is large enough "
+    "for the probabilities of logits of 10,000: compute the logarithm without them.",
+)
+def in_double_and_back(logits: Tensor, labels: Tensor) -> Tensor:
+    return log_of_softmax(logits.double(), labels).to(logits.dtype)
+
+
+def _with_epsilon(logits: Tensor, labels: Tensor, epsilon: float) -> Tensor:
+    return -(torch.softmax(logits, dim=1) + epsilon).log()[torch.arange(len(labels)), labels].mean()
+
+
+@misconception(
+    "no_nan",
+    tell="A small number that is added before the logarithm makes every loss a little wrong, and the large ones "
+    "very wrong: no row can cost more than -log of that number, whichever you take.",
+)
+def adds_1e_10(logits: Tensor, labels: Tensor) -> Tensor:
+    return _with_epsilon(logits, labels, 1e-10)
+
+
+@misconception(
+    "no_nan",
+    tell="A small number that is added before the logarithm makes every loss a little wrong, and the large ones "
+    "very wrong: no row can cost more than -log of that number, whichever you take.",
+)
+def adds_1e_7(logits: Tensor, labels: Tensor) -> Tensor:
+    return _with_epsilon(logits, labels, 1e-7)
+
+
+@misconception(
+    "no_nan",
+    tell="A small number that is added before the logarithm makes every loss a little wrong, and the large ones "
+    "very wrong: no row can cost more than -log of that number, whichever you take.",
+)
+def adds_1e_6(logits: Tensor, labels: Tensor) -> Tensor:
+    return _with_epsilon(logits, labels, 1e-6)
 
 
 # ---------------------------------------------------------------- best_weights_kept
@@ -591,7 +631,8 @@ def _resumed(make: Any, data: Any, path: str, stop: int, epochs: int, saved: tup
 @misconception(
     "same_after_resume",
     tell="The program still does what it did when it was handed out. List everything that changes from epoch to "
-    "epoch, print it just before the stop and just after the checkpoint is loaded, and compare.",
+    "epoch, print it just before the stop and just after the checkpoint is loaded, and compare. (A state_dict() "
+    "that was called before the training has nothing of it.)",
 )
 def weights_only(make: Any, data: Any, path: str, stop: int, epochs: int) -> nn.Module:
     return _resumed(make, data, path, stop, epochs, (0,))
@@ -633,6 +674,21 @@ def never_stops(make: Any, data: Any, path: str, stop: int, epochs: int) -> nn.M
     torch.save([part.state_dict() for part in made], path)
     _epochs(made, data, epochs - stop)
     return made[0]
+
+
+@misconception(
+    "same_after_resume",
+    tell="The second part trains with the optimizer of the first, which holds the parameters of the first model: the "
+    "new model does not learn. Use the new optimizer and scheduler, and load their states from the file.",
+)
+def optimizer_of_the_first_part(make: Any, data: Any, path: str, stop: int, epochs: int) -> nn.Module:
+    made = make()
+    _epochs(made, data, stop)
+    torch.save(made[0].state_dict(), path)
+    model, *_ = make()
+    model.load_state_dict(torch.load(path))
+    _epochs((model, *made[1:]), data, epochs - stop)
+    return model
 
 
 # ---------------------------------------------------------------- gpu_not_waiting
@@ -711,6 +767,39 @@ def still_moves_labels_twice(model: nn.Module, loader: Any, device: torch.device
     return torch.stack(losses).tolist()
 
 
+@misconception(
+    "gpu_not_waiting",
+    tell="Python waits once now, but each loss that you keep still has its graph, with what the layers computed for "
+    "its batch, so the memory of the GPU fills up. Keep loss.detach().",
+)
+def keeps_the_graphs(model: nn.Module, loader: Any, device: torch.device, lr: float) -> list[float]:
+    return torch.stack(_losses_with_graphs(model, loader, device, lr)).tolist()
+
+
+@misconception(
+    "gpu_not_waiting",
+    tell="Two things are left. Each loss that you keep still has its graph: keep loss.detach(). And after the loop you "
+    "read the losses one by one: put them together by torch.stack, and read them at once.",
+)
+def keeps_the_graphs_and_reads_one_by_one(
+    model: nn.Module, loader: Any, device: torch.device, lr: float
+) -> list[float]:
+    return [loss.item() for loss in _losses_with_graphs(model, loader, device, lr)]
+
+
+def _losses_with_graphs(model: nn.Module, loader: Any, device: torch.device, lr: float) -> list[Tensor]:
+    model = model.to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr)
+    losses = []
+    for features, labels in loader:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(features.to(device)), labels.to(device))
+        loss.backward()
+        optimizer.step()
+        losses.append(loss)
+    return losses
+
+
 # ---------------------------------------------------------------- ranks_agree
 
 
@@ -732,7 +821,7 @@ def _step_together(rank: int, world_size: int, model: nn.Module, dataset: Any, e
     "ranks_agree",
     tell="The program still does what it did when it was handed out. Have each rank print one weight and its "
     "gradient before the first step and after it: which of the two is equal on all ranks, and which should "
-    "be?",
+    "be? (A seed that is set in here changes nothing: the models are made already.)",
 )
 def own_weights_at_the_start(
     rank: int, world_size: int, model: nn.Module, dataset: Any, epochs: int, lr: float
@@ -868,3 +957,16 @@ def every_rank_writes(rank: int, world_size: int, path: str, model: nn.Module) -
     dist.barrier()
     if errors[0] is not None:
         raise errors[0]
+
+
+@misconception(
+    "nobody_waits_for_ever",
+    tell="Every rank raises a RuntimeError, whatever saving has raised. Send the error itself and raise it: "
+    "broadcast_object_list sends any object, so its type and its text are the same on all ranks.",
+)
+def always_a_runtime_error(rank: int, world_size: int, path: str, model: nn.Module) -> None:
+    errors = _saving(rank, path, model)
+    errors = [str(error) if error is not None else None for error in errors]
+    dist.broadcast_object_list(errors, src=0)
+    if errors[0] is not None:
+        raise RuntimeError(errors[0])

@@ -113,6 +113,28 @@ def classes_take_turns(n_per_class: int, noise: float, seed: int) -> tuple[Tenso
 
 @misconception(
     "make_spirals",
+    tell="Your labels take turns: 0, 1, 2, 0, 1, 2 ... The points come class after class, so the labels must, too: "
+    "repeat_interleave, not repeat.",
+)
+def labels_take_turns(n_per_class: int, noise: float, seed: int) -> tuple[Tensor, Tensor]:
+    return _spirals(n_per_class, noise, seed)[0], torch.arange(3).repeat(n_per_class)
+
+
+@misconception(
+    "make_spirals",
+    tell="You go from point to point, and through the classes for each: points and random numbers take turns. First "
+    "come all points of class 0 with their numbers, then those of class 1, then those of class 2.",
+)
+def point_by_point_through_the_classes(n_per_class: int, noise: float, seed: int) -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    z = torch.tensor([torch.randn(1, generator=generator).item() for _ in range(3 * n_per_class)]).reshape(-1, 3)
+    drawn = iter(z.unbind(1))
+    features, labels = _spirals(n_per_class, noise, seed, draw=lambda n, generator: next(drawn))
+    return features.reshape(3, -1, 2).transpose(0, 1).reshape(-1, 2), torch.arange(3).repeat(n_per_class)
+
+
+@misconception(
+    "make_spirals",
     tell="The spirals are not a third of a circle apart. Class k begins at the angle 2 * pi * k / 3, in radians.",
 )
 def angles_in_degrees(n_per_class: int, noise: float, seed: int) -> tuple[Tensor, Tensor]:
@@ -640,6 +662,23 @@ def seeds_after_resuming(
     return _SeedsAfterResuming(seed, epochs, path, stop_after)()
 
 
+class _SeedsLate(_Run):
+    def numbers(self, start: int) -> range:
+        torch.manual_seed(self.seed)
+        return super().numbers(start)
+
+
+@misconception(
+    "run",
+    tell="You set the seed just before the epochs, also after resuming: the orders of the first epochs come again. Set "
+    "it once, at the beginning; resume puts torch's random numbers at the right place.",
+)
+def seeds_before_the_epochs(
+    seed: int, epochs: int, path: str | None = None, stop_after: int | None = None
+) -> dict[str, Any]:
+    return _SeedsLate(seed, epochs, path, stop_after)()
+
+
 class _WeightsOnly(_Run):
     def resume(self, model: nn.Module, optimizer: Optimizer) -> int:
         return super().resume(
@@ -885,6 +924,14 @@ def transposed(model: nn.Module, low: float, high: float, steps: int) -> Tensor:
 )
 def rows_are_x(model: nn.Module, low: float, high: float, steps: int) -> Tensor:
     return _labels(model, _points(model, low, high, steps)).flip(0).T.contiguous()
+
+
+@misconception(
+    "decision_grid",
+    tell="Your points are (y, x): the model takes (x, y). Put x first when you join the two.",
+)
+def y_before_x(model: nn.Module, low: float, high: float, steps: int) -> Tensor:
+    return _labels(model, _points(model, low, high, steps).flip(-1))
 
 
 @misconception(

@@ -258,6 +258,10 @@ def test_debug_stops_at_a_breakpoint_and_names_the_check_that_fails(folder: Path
     assert done.returncode == 1, done.stdout + done.stderr
     assert "vectors.py(" in done.stdout and "('here', (" in done.stdout
     assert "[failed] " in done.stdout and "normalize(tensor(" in done.stdout and "shadowed" not in done.stdout
+    (folder / "vectors.py").write_text((folder / "vectors.py").read_text().replace("    breakpoint()\n", ""))
+    check = run_grader("check", "normalize", "--format", "concise", cwd=folder)
+    said = next(line for line in check.stdout.splitlines() if ": vectors.normalize: " in line).split(": ", 2)[2]
+    assert said in done.stdout.partition("in short, as `grader check vectors.normalize` says it:")[2]
     unknown = run_grader("debug", "normalise", cwd=folder)
     assert unknown.returncode == 4 and "did you mean `normalize`?" in unknown.stderr
 

@@ -11,6 +11,7 @@ import io
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -347,6 +348,14 @@ def test_newer_syntax_names_the_python_that_runs_here(line: str, version: tuple[
     )
     here = f"Python {sys.version_info[0]}.{sys.version_info[1]} runs here"
     assert (here in advice_on(cause)) == (sys.version_info[:2] < version)
+
+
+@pytest.mark.parametrize("content", [b"", b"half of a fi", b"PK\x03\x04broken", b"{}"])
+def test_a_broken_file_is_called_that_and_no_missing_entry(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "weights.pt"
+    file.write_bytes(content)
+    failure = raised_by(lambda: torch.load(file, weights_only=True))
+    assert advice_on(causes.failed(check(), None, failure, "")).startswith("the file is not a complete file of")
 
 
 def test_none_where_a_value_was_expected_asks_for_return() -> None:
