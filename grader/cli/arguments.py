@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from grader.cli.options import course_here
 from grader.errors import UserError
 
 if TYPE_CHECKING:
@@ -15,7 +16,8 @@ _FILES = (".py", ".ipynb", ".zip", ".tar", ".gz", ".tgz")
 
 
 def course_path(given: Path | None, places: Iterable[Path] = ()) -> Path | None:
-    """The course that is meant: the one of the option, else that of a folder, else (None) the shipped one.
+    """The course that is meant: the one of the option, else that of a folder, else the one here, else (None) the
+    shipped one.
 
     A folder can hold a course only for whoever stands in it: its checks are trusted code, and a folder that is only
     named may be anybody's.
@@ -35,7 +37,7 @@ def course_path(given: Path | None, places: Iterable[Path] = ()) -> Path | None:
     homes = (Home.find(place) for place in places if place.exists())
     home = next((home for home in homes if home is not None), here)
     if home is None:
-        return None
+        return course_here(None)
     if home.has_course and (here is None or here.folder != home.folder):
         raise UserError(
             f"{home.folder} holds a course, whose checks would run here",

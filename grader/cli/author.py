@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from grader.cli.options import CourseOption, DevicesOption, SeedOption
+from grader.cli.options import CourseHereOption, CourseOption, DevicesOption, SeedOption
 from grader.cli.output import print_lines
 from grader.errors import UserError
 from grader.text import aligned, counted
@@ -49,6 +49,11 @@ def new(
         raise UserError(
             "name a new folder, or an exercise", fix="grader new my-course; grader new --exercise TOPIC.NAME"
         )
+    if folder is not None and course is not None:
+        raise UserError(
+            f"a new course is made in {folder}, not in {course}",
+            fix=f"leave out --course, or add an exercise: grader new --exercise TOPIC.NAME --course {course}",
+        )
     if folder is not None:
         typer.echo(f"{new_course(folder)}: a course with two exercises")
         typer.echo(f"next: grader verify --course {folder}")
@@ -63,7 +68,7 @@ def release(
     check: Annotated[
         bool, typer.Option("--check", help="Write nothing, only list the changes; exit code 1 if there are any.")
     ] = False,
-    course: CourseOption = None,
+    course: CourseHereOption = None,
 ) -> int:
     """Make the students' stubs from the solutions (for authors of courses)."""
     from grader.course import Course
@@ -79,7 +84,7 @@ def release(
 
 def verify(
     names: Annotated[list[str] | None, typer.Argument(metavar="TOPIC | EXERCISE", show_default=False)] = None,
-    course: CourseOption = None,
+    course: CourseHereOption = None,
     devices: DevicesOption = "auto",
     mutants: Annotated[
         bool,

@@ -15,7 +15,7 @@ from grader.cli.options import (
     DEFAULT_PRINTS,
     CheckSeconds,
     ClassSeedOption,
-    CourseOption,
+    CourseHereOption,
     DevicesOption,
     Due,
     FailUnder,
@@ -101,7 +101,7 @@ def grade(
     late_cap: LateCap = None,
     late_until: LateUntil = None,
     late_by: LateBy = None,
-    course: CourseOption = None,
+    course: CourseHereOption = None,
     seed: ClassSeedOption = None,
     devices: DevicesOption = "auto",
     fail_under: FailUnder = None,
@@ -196,7 +196,7 @@ def regrade(
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="The new result counts, without asking.")] = False,
     out: OutOption = _OUT,
-    course: CourseOption = None,
+    course: CourseHereOption = None,
 ) -> None:
     """Grade one student's kept work again: shows what changes, and asks before it counts."""
     from grader.course import Course
@@ -247,7 +247,7 @@ def mark(
     ] = None,
     anonymous: Annotated[bool, typer.Option("--anonymous", help="Show no names, and another order.")] = False,
     out: OutOption = _OUT,
-    course: CourseOption = None,
+    course: CourseHereOption = None,
 ) -> int:
     """Mark work by a rubric, one submission after the other; begins again where you left off."""
     from grader.course import Course

@@ -62,14 +62,26 @@ _OPTION_OF_LIMIT = {
     "file_bytes": "--files",
     "print_bytes": "--prints",
 }
+
+
+def course_here(given: Path | None) -> Path | None:
+    """The course that was given; without one, the current folder, if that is the folder of an author's course.
+
+    A copy of a course that students get has no solutions, so work that was handed in is never taken for a course.
+    """
+    here = Path()
+    is_course = (here / "course.toml").is_file() and (here / "solutions").is_dir()
+    return here if given is None and is_course else given
+
+
+_COURSE_HELP = "An instructor's own course, or an installed one.  [default: the one here, else the shipped one]"
 CourseOption = Annotated[
+    Path | None, typer.Option("--course", metavar="DIR | NAME", rich_help_panel=_INPUTS, help=_COURSE_HELP)
+]
+"""For commands that look for the course themselves: by `arguments.course_path`, or not at all."""
+CourseHereOption = Annotated[
     Path | None,
-    typer.Option(
-        "--course",
-        metavar="DIR | NAME",
-        rich_help_panel=_INPUTS,
-        help="An instructor's own course, or an installed one.  [default: the shipped one]",
-    ),
+    typer.Option("--course", metavar="DIR | NAME", rich_help_panel=_INPUTS, help=_COURSE_HELP, callback=course_here),
 ]
 DevicesOption = Annotated[
     Literal["auto", "simulated", "real"],

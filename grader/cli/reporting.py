@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from grader.cli.options import CourseOption, OutOption
+from grader.cli.options import CourseHereOption, OutOption
 from grader.errors import UserError
 
 _Run = Annotated[int | None, typer.Option("--run", min=1, help="Only this run.  [default: everybody's latest result]")]
@@ -74,7 +74,7 @@ def add_to(app: typer.Typer) -> None:
 def report(
     out: OutOption = Path("grades"),
     run: _Run = None,
-    course: CourseOption = None,
+    course: CourseHereOption = None,
     for_instructors: Annotated[
         bool, typer.Option("--for-instructors", help="Feedback pages link the class page and name the sandbox.")
     ] = False,
@@ -127,7 +127,7 @@ def export(
     only: _Only = None,
     out: OutOption = Path("grades"),
     run: _Run = None,
-    course: CourseOption = None,
+    course: CourseHereOption = None,
 ) -> None:
     """Hand results to another program: Canvas and Moodle files are filled, the others are made."""
     from grader.exports.write import ExportSettings
@@ -163,7 +163,7 @@ def package(
     version: Annotated[str, typer.Option("--version", help="Wheel: its version.")] = "1.0",
     only: _Only = None,
     hashes: _Hashes = True,
-    course: CourseOption = None,
+    course: CourseHereOption = None,
 ) -> None:
     """Pack a course for pip, or with the grader for an autograder platform."""
     from grader.course import Course

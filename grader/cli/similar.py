@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from grader.cli.options import CourseOption, OutOption
+from grader.cli.options import CourseHereOption, OutOption
 from grader.cli.output import print_lines
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def similar(
     run: Annotated[
         int | None, typer.Option("--run", min=1, help="Only this run.  [default: everybody's latest result]")
     ] = None,
-    course: CourseOption = None,
+    course: CourseHereOption = None,
     least: Annotated[
         float,
         typer.Option(

@@ -32,6 +32,7 @@ from grader.cli.options import (
     SeedOption,
     SkippedOk,
     TopicSeconds,
+    course_here,
     limits_from,
 )
 from grader.cli.output import print_lines
@@ -308,6 +309,7 @@ def init(
         return _update(folder, course)
     if folder is None:
         raise UserError("a folder is missing", fix="name a new folder, for example: grader init kata")
+    course = course_here(course)
     loaded = Course.load(course)
     installed = str(course) if course is not None and is_name(course) else ""
     hand_out = course is not None and not installed

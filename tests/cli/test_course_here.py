@@ -1,0 +1,35 @@
+"""Commands that stand in the folder of a course take that course; work that was handed in is never taken for one."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from shared import REPO, run_grader
+
+
+def test_commands_in_the_folder_of_a_course_mean_that_course(own_course: Path, tmp_path: Path) -> None:
+    assert "Vectors in a week" in run_grader("list", cwd=own_course).stdout
+    assert "all stubs are up to date" in run_grader("release", "--check", cwd=own_course).stdout
+    assert run_grader("init", tmp_path / "kata", cwd=own_course).returncode == 0
+    assert (tmp_path / "kata" / "vectors.py").is_file()
+    shipped = run_grader("list", cwd=own_course / "checks").stdout  # not the folder of the course, but one in it
+    assert "Vectors in a week" not in shipped and "194 points" in shipped
+
+
+def test_a_folder_of_a_student_keeps_its_course_wherever_it_lies(own_course: Path) -> None:
+    assert run_grader("init", "kata", cwd=own_course.parent).returncode == 0
+    shutil.move(own_course.parent / "kata", own_course / "kata")
+    assert "194 points" in run_grader("list", cwd=own_course / "kata").stdout
+    assert "all is up to date" in run_grader("init", "--update", "kata", cwd=own_course).stdout
+
+
+def test_work_with_a_manifest_of_its_own_is_no_course(own_course: Path) -> None:
+    shutil.rmtree(own_course / "solutions")
+    assert "194 points" in run_grader("list", cwd=own_course).stdout
+
+
+def test_a_new_course_takes_no_other_course(tmp_path: Path) -> None:
+    done = run_grader("new", "other", "--course", REPO / "examples" / "own_course", cwd=tmp_path)
+    assert done.returncode == 4 and "a new course is made in other, not in" in done.stderr
+    assert not (tmp_path / "other").exists()
