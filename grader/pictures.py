@@ -80,11 +80,11 @@ class Grid(msgspec.Struct, frozen=True, tag=True, kw_only=True):
     """A plane divided into equal cells, each with a class or a value, such as the decision regions of a model.
 
     Attributes:
-        values: the rows of cells, from the bottom up; at most 4,096 cells. Classes (from 0) if `names` says what they
-            are, else values on a scale.
+        values: the rows of cells, from the top down as in a matrix; at most 4,096 cells. Classes (from 0) if `names`
+            says what they are, else values on a scale.
         names: of the classes, at most 8; empty means that the cells are values.
         x: the positions of the first and the last column; None means 0, 1, 2, ...
-        y: the positions of the first and the last row; None means 0, 1, 2, ...
+        y: the positions of the bottom and the top row; None means that rows are counted 0, 1, 2, ... from the top.
         points: points drawn on top, of the same classes; None means none.
         x_label: the words below the x axis.
         y_label: the words beside the y axis.
@@ -181,7 +181,7 @@ def _grid(data: Grid) -> Grid:
         values=values,
         names=names,
         x=_range(data.x, count),
-        y=_range(data.y, len(values)),
+        y=(len(values) - 1, 0) if data.y is None else _range(data.y, len(values)),
         points=None if data.points is None else _points(data.points),
         x_label=_text(data.x_label),
         y_label=_text(data.y_label),

@@ -20,6 +20,23 @@ _LONGEST_VALUE: Final = 60
 """Characters of a wrong value that a message shows."""
 
 
+_NO_KEYS: Final = ("topic", "manual")
+"""Fields that follow from the place of a table."""
+
+
+def known_keys(entry: type, table: Sequence[str | int]) -> list[str]:
+    """The keys that a table of the file may have.
+
+    Args:
+        entry: the struct of the whole file.
+        table: where the table is in it.
+    """
+    kind: Any = inspect.type_info(entry)
+    for part in table:
+        kind = _inside(kind, part)
+    return [field.encode_name for field in kind.fields if field.encode_name not in _NO_KEYS]
+
+
 def wrong_value(entry: type, key: Sequence[str | int], tables: Any) -> str:
     """A sentence about a value of another type than its key has: what is allowed, and what is there.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 
 import msgspec
@@ -45,14 +46,16 @@ def read_due(value: object) -> datetime.datetime:
     Raises:
         ValueError: it is not a date or a time.
     """
+    read = value
     if isinstance(value, str):
         text = value.strip()
-        value = datetime.date.fromisoformat(text) if len(text) == 10 else moment(text)
-    if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
-        value = datetime.datetime.combine(value, datetime.time(23, 59, 59))
-    if not isinstance(value, datetime.datetime):
-        raise ValueError(f"{value!r} is not a date")
-    return value.astimezone()
+        with contextlib.suppress(ValueError):
+            read = datetime.date.fromisoformat(text) if len(text) == 10 else moment(text)
+    if isinstance(read, datetime.date) and not isinstance(read, datetime.datetime):
+        read = datetime.datetime.combine(read, datetime.time(23, 59, 59))
+    if not isinstance(read, datetime.datetime):
+        raise ValueError(f"{value!r} is not a date: write 2026-10-31 or 2026-10-31T23:59")
+    return read.astimezone()
 
 
 def moment(text: str) -> datetime.datetime:

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from grader.course.allowed import wrong_value
+from grader.course.allowed import known_keys, wrong_value
 from grader.course.due import LatePolicy, read_due, read_fraction, read_minutes, read_penalty
 from grader.course.marks import MarkPolicy, Resubmissions, read_letters
 from grader.course.rubric import problems, with_points
@@ -248,7 +248,8 @@ class Manifest:
         unknown = _UNKNOWN.match(message)
         if unknown:
             name = unknown.group(1)
-            return self.error(f"unknown key `{name}`", *key, name)
+            similar = did_you_mean(name, known_keys(ManifestEntry, key))
+            return self.error(f"unknown key `{name}`{similar}", *key, name)
         if message.startswith("Object missing required field"):
             return self.error(message.replace("Object missing required field", "missing key"), *key)
         return self.error(wrong_value(ManifestEntry, key, tables), *key)

@@ -65,10 +65,15 @@ def new_exercise(course: Course, full_name: str) -> list[Path]:
         raise UserError("the shipped course belongs to the grader", fix="name your own course: --course DIR")
     if any(one.full_name == full_name for one in course.all_exercises):
         raise UserError(f"there is an exercise `{full_name}` already")
+    parts = _template("exercise.txt").replace("@TOPIC@", topic).replace("@NAME@", name).split("@@@ ")[1:]
+    solution = course.solution_file(topic)
+    source = solution.read_text(encoding="utf-8") if solution.is_file() else parts[0].partition("\n")[2]
+    if name in _names_of(source):
+        raise UserError(f"`{name}` means something else in {solution.name} already", fix="name the exercise otherwise")
     _write(course.manifest, _with_table(course, topic, name))
     changed = [course.manifest]
     head = ""
-    for part in _template("exercise.txt").replace("@TOPIC@", topic).replace("@NAME@", name).split("@@@ ")[1:]:
+    for part in parts:
         place, _, text = part.partition("\n")
         path, _, is_added = place.partition(" ")
         file = course.root / path
@@ -79,6 +84,19 @@ def new_exercise(course: Course, full_name: str) -> list[Path]:
         _write(file, before.rstrip("\n") + f"\n{text}")
         changed.append(file)
     return [*changed, *release(Course.load(course.manifest.parent, complete=False))]
+
+
+def _names_of(source: str) -> set[str]:
+    """The names that a module imports, defines or assigns at its top."""
+    found: set[str] = set()
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            found |= {(one.asname or one.name).partition(".")[0] for one in node.names}
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
+        else:
+            found |= {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+    return found
 
 
 def with_imports(source: str, head: str) -> str:

@@ -61,7 +61,8 @@ class Score(msgspec.Struct, frozen=True):
         caught: those that a check fails.
         survived: those that no check fails, and that are not written down.
         equivalent: those that no check fails, and that are written down.
-        outdated: mutants that are written down, but are caught or no longer made; known for the whole course only.
+        outdated: mutants that are written down, but are caught or no longer made, among the
+            definitions that were tried.
         definitions: of each function and class with mutants, how many are caught, and of how many.
     """
 
@@ -112,13 +113,18 @@ def grade_mutants(
     chosen = course.select(only)
     topics = [topic for topic in course.topics if any(one.full_name in chosen for one in topic.exercises)]
     host = engine.start()(Limits())
+    complete = {one.name for one in topics if {each.full_name for each in one.exercises} <= set(chosen)}
+
+    def _is_tried(definition: str) -> bool:
+        """Whether all mutants of a definition are made."""
+        return not only or definition in chosen or definition.partition(".")[0] in complete
 
     def grade(judge: Judge) -> Score:
         counts = [_grade_topic(judge, topic, set(chosen), known, report, progress) for topic in topics]
         used = {one for count in counts for one in count.equivalent}
         caught = sum(count.caught for count in counts)
         survived = sum(count.survived for count in counts)
-        outdated = () if only else tuple(one for one in known.values() if one.line and one not in used)
+        outdated = tuple(one for one in known.values() if one.line and one not in used and _is_tried(one.definition))
         definitions = {name: (each[0], each[1]) for count in counts for name, each in count.definitions.items()}
         return Score(caught, survived, len(used), outdated, definitions)
 

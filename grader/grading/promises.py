@@ -21,6 +21,7 @@ from grader.course.stubs import stub_of
 from grader.grading.changed_replies import CHANGES
 from grader.grading.evidence import GradedMisconception, TopicEvidence
 from grader.grading.mutation import equivalents_of
+from grader.judge.advice import fault_of_check
 from grader.judge.points import with_points
 from grader.reports.picture_svg import figure_of
 from grader.reports.picture_text import print_picture
@@ -101,7 +102,11 @@ def checks_end_in_no_error(evidence: TopicEvidence) -> Iterator[Defect]:
     for exercise, result in (*evidence.graded_solution.results, *evidence.graded_stub.results):
         if result.verdict == "error" and result.name not in seen:
             seen.add(result.name)
-            yield Defect(file, None, f"{_about(exercise, result)}: {result.message}")
+            is_fault = (
+                result.cause is not None and result.cause.kind == "grader_fault" and result.cause.stage == "check"
+            )
+            text = fault_of_check(result.cause) if result.cause and is_fault else result.message
+            yield Defect(file, None, f"{_about(exercise, result)}: {text}")
 
 
 def solution_passes(evidence: TopicEvidence) -> Iterator[Defect]:

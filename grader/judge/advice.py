@@ -135,9 +135,14 @@ def _first_line(text: str) -> str:
 def _on_fault(cause: Cause) -> str:
     if cause.stage == "submission":
         return "The grader failed here; this is not your fault and costs no points."
+    return f"{fault_of_check(cause)}. This costs no points; tell your instructor."
+
+
+def fault_of_check(cause: Cause) -> str:
+    """The fault of a check, for whoever wrote it."""
     place = f" ({cause.check_line.file}:{cause.check_line.line})" if cause.check_line else ""
     what = with_message(cause, always=True) if cause.exception_type else cause.reason
-    return f"the check itself is wrong{place}: {what}. This costs no points; tell your instructor."
+    return f"the check itself is wrong{place}: {what}"
 
 
 def _where_it_was(frames: tuple[Frame, ...]) -> str:

@@ -17,7 +17,7 @@ import msgspec
 from markupsafe import Markup, escape
 
 from grader.pictures import Grid, Lines, Picture, Points
-from grader.reports.picture_text import in_words, marks_of, positions, ranges, ticks
+from grader.reports.picture_text import in_words, marks_of, positions, ranges, ticks_within
 from grader.text import clean
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def _drawn(encoded: bytes) -> Markup:
     assert data is not None
     with matplotlib.style.context(["default", _SETTINGS]):
         (x_low, x_high), (y_low, y_high) = ranges(data)
-        has_one_scale = not isinstance(data, Lines) and 0.5 < (x_high - x_low) / (y_high - y_low) < 2
+        has_one_scale = not isinstance(data, Lines) and 0.5 < (x_high - x_low) / abs(y_high - y_low) < 2
         figure = Figure(figsize=_SQUARE if has_one_scale else _SIZE, layout="constrained")
         axes = figure.add_subplot(aspect="equal" if has_one_scale else "auto")
         match data:
@@ -81,7 +81,7 @@ def _drawn(encoded: bytes) -> Markup:
                 _draw_grid(data, axes)
         axes.set(xlim=(x_low, x_high), ylim=(y_low, y_high), xlabel=data.x_label, ylabel=data.y_label)
         for low, high, most, set_ticks in ((x_low, x_high, 8, axes.set_xticks), (y_low, y_high, 7, axes.set_yticks)):
-            places = [one for one in ticks(low, high, most) if low <= one <= high]
+            places = ticks_within(low, high, most)
             set_ticks(places, [f"{one:.4g}" for one in places])
         if names := axes.get_legend_handles_labels()[1]:
             columns = max(1, min(len(names), 60 // (4 + max(map(len, names)))))
@@ -127,7 +127,7 @@ def _draw_grid(data: Grid, axes: Axes) -> None:
     (left, right), (bottom, top) = ranges(data)
     wide, tall = (right - left) / len(data.values[0]), (top - bottom) / len(data.values)
     corners: dict[int, list[tuple[float, float]]] = {}
-    for i, row in enumerate(data.values):
+    for i, row in enumerate(reversed(data.values)):
         begin = left
         for level, run in itertools.groupby(_level(value, low, high) for value in row):
             end = begin + wide * len(list(run))

@@ -71,6 +71,12 @@ def ticks(low: float, high: float, most: int = 5) -> list[float]:
     return found or [low, high]
 
 
+def ticks_within(one_end: float, other_end: float, most: int) -> list[float]:
+    """The ticks of an axis between its ends, of which either may be the lower one."""
+    low, high = sorted((one_end, other_end))
+    return [one for one in ticks(low, high, most) if low <= one <= high]
+
+
 def marks_of(data: PictureData) -> tuple[Sequence[str], float | None, float | None]:
     """The names of a picture's lines or classes; of values in a grid no names, but the lowest and the highest."""
     match data:
@@ -94,7 +100,7 @@ class _Plot:
 
     Args:
         x: the range of the x axis.
-        y: the range of the y axis.
+        y: the range of the y axis, from the bottom to the top; it may fall.
     """
 
     def __init__(
@@ -110,14 +116,15 @@ class _Plot:
         plotext.theme("clear")
         plotext.plotsize(width, rows)
         self.columns, self.rows = width - 2, rows - 3
-        for (low, high), limit, set_ticks, most in (
-            (x, plotext.xlim, plotext.xticks, 7),
-            (y, plotext.ylim, plotext.yticks, min(6, rows // 2)),
+        self._y_sign = 1 if y[0] <= y[1] else -1  # plotext draws no axis that falls: it gets the numbers below 0
+        for (low, high), sign, limit, set_ticks, most in (
+            (x, 1, plotext.xlim, plotext.xticks, 7),
+            (y, self._y_sign, plotext.ylim, plotext.yticks, min(6, rows // 2)),
         ):
-            limit(low, high)
-            places = [one for one in ticks(low, high, most) if low <= one <= high]
+            limit(sign * low, sign * high)
+            places = ticks_within(low, high, most)
             words = [f"{one:.4g}" for one in places]
-            set_ticks(places, words)
+            set_ticks([sign * one for one in places], words)
         self.columns -= max(map(len, words))  # of the y axis: they stand beside the plot
 
     def add(
@@ -128,7 +135,12 @@ class _Plot:
         is_fine = joined and self._has_colours
         if len(x):
             draw = self._plot.plot if joined else self._plot.scatter
-            draw(x, y, marker="braille" if is_fine else sign, **({"color": colour} if self._has_colours else {}))
+            draw(
+                x,
+                [self._y_sign * one for one in y],
+                marker="braille" if is_fine else sign,
+                **({"color": colour} if self._has_colours else {}),
+            )
         if name:
             self.legend.append("   " if len(self.legend) > 1 else "")
             self.legend.append("━━" if is_fine else sign, f"color({colour})" if self._has_colours else "")
@@ -213,12 +225,12 @@ def _draw_points(data: Points, plot: _Plot, names: Sequence[str], signs: str) ->
 
 
 def _draw_grid(data: Grid, plot: _Plot) -> None:
-    """Draws one sign for each character of the plot."""
+    """Draws one sign for each character of the plot, from the bottom up."""
     _, low, high = marks_of(data)
     (left, right), (bottom, top) = ranges(data)
     places: dict[int, tuple[list[float], list[float]]] = {}
     for i in range(plot.rows):
-        row = data.values[int((i + 0.5) / plot.rows * len(data.values))]
+        row = data.values[-1 - int((i + 0.5) / plot.rows * len(data.values))]
         for j in range(plot.columns):
             value = row[int((j + 0.5) / plot.columns * len(row))]
             if value is not None:

@@ -121,7 +121,11 @@ def test_course_survives_the_way_to_a_worker(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "line", "message"),
     [
-        ("points = 2", "point = 2", 16, "unknown key `point`"),
+        ("points = 2", "point = 2", 16, "unknown key `point`; did you mean `points`"),
+        ("[course]", "[course]\nlate_until = 7", 2, "late_until: 7 is not a date: write 2026-10-31 or"),
+        ("[course]", '[course]\ndue = "tomorrow"', 2, "due: 'tomorrow' is not a date: write 2026-10-31 or"),
+        ("[course]", "[course]\nletter = {}", 2, "unknown key `letter`; did you mean `letters`"),
+        ("[course]", "[course]\ntopic = {}", 2, "unknown key `topic`$"),
         ("points = 2", "", 14, "missing key `points`"),
         ("points = 2\n", "points = 2\ncolour = 'red'\n", 17, "unknown key `colour`"),
         ("points = 2\n", "points = 2\ntopic = ''\n", 17, "unknown key `topic`"),

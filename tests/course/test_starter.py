@@ -56,13 +56,21 @@ def test_only_imports_that_a_file_lacks_are_added_below_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["vectors", "vectors.normalize", "vectors.two words", "class.f", "torch.ones", "json.dumps"]
+    "name",
+    ["vectors", "vectors.normalize", "vectors.two words", "class.f", "torch.ones", "json.dumps", "vectors.Tensor"],
 )
 def test_a_name_that_is_taken_or_is_none_is_refused(own_course: Path, name: str) -> None:
     before = (own_course / "course.toml").read_bytes()
     with pytest.raises(UserError):
         new_exercise(Course.load(own_course), name)
     assert (own_course / "course.toml").read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["vectors.Tensor", "vectors.torch", "later.Tensor"])
+def test_a_name_that_the_module_uses_for_something_else_is_refused(own_course: Path, name: str) -> None:
+    topic, _, part = name.partition(".")
+    with pytest.raises(UserError, match=rf"`{part}` means something else in {topic}\.py already"):
+        new_exercise(Course.load(own_course), name)
 
 
 def test_a_folder_with_files_is_left_alone(own_course: Path) -> None:

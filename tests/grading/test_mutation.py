@@ -60,6 +60,8 @@ def test_survivors_are_listed_until_a_check_fails_them_or_they_are_written_down(
 
     (own_course / "checks" / "test_vectors.py").write_text(WEAK)
     write_down(own_course, same, "1.0 -> 17.0")
+    assert "written down, but not a survivor: vectors.normalize: 1.0 -> 17.0" in verify("vectors.normalize")[1]
+    assert not [line for line in verify("vectors.cosine")[1] if line.startswith("written down")]
     code, lines = verify()
     assert code == 1
     *survivors, outdated, _, normalize, cosine, score = lines

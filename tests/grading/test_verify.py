@@ -278,6 +278,10 @@ def test_each_defect_of_checks_and_files_gives_one_line(in_checks_and_files: lis
     assert [found for found, message in in_checks_and_files if words in message] == [file], in_checks_and_files
 
 
+def test_no_defect_speaks_to_students(in_checks_and_files: list[tuple[str, str]]) -> None:
+    assert [message for _, message in in_checks_and_files if "instructor" in message] == []
+
+
 def test_nothing_else_is_found(in_checks_and_files: list[tuple[str, str]]) -> None:
     assert len(in_checks_and_files) == len(CHECKS_AND_FILES), in_checks_and_files
 

@@ -95,6 +95,8 @@ def test_a_grid_has_positions_of_its_own_unless_it_says_others() -> None:
     found = bounded(Grid(values=torch.tensor([[0, 1, 0], [1, 1, 1]]), names=["a", "b"], y=(-1.0, 1.0)))  # type: ignore[arg-type]
     assert isinstance(found, Grid)
     assert (found.values, found.x, found.y) == ([[0, 1, 0], [1, 1, 1]], (0, 2), (-1, 1))
+    counted = bounded(Grid(values=[[0, 1], [1, 1], [0, 0]]))
+    assert isinstance(counted, Grid) and counted.y == (2, 0)  # row 0 at the top
 
 
 # ---------------------------------------------------------------- in the judge

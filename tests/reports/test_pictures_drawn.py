@@ -69,7 +69,18 @@ def test_without_colours_each_class_has_a_sign_that_the_legend_names() -> None:
     assert "0 rank 0   1 rank 1   2 rank 2" in text
     rows = [re.split("[│┤]", line)[1] for line in text.splitlines() if "│" in line]
     assert {sign for row in rows for sign in row} == set("012 ")
-    assert rows[-1].startswith("0" * 10) and rows[0].startswith("2" * 10)  # the first row is at the bottom
+    assert rows[0].startswith("0" * 10) and rows[-1].startswith("2" * 10)
+
+
+def test_the_first_row_of_a_grid_is_at_the_top_and_has_the_number_0() -> None:
+    text = text_of(SCALE, 60)
+    numbers = [int(line.split("┤")[0]) for line in text.splitlines() if "┤" in line]
+    assert numbers == sorted(numbers) and numbers[0] == 0
+    two_rows = Grid(values=[[0, 0], [1, 1]], names=["a", "b"], y=(-1.0, 1.0))
+    for grid in (two_rows, Grid(values=two_rows.values, names=two_rows.names)):
+        page = str(figure_of(Picture("t", bounded(grid))))
+        first, second = (float(y) for y in re.findall(r'd="M[\d.]+ ([\d.]+)H[\d.]+V[\d.]+H[\d.]+z', page)[2:4])
+        assert first < second  # in an SVG y grows downwards
 
 
 @pytest.mark.parametrize(

@@ -293,4 +293,4 @@ def letters_that_look(submission: Submission) -> Grid:
     length = torch.tensor([4.0 if letter in "aeiou" else 2.0 for letter in LETTERS])
     x = rows * length[:, None]
     _, weights = submission.attention(x, x, rows, expected.not_later(len(LETTERS)))
-    return Grid(values=weights, x_label="key", y_label="query, the first one at the bottom")
+    return Grid(values=weights, x_label="key", y_label="query")
