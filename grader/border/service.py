@@ -37,6 +37,7 @@ from grader.border.messages import (
     TooLarge,
 )
 from grader.border.placing import Placing
+from grader.border.short_ids import ShortIds
 from grader.border.tensor_facts import name_of_class
 from grader.border.wire import Tree
 from grader.package import FOLDER
@@ -103,6 +104,8 @@ class Service:
         self._objects: dict[int, object] = {}
         self._ids: dict[int, int] = {}
         self._placing = None if arena is None else Placing(arena)
+        for names in (vars(module), *(getattr(one, "__globals__", {}) for one in self._overlay.values())):
+            names.setdefault("id", ShortIds())
         _restart_generators()
 
     def forget(self) -> int:

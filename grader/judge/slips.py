@@ -112,6 +112,11 @@ def _slips(cause: Cause, name: str, source: bytes, place: Place) -> Iterator[str
                 ast.unparse(func).rpartition(".")[2] == "cross_entropy" and one in _LABELS and other in _LOGITS
             ):
                 yield f"`cross_entropy` takes the logits first, then the labels: {place(node.lineno)} has them swapped"
+            case ast.Call(ast.Name("id"), [ast.Name(one)]) if one in _arguments(own):
+                yield (
+                    f"{place(node.lineno)} asks for `id({one})`: when an object is gone, another may get its id, so "
+                    "what is kept by id may be the result of another object"
+                )
             case ast.Call(ast.Name(kind), []) if kind in _ENDS and cause.kind == "crash":
                 yield f"`{kind}()` in {place(node.lineno)} ends Python itself: take it out"
     unknown = re.search(r"name '(\w+)' is not defined", cause.exception_message)
@@ -121,6 +126,10 @@ def _slips(cause: Cause, name: str, source: bytes, place: Place) -> Iterator[str
         missing = re.search(r"object has no attribute '(\w+)'", cause.exception_message)
         if missing and (line := _local_in_init(own, missing[1])):
             yield f"`{missing[1]}` in {place(line)} is a local variable of `__init__`: write `self.{missing[1]}`"
+
+
+def _arguments(own: Definition) -> set[str]:
+    return set() if isinstance(own, ast.ClassDef) else {one.arg for one in own.args.args}
 
 
 def _local_in_init(own: ast.ClassDef, name: str) -> int:
