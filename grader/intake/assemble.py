@@ -13,8 +13,8 @@ from pathlib import PurePosixPath
 
 import msgspec
 
-from grader.intake.bag import COURSE_FOLDERS, STUBS, Bag
-from grader.intake.notebook import module_of, text_of
+from grader.intake.bag import COURSE_FOLDERS, STUBS, Bag, is_code
+from grader.intake.notebook import module_of, text_of, without_magics
 from grader.intake.submission import ASIDE, WORK, Arrival, Note, Submission
 from grader.intake.topics import Topics, code_lines
 from grader.intake.unread import SeenText, unread_topics
@@ -45,11 +45,18 @@ def assemble(name: str, bag: Bag, topics: Topics, arrival: Arrival) -> Submissio
     notes = [*(_about_topic_file(note, given.modules) for note in found.notes), *given.notes, *about_work]
     counting = {one.origin: path for path, one in (found.modules | given.modules).items() if _topic_of(path, topics)}
     seen = [SeenText(counting.get(one.path, one.path), one.text, one.module) for one in found.seen]
-    seen += [SeenText(path, text_of(content)) for path, content in bag.others.items()]
+    seen += [SeenText(path, text_of(content), _hidden_module(path, content)) for path, content in bag.others.items()]
     unread = unread_topics(files, notes, topics, seen)
     if len(notes) > _MAX_NOTES:
         notes[_MAX_NOTES:] = [Note("./", f"{len(notes) - _MAX_NOTES:,} more notes like these")]
     return Submission(name, dict(sorted(files.items())), tuple(notes), arrival, unread)
+
+
+def _hidden_module(path: str, content: bytes) -> bytes | None:
+    """The code of a file with a hidden name or folder; None of a file that is no code."""
+    if not is_code(path):
+        return None
+    return module_of(content).module if path.lower().endswith(".ipynb") else content
 
 
 class _Module(msgspec.Struct, frozen=True):
@@ -159,7 +166,9 @@ def _read(bag: Bag, places: _Places, topics: Topics) -> _Found:
         is_spare = beside or f"{places.root}{origin}" in bag.twice or _of_course(origin)
         target = f"{path.rpartition('.')[0]}.py"
         if not path.lower().endswith(".ipynb"):
-            _add(found, _Module(target, origin, content, is_spare), topics, at_top=origin != path)
+            python, left_out = without_magics(content)
+            found.notes += [Note(target, text) for text in left_out]
+            _add(found, _Module(target, origin, python, is_spare), topics, at_top=origin != path)
             continue
         module, left_out, written = module_of(content)
         lost = "" if module and code_lines(module) else WORK

@@ -44,7 +44,8 @@ class Bag:
         work: other files that a person marks, by path.
         twice: files of archives that are there without the archive, too: their path without it, and the archive.
         newest: the latest time of a file in it, in seconds since 1970.
-        others: the first files that are no code and no archive, such as a PDF, with their text if they are short texts.
+        others: the first files that are no code and no archive, such as a PDF, or hidden code, with their text; a null
+            byte for one that is no text, or a long one.
     """
 
     def __init__(self) -> None:
@@ -90,11 +91,12 @@ class Bag:
             self._dropped += 1
 
     def other(self, path: str, read: Callable[[int], Content]) -> None:
-        """Remembers a file that is no code and no archive: an answer may be in it."""
+        """Remembers a file that is neither code that counts nor an archive: an answer may be in it."""
         if len(self.others) < MAX_NOTES:
-            content = read(TEXT_BYTES + 1)
-            is_text = isinstance(content, bytes) and len(content) <= TEXT_BYTES and b"\0" not in content
-            self.others[path] = content if isinstance(content, bytes) and is_text else b""
+            most = limit_of(path) if is_code(path) else TEXT_BYTES
+            content = read(most + 1)
+            is_text = isinstance(content, bytes) and len(content) <= most and b"\0" not in content
+            self.others[path] = content if isinstance(content, bytes) and is_text else b"\0"
 
     def stop(self, reason: str) -> None:
         """Takes no more files from now on, and notes why."""
@@ -144,6 +146,16 @@ def is_unsupported_archive(path: str) -> bool:
 def is_clutter(path: str) -> bool:
     """Whether a path is not the student's work: hidden, caches, packages."""
     return any((part.startswith(".") and part != "..") or part in NOT_WORK for part in PurePosixPath(path).parts)
+
+
+def is_hidden_code(path: str) -> bool:
+    """Whether that is code of a hidden name or right inside a folder of clutter, such as a notebook's automatic copy.
+
+    It never counts, but an answer may be in it. The files that macOS puts beside others are none.
+    """
+    folder = PurePosixPath(path).parent
+    is_listed = is_code(path) and not PurePosixPath(path).name.startswith("._")
+    return is_listed and is_clutter(path) and not is_clutter(str(folder.parent))
 
 
 def read_file(file: Path) -> Callable[[int], Content]:

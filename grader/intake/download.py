@@ -19,6 +19,7 @@ from grader.intake.bag import (
     is_archive,
     is_clutter,
     is_code,
+    is_hidden_code,
     is_unsupported_archive,
 )
 from grader.intake.folder import OneFile, OtherFiles, add_files, with_file_time
@@ -87,14 +88,14 @@ def lms_sources(download: Archive, at: Path, topics: Topics, note: Callable[[str
 
     `note` is called with a line for each entry that belongs to no student.
     """
-    paths = [path for path in download.paths if not is_clutter(path)]
+    paths = [path for path in download.paths if not is_clutter(path) or is_hidden_code(path)]
     pieces, others = _of_gradescope(download, paths) or pieces_of(paths)
     if not pieces:
         return []
     # Of an entry whose path leads out of the archive, the rest of the path may still name the student.
     reasons = {path.lstrip("./") or path: reason for path, reason in download.problems}
     problematic, foreign = pieces_of(reasons)
-    for path in [*others, *foreign, *(() if problematic else reasons)]:
+    for path in [*(path for path in others if not is_clutter(path)), *foreign, *(() if problematic else reasons)]:
         note(f"{as_text(at.name)}: {path}: {reasons.get(path, 'not a submission, by its name: left out')}")
     return _grouped(download, at, topics, pieces, [(piece, reasons[piece.path]) for piece in problematic])
 
@@ -136,9 +137,13 @@ def class_sources(download: Archive, at: Path, topics: Topics, note: Callable[[s
     for path, reason in download.problems:
         note(f"{as_text(at.name)}: {path}: {reason}")
     pieces = []
+    hidden = [path for path in download.paths if is_hidden_code(path) and "/" in path.removeprefix(root)]
     # Whoever handed in nothing that can be read is one of the class, too.
     others = [path for path in in_order if path.startswith(root) and "/" in path.removeprefix(root)]
     others = [path for path in others if path.removeprefix(root).partition("/")[0] not in tops]
+    others += [
+        path for path in hidden if path.startswith(root) and not is_clutter(path.removeprefix(root).partition("/")[0])
+    ]
     paths, inside = [*paths, *others], [*inside, *(path.removeprefix(root) for path in others)]
     for path, name in zip(paths, inside, strict=True):
         top, _, rest = name.partition("/")

@@ -31,6 +31,7 @@ from grader.intake.bag import (
     is_archive,
     is_clutter,
     is_code,
+    is_hidden_code,
     is_unsupported_archive,
     limit_of,
     read_file,
@@ -44,6 +45,7 @@ from grader.intake.unread import unread_topics
 MAX_ARCHIVES_DEEP: Final = 3
 """How deep archives may lie in each other."""
 _MAX_PATHS: Final = 500_000
+_PARTS_OF_VENV: Final = frozenset({"bin", "scripts", "lib", "lib64", "include", "share", "etc"})
 MAX_NESTED: Final = 40
 """Archives inside the archives of one submission that are opened at most."""
 
@@ -132,14 +134,16 @@ class Folder:
         for at, folders, files in os.walk(root, onerror=self._not_listed):
             here = Path(at)
             if "pyvenv.cfg" in files and here != root:
-                folders.clear()
-                continue
-            folders[:] = sorted(name for name in folders if not is_clutter(name))
+                folders[:] = [name for name in folders if name.lower() not in _PARTS_OF_VENV]
+            is_below_clutter = is_clutter(self._name(here))
+            folders[:] = [] if is_below_clutter else sorted(folders)
             if folders and len(here.relative_to(root).parts) > MAX_DEPTH:
                 self._problem(here, f"nested more than {MAX_DEPTH} folders deep: left out", "/")
                 folders.clear()
-            for name in (*folders, *sorted(name for name in files if not is_clutter(name))):
+            for name in (*folders, *sorted(files)):
                 file = here / name
+                if is_clutter(self._name(file)) and (name in folders or not is_hidden_code(self._name(file))):
+                    continue
                 if file.is_symlink():
                     self._problem(file, LINK)
                 elif name not in folders:
@@ -255,8 +259,9 @@ def add_files(
         target = prefix + name
         is_work = is_code(name) or topics.is_wanted(name)
         if is_clutter(name):
-            continue
-        if name.count("/") > MAX_DEPTH:
+            if is_hidden_code(name):
+                others[path] = start + name
+        elif name.count("/") > MAX_DEPTH:
             bag.note(start + name, f"nested more than {MAX_DEPTH} folders deep: left out")
         elif is_work and (target in bag.files or target in bag.work):
             if is_code(name):

@@ -20,6 +20,7 @@ from grader.intake.bag import FILE_BYTES
 from grader.intake.topics import parse
 
 _MAGIC = re.compile(r"(?:[\w., ]+=\s*)?(?:%{1,2}[A-Za-z]|!|\?{1,2}\w)|[\w.]+\?{1,2}$")
+_MAGIC_LINE = re.compile(rb"^[ \t]*[%!][\w ]", re.MULTILINE)
 _PYTHON_CELLS = frozenset({"%%time", "%%timeit", "%%capture", "%%prun"})
 _WRITTEN = re.compile(
     r"\s*%%(?:writefile|file)[ \t]+((?:-a|--append)[ \t]+)?[\"']?(?:[^\n\"']*/)?([\w-]+\.py)[\"']?[ \t]*\n"
@@ -119,13 +120,34 @@ def module_of(content: bytes, heading: str = HANDED_IN) -> NotebookCode:
     return NotebookCode(module, [*notes[:_MAX_NOTES], *more], written)
 
 
+def without_magics(content: bytes) -> tuple[bytes, list[str]]:
+    """A module without the lines of magic or shell that a notebook saved as Python may have, and a note on those.
+
+    If Python reads the module as it is, or does not without those lines either, nothing is changed.
+    """
+    if not _MAGIC_LINE.search(content) or _problem_of(content) is None:
+        return content, []
+    try:
+        lines = content.decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        return content, []
+    dropped: list[str] = []
+    for index in range(len(lines)):
+        _drop(lines, index, dropped)
+    module = ("\n".join(lines) + "\n").encode()
+    is_nothing_else = len(dropped) == len(list(filter(None, lines)))
+    return (content, []) if is_nothing_else or _problem_of(module) else (module, [_left_out(dropped)])
+
+
 def text_of(content: bytes) -> str:
     """All cells of a notebook as text, also those that are no code; of another file its text."""
     try:
-        return "\n".join(map(_text, _cells(content)))
+        if cells := _cells(content):
+            return "\n".join(map(_text, cells))
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-        is_utf_16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-        return content.decode("utf-16" if is_utf_16 else "utf-8", "replace")
+        pass
+    is_utf_16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return content.decode("utf-16" if is_utf_16 else "utf-8", "replace")
 
 
 def _cells(content: bytes) -> list[_Cell]:
@@ -202,12 +224,22 @@ def _python(cell: _Cell, futures: dict[str, None], grading: set[str]) -> tuple[s
     if problem is not None:
         where = f"line {problem.lineno}: {problem.msg}" if problem.lineno else problem.msg
         return "# left out", [f"cannot be parsed ({where}): left out"]
-    notes = (
-        [f"left out: {', '.join(line[:60] for line in dropped[:5])}{', …' if dropped[5:] else ''}"] if dropped else []
-    )
+    notes = [_left_out(dropped)] if dropped else []
     if "__future__" in text or "grader" in text or grading:
         _take_out(lines, futures, grading)
     return "\n".join(lines), notes
+
+
+def _left_out(lines: Sequence[str]) -> str:
+    return f"left out: {', '.join(line[:60] for line in lines[:5])}{', …' if lines[5:] else ''}"
+
+
+def _problem_of(content: bytes) -> SyntaxError | None:
+    try:
+        parse(content)
+    except SyntaxError as problem:
+        return problem
+    return None
 
 
 def _problem(text: str) -> SyntaxError | None:

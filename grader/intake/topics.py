@@ -22,8 +22,8 @@ _SEVERAL: Final = 3
 _WORD: Final = re.compile(r"[^\W\d]\w*")
 _IMPORT: Final = re.compile(r"(?:from|import)\s")
 _ANYWHERE = re.compile(r"(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)[ \t]*[(:]|(\w+)[ \t]*=[ \t]*lambda\b")
-_MARGIN = re.compile(r"[ \t]*(?:[#>][#> \t]*)?")
-"""The space before a line, with the marks of a comment or a quotation."""
+_MARGIN = re.compile(r"[ \t]*(?:[#>+][#> \t]*)?")
+"""The space before a line, with the marks of a comment, a quotation or a patch."""
 _TAG = re.compile(r"</?[a-zA-Z][^<>\n]*>")
 _PARSING = threading.Lock()  # `catch_warnings` changes the filters of all threads.
 
@@ -86,7 +86,24 @@ class Topics:
         except SyntaxError:
             return exercises.intersection(defined_names(lines_in(content))) - untouched_names(content, stub)
         there = exercises & mine.keys()
-        return frozenset(name for name in there if name not in handed_out or mine[name] - handed_out[name])
+        return frozenset(name for name in there if name not in handed_out or mine[name][-1] - handed_out[name][-1])
+
+    def replaced(self, topic: str, content: bytes) -> list[str]:
+        """The exercises whose last definition in a module is a stub, although an earlier one has an answer."""
+        try:
+            mine, handed_out = _statements(content), _statements(self.stubs.get(topic, b""))
+        except SyntaxError:
+            return []
+        stubs = (self.exercises.get(topic, frozenset()) & mine.keys() & handed_out.keys()) - self.written(
+            topic, content
+        )
+        return sorted(name for name in stubs if any(one - handed_out[name][-1] for one in mine[name]))
+
+    def has_link_only(self, topic: str, text: str) -> bool:
+        """Whether a text has a link that is not in the stub, and hardly anything else: the work may lie there."""
+        handed_out = {line.strip() for line in lines_in(self.stubs.get(topic, b""))}
+        lines = [line for line in map(str.strip, text.splitlines()) if line and line not in handed_out]
+        return len(lines) <= _SEVERAL and any("://" in line for line in lines)
 
     def answers(self, topic: str, content: bytes) -> int:
         """How many exercises of a topic a module has answers to; of a topic without known exercises: 1 for any code."""
@@ -186,13 +203,13 @@ def code_lines(content: bytes) -> list[str]:
 
 
 @functools.lru_cache(maxsize=64)
-def _statements(content: bytes) -> Mapping[str, frozenset[str]]:
-    """The statements of each definition at the top level, without docstrings and statements that do nothing.
+def _statements(content: bytes) -> Mapping[str, list[frozenset[str]]]:
+    """The statements of all definitions of a name at the top level, without docstrings and those that do nothing.
 
     Raises:
         SyntaxError: the module cannot be parsed.
     """
-    found: dict[str, frozenset[str]] = {}
+    found: dict[str, list[frozenset[str]]] = {}
     lines = [line.strip() for line in lines_in(content)]
     for node in parse(content).body:
         match node:
@@ -209,7 +226,8 @@ def _statements(content: bytes) -> Mapping[str, frozenset[str]]:
             for one in ast.walk(node)
             if isinstance(one, ast.stmt) and _does_something(one)
         )
-        found |= {name: found.get(name, frozenset()) | inside for name in names}
+        for name in names:
+            found.setdefault(name, []).append(inside)
     return found
 
 

@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from grader.intake.bag import COURSE_FOLDERS
+from grader.intake.bag import COURSE_FOLDERS, is_clutter
 from grader.intake.submission import ASIDE, WORK, Note
 from grader.intake.topics import Topics, code_lines
 from grader.results import Unread
@@ -20,8 +20,15 @@ from grader.text import one_line
 
 _MOST: Final = 200
 _IMPORTED: Final = re.compile(r"(?:from|import)\s+(\w+)")
-_MARKS_OF_KINDS: Final = {b"%PDF": "a PDF", b"PK\x03\x04": "a zip archive", b"\x89PNG": "a picture"}
-_DOCUMENTS: Final = (".pdf", ".doc", ".docx", ".odt", ".rtf", ".pages", ".png", ".jpg", ".jpeg", ".heic")
+_MARKS_OF_KINDS: Final = {
+    b"%PDF": "a PDF",
+    b"PK\x03\x04": "a zip archive",
+    b"\x89PNG": "a picture",
+    b"{\\rtf": "a document in RTF",
+    b"<!DOCTYPE": "a web page",
+    b"<html": "a web page",
+}
+_DOCUMENTS: Final = (".pdf", ".doc", ".rtf")
 _UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
 
 
@@ -99,6 +106,8 @@ def _of_doubt(
         missing = topics.exercises.get(topic, frozenset()) - topics.written(topic, content)
         if not missing or _imports_others(topic, files):
             return ""
+        if replaced := topics.replaced(topic, content):
+            return f"after the answer to {replaced[0]} comes its stub again"
         for one in seen:
             if one.module is not None and (there := missing & topics.written(topic, one.module)):
                 return f"it has no {min(there)}, but {one.path} has"
@@ -114,6 +123,8 @@ def _of_doubt(
     name, in_comments = topics.hidden_in(topic, text, topics.at_top(content))
     if in_comments:
         return f"{why}, but has {name} in comments"
+    if topics.has_link_only(topic, text):
+        return f"{why}, but has a link"
     if not name and not topics.may_answer(topic, content):
         return ""
     return why if why.startswith("it defines none") else f"{why}, but has more code"
@@ -127,24 +138,25 @@ def _elsewhere(topic: str, topics: Topics, seen: Sequence[SeenText]) -> str:
 
 def _may_answer(topic: str, topics: Topics, one: SeenText) -> bool:
     if one.module is not None:
-        is_written = bool(topics.written(topic, one.module))
+        is_written = bool(topics.written(topic, one.module) or topics.replaced(topic, one.module))
         return is_written or bool(topics.hidden_in(topic, one.text, topics.at_top(one.module), one.path)[0])
     has_name = topics.named(one.path.rpartition("/")[2]) == topic and not topics.is_stub(topic, one.text)
     return has_name or bool(topics.hidden_in(topic, one.text)[0])
 
 
 def _anything_else(seen: Sequence[SeenText], topics: Topics) -> str:
-    """The first file that may answer any topic: code that is no stub, or a document; empty if there is none."""
+    """The first file that may answer any topic: code that is no stub, a link, or no text; empty if there is none."""
     return next((one.path for one in seen if _may_be_work(one, topics)), "")
 
 
 def _may_be_work(one: SeenText, topics: Topics) -> bool:
     if one.module is None:
-        return one.path.lower().endswith(_DOCUMENTS)
+        is_document = "\0" in one.text or "\ufffd" in one.text or one.path.lower().endswith(_DOCUMENTS)
+        return is_document or topics.has_link_only("", one.text)
     if one.path.removesuffix(".py") in topics.names or not COURSE_FOLDERS.isdisjoint(one.path.split("/")):
         return False
     is_of_a_topic = PurePosixPath(one.path).stem in topics.names
-    return topics.has_more_code(one.module) if is_of_a_topic else bool(code_lines(one.module))
+    return topics.has_more_code(one.module) if is_of_a_topic or is_clutter(one.path) else bool(code_lines(one.module))
 
 
 def why_not_python(content: bytes) -> str:

@@ -99,6 +99,15 @@ def test_where_nothing_of_the_topic_is_there_but_other_code_a_person_takes_a_loo
     [
         {"vectors.py": STUB},
         {"vectors.py": b"import os\n" + STUB},
+        {"vectors.py": STUB, "notes.txt": b"", "data.csv": b"1,2\n3,4\n"},
+        {"vectors.py": STUB, ".ipynb_checkpoints/vectors-checkpoint.py": STUB},
+        {
+            "vectors.ipynb": notebook(STUB.decode()),
+            ".ipynb_checkpoints/vectors-checkpoint.ipynb": notebook(STUB.decode()),
+        },
+        {"w.zip": zipped({"vectors.py": STUB, "__MACOSX/._vectors.py": b"\0\5\x16\7"})},
+        {"vectors.py": STUB, "venv/pyvenv.cfg": b"home = /usr", "venv/lib/site-packages/torch/vectors.py": ANSWER},
+        {"vectors.py": STUB, ".git/hooks/a.py": b"x = 1\n", "__pycache__/vectors.cpython-311.pyc": b"\0"},
         {"vectors.py": STUB + b"\n# def is a keyword; I did not get to normalize\n", "README.md": b"hello"},
         {"exercises/vectors.py": STUB, "solutions/vectors.py": SOLUTION, "checks/test_vectors.py": b"x = 1\n"},
     ],
@@ -164,7 +173,20 @@ NOWHERE = {
     "renamed notebook": ("homework.json", CELLS),
     "UTF-16": ("vectors_solution.py", ANSWER.decode().encode("utf-16")),
     "page": ("homework.html", b"<p>" + ANSWER.replace(b"def ", b"<b>def</b> ")),
-    "document": ("homework.docx", b"PK\x03\x04"),
+    "document": ("homework.docx", b"PK\x03\x04\0"),
+    "sheet": ("homework.xlsx", b"PK\x03\x04\0"),
+    "film": ("screen.mp4", b"\0\0\0 ftyp"),
+    "zip without its name": ("homework", zipped({"vectors.py": ANSWER})),
+    "link": ("colab.txt", b"https://colab.research.google.com/drive/1\n"),
+    "link to a document": ("hw.gdoc", b'{"url": "https://docs.google.com/open?id=1"}'),
+    "patch": ("mine.patch", b"".join(b"+" + line + b"\n" for line in ANSWER.splitlines())),
+    "hidden": (".vectors.py", ANSWER),
+    "automatic copy": (".ipynb_checkpoints/vectors-checkpoint.py", ANSWER),
+    "automatic copy of a notebook": (".ipynb_checkpoints/hw-checkpoint.ipynb", CELLS),
+    "automatic copy in a zip": ("hw.zip", zipped({".ipynb_checkpoints/vectors-checkpoint.py": ANSWER})),
+    "environment": (".venv/vectors.py", ANSWER),
+    "packages": ("site-packages/vectors.py", ANSWER),
+    "stub below the answer": ("vectors.py", ANSWER + STUB),
 }
 
 
@@ -202,6 +224,37 @@ def test_answers_that_lie_in_two_files_need_a_look(tmp_path: Path) -> None:
 
 def test_an_attempt_in_comments_beside_an_answer_is_no_matter(tmp_path: Path) -> None:
     assert read(tmp_path, {"vectors.py": HALF + COMMENTED}).unread == ()
+
+
+@pytest.mark.parametrize("line", ["!pip install torch -q", "%matplotlib inline"])
+def test_a_notebook_saved_as_python_counts_without_its_magics(tmp_path: Path, line: str) -> None:
+    submission = read(tmp_path, {"vectors.py": f"# -*- coding: utf-8 -*-\n{line}\n".encode() + ANSWER})
+    assert submission.files["vectors.py"].startswith(f"# -*- coding: utf-8 -*-\npass  # left out: {line}\n".encode())
+    assert submission.note_lines == (f"vectors.py: left out: {line}",) and submission.unread == ()
+
+
+def test_what_no_line_of_magic_explains_stays_as_it_is(tmp_path: Path) -> None:
+    broken = b"!pip install torch\n" + ANSWER + b"def normalize(:\n"
+    good = ANSWER + b'"""\n!not a command\n"""\n'
+    assert read(tmp_path / "a", {"vectors.py": broken}).files["vectors.py"] == broken
+    assert read(tmp_path / "b", {"vectors.py": good}).files["vectors.py"] == good
+
+
+def test_a_link_in_an_untouched_stub_needs_a_look(tmp_path: Path) -> None:
+    (unread,) = read(tmp_path, {"vectors.py": STUB + b"\n# https://colab.research.google.com/drive/1\n"}).unread
+    assert unread.reason == "vectors.py: it is as it was handed out, but has a link"
+
+
+def test_one_answer_above_its_stub_needs_a_look(tmp_path: Path) -> None:
+    again = STUB[STUB.index(b"def cosine") :]
+    (unread,) = read(tmp_path, {"vectors.ipynb": notebook(ANSWER.decode(), again.decode())}).unread
+    assert unread.reason == "vectors.py: after the answer to cosine comes its stub again"
+
+
+@pytest.mark.parametrize("content", [b"{\\rtf1\\ansi " + ANSWER, b"<!DOCTYPE html><pre>" + ANSWER])
+def test_a_document_named_like_the_topic_needs_a_look(tmp_path: Path, content: bytes) -> None:
+    (unread,) = read(tmp_path, {"vectors.py": content}).unread
+    assert "not Python text" in unread.reason
 
 
 def test_names_of_one_s_own_alone_need_a_look(tmp_path: Path) -> None:
