@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import typer
 
@@ -26,32 +25,8 @@ _Hashes = Annotated[
 ]
 
 
-class ExportFormat(str, Enum):
-    """The formats of `grader export`."""
-
-    csv = "csv"
-    json = "json"
-    junit = "junit"
-    canvas = "canvas"
-    moodle = "moodle"
-    gradescope = "gradescope"
-    github = "github"
-    gitlab = "gitlab"
-    feedback = "feedback"
-
-
-class CiSystem(str, Enum):
-    """CI systems that `grader ci` knows."""
-
-    github = "github"
-    gitlab = "gitlab"
-
-
-class Platform(str, Enum):
-    """The platforms that `grader package` makes archives for."""
-
-    wheel = "wheel"
-    gradescope = "gradescope"
+_Format = Literal["csv", "json", "junit", "canvas", "moodle", "gradescope", "github", "gitlab", "feedback"]
+_Host = Literal["github", "gitlab"]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -95,7 +70,7 @@ def report(
 
 
 def export(
-    kind: Annotated[ExportFormat, typer.Argument(metavar="FORMAT", help="|".join(one.value for one in ExportFormat))],
+    kind: Annotated[_Format, typer.Argument(metavar="FORMAT", help="|".join(get_args(_Format)))],
     to: Annotated[
         Path | None,
         typer.Option("--to", metavar="FILE", help="The file to write; -: print it.  [default: beside the gradebook]"),
@@ -146,13 +121,14 @@ def export(
         root=root,
         only=tuple(only or ()),
     )
-    write(kind.value, settings)
+    write(kind, settings)
 
 
 def package(
     platform: Annotated[
-        Platform, typer.Argument(metavar="KIND", help="wheel: the course, for pip; gradescope: an autograder.")
-    ] = Platform.wheel,
+        Literal["wheel", "gradescope"],
+        typer.Argument(metavar="KIND", help="wheel: the course, for pip; gradescope: an autograder."),
+    ] = "wheel",
     to: Annotated[
         Path | None,
         typer.Option("--to", metavar="FILE | DIR", help="The archive to write.  [default: autograder.zip, or dist/]"),
@@ -170,7 +146,7 @@ def package(
     from grader.exports.package import gradescope
     from grader.exports.wheel import wheel
 
-    if platform is Platform.wheel:
+    if platform == "wheel":
         if course is None:
             raise UserError("the shipped course comes with the grader", fix="name your own course: --course DIR")
         typer.echo(wheel(Course.load(course), to or Path("dist"), version, for_students=students))
@@ -181,7 +157,7 @@ def package(
 
 
 def ci(
-    host: Annotated[CiSystem, typer.Argument(metavar="HOST", help="github|gitlab")],
+    host: Annotated[_Host, typer.Argument(metavar="HOST", help="|".join(get_args(_Host)))],
     requirement: _Requirement = None,
     only: _Only = None,
     hashes: _Hashes = True,
@@ -201,4 +177,4 @@ def ci(
         )
     if course_repository is None:
         Course.load(None).select(only or ())
-    typer.echo(workflow(host.value, requirement, course_repository, only or (), hashes=hashes), nl=False)
+    typer.echo(workflow(host, requirement, course_repository, only or (), hashes=hashes), nl=False)

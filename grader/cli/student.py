@@ -8,9 +8,8 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterable
-from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -61,13 +60,7 @@ _Exercise = Annotated[
 ]
 
 
-class CheckFormat(str, Enum):
-    """How `grader check` prints a result."""
-
-    text = "text"
-    concise = "concise"
-    json = "json"
-    github = "github"
+_Form = Literal["text", "concise", "json", "github"]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -107,8 +100,8 @@ def check(
     ] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show every check, and nothing shortened.")] = False,
     form: Annotated[
-        CheckFormat, typer.Option("--format", help="concise: path:line: exercise: sentence; github: annotations.")
-    ] = CheckFormat.text,
+        _Form, typer.Option("--format", help="concise: path:line: exercise: sentence; github: annotations.")
+    ] = "text",
     json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
     course: CourseOption = None,
     seed: SeedOption = 0,
@@ -156,7 +149,7 @@ def check(
             loaded,
             path,
             settings,
-            printer=_printer(CheckFormat.json if json else form, loaded),
+            printer=_printer("json" if json else form, loaded),
             every_failure=every_failure,
             every_check=verbose,
         )
@@ -164,17 +157,17 @@ def check(
         worker.end()
 
 
-def _printer(form: CheckFormat, course: Course) -> Printer | None:
+def _printer(form: _Form, course: Course) -> Printer | None:
     """The function that prints a result in a form that programs read; None for people."""
-    if form is CheckFormat.text:
+    if form == "text":
         return None
 
     def lines(graded: Graded, submission: Submission, path: Path) -> Iterable[str]:
-        if form is CheckFormat.json:
+        if form == "json":
             from grader.results import to_json
 
             return [to_json(graded.result).decode()]
-        if form is CheckFormat.concise:
+        if form == "concise":
             from grader.reports.places import Places, concise_lines
 
             return concise_lines(graded.result, course, Places(path, submission.files))
