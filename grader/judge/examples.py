@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import hypothesis
 from hypothesis import HealthCheck, Phase
-from hypothesis.errors import HypothesisException, StopTest
+from hypothesis.errors import HypothesisException
 from hypothesis.strategies import DataObject
 
 from grader.judge.hypothesis_adapter import changed_settings, no_constants_of_modules, settings_of
@@ -25,7 +25,7 @@ MOST_SHRINKS: Final = 150
 """Executions while a failure is made smaller."""
 
 Attempt = Callable[[dict[str, Any]], bool]
-"""Runs one example; True when it failed as the failure that is being shrunk."""
+"""Runs one example; True when it failed, as the failure that is being shrunk if there is one."""
 
 
 def is_property(test: Callable[..., Any]) -> bool:
@@ -52,36 +52,22 @@ def draw(test: Any, seed: int, name: str, at_most: int | None = None) -> list[di
     return examples
 
 
-def run_drawing_check(test: Any, seed: int, name: str, run: Callable[[dict[str, Any]], None]) -> None:
-    """Runs a check that draws values while it runs, until an example raises; ``run`` keeps the exception.
+def search(test: Any, seed: int, name: str, attempt: Attempt, *, shrinks: bool) -> None:
+    """Runs examples until an attempt fails; with `shrinks`, goes on with smaller ones.
 
-    The example that raised may run once more: Hypothesis tests whether it draws the same values again.
+    ``attempt`` remembers the last one that failed. Hypothesis may run it once more, to test whether it draws the same.
     """
-
-    def guarded(kwargs: dict[str, Any]) -> None:
-        try:
-            run(kwargs)
-        except StopTest:
-            raise
-        except BaseException as error:
-            raise AssertionError("kept by run") from error
-
-    with contextlib.suppress(AssertionError, HypothesisException):
-        _run(test, seed, name, guarded, [Phase.explicit, Phase.generate])
-
-
-def shrink(test: Any, seed: int, name: str, attempt: Attempt) -> None:
-    """Looks for a smaller failing example; ``attempt`` remembers the smallest that it saw."""
     count = 0
 
     def guarded(kwargs: dict[str, Any]) -> None:
         nonlocal count
         count += 1
-        if count <= MOST_SHRINKS and attempt(kwargs):
+        if (count <= MOST_SHRINKS or not shrinks) and attempt(kwargs):
             raise AssertionError("still failing")
 
+    phases = [Phase.explicit, Phase.generate, *([Phase.shrink] if shrinks else [])]
     with contextlib.suppress(AssertionError, HypothesisException):
-        _run(test, seed, name, guarded, [Phase.explicit, Phase.generate, Phase.shrink])
+        _run(test, seed, name, guarded, phases)
 
 
 def _run(

@@ -124,23 +124,14 @@ def _run_example(
 def _run_drawing_check(check: Check, desk: Desk, channel: Channel, fixtures: dict[str, Any]) -> Failure | None:
     """The first failure of a check that draws values while it runs (``st.data()``)."""
     found: list[Failure] = []
-    stop: list[BaseException] = []
 
-    def one(example: Example) -> None:
-        try:
-            failure = _run_example(check, desk, channel, fixtures, example)
-        except StopTest:
-            raise
-        except BaseException as error:
-            stop.append(error)
-            raise
-        if failure is not None:
-            found.append(failure)
-            raise failure
+    def attempt(example: Example) -> bool:
+        failure = _run_example(check, desk, channel, fixtures, example)
+        found.extend([failure] if failure is not None else [])
+        return failure is not None
 
-    generated.run_drawing_check(check.item.obj, check.seed, check.name, one)
-    if stop:
-        raise stop[0]
+    if (stop := _search(check, attempt, shrinks=False)) is not None:
+        raise stop
     return found[0] if found else None
 
 
@@ -186,7 +177,9 @@ def _diagnose(
                 found = causes.failed(check, channel.last, failure, desk.take_prints())
                 return True
 
-            _shrink(check, attempt)
+            with contextlib.suppress(pytest.skip.Exception):
+                if isinstance(stop := _search(check, attempt, shrinks=True), SubmissionTimeout | SubmissionCrashed):
+                    raise stop
     except (SubmissionTimeout, SubmissionCrashed):
         desk.end_process()  # the verdict stays *failed*; only a better message is lost
     desk.end_worlds()
@@ -196,7 +189,8 @@ def _diagnose(
     return explain.result(check.name, found), trace
 
 
-def _shrink(check: Check, attempt: generated.Attempt) -> None:
+def _search(check: Check, attempt: generated.Attempt, *, shrinks: bool) -> BaseException | None:
+    """Runs `examples.search`; the exception that an attempt has raised, after which no other one is run."""
     stop: list[BaseException] = []
 
     def guarded(example: Example) -> bool:
@@ -210,10 +204,8 @@ def _shrink(check: Check, attempt: generated.Attempt) -> None:
             stop.append(error)
             return False
 
-    with contextlib.suppress(pytest.skip.Exception):
-        generated.shrink(check.item.obj, check.seed, check.name, guarded)
-    if stop and isinstance(stop[0], (SubmissionTimeout, SubmissionCrashed)):
-        raise stop[0]
+    generated.search(check.item.obj, check.seed, check.name, guarded, shrinks=shrinks)
+    return stop[0] if stop else None
 
 
 def _is_unwritten(failure: Failure) -> bool:

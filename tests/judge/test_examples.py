@@ -80,7 +80,7 @@ def test_a_failure_becomes_as_small_as_it_can() -> None:
         seen.append(example["number"])
         return True
 
-    examples.shrink(check_of_numbers, 0, "numbers", fails)
+    examples.search(check_of_numbers, 0, "numbers", fails, shrinks=True)
     assert seen[-1] == 1000
 
 
@@ -97,11 +97,11 @@ def test_a_check_that_draws_while_it_runs_has_no_examples_and_runs_until_it_fail
     assert examples.draw(check_that_draws, 0, "draws") is None
     seen: list[int] = []
 
-    def run(example: dict[str, Any]) -> None:
+    def fails(example: dict[str, Any]) -> bool:
         seen.append(example["data"].draw(st.integers(0, 100)))
-        assert seen[-1] < 50
+        return seen[-1] >= 50
 
-    examples.run_drawing_check(check_that_draws, 0, "draws", run)
+    examples.search(check_that_draws, 0, "draws", fails, shrinks=False)
     first = next(index for index, number in enumerate(seen) if number >= 50)
     assert set(seen[first:]) == {seen[first]}
 
