@@ -25,8 +25,8 @@ from grader.sandbox import process_tree
 from grader.testkit import probes, ranks, recipes
 from grader.testkit._ranks import rank as rank_process
 from grader.testkit._ranks import world
-from grader.testkit._ranks.activity import AFTERMATH_SECONDS, LONGEST_AFTERMATH, Aftermath
 from grader.testkit._ranks.members import Member, own_lines
+from grader.testkit._ranks.watch import AFTERMATH_SECONDS, LONGEST_AFTERMATH, Aftermath
 from grader.testkit.in_student_process import MODULES
 
 HEAD = """\

@@ -6,16 +6,17 @@ are simulated too. Must never leave a replacement behind.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import contextmanager
-from types import SimpleNamespace
+from functools import reduce
+from types import SimpleNamespace, TracebackType
 from typing import Any, Final
 
 import torch
 from torch import Tensor
+from torch.nn.parallel import comm
 
 from grader.testkit._devices.state import CPU, Machine, NotSimulated
-from grader.testkit._devices.streams import Event, Stream
 
 Replacement = tuple[Any, str, Any]
 
@@ -40,6 +41,7 @@ def replacements(machine: Machine) -> list[Replacement]:
         (torch.backends.cudnn, "is_acceptable", lambda tensor: False),
         (torch.backends.cuda, "is_built", lambda: True),
         (torch.version, "cuda", torch.version.cuda or "12.8"),
+        *((comm, function.__name__, function) for function in _parallel(machine)),
     ]
 
 
@@ -276,3 +278,133 @@ def _refusing(what: str) -> Any:
             raise NotSimulated(what)
 
     return Refusing
+
+
+class Stream:
+    """A stream on which everything has been done already."""
+
+    def __init__(self, machine: Machine, device: Any = None, priority: int = 0, **_: Any) -> None:
+        self._machine = machine
+        wanted = machine.accelerator if device is None else device
+        self.device = (machine.device(wanted) if wanted is not None else None) or machine.cuda(-1)
+        self.device_index = self.device.index
+        self.stream_id = self.cuda_stream = 0
+        self.priority = priority
+
+    def synchronize(self) -> None:
+        """Waits, for the record."""
+        self._machine.record_sync("Stream.synchronize", self.device)
+
+    def query(self) -> bool:
+        """Always done."""
+        return True
+
+    def is_capturing(self) -> bool:
+        """Never."""
+        return False
+
+    def wait_stream(self, stream: Any) -> None:
+        """Nothing to wait for."""
+
+    def wait_event(self, event: Any) -> None:
+        """Nothing to wait for."""
+
+    def record_event(self, event: Any = None) -> Any:
+        """Records an event now."""
+        event = event or Event(self._machine)
+        event.record(self)
+        return event
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        """Nothing to leave."""
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (type(other) is type(self) and other.__dict__ == self.__dict__)
+
+    def __hash__(self) -> int:
+        return hash(self.device)
+
+
+class Event:
+    """A moment by the machine's clock, on the device of the stream that it is recorded on."""
+
+    def __init__(self, machine: Machine, enable_timing: bool = False, **_: Any) -> None:
+        self._machine = machine
+        self._timing = enable_timing
+        self._at: float | None = None
+        self._device: torch.device | None = None
+        self._waits = 0
+
+    def record(self, stream: Any = None) -> None:
+        """Now, on the current device if no stream is given."""
+        machine = self._machine
+        self._device = machine.device(machine.accelerator if stream is None else stream.device)
+        self._waits = machine.waits.get(str(self._device), 0)
+        self._at = machine.clock(str(self._device))
+
+    def synchronize(self) -> None:
+        """Waits, for the record."""
+        if self._at is not None:
+            self._machine.record_sync("Event.synchronize", self._device)
+
+    def wait(self, stream: Any = None) -> None:
+        """Nothing to wait for."""
+
+    def query(self) -> bool:
+        """Always done; who asks until it is done has waited."""
+        self.synchronize()
+        return True
+
+    def elapsed_time(self, end: Event) -> float:
+        """Milliseconds between two events."""
+        if not (self._timing and end._timing):
+            raise ValueError("Both events must be created with argument 'enable_timing=True'.")
+        if self._at is None or end._at is None:
+            raise ValueError("Both events must be recorded before calculating elapsed time.")
+        if not (self._is_over() and end._is_over()):
+            raise RuntimeError("CUDA error: device not ready")
+        return (end._at - self._at) * 1e3
+
+    def _is_over(self) -> bool:
+        return self._machine.waits.get(str(self._device), 0) > self._waits
+
+
+def _parallel(machine: Machine) -> tuple[Callable[..., Any], ...]:
+    """The functions of `torch.nn.parallel.comm`, which `nn.DataParallel` uses, as plain moves."""
+
+    def index(device: Any) -> int:
+        return machine.current if device is None else torch.cuda._utils._get_device_index(device, optional=True)
+
+    def scatter(
+        tensor: Tensor,
+        devices: Any = None,
+        chunk_sizes: Any = None,
+        dim: int = 0,
+        streams: Any = None,
+        *,
+        out: Any = None,
+    ) -> tuple[Tensor, ...]:
+        parts = tensor.chunk(len(devices), dim) if chunk_sizes is None else torch.split(tensor, list(chunk_sizes), dim)
+        return tuple(part.to(machine.cuda(index(device))) for part, device in zip(parts, devices, strict=False))
+
+    def gather(tensors: Sequence[Tensor], dim: int = 0, destination: Any = None, *, out: Any = None) -> Tensor:
+        home = "cpu" if destination in ("cpu", torch.device("cpu")) else machine.cuda(index(destination))
+        return torch.cat([tensor.to(home) for tensor in tensors], dim)
+
+    def broadcast_coalesced(tensors: Sequence[Tensor], devices: Any, buffer_size: int = 0) -> list[list[Tensor]]:
+        return [[tensor.to(machine.cuda(index(device))) for tensor in tensors] for device in devices]
+
+    def broadcast(tensor: Tensor, devices: Any = None, *, out: Any = None) -> tuple[Tensor, ...]:
+        return tuple(tensor.to(machine.cuda(index(device))) for device in devices)
+
+    def reduce_add(inputs: Sequence[Tensor], destination: Any = None) -> Tensor:
+        home = machine.cuda(index(destination))
+        return reduce(torch.add, [tensor.to(home) for tensor in inputs])
+
+    def reduce_add_coalesced(inputs: Any, destination: Any = None, buffer_size: int = 0) -> tuple[Tensor, ...]:
+        return tuple(reduce_add(tensors, destination) for tensors in zip(*inputs, strict=True))
+
+    return scatter, gather, broadcast_coalesced, broadcast, reduce_add, reduce_add_coalesced

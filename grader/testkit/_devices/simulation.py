@@ -19,7 +19,6 @@ from torch.utils import _device as default_devices
 from grader.border.labels import LABEL_ATTRIBUTE
 from grader.testkit._devices.cuda import Replacement, replacements
 from grader.testkit._devices.mode import DeviceMode
-from grader.testkit._devices.parallel import parallel
 from grader.testkit._devices.rules import RULES
 from grader.testkit._devices.state import CPU, Machine, NotSimulated
 
@@ -43,7 +42,6 @@ class Simulation:
         self._mode = DeviceMode(self.machine, RULES)
         self._replacements: list[Replacement] = [
             *replacements(self.machine),
-            *parallel(self.machine),
             (autograd, "_engine_run_backward", self._engine(vars(autograd)["_engine_run_backward"])),
             (_saving, "_push_saved_tensors_default_hooks", self._saved(_saving._push_saved_tensors_default_hooks)),
             (threading.Thread, "run", self._thread(threading.Thread.run)),
