@@ -380,6 +380,6 @@ def _say_what_happened(course: Course, folder: Path, exercise: str) -> None:
     worker = Worker()
     try:
         settings = GradingSettings(names=(exercise,))
-        check_one(worker, course, folder, settings, printer=_printer(CheckFormat.concise, course), stops_nowhere=True)
+        check_one(worker, course, folder, settings, printer=_printer("concise", course), stops_nowhere=True)
     finally:
         worker.end()
