@@ -25,7 +25,7 @@ Tree: TypeAlias = Any
 """None, bool, int, float, str, bytes, or a list whose first item is a tag."""
 
 _ALL_DTYPES: Final[dict[str, torch.dtype]] = {
-    str(value).removeprefix("torch."): value for value in vars(torch).values() if isinstance(value, torch.dtype)
+    str(value).removeprefix("torch."): value for value in [*vars(torch).values()] if isinstance(value, torch.dtype)
 }
 
 Other: TypeAlias = Callable[[Any], Any]

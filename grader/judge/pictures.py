@@ -40,7 +40,7 @@ def pictures_beside(checks: Iterable[Check]) -> dict[str, list[PictureFunction]]
     found: dict[str, list[PictureFunction]] = {}
     modules = {check.item.path: check.item.module for check in checks}
     for module in modules.values():
-        for value in vars(module).values():
+        for value in [*vars(module).values()]:  # a copy: a thread that imports may add to it
             mark = getattr(value, "__dict__", {}).get(PICTURE_MARK)
             if mark is not None and value.__module__ == module.__name__:
                 exercise, title = mark

@@ -98,7 +98,7 @@ def _threads(pid: int) -> Iterator[tuple[str, float, float]]:
         for thread in os.listdir(f"/proc/{pid}/task"):
             with open(f"/proc/{pid}/task/{thread}/stat", encoding="utf-8", errors="replace") as stat:
                 state = stat.read().rpartition(")")[2].split()[0]
-            with open(f"/proc/{pid}/task/{thread}/schedstat", encoding="ascii") as counted:
+            with open(f"/proc/{pid}/task/{thread}/schedstat", encoding="utf-8") as counted:
                 worked, waited = counted.read().split()[:2]
             yield state, int(worked) / 1e9, int(waited) / 1e9
     except (OSError, IndexError, ValueError):

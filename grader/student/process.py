@@ -154,7 +154,7 @@ def note_modules() -> None:
     To look at a name writes to its memory, which the fork then copies: 4 MB for two thousand names.
     """
     global _noted
-    _noted = len(sys.modules), [name for name in sys.modules if _is_graders(name)]
+    _noted = len(sys.modules), [name for name in [*sys.modules] if _is_graders(name)]
 
 
 def _is_graders(name: str) -> bool:
@@ -178,7 +178,7 @@ def hide_grader(kit: Mapping[str, ModuleType]) -> dict[str, ModuleType]:
     """
     hidden = {name: sys.modules.pop(name) for name in {*_graders_modules(), *kit} if name in sys.modules}
     for name in {*kit, "grader", "grader.testkit", "grader.testkit.models", "grader.testkit.recipes"} & hidden.keys():
-        own = {key: value for key, value in vars(hidden[name]).items() if getattr(value, "__module__", "") == name}
+        own = {key: value for key, value in [*vars(hidden[name]).items()] if getattr(value, "__module__", "") == name}
         sys.modules[name] = ModuleType(name)
         sys.modules[name].__path__ = []
         vars(sys.modules[name]).update({key: value for key, value in own.items() if isinstance(value, type)})
