@@ -1,4 +1,4 @@
-"""``grader verify --watch``: verifies the exercises that an author has just changed, as soon as a file is saved.
+"""``grader verify --watch``: verifies all once, then the exercises that change, as soon as a file is saved.
 
 A process that has imported all that is slow waits, and forks one child for each save; where nothing can be forked,
 this process verifies. Stubs are released first. The second run of the solution is left out: `grader verify` makes it.
@@ -122,40 +122,88 @@ def _all_files(folder: Path) -> Iterator[Path]:
             yield file
 
 
-def watch_course(path: Path | None, verify: Callable[[Sequence[str]], object], only: Sequence[str] = ()) -> None:
-    """Verifies the exercises that change, whenever a file is saved, until it is interrupted.
+def watch_course(path: Path | None, verify: Callable[[Sequence[str]], int], only: Sequence[str] = ()) -> None:
+    """Verifies each topic once, then the exercises that change whenever a file is saved, until it is interrupted.
 
     Args:
         path: of the course, as `Course.load` takes it.
-        verify: verifies some exercises (full names) of the course as it is then, and prints what it finds.
+        verify: verifies some exercises (full names) or topics of the course as it is then, prints what it finds, and
+            returns 0 if they are sound.
         only: names of topics and exercises; empty means the whole course.
     """
     course = Course.load(path)
     warm = WarmVerifier(verify) if hasattr(os, "fork") else None  # before the first thread
     from watchfiles import watch
 
-    before = snapshot(course)
-    folders = {*places(course), course.manifest.parent}
-    print(f"watching {course.root}: save a solution, a check or a wrong answer (Ctrl-C ends this)", flush=True)
+    print(f"watching {course.root} (Ctrl-C ends this)", flush=True)
+    watched = _WatchedCourse(path, course, warm.verify if warm else verify, only)
     try:
-        for _ in watch(*sorted(folders), recursive=True, yield_on_timeout=True, watch_filter=_is_of_author):
-            try:
-                course = Course.load(path, complete=False)
-                for file in release(course):
-                    print(f"written: {file}")
-                course = Course.load(path)
-                after = snapshot(course)
-                chosen = set(course.select(only))
-                changed = [name for name in changed_exercises(before, after) if name in chosen]
-                before = after
-                if changed:
-                    (warm.verify if warm else verify)(changed)
-            except UserError as error:
-                print(str(error) + (f"\n  {error.fix}" if error.fix else ""))
-            sys.stdout.flush()
+        watched.verify_each_topic()
+        print("save a solution, a check or a wrong answer", flush=True)
+        folders = sorted({*places(course), course.manifest.parent})
+        has_settled = False
+        for changes in watch(*folders, recursive=True, yield_on_timeout=True, watch_filter=_is_of_author):
+            # One look more after the last change: a file may have been saved before the folders were watched.
+            if changes or not has_settled:
+                watched.look()
+            has_settled = not changes
     finally:
         if warm is not None:
             warm.close()
+
+
+class _WatchedCourse:
+    """A course that is being written, and how its exercises were when they were last verified."""
+
+    def __init__(
+        self, path: Path | None, course: Course, verify: Callable[[Sequence[str]], int], only: Sequence[str]
+    ) -> None:
+        self._path = path
+        self._verify = verify
+        self._only = only
+        self._course = course
+        self._seen = snapshot(course)
+        self._unsound: set[str] = set()
+        self._problem = ""
+
+    def verify_each_topic(self) -> None:
+        """Verifies all that is watched; what is saved meanwhile comes first."""
+        for topic in self._course.modules:
+            chosen = [one.full_name for one in topic.exercises if one.full_name in self._course.select(self._only)]
+            if chosen:
+                self._run([topic.name] if len(chosen) == len(topic.exercises) else chosen, chosen)
+            self.look()
+
+    def look(self) -> None:
+        """Verifies the exercises that have changed since the last look; says once why the course cannot be read."""
+        try:
+            for file in release(Course.load(self._path, complete=False)):
+                print(f"written: {file}")
+            self._course = Course.load(self._path)
+            after = snapshot(self._course)
+            chosen = set(self._course.select(self._only))
+        except UserError as error:
+            problem = str(error) + (f"\n  {error.fix}" if error.fix else "")
+            if problem != self._problem:
+                print(problem, flush=True)
+            self._problem = problem
+            return
+        changed = [name for name in changed_exercises(self._seen, after) if name in chosen]
+        if self._problem and not changed:
+            unsound = ", ".join(name for name in after.exercises if name in self._unsound)
+            print(f"as it was before: {f'not sound: {unsound}' if unsound else 'sound'}", flush=True)
+        self._seen, self._problem = after, ""
+        if changed:
+            self._run(changed, changed)
+
+    def _run(self, names: Sequence[str], exercises: Sequence[str]) -> None:
+        try:
+            is_sound = self._verify(names) == 0
+        except UserError as error:
+            print(error)
+            is_sound = False
+        self._unsound = self._unsound - set(exercises) if is_sound else self._unsound | set(exercises)
+        sys.stdout.flush()
 
 
 def _is_of_author(change: object, path: str) -> bool:
@@ -167,10 +215,10 @@ class WarmVerifier:
     """A process that waits with everything imported; `verify` has it fork one that does the work.
 
     Args:
-        work: verifies some exercises and prints what it finds; it runs in the forked process.
+        work: verifies some exercises and prints what it finds, in the forked process; it returns the exit code.
     """
 
-    def __init__(self, work: Callable[[Sequence[str]], object]) -> None:
+    def __init__(self, work: Callable[[Sequence[str]], int]) -> None:
         self._ours, theirs = Pipe()
         self._pid = os.fork()
         if self._pid == 0:
@@ -178,15 +226,15 @@ class WarmVerifier:
             _wait_for_orders(theirs, work)
         theirs.close()
 
-    def verify(self, exercises: list[str]) -> None:
-        """Returns when the work is done.
+    def verify(self, names: Sequence[str]) -> int:
+        """What the work returns, when it is done.
 
         Raises:
             UserError: the waiting process has ended.
         """
         try:
-            self._ours.send(exercises)
-            self._ours.recv()
+            self._ours.send(list(names))
+            return int(self._ours.recv())
         except (EOFError, OSError):
             raise UserError("the process that verifies has ended", fix="start again: grader verify --watch") from None
 
@@ -196,25 +244,27 @@ class WarmVerifier:
         os.waitpid(self._pid, 0)
 
 
-def _wait_for_orders(orders: Connection, work: Callable[[Sequence[str]], object]) -> None:
+def _wait_for_orders(orders: Connection, work: Callable[[Sequence[str]], int]) -> None:
     """Forks a process for each order, until nobody gives any."""
     code = 0
     try:
         _import_what_is_slow()
         while True:
-            exercises = orders.recv()
+            names = orders.recv()
             sys.stdout.flush()
             child = os.fork()
             if child == 0:
+                result = 1
                 try:
-                    work(exercises)
+                    result = work(names)
+                except UserError as error:
+                    print(error)
                 except BaseException:
                     traceback.print_exc()
                 finally:
                     sys.stdout.flush()
-                    os._exit(0)
-            os.waitpid(child, 0)
-            orders.send(None)
+                    os._exit(result)
+            orders.send(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     except (EOFError, OSError, KeyboardInterrupt):
         pass  # nobody gives orders any more
     except BaseException:

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -45,8 +45,9 @@ def test_a_new_file_beside_the_checks_concerns_all(own_course: Path) -> None:
     assert changed_exercises(before, snapshot(Course.load(own_course))) == ["vectors.normalize", "vectors.cosine"]
 
 
-@pytest.mark.slow
-def test_a_saved_file_is_verified_and_its_stub_released(own_course: Path, edit: Edit) -> None:
+@pytest.fixture
+def watching(own_course: Path) -> Iterator[subprocess.Popen[str]]:
+    """The command, and its printed lines up to the first save."""
     running = subprocess.Popen(
         [sys.executable, "-m", "grader", "verify", "--watch", "--course", str(own_course)],
         cwd=REPO,
@@ -54,17 +55,55 @@ def test_a_saved_file_is_verified_and_its_stub_released(own_course: Path, edit: 
         stdout=subprocess.PIPE,
         text=True,
     )
-    assert running.stdout is not None
     try:
-        assert running.stdout.readline().startswith("watching ")
-        edit(own_course / "checks" / "test_vectors.py", "The row (3, 4) becomes", "A row of (3, 4) becomes")
-        assert running.stdout.readline() == "vectors.normalize: sound\n"
-        edit(own_course / "solutions" / "vectors.py", "tensor([0.6000])", "tensor([0.7000])")
-        assert running.stdout.readline() == f"written: {own_course / 'exercises' / 'vectors.py'}\n"
-        assert "but the docstring says `tensor([0.7000])`" in running.stdout.readline()
-        assert running.stdout.readline() == "vectors.cosine: 1 defect\n"
+        yield running
         running.send_signal(signal.SIGINT)
         assert running.wait(60) in (0, 2)
     finally:
         running.kill()
         running.communicate()
+
+
+def next_line(running: subprocess.Popen[str]) -> str:
+    assert running.stdout is not None
+    return running.stdout.readline().removesuffix("\n")
+
+
+@pytest.mark.slow
+def test_all_is_verified_at_first_and_then_what_is_saved(
+    own_course: Path, edit: Edit, watching: subprocess.Popen[str]
+) -> None:
+    assert next_line(watching).startswith("watching ")
+    assert next_line(watching) == "vectors: sound"
+    assert next_line(watching).startswith("save a solution")
+    edit(own_course / "checks" / "test_vectors.py", "The row (3, 4) becomes", "A row of (3, 4) becomes")
+    assert next_line(watching) == "vectors.normalize: sound"
+    edit(own_course / "solutions" / "vectors.py", "tensor([0.6000])", "tensor([0.7000])")
+    assert next_line(watching) == f"written: {own_course / 'exercises' / 'vectors.py'}"
+    assert "but the docstring says `tensor([0.7000])`" in next_line(watching)
+    assert next_line(watching) == "vectors.cosine: 1 defect"
+
+
+@pytest.mark.slow
+def test_a_file_that_cannot_be_read_is_named_once_until_it_is_right_again(
+    own_course: Path, edit: Edit, watching: subprocess.Popen[str]
+) -> None:
+    manifest = own_course / "course.toml"
+    before = manifest.read_text()
+    assert [next_line(watching) for _ in range(3)][1] == "vectors: sound"
+    manifest.write_text(before.replace("points = ", "point = ", 1))
+    assert "unknown key `point`" in next_line(watching)
+    manifest.write_text(before.replace("points = ", "point = ", 1) + "# the same mistake, saved again\n")
+    (own_course / "checks" / "notes.txt").write_text("another file is saved")
+    manifest.write_text(before.replace("points = ", "pints = ", 1))
+    assert "unknown key `pints`" in next_line(watching)
+    (own_course / "checks" / "notes.txt").unlink()
+    manifest.write_text(before)
+    assert next_line(watching) == "as it was before: sound"
+    edit(own_course / "solutions" / "vectors.py", "tensor([0.6000])", "tensor([0.7000])")
+    assert [next_line(watching) for _ in range(3)][2] == "vectors.cosine: 1 defect"
+    text = (own_course / "solutions" / "vectors.py").read_text()
+    (own_course / "solutions" / "vectors.py").write_text(f"{text}\n)")
+    assert "vectors.py" in next_line(watching)
+    (own_course / "solutions" / "vectors.py").write_text(text)
+    assert next_line(watching) == "as it was before: not sound: vectors.cosine"
