@@ -93,6 +93,12 @@ def points(score: float, maximum: float) -> str:
     return f"{round(score, 2):g}/{round(maximum, 2):g}"
 
 
+def progress_bar(score: float, maximum: float, width: int) -> str:
+    """``████░░░░``; full only when all points are there."""
+    filled = min(int(width * score / maximum + 1e-9), width) if maximum > 0 else 0
+    return "█" * filled + "░" * (width - filled)
+
+
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """The rows of a table as lines; the first column is words, the others stand at their right edge."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

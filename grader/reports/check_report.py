@@ -25,14 +25,15 @@ from grader.reports.feedback import (
     gist,
     left_out,
     not_passed,
+    own_name,
     worst,
     worth_of,
 )
 from grader.reports.finish import print_end
 from grader.reports.places import is_program_with_its_bug, next_exercise
-from grader.reports.rows import print_wrapped, progress_bar
+from grader.reports.rows import print_wrapped
 from grader.results import ALL_LAYERS, Cause, CheckResult, ExerciseResult, SubmissionResult
-from grader.text import BY_HAND, clean, counted, percent, points
+from grader.text import BY_HAND, clean, counted, percent, points, progress_bar
 
 _NO_PLACE = ""
 _SHORTEST_REASON = 16
@@ -160,12 +161,12 @@ class CheckReport:
     def _line_of(self, exercise: ExerciseResult) -> None:
         self._heading()
         if exercise.manual is not None:
-            self._row("  ", BY_HAND, "cyan", _own_name(exercise), "–", about_manual(exercise))
+            self._row("  ", BY_HAND, "cyan", own_name(exercise), "–", about_manual(exercise))
             return
         verdict = worst(exercise)
         failures = not_passed(exercise)
         reason = "" if verdict == "passed" else _reason(self._course, exercise, failures[0])
-        self._row("  ", SYMBOLS[verdict], STYLES[verdict], _own_name(exercise), _score([exercise]), reason)
+        self._row("  ", SYMBOLS[verdict], STYLES[verdict], own_name(exercise), _score([exercise]), reason)
         if self._dose.every_check:
             for check in exercise.checks:
                 self._one_row(
@@ -190,7 +191,7 @@ class CheckReport:
             return
         for fold, folded in folds.items():
             self._heading()
-            names = ", ".join(map(_own_name, folded))
+            names = ", ".join(map(own_name, folded))
             if len(folded) == 1:
                 only = next((check.cause for check in folded[0].checks if check.cause is not None), None)
                 self._row("  ", fold.symbol, fold.style, names, _score(folded), gist_of(only) if only else fold.verb)
@@ -288,10 +289,6 @@ def _about_the_sandbox(missing: Sequence[str]) -> str:
     if ALL_LAYERS in missing:
         return "no sandbox on this system: your code runs with your rights (see: grader doctor)"
     return f"sandbox without: {', '.join(missing)} (see: grader doctor)"
-
-
-def _own_name(exercise: ExerciseResult) -> str:
-    return exercise.name.partition(".")[2] or exercise.name
 
 
 def _score(exercises: Sequence[ExerciseResult]) -> str:

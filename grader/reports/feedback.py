@@ -157,6 +157,11 @@ def unread(row: Row) -> list[str]:
     return lines
 
 
+def own_name(exercise: ExerciseResult) -> str:
+    """Its name without its topic's."""
+    return exercise.name.partition(".")[2] or exercise.name
+
+
 def not_passed(exercise: ExerciseResult) -> list[CheckResult]:
     """The checks of an exercise that did not pass."""
     return [check for check in exercise.checks if check.verdict != "passed"]

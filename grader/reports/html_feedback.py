@@ -30,6 +30,7 @@ from grader.reports.feedback import (
     lines_of,
     not_passed,
     one_cause,
+    own_name,
     unread,
     worst,
     worth_of,
@@ -125,7 +126,7 @@ class Pages:
             others=tuple(part for part in parts if part.verdict != "passed" or part.by_hand),
             cause=cause,
             manual=tuple(_manual(exercise, entry) for exercise in everything if exercise.manual),
-            comments=tuple((_own_name(one), clean(said)) for one in exercises if (said := entry.said_of(one))),
+            comments=tuple((own_name(one), clean(said)) for one in exercises if (said := entry.said_of(one))),
         )
 
     def _exercise(self, exercise: ExerciseResult, files: Mapping[str, bytes], room: _Room) -> ExercisePart:
@@ -189,7 +190,7 @@ def _manual(exercise: ExerciseResult, entry: Entry) -> ManualPart:
         by_hand = one_line(f"{points(override.points or 0.0, override.max)} by {override.who}: {override.why}", 300)
     is_marked = exercise.name in entry.row.given
     return ManualPart(
-        name=_own_name(exercise),
+        name=own_name(exercise),
         score=points(*entry.points_of(exercise)) if is_marked else "not marked yet",
         about=one_line(about_manual(exercise), 300),
         items=tuple(clean(line) for line in item_lines(mark.items)) if mark else (),
@@ -197,10 +198,6 @@ def _manual(exercise: ExerciseResult, entry: Entry) -> ManualPart:
         comment=clean(entry.said_of(exercise)),
         changed=CHANGED if mark and mark.stale else "",
     )
-
-
-def _own_name(exercise: ExerciseResult) -> str:
-    return exercise.name.partition(".")[2] or exercise.name
 
 
 def _override(one: Override) -> str:
@@ -240,7 +237,7 @@ def _group(checks: Sequence[CheckResult], name: str, lines: int = _LINES) -> Che
 
 def _without_details(exercise: ExerciseResult) -> ExercisePart:
     """An exercise's name, verdict and score only."""
-    return ExercisePart(_own_name(exercise), worst(exercise), earned(exercise))
+    return ExercisePart(own_name(exercise), worst(exercise), earned(exercise))
 
 
 def _needs_no_code(check: CheckResult | None) -> bool:

@@ -27,9 +27,3 @@ def print_rows(console: Console, rows: Iterable[Text]) -> None:
 def print_wrapped(console: Console, text: str, style: str, bar: str = "") -> None:
     """Prints text in as many rows as it takes; see `wrapped`."""
     print_rows(console, wrapped(console, text, style, bar))
-
-
-def progress_bar(score: float, maximum: float, width: int) -> str:
-    """``████░░░░``; full only when all points are there."""
-    filled = min(int(width * score / maximum + 1e-9), width) if maximum > 0 else 0
-    return "█" * filled + "░" * (width - filled)

@@ -9,7 +9,7 @@ from pathlib import Path
 from grader.course import Course, Exercise
 from grader.course.definitions import definition, lines_in
 from grader.course.home import LastCheck, State
-from grader.text import BY_HAND, counted, percent, points
+from grader.text import BY_HAND, counted, percent, points, progress_bar
 
 SYMBOLS: dict[State, str] = {"passed": "✓", "failing": "✗", "unwritten": "·", "blocked": "○", "left_out": "–"}
 
@@ -21,10 +21,10 @@ def where_lines(course: Course, folder: Path, marks: Mapping[str, LastCheck], wi
     names = max((len(topic.name) for topic in course.modules), default=0)
     bar = max(5, min(20, width - names - 16))
     for topic in course.modules:
-        score, most = _sums(topic.exercises, marks)
+        score, most = sums(topic.exercises, marks)
         star = "★" if score >= most else " "
-        yield f"{star} {topic.name:<{names}}  {_bar(score, most, bar)}  {points(score, most):>7}"
-    score, most = _sums(course.exercises, marks)
+        yield f"{star} {topic.name:<{names}}  {progress_bar(score, most, bar)}  {points(score, most):>7}"
+    score, most = sums(course.exercises, marks)
     passed = sum(mark.state == "passed" for mark in marks.values())
     yield ""
     done = f"{passed} of {counted(len(course.exercises), 'exercise')}"
@@ -53,14 +53,14 @@ def list_lines(course: Course, marks: Mapping[str, LastCheck], names: Sequence[s
     wanted = set(names) or {one.full_name for one in course.all_exercises}
     has_all = len(wanted) == len(course.all_exercises)
     if has_all:
-        score, most = _sums(course.exercises, marks)
+        score, most = sums(course.exercises, marks)
         done = f", {score:g} done, {_percent(score, most)}" if marks else ""
         yield f"{course.title}: {counted(most, 'point')}{done}"
         yield from _by_hand(course)
     for topic in course.topics:
         if not any(one.full_name in wanted for one in (*topic.exercises, *topic.manual)):
             continue
-        earned, worth = _sums(topic.exercises, marks)
+        earned, worth = sums(topic.exercises, marks)
         if has_all:
             yield ""
         has_marks = marks and topic.exercises
@@ -110,15 +110,10 @@ def place_of(folder: Path, exercise: Exercise) -> str:
     return shown + (f":{head}" if head else "")
 
 
-def _sums(exercises: Sequence[Exercise], marks: Mapping[str, LastCheck]) -> tuple[float, float]:
+def sums(exercises: Sequence[Exercise], marks: Mapping[str, LastCheck]) -> tuple[float, float]:
     """Points that were earned, and those that can be."""
     scores = (marks[one.full_name].score for one in exercises if one.full_name in marks)
     return sum(scores), sum(one.points for one in exercises)
-
-
-def _bar(score: float, maximum: float, width: int) -> str:
-    filled = int(width * score / maximum + 1e-9) if maximum else 0
-    return "█" * filled + "░" * (width - filled)
 
 
 def _percent(score: float, maximum: float) -> str:

@@ -18,11 +18,11 @@ from grader.reports.feedback import FAILING, STYLES, SYMBOLS, gist, not_passed, 
 from grader.reports.finish import print_end
 from grader.reports.picture_text import ROWS, print_picture
 from grader.reports.places import Places, is_unwritten
-from grader.reports.rows import print_wrapped, progress_bar
+from grader.reports.rows import print_wrapped
 from grader.reports.terminal import fit
-from grader.reports.where import list_lines
+from grader.reports.where import list_lines, sums
 from grader.results import ExerciseResult
-from grader.text import clean, counted, points
+from grader.text import clean, counted, points, progress_bar
 
 _FEWEST_ROWS = 10
 """Of a picture, however low the window is."""
@@ -155,10 +155,10 @@ class Screen:
         of_topic = [one for one in exercises if one.topic == topic]
         width = min(20, self.console.width // 4)
         if topic:
-            score, most = _sums(of_topic, marks)
+            score, most = sums(of_topic, marks)
             bar = progress_bar(score, most, width)
             self._row(Text.assemble((topic, "bold"), "  ", (bar, "green"), f"  {points(score, most)}"))
-        score, most = _sums(exercises, marks)
+        score, most = sums(exercises, marks)
         passed = sum(one.full_name in marks and marks[one.full_name].state == "passed" for one in exercises)
         self._row(Text(f"{passed} of {counted(len(exercises), 'exercise')}, {points(score, most)} points", "dim"))
 
@@ -196,8 +196,3 @@ class Screen:
     def _row(self, line: Text) -> None:
         line.truncate(self.console.width, overflow="ellipsis")
         self.console.print(line, soft_wrap=True)
-
-
-def _sums(exercises: Sequence[Exercise], marks: Mapping[str, LastCheck]) -> tuple[float, float]:
-    scores = (marks[one.full_name].score for one in exercises if one.full_name in marks)
-    return sum(scores), sum(one.points for one in exercises)
