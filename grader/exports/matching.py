@@ -31,11 +31,13 @@ class Matched(NamedTuple):
 
     Attributes:
         entries: the submission of each row that has one.
-        missing: the rows that no submission can be meant for.
-        notes: a line for each submission or row without the other.
+        without: the rows that have none.
+        missing: those of them that no submission can be meant for.
+        notes: a line for each submission without a row.
     """
 
     entries: dict[int, Entry]
+    without: list[Person]
     missing: list[Person]
     notes: list[str]
 
@@ -62,11 +64,8 @@ def match(people: Sequence[Person], entries: Iterable[Entry], lms: str) -> Match
         else:
             why = f"{why} for it" if person is None else f"not the only one for {one_line(person.label)}"
             notes.append(f"not filled in: {one_line(entry.result.submission)}: {why} in the file")
-    without = [one_line(person.label) for person in people if person.row not in matched]
-    if without:
-        rows_without = counted(len(without), "row")
-        notes.append(f"not changed: {rows_without} without a submission: {listed(without, 10)}")
-    return Matched(matched, [person for person in people if person.row not in meant], notes)
+    without = [person for person in people if person.row not in matched]
+    return Matched(matched, without, [person for person in without if person.row not in meant], notes)
 
 
 def fill_cells(
@@ -77,16 +76,18 @@ def fill_cells(
     unread_as_zero: bool,
     missing_as_zero: bool,
 ) -> Iterator[str]:
-    """Writes the marks into their cells, and gives a note for each cell that is left and each zero for no work.
+    """Writes the marks into their cells, and gives notes on the cells that are left and on zeros for no work.
 
     Args:
         most_of: the text of the most points of a row; with a comma if the mark should have one.
     """
-    if missing_as_zero:
-        empty = [one for one in matched.missing if sheet.value(one.row, column).strip() in _EMPTY]
-        zeros = [one_line(one.label) for one in empty if sheet.replace(one.row, column, "0")]
-        if zeros:
-            yield f"0 for {counted(len(zeros), 'student')} without a submission: {listed(zeros, _NAMED)}"
+    empty = [one for one in matched.missing if sheet.value(one.row, column).strip() in _EMPTY]
+    zeros = [one for one in empty if missing_as_zero and sheet.replace(one.row, column, "0")]
+    if zeros:
+        names = [one_line(one.label) for one in zeros]
+        yield f"0 for {counted(len(zeros), 'student')} without a submission: {listed(names, _NAMED)}"
+    if left := [one_line(one.label) for one in matched.without if one not in zeros]:
+        yield f"not changed: {counted(len(left), 'row')} without a submission: {listed(left, _NAMED)}"
     unread = [entry for entry in matched.entries.values() if entry.row.unread and not unread_as_zero]
     unmarked = [entry for entry in matched.entries.values() if entry.row.unmarked]
     yield from _left(unread, "could not be read", "--unread-as 0: zeros")

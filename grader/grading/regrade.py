@@ -28,10 +28,14 @@ def regrade(course: Course, out: Path, student: str, names: Sequence[str], agree
         agreed: asks whether the new result counts; called only if there is a difference.
 
     Raises:
-        UserError: no such student or exercise, or work that is not kept.
+        UserError: no such student or exercise, work that is not kept, or differing work of a group.
     """
     with Gradebook.open_existing(out) as book:
         row = row_of(list(book.results()), student)
+        if row.differing:
+            raise UserError(
+                row.differing, fix="decide whose work counts, and grade that upload again: grader grade PATH"
+            )
         files = book.files(row.digest)
         if not files and not row.notes:
             raise UserError(f"{book.path} has no files of {student}", fix="grade the upload again: grader grade PATH")

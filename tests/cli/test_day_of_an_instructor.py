@@ -122,7 +122,11 @@ def test_every_mark_is_the_one_worked_out_by_hand(tmp_path: Path) -> None:
     head = "Student,ID,SIS User ID,SIS Login ID,Section,Week 1 (77)\n    Points Possible,,,,,3\n"
     (tmp_path / "canvas.csv").write_text(head + "".join(f"{row.name},{n},,,,\n" for n, row in enumerate(CLASS, 101)))
     to = tmp_path / "filled.csv"
-    grader("export", "canvas", "--into", tmp_path / "canvas.csv", "--missing-as", "0", "--to", to, *options, code=0)
+    said = grader(
+        "export", "canvas", "--into", tmp_path / "canvas.csv", "--missing-as", "0", "--to", to, *options, code=0
+    )
+    assert "0 for 3 students without a submission: " in said and "not changed: " not in said
+    assert "group Phi handed in differing work: " in grader("regrade", "Io Phi", "--yes", *options, code=4)
     filled = marks(to, "Student", "Week 1 (77)")
     assert {row.name: filled[row.name] for row in CLASS} == wanted
 
