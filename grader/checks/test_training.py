@@ -952,6 +952,8 @@ def test_weights_can_be_trained(submission: Submission, seed: int) -> None:
     model, generator = submission.there(recipes.model, "mlp", seed), submission.there(training.generator, seed)
     kept = submission.there(training.kept_parameters, submission.init_weights, model, generator)
     assert_that(kept is True, "the parameters are other tensors than before, or part of a graph: write into them")
+    recording = submission.there(training.grad_enabled)
+    assert_that(recording, "the recording of gradients is switched off afterwards, for everything that follows")
 
 
 # ---------------------------------------------------------------- parameter_groups

@@ -180,6 +180,8 @@ def _no_attribute(found: re.Match[str]) -> str:
 
 
 def _name(found: re.Match[str]) -> str:
+    if line := _IMPORTS.get(found[1]):
+        return f"`{found[1]}` is not defined: write `{line}` at the top of the file"
     return f"`{found[1]}` is not defined{did_you_mean(full_names(found[1]) or close_names(found[1], dir(builtins)))}"
 
 
@@ -232,6 +234,17 @@ def _product(found: re.Match[str]) -> str:
     return f"{shapes}: the first has {inner} columns, the second {other} rows"
 
 
+_IMPORTS: Final = {
+    **{name: f"import {name}" for name in ("math", "os", "random", "copy", "itertools", "functools", "time", "torch")},
+    "nn": "from torch import nn",
+    "F": "import torch.nn.functional as F",
+    "dist": "import torch.distributed as dist",
+    "np": "import numpy as np",
+    "deepcopy": "from copy import deepcopy",
+    "DDP": "from torch.nn.parallel import DistributedDataParallel as DDP",
+    **{name: f"from torch.utils.data import {name}" for name in ("DataLoader", "Dataset", "Subset", "TensorDataset")},
+}
+"""Names of modules and classes that students use without an import, and the line that imports each."""
 _FORGOT: Final = "did a function that gives this value forget `return`?"
 _NONE: Final = f"there is None where a value is needed: {_FORGOT}"
 _SUPER: Final = "call `super().__init__()` first in `__init__`: before it a module can hold no layers and no parameters"

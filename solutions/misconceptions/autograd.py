@@ -87,6 +87,38 @@ def clamps_the_probability(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor
     return -(y * p.log() + (1 - y) * (1 - p).log()).mean()
 
 
+def _with_epsilon(x: Tensor, y: Tensor, w: Tensor, b: Tensor, epsilon: float) -> Tensor:
+    p = torch.sigmoid(x * w + b)
+    return -(y * torch.log(p + epsilon) + (1 - y) * torch.log(1 - p + epsilon)).mean()
+
+
+@misconception(
+    "logistic_loss",
+    tell="A small number inside the logarithm makes every loss a little wrong, and large ones very wrong: none can be "
+    "above -log of that number, and its gradient vanishes. Compute the loss from the logit x * w + b itself.",
+)
+def adds_1e_7_in_the_logarithm(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
+    return _with_epsilon(x, y, w, b, 1e-7)
+
+
+@misconception(
+    "logistic_loss",
+    tell="A small number inside the logarithm makes every loss a little wrong, and large ones very wrong: none can be "
+    "above -log of that number, and its gradient vanishes. Compute the loss from the logit x * w + b itself.",
+)
+def adds_1e_8_in_the_logarithm(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
+    return _with_epsilon(x, y, w, b, 1e-8)
+
+
+@misconception(
+    "logistic_loss",
+    tell="A small number inside the logarithm makes every loss a little wrong, and large ones very wrong: none can be "
+    "above -log of that number, and its gradient vanishes. Compute the loss from the logit x * w + b itself.",
+)
+def adds_1e_12_in_the_logarithm(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
+    return _with_epsilon(x, y, w, b, 1e-12)
+
+
 @misconception(
     "logistic_loss",
     tell="That is the squared error. Cross-entropy takes logarithms of probabilities, and punishes a confident "

@@ -477,6 +477,15 @@ def four_bytes_each(model: nn.Module) -> int:
 
 @misconception(
     "memory_bytes",
+    tell="You took 4 bytes for every number, and counted parameters only. Ask each tensor for its element_size(), and "
+    "count the buffers, too.",
+)
+def four_bytes_for_each_parameter(model: nn.Module) -> int:
+    return sum(4 * t.numel() for t in model.parameters())
+
+
+@misconception(
+    "memory_bytes",
     tell="You counted parameters only. Buffers take memory too.",
 )
 def without_buffers(model: nn.Module) -> int:

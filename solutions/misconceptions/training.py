@@ -1406,6 +1406,17 @@ def clips_values(model: nn.Module, loss: Tensor, optimizer: Optimizer, max_norm:
 
 @misconception(
     "clip_and_step",
+    tell="clip_grad_value_ returns None, and clips each number separately, which changes the direction of the step. "
+    "clip_grad_norm_ clips the norm of all gradients together, and returns it.",
+)
+def clips_values_and_returns_none(model: nn.Module, loss: Tensor, optimizer: Optimizer, max_norm: float) -> None:
+    loss.backward()
+    nn.utils.clip_grad_value_(model.parameters(), max_norm)
+    optimizer.step()
+
+
+@misconception(
+    "clip_and_step",
     tell="You clip each parameter by its own norm. Use the norm of all gradients together, and one factor for all, so "
     "that the direction stays the same.",
 )
@@ -1779,6 +1790,21 @@ def floor_one_step_late(step: int, warmup: int, total: int, peak: float, floor: 
 
 def _bad() -> float:
     raise ValueError("bad counts")
+
+
+@misconception(
+    "warmup_cosine",
+    tell="Your cosine gets degrees: math.cos takes radians, so half a cosine goes from 0 to pi, not to 180.",
+)
+def cosine_of_degrees(step: int, warmup: int, total: int, peak: float, floor: float = 0.0) -> float:
+    if warmup < 0 or total <= warmup:
+        raise ValueError("bad counts")
+    if step < warmup:
+        return peak * (step + 1) / (warmup + 1)
+    if step >= total - 1:
+        return floor
+    part = (step - warmup) / (total - 1 - warmup)
+    return floor + (peak - floor) * (1 + math.cos(180 * part)) / 2
 
 
 @misconception(

@@ -207,6 +207,7 @@ def quits() -> None:
         (quits, "`breakpoint()` cannot stop while you are graded"),
         (lambda: ONES[5], "index 5 is asked of dimension 0, which has size 2"),
         (lambda: int("x"), "your code raised ValueError: invalid literal"),
+        (lambda: math.cos(0), "`math` is not defined: write `import math` at the top of the file"),  # noqa: F821
         (lambda: float32, "`float32` is not defined: did you mean `torch.float32`?"),  # noqa: F821
         (lambda: cross_entropy, "did you mean `F.cross_entropy`?"),  # noqa: F821
         (lambda: ONES.shape(), "a torch.Size is called with `()` as if it were a function"),
