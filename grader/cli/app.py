@@ -15,8 +15,8 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from grader.cli import author, doctor, instructor, reporting, show, similar, student, watch
-from grader.cli.help import App
+from grader.cli import author, doctor, instructor, reporting, show, similar, student, watch  # noqa: F401 - adds them
+from grader.cli.help import app
 from grader.cli.output import print_error, print_lines
 from grader.errors import UserError
 from grader.package import __version__
@@ -28,10 +28,6 @@ _FIRST_LINES = (
     "  grader init kata   start a folder to work in",
     "  grader help        all commands, for instructors and authors too",
 )
-
-app = App(name="grader")
-for commands in (student, watch, show, doctor, instructor, reporting, similar, author):
-    commands.add_to(app)
 
 
 @app.callback(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from grader.cli.help import app
 from grader.cli.options import CourseHereOption, CourseOption, DevicesOption, SeedOption
 from grader.cli.output import print_lines
 from grader.errors import UserError
@@ -19,18 +20,7 @@ if TYPE_CHECKING:
     from grader.machine import Devices
 
 
-def add_to(app: typer.Typer) -> None:
-    """Adds the commands to a command line."""
-    app.command(
-        epilog="\b\nExamples:\n  grader new my-course\n  grader new --exercise lines.slope_of --course my-course"
-    )(new)
-    app.command(epilog="\b\nExamples:\n  grader release\n  grader release --check --course my-course")(release)
-    app.command(
-        epilog="\b\nExamples:\n  grader verify\n  grader verify tensor_ops.gram\n  grader verify --course my-course\n"
-        "  grader verify --mutants tensor_ops\n  grader verify --watch --course my-course\n  grader verify --seed 7"
-    )(verify)
-
-
+@app.command(epilog="\b\nExamples:\n  grader new my-course\n  grader new --exercise lines.slope_of --course my-course")
 def new(
     folder: Annotated[
         Path | None, typer.Argument(metavar="DIR", help="A new folder for the course.", show_default=False)
@@ -64,6 +54,7 @@ def new(
         typer.echo(f"next: grader verify {exercise} --course {place}")
 
 
+@app.command(epilog="\b\nExamples:\n  grader release\n  grader release --check --course my-course")
 def release(
     check: Annotated[
         bool, typer.Option("--check", help="Write nothing, only list the changes; exit code 1 if there are any.")
@@ -82,6 +73,10 @@ def release(
     return 1 if check and changed else 0
 
 
+@app.command(
+    epilog="\b\nExamples:\n  grader verify\n  grader verify tensor_ops.gram\n  grader verify --course my-course\n"
+    "  grader verify --mutants tensor_ops\n  grader verify --watch --course my-course\n  grader verify --seed 7"
+)
 def verify(
     names: Annotated[list[str] | None, typer.Argument(metavar="TOPIC | EXERCISE", show_default=False)] = None,
     course: CourseHereOption = None,

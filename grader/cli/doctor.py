@@ -6,19 +6,14 @@ import contextlib
 import sys
 from collections.abc import Iterator
 
-import typer
-
+from grader.cli.help import app
 from grader.cli.output import print_lines
 from grader.text import counted
 
 _PACKAGES = ("torchkata", "torch", "pytest", "hypothesis", "msgspec", "typer", "rich")
 
 
-def add_to(app: typer.Typer) -> None:
-    """Adds the command to a command line."""
-    app.command(epilog="\b\nExample:\n  grader doctor")(doctor)
-
-
+@app.command(epilog="\b\nExample:\n  grader doctor")
 def doctor() -> None:
     """Show what this machine offers: versions, cores, memory, layers of the sandbox."""
     print_lines(_report())

@@ -99,3 +99,7 @@ def first_sentence(text: str) -> str:
     for end in (". ", ": ", "; ", " ("):
         line = line.partition(end)[0]
     return line.rstrip(".")
+
+
+app: Final = App(name="grader")
+"""The command line; each module of commands adds its own."""

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from grader.cli.help import app
 from grader.cli.options import (
     DEFAULT_FILES,
     DEFAULT_LIMITS,
@@ -40,42 +41,12 @@ from grader.errors import UserError
 _OUT = Path("grades")
 
 
-def add_to(app: typer.Typer) -> None:
-    """Adds the commands to a command line."""
-    app.command(
-        epilog="\b\nExamples:\n  grader grade submissions/\n  grader grade alice/ bob/ carol_autograd.py --jobs 4\n"
-        "  grader grade submissions/ --out week1 --only tensor_ops --fail-under 50\n"
-        "  grader grade canvas.zip --roster class.csv --due 2026-10-31 --late-penalty 0.1\n"
-        "  grader grade submissions/ --dask tcp://10.0.0.1:8786"
-    )(grade)
-    app.command(epilog="\b\nExamples:\n  grader status\n  grader status --out week1 --notes")(status)
-    app.command(
-        epilog="\b\nExamples:\n  grader diff 1 2\n"
-        "  grader grade submissions/ --course new-course --trial && grader diff 1 2"
-    )(diff)
-    app.command(epilog="\b\nExamples:\n  grader restore\n  grader restore 7 --out week1")(restore)
-    app.command(
-        epilog='\b\nExamples:\n  grader regrade "Zoë Müller"\n  grader regrade 12345 --only tensor_ops.gram --yes'
-    )(regrade)
-    app.command(
-        epilog='\b\nExamples:\n  grader override "Zoë Müller" gram 1.5 --why "right idea, a typo"\n'
-        '  grader override 12345 tensor_ops.gram auto --why "was a mistake of mine"'
-    )(override)
-    app.command(
-        epilog="\b\nExamples:\n  grader mark\n  grader mark report --out week1 --course my-course\n"
-        "  grader mark --share 2/3 --anonymous\n"
-        '  grader mark report --student "Zoë Müller" --items 1,3 --comment "a fine plot"'
-    )(mark)
-    app.command(
-        epilog='\b\nExamples:\n  grader comment "Zoë Müller" gram "see einsum for a shorter way"\n'
-        "  grader comment 12345 tensor_ops.gram none"
-    )(comment)
-    app.command(
-        epilog='\b\nExamples:\n  grader extend "Zoë Müller" 2026-11-07 --why "was ill"\n'
-        '  grader extend 12345 none --why "was meant for another one"'
-    )(extend)
-
-
+@app.command(
+    epilog="\b\nExamples:\n  grader grade submissions/\n  grader grade alice/ bob/ carol_autograd.py --jobs 4\n"
+    "  grader grade submissions/ --out week1 --only tensor_ops --fail-under 50\n"
+    "  grader grade canvas.zip --roster class.csv --due 2026-10-31 --late-penalty 0.1\n"
+    "  grader grade submissions/ --dask tcp://10.0.0.1:8786"
+)
 def grade(
     paths: Annotated[
         list[Path], typer.Argument(metavar="PATH...", help="Submissions, folders of them, LMS downloads.")
@@ -152,6 +123,7 @@ def grade(
     return grade_class(loaded, class_settings, settings)
 
 
+@app.command(epilog="\b\nExamples:\n  grader status\n  grader status --out week1 --notes")
 def status(
     out: OutOption = _OUT,
     notes: Annotated[bool, typer.Option("--notes", help="Also list the files that were left out or unclear.")] = False,
@@ -162,6 +134,10 @@ def status(
     print_lines(status_lines(out, notes=notes))
 
 
+@app.command(
+    epilog="\b\nExamples:\n  grader diff 1 2\n"
+    "  grader grade submissions/ --course new-course --trial && grader diff 1 2"
+)
 def diff(
     before: Annotated[int, typer.Argument(metavar="RUN", min=1, help="Number of a run; `grader status` lists them.")],
     after: Annotated[int, typer.Argument(metavar="RUN", min=1, help="Number of another one.")],
@@ -173,6 +149,7 @@ def diff(
     print_lines(diff_lines(out, before, after))
 
 
+@app.command(epilog="\b\nExamples:\n  grader restore\n  grader restore 7 --out week1")
 def restore(
     number: Annotated[
         int | None, typer.Argument(metavar="[NUMBER]", min=1, help="Of the backup.  [default: the newest]")
@@ -189,6 +166,7 @@ def restore(
     typer.echo("run the same `grader grade` again: it grades the submissions that the backup does not have")
 
 
+@app.command(epilog='\b\nExamples:\n  grader regrade "Zoë Müller"\n  grader regrade 12345 --only tensor_ops.gram --yes')
 def regrade(
     student: Annotated[str, typer.Argument(metavar="STUDENT", help="The submission's name, or the LMS's id.")],
     only: Annotated[
@@ -210,6 +188,10 @@ def regrade(
         typer.echo("without a terminal nothing is recorded: --yes")
 
 
+@app.command(
+    epilog='\b\nExamples:\n  grader override "Zoë Müller" gram 1.5 --why "right idea, a typo"\n'
+    '  grader override 12345 tensor_ops.gram auto --why "was a mistake of mine"'
+)
 def override(
     student: Annotated[str, typer.Argument(metavar="STUDENT", help="The submission's name, or the LMS's id.")],
     exercise: Annotated[str, typer.Argument(metavar="EXERCISE")],
@@ -224,6 +206,11 @@ def override(
     print_lines(give_points(out, student, exercise, points, why, who))
 
 
+@app.command(
+    epilog="\b\nExamples:\n  grader mark\n  grader mark report --out week1 --course my-course\n"
+    "  grader mark --share 2/3 --anonymous\n"
+    '  grader mark report --student "Zoë Müller" --items 1,3 --comment "a fine plot"'
+)
 def mark(
     exercise: Annotated[
         str | None,
@@ -265,6 +252,10 @@ def mark(
     return mark_on_terminal(out, Course.load(course), chosen, who)
 
 
+@app.command(
+    epilog='\b\nExamples:\n  grader comment "Zoë Müller" gram "see einsum for a shorter way"\n'
+    "  grader comment 12345 tensor_ops.gram none"
+)
 def comment(
     student: Annotated[str, typer.Argument(metavar="STUDENT", help="The submission's name, or the LMS's id.")],
     exercise: Annotated[str, typer.Argument(metavar="EXERCISE")],
@@ -278,6 +269,10 @@ def comment(
     print_lines(give_comment(out, student, exercise, text, who))
 
 
+@app.command(
+    epilog='\b\nExamples:\n  grader extend "Zoë Müller" 2026-11-07 --why "was ill"\n'
+    '  grader extend 12345 none --why "was meant for another one"'
+)
 def extend(
     student: Annotated[str, typer.Argument(metavar="STUDENT", help="The submission's name, or the LMS's id.")],
     due: Annotated[str, typer.Argument(metavar="DATE", help="2026-11-07, or 2026-11-07T12:00; `none`: as all others.")],

@@ -7,6 +7,7 @@ from typing import Annotated, Literal, get_args
 
 import typer
 
+from grader.cli.help import app
 from grader.cli.options import CourseHereOption, OutOption
 from grader.errors import UserError
 
@@ -29,23 +30,7 @@ _Format = Literal["csv", "json", "junit", "canvas", "moodle", "gradescope", "git
 _Host = Literal["github", "gitlab"]
 
 
-def add_to(app: typer.Typer) -> None:
-    """Adds the commands to a command line."""
-    app.command(epilog="\b\nExamples:\n  grader report\n  grader report --out week1")(report)
-    app.command(
-        epilog="\b\nExamples:\n  grader export csv\n  grader export canvas --into Grades.csv --column 'Week 1'\n"
-        "  grader export moodle --into worksheet.csv --to upload.csv\n  grader export gradescope --submission alice"
-    )(export)
-    app.command(
-        epilog="\b\nExamples:\n  grader package --course my-course\n  grader package --course my-course --students\n"
-        "  grader package gradescope --only tensor_ops\n"
-        "  grader package gradescope --course my-course"
-    )(package)
-    app.command(
-        epilog="\b\nExample:\n  grader ci github --requirement torchkata==VERSION --only tensor_ops > grade.yml"
-    )(ci)
-
-
+@app.command(epilog="\b\nExamples:\n  grader report\n  grader report --out week1")
 def report(
     out: OutOption = Path("grades"),
     run: _Run = None,
@@ -69,6 +54,10 @@ def report(
     typer.echo(f"class page: {page}")
 
 
+@app.command(
+    epilog="\b\nExamples:\n  grader export csv\n  grader export canvas --into Grades.csv --column 'Week 1'\n"
+    "  grader export moodle --into worksheet.csv --to upload.csv\n  grader export gradescope --submission alice"
+)
 def export(
     kind: Annotated[_Format, typer.Argument(metavar="FORMAT", help="|".join(get_args(_Format)))],
     to: Annotated[
@@ -124,6 +113,11 @@ def export(
     write(kind, settings)
 
 
+@app.command(
+    epilog="\b\nExamples:\n  grader package --course my-course\n  grader package --course my-course --students\n"
+    "  grader package gradescope --only tensor_ops\n"
+    "  grader package gradescope --course my-course"
+)
 def package(
     platform: Annotated[
         Literal["wheel", "gradescope"],
@@ -156,6 +150,7 @@ def package(
     typer.echo(archive)
 
 
+@app.command(epilog="\b\nExample:\n  grader ci github --requirement torchkata==VERSION --only tensor_ops > grade.yml")
 def ci(
     host: Annotated[_Host, typer.Argument(metavar="HOST", help="|".join(get_args(_Host)))],
     requirement: _Requirement = None,

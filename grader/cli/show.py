@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from grader.cli.arguments import complete_name, course_path, one_exercise, split_targets
+from grader.cli.help import app
 from grader.cli.options import CourseOption, DevicesOption
 from grader.errors import UserError
 
@@ -20,14 +21,10 @@ if TYPE_CHECKING:
     from grader.results import ExerciseResult
 
 
-def add_to(app: typer.Typer) -> None:
-    """Adds the command to a command line."""
-    app.command(
-        epilog="\b\nExamples:\n  grader show\n  grader show spirals\n  grader show training.experiment\n"
-        "  grader show training --open\n  grader show ddp --out ranks.html"
-    )(show)
-
-
+@app.command(
+    epilog="\b\nExamples:\n  grader show\n  grader show spirals\n  grader show training.experiment\n"
+    "  grader show training --open\n  grader show ddp --out ranks.html"
+)
 def show(
     name: Annotated[
         str | None,

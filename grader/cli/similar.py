@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from grader.cli.help import app
 from grader.cli.options import CourseHereOption, OutOption
 from grader.cli.output import print_lines
 
@@ -24,13 +25,7 @@ def _fraction(value: float) -> float:
     return value
 
 
-def add_to(app: typer.Typer) -> None:
-    """Adds the command to a command line."""
-    app.command(epilog="\b\nExamples:\n  grader similar --out week1\n  grader similar --least 0.8 --to similar.html")(
-        similar
-    )
-
-
+@app.command(epilog="\b\nExamples:\n  grader similar --out week1\n  grader similar --least 0.8 --to similar.html")
 def similar(
     out: OutOption = Path("grades"),
     run: Annotated[

@@ -15,6 +15,7 @@ import typer
 
 from grader import new_python
 from grader.cli.arguments import complete_name, course_path, one_exercise, split_targets
+from grader.cli.help import app
 from grader.cli.options import (
     DEFAULT_FILES,
     DEFAULT_LIMITS,
@@ -63,29 +64,11 @@ _Exercise = Annotated[
 _Form = Literal["text", "concise", "json", "github"]
 
 
-def add_to(app: typer.Typer) -> None:
-    """Adds the commands to a command line."""
-    app.command(
-        epilog="\b\nExamples:\n  grader check\n  grader check tensor_ops autograd.sgd_step\n"
-        "  grader check kata/tensor_ops.py\n  grader check --submission work/ --fail-under 60\n"
-        "  grader check tensor_ops --format json"
-    )(check)
-    app.command("list", epilog="\b\nExamples:\n  grader list\n  grader list tensor_ops")(list_exercises)
-    app.command(epilog="\b\nExamples:\n  grader courses\n  grader init kata --course NAME")(courses)
-    app.command("next", epilog="\b\nExample:\n  grader next")(next_exercise)
-    app.command(epilog="\b\nExamples:\n  grader hint\n  grader hint gram\n  grader hint tensor_ops.gram --level 2")(
-        hint
-    )
-    app.command(epilog="\b\nExample:\n  grader solution tensor_ops.gram")(solution)
-    app.command(epilog="\b\nExamples:\n  grader reset\n  grader reset tensor_ops.gram")(reset)
-    app.command(
-        epilog="\b\nExamples:\n  grader init my-work\n  grader init my-work --course my-course\n  grader init --update"
-    )(init)
-    app.command(
-        epilog="\b\nExamples:\n  grader debug\n  grader debug tensor_ops.gram\n  grader debug gram --check rows_dotted"
-    )(debug)
-
-
+@app.command(
+    epilog="\b\nExamples:\n  grader check\n  grader check tensor_ops autograd.sgd_step\n"
+    "  grader check kata/tensor_ops.py\n  grader check --submission work/ --fail-under 60\n"
+    "  grader check tensor_ops --format json"
+)
 def check(
     names: Annotated[
         list[str] | None,
@@ -181,6 +164,7 @@ def _printer(form: _Form, course: Course) -> Printer | None:
     return lines
 
 
+@app.command("list", epilog="\b\nExamples:\n  grader list\n  grader list tensor_ops")
 def list_exercises(
     names: Annotated[
         list[str] | None,
@@ -198,6 +182,7 @@ def list_exercises(
     print_lines(list_lines(loaded, home.marks() if home else {}, loaded.select(names or ())))
 
 
+@app.command(epilog="\b\nExamples:\n  grader courses\n  grader init kata --course NAME")
 def courses() -> None:
     """List the courses that are installed: the shipped one, and those of packages."""
     from grader.course import Course
@@ -212,6 +197,7 @@ def courses() -> None:
         typer.echo(f"{one.name}  {about}  ({one.package})")
 
 
+@app.command("next", epilog="\b\nExample:\n  grader next")
 def next_exercise(course: CourseOption = None) -> None:
     """Say which exercise is next, and its file and line."""
     from grader.course import Course
@@ -224,6 +210,7 @@ def next_exercise(course: CourseOption = None) -> None:
     print_lines(["all is done" if found is None else f"{found.full_name}  {place_of(folder, found)}"])
 
 
+@app.command(epilog="\b\nExamples:\n  grader hint\n  grader hint gram\n  grader hint tensor_ops.gram --level 2")
 def hint(
     name: _Exercise = None,
     level: Annotated[int, typer.Option("--level", min=1, help="A higher level says more.")] = 1,
@@ -245,6 +232,7 @@ def hint(
         typer.echo(f"more: grader hint {exercise.full_name} --level {level + 1}")
 
 
+@app.command(epilog="\b\nExample:\n  grader solution tensor_ops.gram")
 def solution(name: _Exercise = None, course: CourseOption = None) -> None:
     """Print the course's own solution of an exercise that you have passed."""
     from grader.course import Course
@@ -264,6 +252,7 @@ def solution(name: _Exercise = None, course: CourseOption = None) -> None:
     typer.echo(solution_of(loaded.solution_file(topic), function))
 
 
+@app.command(epilog="\b\nExamples:\n  grader reset\n  grader reset tensor_ops.gram")
 def reset(name: _Exercise = None, course: CourseOption = None) -> None:
     """Put one exercise back as it was handed out; your file is kept beside it."""
     from grader.course import Course
@@ -282,6 +271,9 @@ def reset(name: _Exercise = None, course: CourseOption = None) -> None:
         typer.echo(f"{exercise} is as it was handed out; your text is in {backup.name}")
 
 
+@app.command(
+    epilog="\b\nExamples:\n  grader init my-work\n  grader init my-work --course my-course\n  grader init --update"
+)
 def init(
     folder: Annotated[
         Path | None, typer.Argument(metavar="DIR", help="A new folder for your work.", show_default=False)
@@ -332,6 +324,9 @@ def _update(folder: Path | None, course: Path | None) -> int:
     return 0
 
 
+@app.command(
+    epilog="\b\nExamples:\n  grader debug\n  grader debug tensor_ops.gram\n  grader debug gram --check rows_dotted"
+)
 def debug(
     name: _Exercise = None,
     check: Annotated[

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from grader.cli.arguments import complete_name, course_path, split_targets
+from grader.cli.help import app
 from grader.cli.options import CourseOption, DevicesOption
 from grader.errors import UserError
 
@@ -17,13 +18,7 @@ if TYPE_CHECKING:
     from grader.machine import Devices
 
 
-def add_to(app: typer.Typer) -> None:
-    """Adds the command to a command line."""
-    app.command(epilog="\b\nExamples:\n  grader watch\n  grader watch tensor_ops\n  grader watch tensor_ops.gram")(
-        watch
-    )
-
-
+@app.command(epilog="\b\nExamples:\n  grader watch\n  grader watch tensor_ops\n  grader watch tensor_ops.gram")
 def watch(
     name: Annotated[
         str | None, typer.Argument(metavar="TOPIC | EXERCISE", autocompletion=complete_name, show_default=False)
