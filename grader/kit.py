@@ -2,7 +2,7 @@
 
 Imports its modules, and reads in their source what they import. The kit is loaded in the processes that run submitted
 code: it must never hold an expected answer, and students can read it. Must not import the course's model either, which
-the warm host has no business with; `grader.course.kit` finds the folder.
+the warm host has no business with; `grader.course.model` finds the folder.
 """
 
 from __future__ import annotations

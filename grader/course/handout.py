@@ -10,13 +10,12 @@ import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 
 import msgspec
 
 from grader.course.answers import REFERENCE, modules_with_answers, without_answers
 from grader.course.home import COURSE, HIDDEN, STUBS, Home, folder_note
-from grader.course.model import Course
+from grader.course.model import Course, checking_files
 from grader.course.notebooks import SUFFIX, notebook_of
 from grader.course.source import without_secret
 from grader.course.topic import Topic
@@ -24,8 +23,6 @@ from grader.course.update import updated, with_stub_of
 from grader.errors import UserError
 from grader.files import write_atomically
 from grader.text import counted
-
-_CLUTTER: Final = ("__pycache__",)
 
 
 def init(
@@ -224,23 +221,19 @@ def handed_out(course: Course) -> Iterator[tuple[str, bytes]]:
         yield f"exercises/{name}", data
     check_files = {course.check_file(topic.name): topic for topic in course.modules}
     answers = modules_with_answers(sorted(course.checks_dir.glob("*.py")))
-    folders = [("checks", course.checks_dir)]
-    if course.kit and course.kit.folder.parent != course.checks_dir:
-        folders.append((course.kit.name, course.kit.folder))
-    for label, folder in folders:
-        for file in sorted(folder.rglob("*")):
-            inside = file.relative_to(folder)
-            is_ours = not any(part.startswith(".") or part in _CLUTTER for part in inside.parts)
-            if file.is_file() and is_ours and not (label == "checks" and _knows_answers(inside, answers)):
-                data = file.read_bytes()
-                if of := check_files.get(file):
-                    data = without_answers(without_secret(data, file, of), answers)
-                yield f"{label}/{inside.as_posix()}", data
+    for name, file in checking_files(course):
+        if not _knows_answers(name, answers):
+            data = file.read_bytes()
+            if of := check_files.get(file):
+                data = without_answers(without_secret(data, file, of), answers)
+            yield name, data
 
 
-def _knows_answers(inside: Path, modules: set[str]) -> bool:
-    """Whether a file in ``checks/`` is, or imports, something that knows answers."""
-    return inside.parts[0] == REFERENCE or (inside.suffix == ".py" and f"checks.{inside.stem}" in modules)
+def _knows_answers(name: str, modules: set[str]) -> bool:
+    """Whether a file is in ``checks/``, and is, or imports, something that knows answers."""
+    return name.startswith(f"checks/{REFERENCE}/") or (
+        name.startswith("checks/") and name.endswith(".py") and f"checks.{Path(name).stem}" in modules
+    )
 
 
 def _write(file: Path, data: bytes) -> None:

@@ -6,22 +6,27 @@ Never imports torch or pytest, never runs a course's code, and knows no exercise
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+import importlib.machinery
+import keyword
+import sys
+import sysconfig
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
 from grader.course.due import NOT_DUE, LatePolicy
 from grader.course.installed import folder_of, is_name
-from grader.course.kit import find_kit
 from grader.course.manifest import Manifest, without_due_dates
 from grader.course.marks import BY_POINTS, MarkPolicy
 from grader.course.source import CheckInfo, Misconception, read_checks, read_misconceptions, read_pictures
 from grader.course.topic import Exercise, Topic
 from grader.errors import CourseError, UnknownName, UserError, did_you_mean
-from grader.kit import Kit
+from grader.kit import ANSWER_FOLDERS, Kit
 
 _PACKAGE = Path(__file__).resolve().parent.parent
+_CLUTTER: Final = frozenset({"__pycache__", "node_modules"})
 
 
 class Course(msgspec.Struct, frozen=True, kw_only=True):
@@ -234,14 +239,7 @@ def content_hash(course: Course) -> str:
     files += [(f"exercises/{topic.name}.py", course.stub_file(topic.name)) for topic in course.modules]
     templates = {exercise.file for exercise in course.manual if exercise.file}
     files += [(f"exercises/{name}", course.exercises_dir / name) for name in templates]
-    folders = [("solutions", course.solutions_dir), ("checks", course.checks_dir)]
-    if course.kit and course.kit.folder.parent != course.checks_dir:
-        folders.append((course.kit.name, course.kit.folder))
-    for label, folder in folders:
-        for file in folder.rglob("*"):
-            inside = file.relative_to(folder)
-            if not any(part.startswith(".") or part == "__pycache__" for part in inside.parts):
-                files.append((f"{label}/{inside.as_posix()}", file))
+    files += [*files_below(course.solutions_dir, "solutions"), *checking_files(course)]
     digest = hashlib.sha256()
     for label, file in sorted(files):
         if file.is_file():
@@ -249,6 +247,21 @@ def content_hash(course: Course) -> str:
             digest.update(f"{label}\0{len(data)}\0".encode())
             digest.update(data)
     return digest.hexdigest()
+
+
+def checking_files(course: Course) -> Iterator[tuple[str, Path]]:
+    """The files of the checks and of the kit, each with its path within the course."""
+    yield from files_below(course.checks_dir, "checks")
+    if course.kit and course.kit.folder.parent != course.checks_dir:
+        yield from files_below(course.kit.folder, course.kit.name)
+
+
+def files_below(folder: Path, label: str) -> Iterator[tuple[str, Path]]:
+    """The files in a folder that are written by hand, in order, each with its path in it after `label`."""
+    for file in sorted(folder.rglob("*")):
+        inside = file.relative_to(folder)
+        if file.is_file() and not any(part.startswith(".") or part in _CLUTTER for part in inside.parts):
+            yield f"{label}/{inside.as_posix()}", file
 
 
 def _locate(path: Path | str | None) -> tuple[Path, Path, Path]:
@@ -312,3 +325,33 @@ def _require_worth(check: CheckInfo, exercise: Exercise, file: Path) -> None:
 
 def _unknown(what: str, name: str, known: Iterable[str]) -> UnknownName:
     return UnknownName(f"unknown {what} `{name}`" + did_you_mean(name, known))
+
+
+_RESERVED: Final = ANSWER_FOLDERS | {"course", "grader", "submission"}
+
+
+def find_kit(manifest: Manifest, root: Path, checks: Path) -> Kit | None:
+    """The kit that a manifest names: a folder beside the checks or among them; None if it names none.
+
+    Raises:
+        CourseError: if there is no such folder, or its name already means something else in Python.
+    """
+    name = manifest.entry.course.kit
+    if name is None:
+        return None
+    taken = _RESERVED | {topic.name for topic in manifest.entry.topics}
+    if not name.isidentifier() or keyword.iskeyword(name):
+        raise manifest.error(f"kit: `{name}` cannot be the name of a module", "course", "kit")
+    if name in taken or name.startswith(("_", "test_")):
+        raise manifest.error(f"kit: the name `{name}` is taken; another folder name is needed", "course", "kit")
+    if name in sys.stdlib_module_names or _is_installed(name):
+        raise manifest.error(f"kit: `{name}` is the name of an installed module", "course", "kit")
+    folder = next((place for place in (root / name, checks / name) if place.is_dir()), None)
+    if folder is None or not any(folder.glob("*.py")):
+        raise manifest.error(f"kit: there is no folder `{name}` with Python files in {root}", "course", "kit")
+    return Kit(name=name, folder=folder.resolve())
+
+
+def _is_installed(name: str) -> bool:
+    places = [sysconfig.get_path(kind) for kind in ("purelib", "platlib")]
+    return importlib.machinery.PathFinder.find_spec(name, places) is not None

@@ -14,12 +14,11 @@ from importlib import resources
 from pathlib import Path
 
 from grader.course import Course
+from grader.course.model import checking_files, files_below
 from grader.errors import UserError
 from grader.exports.requirements import TORCH_INDEX, python_version, requirements
 from grader.files import write_atomically
 from grader.package import FOLDER
-
-_LEFT_OUT = frozenset({"__pycache__", "node_modules"})
 
 
 def gradescope(course: Course, *, own: bool, to: Path, only: Sequence[str] = (), hashes: bool = True) -> None:
@@ -60,34 +59,23 @@ def gradescope(course: Course, *, own: bool, to: Path, only: Sequence[str] = (),
 
 
 def _files(course: Course, own: bool) -> Iterator[tuple[str, Path]]:
-    package = FOLDER
-    yield from _below(package, "grader")
+    yield from files_below(FOLDER, "grader")
     if own:
         yield from ((f"course/{name}", file) for name, file in course_files(course))
-    elif not (package / "shipped").is_dir():
-        for name, folder in _folders(course):
-            yield from _below(folder, f"grader/shipped/{name}")
+    elif not (FOLDER / "shipped").is_dir():
+        yield from _exercises_and_solutions(course, "grader/shipped/")
 
 
 def course_files(course: Course) -> Iterator[tuple[str, Path]]:
     """All files of a course, each with its path in the course's folder."""
     yield "course.toml", course.manifest
-    for name, folder in _folders(course):
-        yield from _below(folder, name)
-    yield from _below(course.checks_dir, "checks")
-    if course.kit and course.kit.folder.parent != course.checks_dir:
-        yield from _below(course.kit.folder, course.kit.name)
+    yield from _exercises_and_solutions(course, "")
+    yield from checking_files(course)
 
 
-def _folders(course: Course) -> list[tuple[str, Path]]:
-    return [("exercises", course.exercises_dir), ("solutions", course.solutions_dir)]
-
-
-def _below(folder: Path, name: str) -> Iterator[tuple[str, Path]]:
-    for file in folder.rglob("*"):
-        inside = file.relative_to(folder)
-        if file.is_file() and not any(part.startswith(".") or part in _LEFT_OUT for part in inside.parts):
-            yield f"{name}/{inside.as_posix()}", file
+def _exercises_and_solutions(course: Course, below: str) -> Iterator[tuple[str, Path]]:
+    yield from files_below(course.exercises_dir, f"{below}exercises")
+    yield from files_below(course.solutions_dir, f"{below}solutions")
 
 
 def _add(archive: zipfile.ZipFile, name: str, content: bytes, executable: bool = False) -> None:
