@@ -83,7 +83,8 @@ class Pages:
         for exercise in result.exercises:
             topics.setdefault(exercise.name.partition(".")[0], []).append(exercise)
         parts = tuple(self._topic(name, exercises, entry, files, room) for name, exercises in topics.items())
-        texts = [path for path in sorted(files) if b"\0" not in files[path]]
+        in_order = sorted(files, key=lambda path: (path.removesuffix(".py") not in topics, path))
+        texts = [path for path in in_order if b"\0" not in files[path]]
         shown = [piece for path in texts if room.take((piece := whole(path, files[path])).size)]
         return FeedbackPage(
             name=one_line(result.submission),
@@ -101,7 +102,7 @@ class Pages:
             topics=parts,
             files=tuple(shown),
             files_left_out=len(texts) - len(shown),
-            other_files=tuple(one_line(path) for path in sorted(files) if path not in texts),
+            other_files=tuple(one_line(path) for path in in_order if path not in texts),
         )
 
     def _topic(

@@ -57,6 +57,17 @@ RAISED = Cause(
         Frame("vectors.py", 12, "helper", "return y / 0"),
     ),
 )
+
+
+def test_what_was_graded_has_room_before_other_files(tmp_path: Path) -> None:
+    """As of a grading of one topic of many: the other files of the upload may fill the page otherwise."""
+    long = "".join(f"x{n} = {n}\n" for n in range(6_000))
+    files = {"vectors.py": CODE, **{f"{letter}.py": long for letter in "abcdefgh"}}
+    text = page(entry(result("me", exercise("vectors.normalize", check())), files), tmp_path)
+    shown = re.findall(r"<summary><code>([\w.]+)</code>", text.partition("What was graded")[2])
+    assert shown[0] == "vectors.py" and 1 < len(shown) < len(files) and "too long to show here" in text
+
+
 HOSTILE = "<img src=x onerror=alert(1)>{{ 7*7 }}[red]\x1b[31m\u202eabc\x00&amp;"
 
 
