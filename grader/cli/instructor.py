@@ -27,6 +27,7 @@ from grader.cli.options import (
     LatePenalty,
     LateUntil,
     Memory,
+    OnlyOption,
     OutOption,
     Prints,
     Processes,
@@ -58,9 +59,7 @@ def grade(
         typer.Option("--dask", metavar="ADDRESS", help="Grade on this Dask cluster (pip install 'torchkata[dask]')."),
     ] = None,
     again: Annotated[bool, typer.Option("--again", help="Grade unchanged submissions again, too.")] = False,
-    only: Annotated[
-        list[str] | None, typer.Option("--only", metavar="NAME", help="A topic or exercise; may be repeated.")
-    ] = None,
+    only: OnlyOption = None,
     trial: Annotated[bool, typer.Option("--trial", help="Only for grader diff: reports leave this run out.")] = False,
     no_sandbox: Annotated[
         bool, typer.Option("--no-sandbox", help="Grade several submissions even if there is no sandbox.")
@@ -169,9 +168,7 @@ def restore(
 @app.command(epilog='\b\nExamples:\n  grader regrade "Zoë Müller"\n  grader regrade 12345 --only tensor_ops.gram --yes')
 def regrade(
     student: Annotated[str, typer.Argument(metavar="STUDENT", help="The submission's name, or the LMS's id.")],
-    only: Annotated[
-        list[str] | None, typer.Option("--only", metavar="NAME", help="A topic or exercise; may be repeated.")
-    ] = None,
+    only: OnlyOption = None,
     yes: Annotated[bool, typer.Option("--yes", help="The new result counts, without asking.")] = False,
     out: OutOption = _OUT,
     course: CourseHereOption = None,

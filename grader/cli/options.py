@@ -123,6 +123,19 @@ SkippedOk = Annotated[
         "--skipped-ok", rich_help_panel=_EXIT_CODE, help="Points that are not assessed here do not count as missing."
     ),
 ]
+OnlyOption = Annotated[
+    list[str] | None, typer.Option("--only", metavar="NAME", help="A topic or exercise; may be repeated.")
+]
+RunOption = Annotated[
+    int | None, typer.Option("--run", min=1, help="Only this run.  [default: everybody's latest result]")
+]
+WorkOption = Annotated[
+    Path | None,
+    typer.Option("--submission", metavar="DIR", help="Folder with the work, or one topic's file.  [default: here]"),
+]
+WorkFolderOption = Annotated[
+    Path | None, typer.Option("--submission", metavar="DIR", help="Folder with the work.  [default: here]")
+]
 OutOption = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of the gradebook and the results.")]
 RosterOption = Annotated[
     Path | None,

@@ -8,18 +8,14 @@ from typing import Annotated, Literal, get_args
 import typer
 
 from grader.cli.help import app
-from grader.cli.options import CourseHereOption, OutOption
+from grader.cli.options import CourseHereOption, OnlyOption, OutOption, RunOption
 from grader.errors import UserError
 
-_Run = Annotated[int | None, typer.Option("--run", min=1, help="Only this run.  [default: everybody's latest result]")]
 _Requirement = Annotated[
     str | None,
     typer.Option(
         "--requirement", metavar="REQ", help="The grader to install: torchkata==VERSION, a wheel, or git+URL@COMMIT."
     ),
-]
-_Only = Annotated[
-    list[str] | None, typer.Option("--only", metavar="NAME", help="A topic or exercise; may be repeated.")
 ]
 _Hashes = Annotated[
     bool, typer.Option("--hashes/--no-hashes", help="Name the hash of every package; pip asks its index for them.")
@@ -33,7 +29,7 @@ _Host = Literal["github", "gitlab"]
 @app.command(epilog="\b\nExamples:\n  grader report\n  grader report --out week1")
 def report(
     out: OutOption = Path("grades"),
-    run: _Run = None,
+    run: RunOption = None,
     course: CourseHereOption = None,
     for_instructors: Annotated[
         bool, typer.Option("--for-instructors", help="Feedback pages link the class page and name the sandbox.")
@@ -88,9 +84,9 @@ def export(
     root: Annotated[
         Path, typer.Option("--root", metavar="DIR", help="GitHub, GitLab: the repository, to name files in it.")
     ] = Path(),
-    only: _Only = None,
+    only: OnlyOption = None,
     out: OutOption = Path("grades"),
-    run: _Run = None,
+    run: RunOption = None,
     course: CourseHereOption = None,
 ) -> None:
     """Hand results to another program: Canvas and Moodle files are filled, the others are made."""
@@ -131,7 +127,7 @@ def package(
         bool, typer.Option("--students", help="Wheel: without solutions and whatever else holds answers.")
     ] = False,
     version: Annotated[str, typer.Option("--version", help="Wheel: its version.")] = "1.0",
-    only: _Only = None,
+    only: OnlyOption = None,
     hashes: _Hashes = True,
     course: CourseHereOption = None,
 ) -> None:
@@ -154,7 +150,7 @@ def package(
 def ci(
     host: Annotated[_Host, typer.Argument(metavar="HOST", help="|".join(get_args(_Host)))],
     requirement: _Requirement = None,
-    only: _Only = None,
+    only: OnlyOption = None,
     hashes: _Hashes = True,
     course_repository: Annotated[
         str | None,

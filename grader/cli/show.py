@@ -11,7 +11,7 @@ import typer
 
 from grader.cli.arguments import complete_name, course_path, one_exercise, split_targets
 from grader.cli.help import app
-from grader.cli.options import CourseOption, DevicesOption
+from grader.cli.options import CourseOption, DevicesOption, WorkFolderOption
 from grader.errors import UserError
 
 if TYPE_CHECKING:
@@ -39,9 +39,7 @@ def show(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Write a page to this file instead.")
     ] = None,
-    submission: Annotated[
-        Path | None, typer.Option("--submission", metavar="DIR", help="Folder with the work.  [default: here]")
-    ] = None,
+    submission: WorkFolderOption = None,
     course: CourseOption = None,
     devices: DevicesOption = "auto",
 ) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from grader.cli.help import app
-from grader.cli.options import CourseHereOption, OutOption
+from grader.cli.options import CourseHereOption, OutOption, RunOption
 from grader.cli.output import print_lines
 
 if TYPE_CHECKING:
@@ -28,9 +28,7 @@ def _fraction(value: float) -> float:
 @app.command(epilog="\b\nExamples:\n  grader similar --out week1\n  grader similar --least 0.8 --to similar.html")
 def similar(
     out: OutOption = Path("grades"),
-    run: Annotated[
-        int | None, typer.Option("--run", min=1, help="Only this run.  [default: everybody's latest result]")
-    ] = None,
+    run: RunOption = None,
     course: CourseHereOption = None,
     least: Annotated[
         float,

@@ -32,6 +32,8 @@ from grader.cli.options import (
     SeedOption,
     SkippedOk,
     TopicSeconds,
+    WorkFolderOption,
+    WorkOption,
     course_here,
     limits_from,
 )
@@ -74,10 +76,7 @@ def check(
         list[str] | None,
         typer.Argument(metavar="TOPIC | EXERCISE | FILE | DIR", autocompletion=complete_name),
     ] = None,
-    submission: Annotated[
-        Path | None,
-        typer.Option("--submission", metavar="DIR", help="Folder with the work, or one topic's file.  [default: here]"),
-    ] = None,
+    submission: WorkOption = None,
     every_failure: Annotated[
         bool, typer.Option("--all", help="Show every failing exercise in full, not only the first.")
     ] = False,
@@ -332,9 +331,7 @@ def debug(
     check: Annotated[
         str | None, typer.Option("--check", metavar="WORDS", help="Only checks with these words in their name.")
     ] = None,
-    submission: Annotated[
-        Path | None, typer.Option("--submission", metavar="DIR", help="Folder with the work.  [default: here]")
-    ] = None,
+    submission: WorkFolderOption = None,
     course: CourseOption = None,
 ) -> int:
     """Run an exercise's checks so that `breakpoint()` and prints work: no sandbox, no time limit."""

@@ -10,7 +10,7 @@ import typer
 
 from grader.cli.arguments import complete_name, course_path, split_targets
 from grader.cli.help import app
-from grader.cli.options import CourseOption, DevicesOption
+from grader.cli.options import CourseOption, DevicesOption, WorkOption
 from grader.errors import UserError
 
 if TYPE_CHECKING:
@@ -23,10 +23,7 @@ def watch(
     name: Annotated[
         str | None, typer.Argument(metavar="TOPIC | EXERCISE", autocompletion=complete_name, show_default=False)
     ] = None,
-    submission: Annotated[
-        Path | None,
-        typer.Option("--submission", metavar="DIR", help="Folder with the work, or one topic's file.  [default: here]"),
-    ] = None,
+    submission: WorkOption = None,
     course: CourseOption = None,
     devices: DevicesOption = "auto",
 ) -> int:
