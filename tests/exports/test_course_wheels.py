@@ -33,12 +33,21 @@ def renamed_kit_course(folder: Path) -> Path:
     return course
 
 
+def with_solutions_shown(folder: Path) -> Path:
+    """A copy of the small course that shows its solutions after passing."""
+    course = Path(shutil.copytree(OWN_COURSE, folder, ignore=shutil.ignore_patterns("__pycache__")))
+    text = (course / "course.toml").read_text()
+    (course / "course.toml").write_text(text.replace("[course]", '[course]\nshow_solutions = "after_passing"', 1))
+    return course
+
+
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Runs a module of Python where three courses are installed: two with a kit of one name, one without solutions."""
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Has a folder `lib` with three installed courses: two with a kit of one name, one without solutions."""
     place = tmp_path_factory.mktemp("installed")
     other = renamed_kit_course(place / "other")
-    for course, options in ((OWN_COURSE, ["--students"]), (KIT_COURSE, []), (other, [])):
+    shown = with_solutions_shown(place / "shown")
+    for course, options in ((shown, ["--students"]), (KIT_COURSE, []), (other, [])):
         done = run_grader("package", "--course", course, "--to", place / "dist", *options)
         assert done.returncode == 0, done.stderr
     wheels = sorted(map(str, (place / "dist").iterdir()))
@@ -52,12 +61,22 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
         str(place / "lib"),
     ]
     subprocess.run([sys.executable, "-m", "pip", *install, *wheels], check=True, timeout=240)
+    return place
+
+
+def environment(place: Path) -> dict[str, str]:
+    paths = os.pathsep.join([str(place / "lib"), str(REPO)])
+    return {**os.environ, "PYTHONPATH": paths, "PYTHONUNBUFFERED": "1"}
+
+
+@pytest.fixture(scope="module")
+def run(place: Path) -> Run:
+    """Runs a module of Python where the courses are installed."""
 
     def run(module: str, *arguments: str, cwd: Path = place) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(place / "lib"), str(REPO)])}
         command = [sys.executable, "-m", module, *arguments]
         return subprocess.run(
-            command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=240, check=False
+            command, cwd=cwd, env=environment(place), capture_output=True, text=True, timeout=240, check=False
         )
 
     return run
@@ -81,6 +100,29 @@ def test_a_folder_remembers_its_course_which_checks_without_solutions(run: Run, 
     for command in (("grade", str(tmp_path)), ("verify",)):
         refused = run("grader", *command, "--course", "vectors-in-a-week", cwd=work)
         assert refused.returncode == 4 and f"{command[0]} needs the solutions" in refused.stderr, refused.stderr
+
+
+def test_no_solution_is_shown_where_the_course_has_none(run: Run, tmp_path: Path) -> None:
+    assert run("grader", "init", "work", "--course", "vectors-in-a-week", cwd=tmp_path).returncode == 0
+    shutil.copy(OWN_COURSE / "solutions" / "vectors.py", tmp_path / "work")
+    assert run("grader", "check", "vectors.normalize", cwd=tmp_path / "work").returncode == 0
+    refused = run("grader", "solution", "vectors.normalize", cwd=tmp_path / "work")
+    assert refused.returncode == 4 and "solution needs the solutions" in refused.stderr
+    assert refused.stdout == ""
+
+
+def test_watch_checks_without_solutions(run: Run, place: Path, tmp_path: Path) -> None:
+    assert run("grader", "init", "work", "--course", "vectors-in-a-week", cwd=tmp_path).returncode == 0
+    command = [sys.executable, "-m", "grader", "watch"]
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    with subprocess.Popen(command, cwd=tmp_path / "work", env=environment(place), encoding="utf-8", **pipes) as running:
+        try:
+            assert running.stdout is not None
+            assert any("not written yet" in line for line in iter(running.stdout.readline, ""))
+            shutil.copy(OWN_COURSE / "solutions" / "vectors.py", tmp_path / "work")
+            assert any("well done!" in line for line in iter(running.stdout.readline, ""))
+        finally:
+            running.kill()
 
 
 def test_a_folder_whose_course_was_uninstalled_says_so(run: Run, tmp_path: Path) -> None:

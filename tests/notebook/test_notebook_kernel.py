@@ -6,6 +6,7 @@ import ast
 import json
 import os
 import re
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -208,6 +209,22 @@ def test_a_script_for_torchrun_is_checked_from_a_notebook_and_when_it_is_handed_
     handed_in = open_submission(folder, ["ddp"]).read()
     assert handed_in.note_lines == ()
     assert statements(handed_in.files["ddp.py"]) == statements(course.solution_file("ddp").read_bytes())
+
+
+def test_cells_are_graded_with_a_wheel_for_students(tmp_path: Path) -> None:
+    assert run_grader("package", "--students", "--course", OWN_COURSE, "--to", tmp_path).returncode == 0
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "lib")
+    home = tmp_path / "work" / ".torchkata"
+    home.mkdir(parents=True)
+    (home / "folder.json").write_text('{"has_course": false, "course": "vectors-in-a-week"}')
+    paths = os.pathsep.join([str(tmp_path / "lib"), str(REPO)])
+    with Kernel(tmp_path / "work", PYTHONPATH=paths) as kernel:
+        kernel.run("import torch\nfrom grader import check, hint")
+        kernel.run("SMALLEST = 1e-12\n" + RIGHT)
+        assert "✓ <code>vectors.normalize</code>" in kernel.html("check('vectors.normalize')")
+        assert "Each row" in kernel.html("hint('vectors.normalize')")
 
 
 def test_without_a_notebook_it_says_so() -> None:
