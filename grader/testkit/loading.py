@@ -34,8 +34,9 @@ def load_weights(submission: SubmissionProxy, module: Remote, weights: Mapping[s
     found = submission.there(probes.parameter_shapes, module)
     if isinstance(weights, Mapping):
         names = [name for group in found for name in group]
-        for wanted in weights:
-            assert_that(wanted in names, f"the module has no parameter `{wanted}`{did_you_mean(wanted, names)}")
+        missing = next((wanted for wanted in weights if wanted not in names), None)
+        if missing is not None:  # looking for similar names takes longer than to load the weights
+            raise AssertionError(f"the module has no parameter `{missing}`{did_you_mean(missing, names)}")
         numbers = []
         for group in found:
             known = [weights[name] for name in group if name in weights]
