@@ -22,7 +22,9 @@ _PASTE = """
 
 def code_among(topic: str, calls: Iterable[str]) -> set[str]:
     """The lines that look like code and can run on one CPU: none of ranks, and none that wants a GPU."""
-    return set() if topic == "ddp" else {call for call in calls if _is_code(call) and "cuda" not in call}
+    if topic == "ddp":
+        return set()
+    return {call for call in calls if _is_code(call) and "cuda" not in call and "world_size" not in call}
 
 
 def complaints(topic: str, calls: Iterable[str]) -> str:

@@ -447,6 +447,13 @@ _EXCEPTIONS: Final[dict[str, Sentence]] = {
     r": (\w+)\(\) argument must be .*, not '(\w+)'": lambda m: (
         f"`{m[1]}` makes one number of one value, and this is {with_article(m[2])}"
     ),
+    r": invalid index of a 0-dim tensor": (
+        "the tensor that is indexed here has no dimensions, it is one number: `x.view(-1)[i]` works for any shape"
+    ),
+    r"Expected floating point type for target with class probabilities": (
+        "`cross_entropy` got predictions of the labels' own shape: it takes logits of shape (n, classes), before any "
+        "`argmax`"
+    ),
     r": (?:len\(\) of|iteration over) a 0-d tensor": (
         "a tensor without dimensions has no `len` and no rows: `.numel()` and `.shape` work for every tensor"
     ),

@@ -106,6 +106,11 @@ def _slips(cause: Cause, name: str, source: bytes, place: Place) -> Iterator[str
                         yield f"{place(node.lineno)} says `with {text}`, which needs brackets: `with {text}():`"
             case ast.For(body=[_, *_, ast.Return() as leaves]):
                 yield f"the `return` in {place(leaves.lineno)} is in the loop, which ends there in its first round"
+            case ast.For(ast.Name(name), body=body) if (end := _last(body)) and _gives_another_value(end, name):
+                yield (
+                    f"{place(end.lineno)} gives the name `{name}` a new value, which the next round forgets: what it "
+                    f"stood for has not changed. Change it in place, as in `{name} -= ...`"
+                )
             case ast.Return(ast.Call(ast.Name(kind))) if _is_exception(kind):
                 yield f"{place(node.lineno)} returns a {kind}: write `raise` for `return`"
             case ast.Call(func, [ast.Name(one), ast.Name(other), *_]) if (
@@ -126,6 +131,21 @@ def _slips(cause: Cause, name: str, source: bytes, place: Place) -> Iterator[str
         missing = re.search(r"object has no attribute '(\w+)'", cause.exception_message)
         if missing and (line := _local_in_init(own, missing[1])):
             yield f"`{missing[1]}` in {place(line)} is a local variable of `__init__`: write `self.{missing[1]}`"
+
+
+def _last(body: list[ast.stmt]) -> ast.stmt:
+    """The last statement of a loop's body, also of the `if` or `with` at its end."""
+    last = body[-1]
+    while isinstance(last, ast.If | ast.With) and not getattr(last, "orelse", []):
+        last = last.body[-1]
+    return last
+
+
+def _gives_another_value(statement: ast.stmt, name: str) -> bool:
+    match statement:
+        case ast.Assign([ast.Name(target)]):
+            return target == name
+    return False
 
 
 def _arguments(own: Definition) -> set[str]:

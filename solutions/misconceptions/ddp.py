@@ -550,6 +550,17 @@ def always_two_ranks(model: nn.Module) -> None:
 
 @misconception(
     "average_gradients",
+    tell="You divide by the rank, which is 0 on rank 0. Divide by the number of ranks, dist.get_world_size().",
+)
+def divides_by_the_rank(model: nn.Module) -> None:
+    for p in model.parameters():
+        if p.grad is not None:
+            dist.all_reduce(p.grad)
+            p.grad /= dist.get_rank()
+
+
+@misconception(
+    "average_gradients",
     tell="Only rank 0 calls the collective, so it waits for the others for ever. All ranks must call it.",
 )
 def a_collective_on_rank_0_only(model: nn.Module) -> None:

@@ -174,6 +174,22 @@ def returns_the_scaled_loss(
 
 @misconception(
     "amp_step",
+    tell="You scale the loss once more to return it. The scale is for the backward pass only; return the loss itself.",
+)
+def scales_the_result(
+    model: nn.Module, x: Tensor, y: Tensor, optimizer: Optimizer, scaler: GradScaler, device_type: str
+) -> float:
+    optimizer.zero_grad()
+    with torch.autocast(device_type):
+        loss = F.cross_entropy(model(x), y)
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    return scaler.scale(loss).item()
+
+
+@misconception(
+    "amp_step",
     tell="The numbers are right, but you return a tensor. .item() gives a Python float, without the graph.",
 )
 def returns_a_tensor(

@@ -18,13 +18,26 @@ from grader.judge.judge import Judge
 from grader.judge.misconceptions import files_with_misconceptions
 from grader.sandbox import kernel
 
-TOPICS = ["tensor_ops", "autograd", "parameters", "datasets", "training", "devices", "checkpoints", "efficiency"]
+TOPICS = [
+    "tensor_ops",
+    "autograd",
+    "parameters",
+    "datasets",
+    "training",
+    "devices",
+    "checkpoints",
+    "efficiency",
+    "debugging",
+    "spirals",
+]
 """All but ddp: what runs on ranks needs them."""
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not kernel.SUPPORTED, reason="the sandbox needs Linux on x86_64 or aarch64")
-@pytest.mark.parametrize("topic", but_nightly(TOPICS, "autograd", "datasets", "training", "devices", "checkpoints"))
+@pytest.mark.parametrize(
+    "topic", but_nightly(TOPICS, "autograd", "datasets", "training", "devices", "checkpoints", "spirals")
+)
 def test_the_call_of_every_misconceptions_failure_can_be_pasted(topic: str) -> None:
     done = subprocess.run(
         [sys.executable, __file__, topic],
@@ -39,7 +52,7 @@ def test_the_call_of_every_misconceptions_failure_can_be_pasted(topic: str) -> N
     shown = msgspec.json.decode(done.stdout, type=dict[str, str])
     assert shown.keys() == {one.name for one in misconceptions_of(Course.load(None), topic)}
     calls = code_among(topic, shown.values())
-    assert len(calls) > len(shown) / 4, shown
+    assert sum(call in calls for call in shown.values()) > len(shown) / 4, shown  # several may fail at one call
     assert not (wrong := complaints(topic, calls)), wrong
 
 

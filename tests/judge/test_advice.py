@@ -207,6 +207,11 @@ def quits() -> None:
         (quits, "`breakpoint()` cannot stop while you are graded"),
         (lambda: ONES[5], "index 5 is asked of dimension 0, which has size 2"),
         (lambda: int("x"), "your code raised ValueError: invalid literal"),
+        (lambda: torch.tensor(1.0)[0], "the tensor that is indexed here has no dimensions"),
+        (
+            lambda: nn.functional.cross_entropy(torch.tensor([1, 2]), torch.tensor([1, 2])),
+            "`cross_entropy` got predictions of the labels' own shape",
+        ),
         (lambda: math.cos(0), "`math` is not defined: write `import math` at the top of the file"),  # noqa: F821
         (lambda: float32, "`float32` is not defined: did you mean `torch.float32`?"),  # noqa: F821
         (lambda: cross_entropy, "did you mean `F.cross_entropy`?"),  # noqa: F821

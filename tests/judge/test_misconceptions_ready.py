@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
 from shared import OWN_COURSE
 
 from grader.border.messages import Exchange
@@ -59,3 +60,23 @@ def test_a_misconception_that_differs_where_the_student_failed_first_runs_no_oth
     traces = {"takes_long": Trace("passed"), "a": OTHER}
     assert MisconceptionRecords(course, open_topic).name_of(exercise, traces) is None
     assert asked and set(asked) == {"a"}
+
+
+@pytest.mark.parametrize(("elsewhere", "is_named"), [("passed", True), ("same", True), ("other", False)])
+def test_a_mistake_is_named_beside_others_if_all_that_it_fails_is_the_same(elsewhere: str, is_named: bool) -> None:
+    course = Course.load(OWN_COURSE)
+    record = {"passed": Trace("passed"), "same": OTHER, "other": Trace("failed", ((),))}[elsewhere]
+
+    @contextmanager
+    def open_topic(name: str) -> Iterator[RunChecks]:
+        def run_checks(exercise: str, replacements: Replacements, only: str) -> Iterator[tuple[str, Trace]]:
+            yield "a", OTHER
+            yield "b", record
+
+        yield run_checks
+
+    exercise = next(iter(course.exercises))
+    found = MisconceptionRecords(course, open_topic).name_of(exercise, {"a": OTHER, "b": OTHER})
+    assert (found is not None) == is_named
+    first_differs = {"a": Trace("failed", ((),)), "b": OTHER}
+    assert MisconceptionRecords(course, open_topic).name_of(exercise, first_differs) is None

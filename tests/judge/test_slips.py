@@ -50,6 +50,11 @@ def first_sentence(source: str, cause: Cause, name: str = "fit") -> str:
             WRONG,
             "the `return` in line 4 is in the loop, which ends there in its first round",
         ),
+        (
+            "    for x in model:\n        if x is not None:\n            x = x - 0.1 * x.grad",
+            WRONG,
+            "line 4 gives the name `x` a new value, which the next round forgets",
+        ),
     ],
 )
 def test_a_slip_is_named_with_its_line(body: str, cause: Cause, said: str) -> None:
@@ -101,6 +106,7 @@ def test_a_package_that_is_imported_and_never_used() -> None:
         ("    for x in model:\n        return x", WRONG),
         ("    model.eval()\n    return F.cross_entropy(logits, labels)", WRONG),
         ("    return helper(ValueError('kept'))", WRONG),
+        ("    for x in model:\n        x = x + 1\n        labels.append(x)", WRONG),
         ("    exit()", WRONG),
         ("    'a docstring'\n    x", WRONG),
     ],
