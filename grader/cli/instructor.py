@@ -17,6 +17,7 @@ from grader.cli.options import (
     CheckSeconds,
     ClassSeedOption,
     CourseHereOption,
+    CourseOption,
     DevicesOption,
     Due,
     FailUnder,
@@ -34,6 +35,7 @@ from grader.cli.options import (
     RosterOption,
     SkippedOk,
     TopicSeconds,
+    course_here,
     limits_from,
 )
 from grader.cli.output import print_lines
@@ -71,7 +73,7 @@ def grade(
     late_cap: LateCap = None,
     late_until: LateUntil = None,
     late_by: LateBy = None,
-    course: CourseHereOption = None,
+    course: CourseOption = None,
     seed: ClassSeedOption = None,
     devices: DevicesOption = "auto",
     fail_under: FailUnder = None,
@@ -97,7 +99,12 @@ def grade(
     fitting = min(jobs or cores(), workers_in_memory())
     if fitting < jobs:
         print_note(f"--jobs {jobs}: the memory is enough for {fitting} at a time (see: grader doctor)")
-    loaded = Course.load(course)
+    here = Path().resolve()
+    if course is None and course_here(None) and any(path.resolve() in (here, *here.parents) for path in paths):
+        raise UserError(
+            "the work to grade has a course in it, whose checks would run here", fix="name the course: --course DIR"
+        )
+    loaded = Course.load(course_here(course))
     loaded.require_solutions("grade")
     settings = GradingSettings(
         names=tuple(only or ()),

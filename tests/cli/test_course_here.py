@@ -29,6 +29,11 @@ def test_work_with_a_manifest_of_its_own_is_no_course(own_course: Path) -> None:
     assert "194 points" in run_grader("list", cwd=own_course).stdout
 
 
+def test_no_submission_brings_the_course_that_it_is_graded_with(own_course: Path) -> None:
+    done = run_grader("grade", ".", cwd=own_course)
+    assert done.returncode == 4 and "has a course in it, whose checks would run here" in done.stderr
+
+
 def test_a_new_course_takes_no_other_course(tmp_path: Path) -> None:
     done = run_grader("new", "other", "--course", REPO / "examples" / "own_course", cwd=tmp_path)
     assert done.returncode == 4 and "a new course is made in other, not in" in done.stderr
