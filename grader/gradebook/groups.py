@@ -55,7 +55,7 @@ def histories(own: Sequence[Sequence[Seen]], students: Sequence[Student]) -> Ite
     in_groups: dict[str, dict[Student, Sequence[Seen]]] = {}
     for seen in own:
         last = seen[-1]
-        alike = [] if last.person else by_name.get(name_key(last.name), [])
+        alike = by_name.get(name_key(last.name), [])
         member = by_id.get(last.person.lower(), alike[0] if len(alike) == 1 else None)
         if member is None or not member.group:
             yield History(Whose(last.name, last.person), tuple(seen))

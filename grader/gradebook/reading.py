@@ -45,7 +45,8 @@ def no_shows(db: sqlite3.Connection) -> list[Student]:
     """The students of the class list without a result of their own or their group's; see `rows`."""
     students = _students(db, last_run(db))
     whose = [history.whose for history in histories(_latest(db), students)] if students else []
-    there = {one.person.lower() if one.person else name_key(one.name) for one in whose}
+    ids = {key for one in students for key in one.ids}
+    there = {one.person.lower() if one.person.lower() in ids else name_key(one.name) for one in whose}
     return [one for one in students if there.isdisjoint((*one.ids, name_key(one.name)))]
 
 

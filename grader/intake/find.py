@@ -29,7 +29,7 @@ from grader.intake.bag import (
 from grader.intake.download import DownloadSource, arrival_of, class_sources, lms_sources
 from grader.intake.folder import ArchiveSource, FileSource, Folder, FolderSource, PathSource, UnsupportedSource
 from grader.intake.lms import GRADESCOPE_FILE, pieces_of
-from grader.intake.roster import Roster, name_key
+from grader.intake.roster import Roster, Student, name_key
 from grader.intake.topics import Topics
 
 Source = PathSource | DownloadSource
@@ -202,11 +202,12 @@ def _enrolled(
     """The submissions under the names of the class list, with its times."""
     named: list[Source] = []
     seen = set()
+    times_of = Counter(source.name for source in found)
     for line in roster.notes:
         note(line)
     for source in found:
         student = roster.find(source.arrival.student) or roster.find(source.name) or roster.of_repository(source.name)
-        alike = [] if student or source.arrival.student else roster.named(source.name)
+        alike = [] if student or (source.arrival.student and times_of[source.name] > 1) else _named(roster, source)
         if len(alike) == 1:
             student = alike[0]
         if student is None and not alike and not source.arrival.student:
@@ -225,7 +226,8 @@ def _enrolled(
         else:
             note(f"{source.name}: not in the roster")
         named.append(source)
-    known = {key.lower() for key in known_people} | {name_key(key) for key in known_people}
+    known: set[object] = {key.lower() for key in known_people}
+    known |= {name_key(name) for key, name in known_people.items() if roster.find(key) is None}
     there = seen | {one for one in roster.students if not known.isdisjoint((*one.ids, name_key(one.name)))}
     groups = {student.group for student in there} - {""}
     nothing = [one.name for one in roster.students if one not in there and one.group not in groups]
@@ -236,6 +238,13 @@ def _enrolled(
         for name in nothing:
             note(f"{name}: in the roster, but has handed in nothing")
     return named
+
+
+def _named(roster: Roster, source: Source) -> list[Student]:
+    """The students of that name; a Moodle download of groups has the group's name and a hyphen before it."""
+    parts = source.name.split("-") if source.arrival.lms == "moodle" else [source.name]
+    names = ("-".join(parts[at:]) for at in range(len(parts)))
+    return next((alike for name in names if (alike := roster.named(name))), [])
 
 
 def _unique(found: Sequence[Source]) -> Iterator[Source]:

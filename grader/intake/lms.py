@@ -29,7 +29,7 @@ _BLACKBOARD = re.compile(
 )
 _BLACKBOARD_NAME = re.compile(r"[^:\n]{1,40}:[ \t]*(?P<name>[^\n]{1,200}?) \((?P<id>[^()\n]{1,100})\)[ \t\r]*(?:\n|$)")
 _BRIGHTSPACE = re.compile(
-    r"^(?P<id>\d+)-\d+ - (?P<name>[^/]+) - (?P<day>[^/]+?) (?P<h>\d{1,2})(?P<m>\d\d) (?P<half>[AP]M)/(?P<rest>.+)$",
+    r"^(?P<id>\d+)-\d+ - (?P<name>[^/]+) - (?P<day>[^/]+?) (?P<h>\d{1,2})(?P<m>\d\d)(?P<half> [AP]M|)/(?P<rest>.+)$",
     re.DOTALL,
 )
 _GRADESCOPE = re.compile(r"^(?P<submission>submission_\d+)/(?P<rest>.+)$", re.DOTALL)
@@ -171,7 +171,7 @@ def _brightspace(path: str, name: str) -> Piece | None:
     found = _BRIGHTSPACE.match(name)
     if found is None:
         return None
-    when = read_time(f"{found['day']} {found['h']}:{found['m']} {found['half']}")
+    when = read_time(f"{found['day']} {found['h']}:{found['m']}{found['half']}")
     order = int(re.sub(r"\D", "", when[:19]) or 0)
     return Piece(path, found["rest"], found["name"].strip(), found["id"], order, "brightspace", submitted=when)
 

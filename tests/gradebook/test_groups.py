@@ -138,3 +138,11 @@ def test_an_extension_in_the_list_is_that_of_its_own_student(tmp_path: Path) -> 
 def test_work_that_differs_in_a_group_is_not_called_worth_less_than_that_of_the_others(tmp_path: Path) -> None:
     rows = graded(tmp_path, upload("Ada", "1", 2.0), upload("Ben", "2", 1.0))
     assert [row.before for row in rows] == [None, None] and all(row.unread for row in rows)
+
+
+def test_a_member_with_an_id_that_the_list_does_not_have_is_known_by_the_name(tmp_path: Path) -> None:
+    """As in a download of Moodle, whose numbers are its own, beside a list of the office."""
+    rows = graded(tmp_path, upload("Ada", "m-501", 2.0), upload("Dee", "m-502", 1.0))
+    assert marks(rows) == {"Ada": 2.0, "Ben": 2.0, "Dee": 1.0}
+    with Gradebook.open_existing(tmp_path) as book:
+        assert [one.name for one in book.no_shows()] == ["Cy", "Eve"]

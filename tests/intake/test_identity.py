@@ -186,3 +186,29 @@ def test_an_archive_of_a_class_whose_name_looks_like_an_id_is_still_a_class(tmp_
     (tmp_path / "class_7_1_all.zip").write_bytes(zipped(files))
     sources = find_submissions([tmp_path / "class_7_1_all.zip"], TOPICS, known_people={"7": "Zoë Müller"})
     assert [(one.name, one.arrival.student) for one in sources] == [("ann", ""), ("bob", "")]
+
+
+def test_who_is_known_by_another_id_has_handed_in_something(tmp_path: Path) -> None:
+    _, notes = found(tmp_path, "Ann Lee", known={"501": "Zoë Müller", "8": "Max Schmidt"})
+    without = [note.partition(":")[0] for note in notes if "handed in nothing" in note]
+    assert without == ["Max Schmidt", "Straße Jo"]  # the other Max Schmidt
+
+
+def test_an_id_that_the_list_does_not_have_is_found_by_its_unique_name(tmp_path: Path) -> None:
+    """As Moodle's number of a participant beside the office's number of a student; also behind a group's name."""
+    end = "assignsubmission_file"
+    moodle = (f"Zoë Müller_501_{end}", f"Rho-2-Ann Lee_502_{end}", f"Max Schmidt_503_{end}", f"Jo Straße_504_{end}")
+    sources, notes = found(tmp_path, *moodle, f"Jo Straße_505_{end}")
+    names = {one.arrival.student: one.name for one in sources}
+    assert names == {
+        "501": "Zoë Müller",
+        "502": "Ann Lee",
+        "503": "Max Schmidt",
+        "504": "Jo Straße (504)",
+        "505": "Jo Straße (505)",
+    }
+    assert "Max Schmidt: could be any of 2 of that name in the roster (8, 9): name it by the id" in notes
+    assert notes.count("Jo Straße: not in the roster") == 2
+    assert [note for note in notes if "handed in nothing" in note] == [
+        "Straße Jo: in the roster, but has handed in nothing"
+    ]

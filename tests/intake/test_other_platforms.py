@@ -110,6 +110,14 @@ def test_of_brightspace_the_last_file_counts(found: list[Source]) -> None:
     ]
 
 
+@pytest.mark.parametrize("files", [{name.replace("1207 AM", "0007"): text for name, text in BRIGHTSPACE.items()}])
+def test_of_brightspace_a_clock_of_24_hours_is_read(found: list[Source]) -> None:
+    assert [(name, time) for name, _, time, _ in read(found)] == [
+        ("Ann Smith", "2026-10-02T11:01"),
+        ("Bob Jones", "2026-10-02T00:07"),
+    ]
+
+
 @pytest.mark.parametrize("files", [{name.replace("397064", "397063"): text for name, text in BRIGHTSPACE.items()}])
 def test_two_names_of_one_id_are_two_students(found: list[Source]) -> None:
     assert [(name, student) for name, student, _, _ in read(found)] == [("Ann Smith", ""), ("Bob Jones", "")]
