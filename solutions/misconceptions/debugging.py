@@ -905,8 +905,8 @@ def barrier_on_one_rank(rank: int, world_size: int, path: str, model: nn.Module)
 
 @misconception(
     "nobody_waits_for_ever",
-    tell="Without any call that all ranks make, the others return before rank 0 has written the file, and they "
-    "never learn that saving failed.",
+    tell="No call that all ranks make comes after the saving, so the others return before rank 0 has written the file, "
+    "and they never learn that saving failed.",
 )
 def nobody_waits_at_all(rank: int, world_size: int, path: str, model: nn.Module) -> None:
     if rank == 0:

@@ -814,8 +814,8 @@ def negative_counts_from_the_end(labels: Tensor, num_classes: int) -> Tensor:
 
 @misconception(
     "one_hot",
-    tell="Your message does not say which label is outside. Whoever reads it has to know where to look: put the label "
-    "in it.",
+    tell="Your message does not name the first label that is outside. Whoever reads it has to know where to look: put "
+    "the label in it.",
 )
 def error_without_the_label(labels: Tensor, num_classes: int) -> Tensor:
     if ((labels < 0) | (labels >= num_classes)).any():

@@ -1,4 +1,5 @@
 # verdict: failed
+# misconception: predict_logits_puts_back_the_children_only
 def predict_logits(model, x):
     kept = {m: m.training for m in [model, *model.children()]}
     model.eval()

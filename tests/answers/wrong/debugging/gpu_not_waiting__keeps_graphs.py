@@ -1,5 +1,6 @@
 # verdict: failed
 # message: earlier batches were still in memory
+# misconception: keeps_the_graphs
 
 
 def gpu_not_waiting(model, loader, device, lr):

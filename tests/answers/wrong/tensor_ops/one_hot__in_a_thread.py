@@ -1,5 +1,6 @@
 # verdict: failed
 # message: F.one_hot
+# misconception: calls_torch_one_hot
 
 
 def one_hot(labels, num_classes):

@@ -1,5 +1,6 @@
 # verdict: failed
 # message: first label
+# misconception: error_without_the_label
 
 
 def one_hot(labels, num_classes):
