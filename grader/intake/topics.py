@@ -152,8 +152,7 @@ class Topics:
         exercises = {name for name in self.exercises.get(topic, ()) if name in text}
         home = PurePosixPath(path).stem
         if exercises and home != topic:
-            found_there = _ANYWHERE.findall("\n".join(lines_in(self.stubs.get(home, b""))))
-            exercises = exercises.difference(*found_there)
+            exercises -= _names_anywhere(self.stubs.get(home, b""))
         if not exercises:
             return "", False
         lines = _TAG.sub("", text).splitlines()
@@ -172,6 +171,12 @@ class Topics:
         """Whether a module has several lines of its own, and defines something or names an exercise."""
         words = {word for line in code_lines(content) for word in _WORD.findall(line)}
         return self.has_more_code(content) and not words.isdisjoint({"def", "class", *self.exercises.get(topic, ())})
+
+
+@functools.lru_cache(maxsize=64)
+def _names_anywhere(content: bytes) -> frozenset[str]:
+    """The names that a module defines in any place."""
+    return frozenset().union(*_ANYWHERE.findall("\n".join(lines_in(content))))
 
 
 def _margin(line: str) -> int:
