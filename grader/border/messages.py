@@ -95,10 +95,11 @@ class Digest(msgspec.Struct, frozen=True):
 
 
 class Exchange(msgspec.Struct, frozen=True):
-    """One call that crossed the border: kept for messages to students, and to recognise misconceptions."""
+    """One call that crossed the border: kept for messages to students, for plans, and to recognise misconceptions."""
 
     request: bytes
     reply: bytes | Digest
+    outside: bool = False
 
 
 # ---------------------------------------------------------------- control of a topic's leader

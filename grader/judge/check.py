@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -12,6 +13,7 @@ import pytest
 
 from grader.border.messages import Exchange
 from grader.judge import examples as generated
+from grader.judge.right_runs import RightRuns
 from grader.judge.time_limit import TimeLimit
 
 Example = dict[str, Any]
@@ -73,6 +75,7 @@ class Check:
         body: Callable[..., Any] = function.hypothesis.inner_test if generated.is_property(function) else function
         self.body = limit.timed(body) if limit else body
         self.on_reference: Literal["passes", "fails", "overruns", "unclear"] | None = None
+        self.right_runs: defaultdict[int, RightRuns] = defaultdict(RightRuns)
         self._examples: list[Example] | None = None
         self._drawn = False
 

@@ -23,6 +23,7 @@ from grader.judge import examples as generated
 from grader.judge import explain
 from grader.judge.check import Check, CheckFault, Example, Trace
 from grader.judge.desk import Desk
+from grader.judge.right_runs import RightRuns
 from grader.results import CheckResult
 
 Failure = AssertionError | SubmissionRaised
@@ -92,13 +93,23 @@ def _result(
 
 
 def _run_example(
-    check: Check, desk: Desk, channel: Channel, fixtures: dict[str, Any], example: Example
+    check: Check,
+    desk: Desk,
+    channel: Channel,
+    fixtures: dict[str, Any],
+    example: Example,
+    right: RightRuns | None = None,
 ) -> Failure | None:
-    """Runs the check's body on one example; its failure, None if it passes."""
+    """Runs the check's body on one example, unless its replies are those of a run that passed.
+
+    Args:
+        right: such runs; None if the messages of a failure are wanted.
+    """
     try:
         channel.before_call = desk.take_prints if desk.is_final else None  # a failure shows those of its own call
         channel.begin_example(check.may_change)
-        check.body(**{**fixtures, "submission": SubmissionProxy(channel)}, **example)
+        if right is None or not right.are_repeated(channel):
+            check.body(**{**fixtures, "submission": SubmissionProxy(channel)}, **example)
         channel.check_arguments()
     except (AssertionError, SubmissionRaised) as failure:
         return failure.with_traceback(None)  # a traceback would keep all that the submission sent in memory
@@ -111,8 +122,9 @@ def _run_example(
             raise
         # A skip after that could be the wish of the submission.
         # Either the answer is of a kind that the check does not expect, or the check itself is wrong.
-        # The values of the check may fill all the memory that the judge may use.
-        traceback.clear_frames(error.__traceback__)
+        traceback.clear_frames(
+            error.__traceback__
+        )  # The values of the check may fill all the memory that the judge may use.
         if not channel.record or desk.reference_also_fails(check, lambda reference: run(check, reference, fixtures)):
             raise CheckFault from error
         unusable = AssertionError(f"this answer cannot be used: {type(error).__name__}: {error}")
@@ -139,9 +151,12 @@ def _run_examples(
     check: Check, channel: Channel, desk: Desk, fixtures: dict[str, Any], traces: list[tuple[Exchange, ...]]
 ) -> Iterator[Failure]:
     """Runs all examples, adds the exchanges of each to `traces`, and yields the failures as they come."""
-    for example in check.examples() or []:
+    for number, example in enumerate(check.examples() or []):
         seen = len(channel.record)
-        failure = _run_example(check, desk, channel, fixtures, example)
+        right = check.right_runs[number] if not desk.is_final else None
+        failure = _run_example(check, desk, channel, fixtures, example, right)
+        if failure is None:
+            check.right_runs[number].add(channel.record[seen:])
         traces.append(tuple(channel.record[seen:]))
         if failure is not None:
             yield failure
