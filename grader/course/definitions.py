@@ -17,7 +17,7 @@ _TOP: re.Pattern[str] = re.compile(r"(?:async\s+def|def|class)\s+(\w+)|([^\W\d]\
 
 def lines_in(content: bytes) -> list[str]:
     """The lines of a file as Python counts them; the first line has index 0."""
-    return re.split(r"\r\n|\r|\n", content.decode("utf-8-sig", "replace"))
+    return content.decode("utf-8-sig", "replace").replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 def definition(lines: list[str], name: str) -> tuple[int, int]:

@@ -227,13 +227,22 @@ def _statements(content: bytes) -> Mapping[str, list[frozenset[str]]]:
             case _:
                 continue
         inside = frozenset(
-            "\n".join(lines[one.lineno - 1 : one.end_lineno])
-            for one in ast.walk(node)
-            if isinstance(one, ast.stmt) and _does_something(one)
+            "\n".join(lines[one.lineno - 1 : one.end_lineno]) for one in _all_statements(node) if _does_something(one)
         )
         for name in names:
             found.setdefault(name, []).append(inside)
     return found
+
+
+def _all_statements(node: ast.stmt) -> Iterator[ast.stmt]:
+    """A statement and all inside of it; `ast.walk` would visit each expression, too."""
+    waiting: list[ast.AST] = [node]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, ast.stmt):
+            yield one
+        for part in ("body", "handlers", "orelse", "finalbody", "cases"):
+            waiting += getattr(one, part, ())
 
 
 def _does_something(node: ast.stmt) -> bool:
