@@ -141,11 +141,10 @@ def run(seed: int, epochs: int, path: str | None = None, stop_after: int | None 
     **With a path** it writes a checkpoint there after each epoch, by `save_checkpoint`; if there is one already, it
     goes on from that one. The result is the same, to the last bit, as that of a run that never stopped, however often
     it was stopped, whether by ``stop_after`` or by an error or Ctrl-C at any moment: the epoch that was not finished
-    begins again, and until it is finished nothing of it is in the result. `save_checkpoint` does not keep the losses of
-    earlier epochs, nor the best weights: put these into files beside it, whose names begin with ``path``. (Four
-    questions: in which moment of an epoch must the checkpoint be saved? Must the others be written before it, or after
-    it? What does a save that fails half-way, as on a full disk, leave behind? And if the program stops between two
-    saves, which best weights are in the files: those of the epochs that the checkpoint counts?)
+    begins again. `save_checkpoint` does not keep the losses of earlier epochs, nor the best weights: put these into
+    files beside it, whose names begin with ``path``. (Three questions: in which moment of an epoch must the checkpoint
+    be saved? Must the others be written before it, or after it? And what does a save that fails half-way, as on a full
+    disk, leave behind?)
 
     Args:
         seed: of the data, the split and the order of the rows.

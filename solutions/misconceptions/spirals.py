@@ -813,18 +813,6 @@ def history_ahead_of_the_checkpoint(
     return _Uncut(seed, epochs, path, stop_after)()
 
 
-@misconception(
-    "run",
-    tell="If the program stops between the two saves, your file has the best weights and the accuracy of an epoch that "
-    "no checkpoint counts. To cut the lists is not enough: keep a file for each epoch, such as "
-    'f"{path}.{epoch}", and load that of the epoch before the one that resume returned.',
-)
-def weights_ahead_of_the_checkpoint(
-    seed: int, epochs: int, path: str | None = None, stop_after: int | None = None
-) -> dict[str, Any]:
-    return _OneHistory(seed, epochs, path, stop_after)()
-
-
 class _DecaysEverything(_Run):
     def optimizer(self, model: nn.Module) -> Optimizer:
         return torch.optim.AdamW(model.parameters(), weight_decay=self.constants.WEIGHT_DECAY)

@@ -172,7 +172,8 @@ def evaluation_repeats(model: nn.Module, loader: Batches) -> float:
 
     What should happen: the model runs as it does after training, without recording a graph. A second call gives the
     same number. Nothing about the model changes: its weights and buffers, its gradients, and the training flag of each
-    of its modules are afterwards what they were, and gradients are recorded again if they were before.
+    of its modules are afterwards what they were, and gradients are recorded again if they were before. (What is left
+    behind if the model raises an error is up to you.)
 
     What is seen instead: with a model that has Dropout, two calls give two different numbers. With one that has
     BatchNorm, the numbers change as well, and so do the model's buffers.
@@ -307,6 +308,7 @@ def best_weights_kept(model: nn.Module, loader: Batches, val_loader: Batches, lr
 
     What should happen: after each epoch the loss on the validation rows is measured, in eval mode. At the end the model
     has the parameters and buffers that it had after the epoch with the lowest validation loss, the first of equal ones.
+    (What happens if a loss is NaN is up to you.)
 
     What is seen instead: the best epoch is found, but the model ends with the weights of the last one.
 
@@ -417,9 +419,9 @@ def gpu_not_waiting(model: nn.Module, loader: Batches, device: torch.device, lr:
     batch, and some tensors of a batch move to it twice.
 
     Args:
-        model: gives logits ``(n, classes)``; it is trained, and ends on the device.
-        loader: the batches, on the CPU. One epoch is one pass, with a step of SGD on the cross-entropy (the mean over
-            each batch) for each batch.
+        model: gives logits ``(n, classes)``, in training mode. It is trained, and ends on the device.
+        loader: the batches, on the CPU, at least one. One epoch is one pass, with a step of SGD on the cross-entropy
+            (the mean over each batch) for each batch.
         device: where to train.
         lr: the learning rate.
 

@@ -123,10 +123,10 @@ def run(seed: int, epochs: int, path: str | None = None, stop_after: int | None 
     **With a path** it writes a checkpoint there after each epoch, by `save_checkpoint`; if there is one already, it
     goes on from that one. The result is the same, to the last bit, as that of a run that never stopped, however often
     it was stopped, whether by ``stop_after`` or by an error or Ctrl-C at any moment: the epoch that was not finished
-    begins again. `save_checkpoint` does not keep the losses of earlier epochs, nor the best weights: put these into a
-    second file beside it, whose name begins with ``path``. (Three questions: in which moment of an epoch must the
-    checkpoint be saved? Which of the two files must be written first? And what does a save that fails half-way, as on
-    a full disk, leave behind?)
+    begins again. `save_checkpoint` does not keep the losses of earlier epochs, nor the best weights: put these into
+    files beside it, whose names begin with ``path``. (Three questions: in which moment of an epoch must the checkpoint
+    be saved? Must the others be written before it, or after it? And what does a save that fails half-way, as on a full
+    disk, leave behind?)
 
     Args:
         seed: of the data, the split and the order of the rows.
@@ -158,7 +158,7 @@ def run(seed: int, epochs: int, path: str | None = None, stop_after: int | None 
     Read: PyTorch tutorial 'Saving and Loading a General Checkpoint'; PyTorch docs, 'Reproducibility'; Karpathy, 'A
     Recipe for Training Neural Networks'.
     """
-    # everything is there already; the history is saved first, so that it is never behind the checkpoint
+    # each epoch has a history of its own, saved first; the checkpoint decides which one counts
     raise NotImplementedError("write `run` here")
 
 

@@ -266,7 +266,8 @@ def init_weights(model: nn.Module, generator: torch.Generator) -> None:
         model: every ``nn.Linear`` in it, at any depth, gets new weights, one after the other in the order of
             ``model.modules()``. Biases, if a layer has them, become 0. All other layers stay as they are. Some
             parameters may be frozen: they get new values too, and stay frozen. All parameters stay the same tensors,
-            with other numbers in them, because an optimizer may have them already.
+            with other numbers in them, because an optimizer may have them already. Gradients are recorded afterwards
+            if they were before.
         generator: the weights are drawn from it, and nothing from torch's global generator.
 
     Example:
