@@ -8,11 +8,9 @@ import math
 import msgspec
 
 from grader.course.due import LatePolicy, moment
-from grader.intake.submission import Arrival
+from grader.intake.submission import FILE_TIME, LAST_COMMIT, Arrival
 from grader.text import counted
 
-FILE_TIME = "file time"
-"""The source of a time that proves nothing: whoever has a file can set it, and copying or downloading sets it anew."""
 _DAY = 86_400.0
 
 
@@ -22,7 +20,7 @@ class Late(msgspec.Struct, frozen=True, omit_defaults=True):
     Attributes:
         days: days since it was due, rounded up; None if the LMS marks it late, but does not say when it came.
         penalty: the fraction of the points that it loses, 0 to 1.
-        by: the source: ``roster``, ``Moodle worksheet``, ``Gradescope time``, ``file time`` or ``LMS mark``.
+        by: the source, as in `Arrival.by`, or ``LMS mark``.
         closed: whether it came after the date from which nothing counts.
     """
 
@@ -34,7 +32,7 @@ class Late(msgspec.Struct, frozen=True, omit_defaults=True):
     def __str__(self) -> str:
         if self.days is None:
             return "late by the LMS's mark, which does not say how late: no penalty taken (a roster can say)"
-        claim = ", which its owner can set" if self.by == FILE_TIME else ""
+        claim = ", which its owner can set" if self.by in (FILE_TIME, LAST_COMMIT) else ""
         closed = ", after the last date" if self.closed else ""
         return f"{counted(self.days, 'day')} late by its {self.by}{claim}{closed}: {100 * self.penalty:g} % off"
 
@@ -45,9 +43,9 @@ def is_untimed(arrival: Arrival, policy: LatePolicy) -> bool:
 
 
 def is_claim(arrival: Arrival, policy: LatePolicy) -> bool:
-    """Whether only the times of the student's own files say that the work came in time."""
-    known = policy.due is not None and arrival.by == FILE_TIME and policy.by_file_time
-    return known and lateness(arrival, policy) is None
+    """Whether only a time that the student can set says that the work came in time."""
+    is_own = policy.due is not None and arrival.by in (FILE_TIME, LAST_COMMIT) and _counts(arrival, policy)
+    return is_own and lateness(arrival, policy) is None
 
 
 def lateness(arrival: Arrival, policy: LatePolicy, extension: datetime.datetime | None = None) -> Late | None:

@@ -38,7 +38,7 @@ from grader.intake.bag import (
     time_of,
     too_large,
 )
-from grader.intake.submission import UNKNOWN, WORK, Arrival, Note, Submission
+from grader.intake.submission import FILE_TIME, UNKNOWN, WORK, Arrival, Note, Submission
 from grader.intake.topics import Topics
 from grader.intake.unread import unread_topics
 
@@ -324,7 +324,7 @@ def with_file_time(arrival: Arrival, bag: Bag) -> Arrival:
         when = datetime.datetime.fromtimestamp(bag.newest).astimezone()
     except (ValueError, OverflowError, OSError):
         return arrival
-    return msgspec.structs.replace(arrival, submitted=when.isoformat(timespec="seconds"), by="file time")
+    return msgspec.structs.replace(arrival, submitted=when.isoformat(timespec="seconds"), by=FILE_TIME)
 
 
 def _size(path: Path) -> int:

@@ -175,7 +175,7 @@ class _Columns:
         keys = tuple(dict.fromkeys(map(_key, ids.values())))
         if not keys or name == "Points Possible":
             return None
-        name = name or keys[0]
+        name = name or next(iter(ids.values()))
         written = next(((cell(column), by) for column, by in self._times if cell(column) not in _NO_TIME), ("", ""))
         until = next((cell(column) for column in self._extensions if cell(column) not in _NO_TIME), "")
         submitted = read_time(written[0])

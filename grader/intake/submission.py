@@ -12,6 +12,9 @@ import msgspec
 
 from grader.results import Unread
 
+FILE_TIME, LAST_COMMIT = "file time", "last commit"
+"""The sources of a time that proves nothing: whoever has a file or a clone can set its times."""
+
 
 class Arrival(msgspec.Struct, frozen=True, kw_only=True):
     """Whose a submission is and when it came, as far as that is known; not part of the digest.
@@ -19,7 +22,7 @@ class Arrival(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         student: the id that the LMS knows the student by.
         submitted: ISO time with offset.
-        by: the source of that time, such as ``roster``, ``Moodle worksheet``, ``Gradescope time`` or ``file time``.
+        by: the source of that time, such as ``roster``, ``Moodle worksheet``, ``Gradescope time`` or `FILE_TIME`.
         late: whether the LMS marks it late.
         lms: the platform whose download it came from, such as ``canvas`` or ``moodle``.
         due: ISO time until when the class list says that this student may hand in; empty: as for everybody.

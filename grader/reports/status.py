@@ -80,7 +80,7 @@ def status_lines(out: Path, *, notes: bool) -> Iterator[str]:
             yield f"{counted(marked, 'mark')} and {counted(said, 'comment')} by hand (each: grader status --notes)"
         if claims := sum(row.claimed for row in everybody):
             those = counted(claims, "submission")
-            yield f"in time: {those} by file times alone, which students can set (see: --roster)"
+            yield f"in time: {those} by times of files or commits alone, which students can set (see: --roster)"
         yield from untimed(sum(row.untimed for row in everybody))
         yield f"gradebook: {book.path}"
 

@@ -140,9 +140,9 @@ def test_clones_of_github_classroom_are_of_the_students_of_its_roster(tmp_path: 
         (tmp_path / "class" / name).mkdir(parents=True)
         (tmp_path / "class" / name / "vectors.py").write_text(answer(name))
     roster = tmp_path / "classroom_roster.csv"
-    roster.write_text("identifier,github_username,github_id,name\n0042,ann-smith,1,Ann\n0043,bob,2,\n")
+    roster.write_text("identifier,github_username,github_id,name\n0042,ann-smith,1,Ann\nDoe (A),bob,2,\n")
     found = find_submissions([tmp_path / "class"], TOPICS, roster=Roster.read(roster))
-    assert [(one.name, one.arrival.student) for one in found] == [("0043", "0043"), ("Ann", "0042")]
+    assert [(one.name, one.arrival.student) for one in found] == [("Ann", "0042"), ("Doe (A)", "doe (a)")]
 
 
 def test_a_file_of_that_name_in_a_students_folder_gives_nobody_the_work_of_others(tmp_path: Path) -> None:
