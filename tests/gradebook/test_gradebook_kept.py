@@ -139,10 +139,14 @@ def test_lateness_of_unknown_length_costs_nothing_and_says_so() -> None:
     assert lateness(Arrival(), LatePolicy(DUE, 0.1)) is None
 
 
+CLAIMS = "times of files or commits alone, which students can set"
+
+
 @pytest.mark.parametrize(
     ("by", "came", "words"),
     [
-        ("file time", "2026-09-30T12:00:00+00:00", "in time: 1 submission by file times alone, which students can set"),
+        ("file time", "2026-09-30T12:00:00+00:00", f"in time: 1 submission by {CLAIMS}"),
+        ("last commit", "2026-09-30T12:00:00+00:00", f"in time: 1 submission by {CLAIMS}"),
         ("file time", "2026-11-09T12:00:00+00:00", "late by its file time, which its owner can set: "),
         ("roster", "2026-09-30T12:00:00+00:00", ""),
         ("roster", "2026-11-09T12:00:00+00:00", "late by its roster: "),
