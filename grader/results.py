@@ -124,6 +124,36 @@ class Frame(msgspec.Struct, frozen=True, omit_defaults=True):
     place: str = ""
 
 
+class SpentTime(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The time after which a submission was stopped.
+
+    Attributes:
+        limit: that of the check, or as much of it as the topic had left; of the topic if its time is used up (s).
+        answered: the calls that were answered in this time, if all of them were slow and none hung; else 0.
+        longest: the time that the slowest of these took, by the clock (s).
+        used: if the topic's time is used up, or almost: the exercises that took most of it, and their seconds.
+    """
+
+    limit: float
+    answered: int = 0
+    longest: float = 0.0
+    used: tuple[tuple[str, float], ...] = ()
+
+
+class Memory(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The memory that a submission wanted, and the limit (bytes).
+
+    Attributes:
+        limit: the memory that a submission may use.
+        held: the memory that its processes held, as measured; 0 if the process itself noticed the limit.
+        asked: the memory that torch asked for in vain; 0 if it is not known.
+    """
+
+    limit: int
+    held: int = 0
+    asked: int = 0
+
+
 class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Why a check did not pass, as data: each fact by itself, bounded, and empty if there is none.
 
@@ -141,6 +171,8 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         exception_type: name of the exception's type, e.g. ``ValueError``.
         exception_message: the exception's text.
         frames: the student's own lines, outermost first: the traceback, or the line that an endless loop had reached.
+        time: if it was too slow: how slow.
+        memory: if it went over its limit of memory: by how much.
         prints: the beginning of the submission's output.
         printed: the number of characters that it printed in all.
         note: another fact to know, e.g. that the same call was right when it was made alone.
@@ -163,6 +195,8 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     exception_type: str = ""
     exception_message: str = ""
     frames: tuple[Frame, ...] = ()
+    time: SpentTime | None = None
+    memory: Memory | None = None
     prints: str = ""
     printed: int = 0
     note: str = ""

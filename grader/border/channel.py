@@ -58,6 +58,8 @@ class Channel:
         arguments: the tensors that were passed to submitted code, if the transport shares memory with it.
         simulates: whether the check has used simulated devices.
         before_call: is called before each call that messages may show.
+        answered: how many such calls were answered since `restart`.
+        longest: the seconds that the slowest of them took, by the clock.
     """
 
     def __init__(self, transport: Transport, kit: str = "", arena: Arena | None = None) -> None:
@@ -72,6 +74,8 @@ class Channel:
         self._budget = Budget(CHECK_BUDGET)
         self._asked_again: deque[tuple[bytes, bytes]] = deque()
         self._began = self._asked_at = 0.0
+        self.answered = 0
+        self.longest = 0.0
 
     def restart(self) -> None:
         """Starts a new record, with handles numbered from 0 again."""
@@ -85,6 +89,7 @@ class Channel:
         self._budget = Budget(CHECK_BUDGET)
         self._asked_again.clear()
         self._began = self._asked_at = time.monotonic()
+        self.answered, self.longest = 0, 0.0
 
     @property
     def asks_on_and_on(self) -> bool:
@@ -145,6 +150,9 @@ class Channel:
         reply = self.transport.call_outside(payload) if outside else self.transport.call(payload)
         kept = reply if len(reply) <= MAX_KEPT_BYTES else Digest(hashlib.sha256(reply).digest())
         self.record.append(Exchange(payload, kept, outside))
+        if shown is not None:
+            self.answered += 1
+            self.longest = max(self.longest, time.monotonic() - self._asked_at)
         if self.arguments is not None:
             self.arguments.look_at(passed)
         self._received += len(reply)

@@ -6,6 +6,7 @@ Makes them from the message about an exception, of which only plain data is used
 from __future__ import annotations
 
 import builtins
+import re
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
@@ -20,6 +21,7 @@ MEMORY_SHORT: Final = "the machine's memory was short, and the system ended the 
 MAX_SOURCE_LINES: Final = 16
 """Lines of a traceback that are kept."""
 _MAX_LINE_NUMBER: Final = 10_000_000
+_ASKED: Final = re.compile(r"tried to allocate (\d{1,18}) bytes")
 
 
 class SubmissionRaised(Exception):
@@ -70,6 +72,22 @@ class SubmissionCrashed(NoAnswer):
     """The student process ended, broke the protocol, or went over a limit."""
 
 
+class OutOfMemory(SubmissionCrashed):
+    """Submitted code went over its limit of memory.
+
+    Attributes:
+        held: the memory that its processes held, as measured (bytes); 0 if the process itself noticed the limit.
+        asked: the memory that torch asked for in vain (bytes); 0 if it is not known.
+        frames: the student's own lines at which the process noticed it, outermost first.
+    """
+
+    def __init__(self, held: int = 0, asked: int = 0, frames: tuple[Frame, ...] = ()) -> None:
+        super().__init__(OUT_OF_MEMORY)
+        self.held = held
+        self.asked = asked
+        self.frames = frames
+
+
 class KilledBySystem(SubmissionCrashed):
     """The system ended the student process because the machine's memory was short: no fault of the submission's."""
 
@@ -81,6 +99,12 @@ class BadReply(SubmissionCrashed):
 def is_out_of_memory(raised: Raised) -> bool:
     """Whether an exception says that Python or torch got no more memory."""
     return raised.kind == "MemoryError" or "can't allocate memory" in raised.message
+
+
+def out_of_memory(raised: Raised) -> OutOfMemory:
+    """The crash that such an exception comes to."""
+    asked = _ASKED.search(raised.message[:MAX_MESSAGE])
+    return OutOfMemory(asked=int(asked[1]) if asked else 0, frames=source_lines(raised.frames))
 
 
 ImportFailure: TypeAlias = SubmissionRaised | NoAnswer
@@ -95,7 +119,7 @@ def exception_of(raised: Raised) -> BaseException:
     if raised.kind in ("SystemExit", "KeyboardInterrupt", "GeneratorExit") and raised.is_built_in:
         return SubmissionCrashed(f"ended the process with {raised.kind}({raised.message[:200]})")
     if is_out_of_memory(raised):
-        return SubmissionCrashed(OUT_OF_MEMORY)
+        return out_of_memory(raised)
     return raised_error(raised)
 
 

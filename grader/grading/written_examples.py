@@ -65,7 +65,7 @@ def untrue_examples(desk: TopicDesk, topic: Topic, solution: Path) -> Iterator[U
     """
     transcripts = {exercise.name for exercise in topic.exercises if exercise.transcript}
     for docstring in docstrings_of(parse(solution)):
-        desk.begin()
+        desk.begin(docstring.name)
         found = _tried(desk, topic.name, docstring, docstring.name in transcripts)
         if found is not None and not desk.is_final:
             desk.begin_again()

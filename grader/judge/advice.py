@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from grader.results import Cause, Frame
+from grader.results import Cause, Frame, Memory, SpentTime
 from grader.text import counted, with_article
 
 _SIMILAR: Final = 0.72
@@ -37,9 +37,9 @@ def advice_on(cause: Cause) -> str:
             why = f"GPUs are simulated here, and {cause.exception_message}: this check fails"
             return f"{why}. Write it another way, or ask your instructor to look at it"
         case "timeout":
-            return cause.reason or _where_it_was(cause.frames)
+            return _used_up(cause.reason, cause.time) if cause.reason else _too_slow(cause)
         case "crash" | "no_answer":
-            return f"your code {cause.reason}"
+            return f"your code {_crash(cause)}"
         case "assertion":
             return _on_assertion(cause)
         case "grader_fault":
@@ -93,7 +93,7 @@ def did_you_mean(names: Iterable[str]) -> str:
 
 def _on_import(cause: Cause) -> str:
     if not cause.exception_type:
-        return cause.reason if cause.kind == "timeout" else f"importing {cause.file} {cause.reason}"
+        return cause.reason if cause.kind == "timeout" else f"importing {cause.file} {_crash(cause)}"
     return _on_syntax(cause) or f"{cause.file} cannot be imported: {with_message(cause, always=True)}"
 
 
@@ -145,12 +145,52 @@ def fault_of_check(cause: Cause) -> str:
     return f"the check itself is wrong{place}: {what}"
 
 
-def _where_it_was(frames: tuple[Frame, ...]) -> str:
-    if not frames:
-        return "no answer in time; the line where it was is not known"
-    own = frames[-1]
-    line = f"at {own.place}" if own.place else f"in line {own.line} of {own.file}"
-    return f"no answer in time; it was {line}, in {own.function}" + (f": {own.text}" if own.text else "")
+def _too_slow(cause: Cause) -> str:
+    spent = cause.time
+    where = _line(cause.frames[-1]) if cause.frames else ""
+    if spent is None:
+        return f"no answer in time; it was {where or 'in a line that is not known'}"
+    if spent.answered:
+        longest = f"{_counted_calls(spent.answered)} answered in {spent.limit:g} s, the slowest in {spent.longest:g} s"
+        found = f"too slow: only {longest}; the next one was stopped {where}".rstrip()
+    else:
+        found = f"no answer in {spent.limit:g} s; it was {where or 'in a line that is not known'}"
+    return f"{found} (the topic had no more time left: {_used(spent)})" if spent.used else found
+
+
+def _counted_calls(count: int) -> str:
+    return f"{counted(count, 'call')} {'was' if count == 1 else 'were'}"
+
+
+def _used_up(reason: str, spent: SpentTime | None) -> str:
+    return f"{reason}: {_used(spent)}" if spent and spent.used else reason
+
+
+def _used(spent: SpentTime) -> str:
+    return ", ".join(f"{name or 'the import'} took {seconds:g} s" for name, seconds in spent.used)
+
+
+def _line(frame: Frame) -> str:
+    place = f"at {frame.place}" if frame.place else f"in line {frame.line} of {frame.file}"
+    return f"{place}, in {frame.function}" + (f": {frame.text}" if frame.text else "")
+
+
+def _crash(cause: Cause) -> str:
+    """How it crashed; completes "your code …"."""
+    if cause.memory is None:
+        return cause.reason
+    where = f"; it was {_line(cause.frames[-1])}" if cause.frames else ""
+    return f"{cause.reason}: {_memory(cause.memory)}{where}"
+
+
+def _memory(memory: Memory) -> str:
+    asked = f"torch asked for {_size(memory.asked)} more, and " if memory.asked else ""
+    held = f"it held {_size(memory.held)}, and " if memory.held else ""
+    return f"{asked or held}the limit is {_size(memory.limit)}"
+
+
+def _size(count: int) -> str:
+    return f"{count / 2**30:.3g} GiB" if count >= 1 << 30 else f"{count / 2**20:.3g} MiB"
 
 
 def _found(owner: str) -> object:

@@ -17,13 +17,14 @@ from grader.border.failures import (
     ImportFailure,
     KilledBySystem,
     MissingName,
+    OutOfMemory,
     SubmissionCrashed,
     SubmissionRaised,
 )
 from grader.border.messages import MAX_MESSAGE
 from grader.border.proxies import Call, Remote
 from grader.judge.check import Check
-from grader.results import MAX_TEXT, Cause, Frame
+from grader.results import MAX_TEXT, Cause, Frame, Memory, SpentTime
 from grader.testkit.compare import Mismatch
 from grader.testkit.show import show, show_call
 
@@ -100,29 +101,44 @@ def not_assessed(reason: str) -> Cause:
     return Cause(kind="not_assessed", reason=reason[:MAX_TEXT])
 
 
-def timeout(check: Check, call: Call | None, where: Sequence[Frame], prints: str, reason: str) -> Cause:
+def timeout(
+    check: Check, call: Call | None, where: Sequence[Frame], prints: str, reason: str, time: SpentTime | None
+) -> Cause:
     """No answer in time.
 
     Args:
         where: the student's lines that were running, innermost first; only one of the topic's own file counts.
-        reason: why, if that is known; then the cause names no line.
+        reason: why, if that is known; then the cause names no line and no time.
+        time: the time after which it was stopped, if that is known.
     """
     file = f"{check.exercise.partition('.')[0]}.py"
     own = [line for line in where if line.file == file and not reason]
-    return _of_check(check, call, prints, kind="timeout", reason=reason[:MAX_TEXT], frames=tuple(own[:1]))
+    facts = {"reason": reason[:MAX_TEXT], "frames": tuple(own[:1]), "time": None if reason else time}
+    return _of_check(check, call, prints, kind="timeout", **facts)
 
 
-def topic_timeout(seconds: float) -> Cause:
+def topic_timeout(time: SpentTime) -> Cause:
     """The topic's time was used up before the check began."""
-    return Cause(kind="timeout", stage="topic", reason=f"the topic's {seconds:g} s are used up")
+    return Cause(kind="timeout", stage="topic", reason=f"the topic's {time.limit:g} s are used up", time=time)
 
 
-def crashed(check: Check, call: Call | None, error: SubmissionCrashed, prints: str) -> Cause:
-    """The process ended, went over a limit, or sent something that is not an answer."""
+def crashed(check: Check, call: Call | None, error: SubmissionCrashed, prints: str, memory_limit: int) -> Cause:
+    """The process ended, went over a limit, or sent something that is not an answer.
+
+    Args:
+        memory_limit: the memory that it may use (bytes).
+    """
     if isinstance(error, KilledBySystem):
         return Cause(kind="memory_short", reason=MEMORY_SHORT)
     kind = "no_answer" if isinstance(error, BadReply) else "crash"
-    return _of_check(check, call, prints, kind=kind, reason=str(error)[:MAX_TEXT] or _ENDED)
+    return _of_check(check, call, prints, kind=kind, **_facts_of_crash(error, memory_limit))
+
+
+def _facts_of_crash(error: SubmissionCrashed, memory_limit: int) -> dict[str, Any]:
+    facts: dict[str, Any] = {"reason": str(error)[:MAX_TEXT] or _ENDED}
+    if isinstance(error, OutOfMemory):
+        facts |= {"memory": Memory(memory_limit, error.held, error.asked), "frames": error.frames[-1:]}
+    return facts
 
 
 def fault(check: Check, error: BaseException | str) -> Cause:
@@ -151,12 +167,16 @@ def unusable(check: Check, error: Exception) -> Cause:
     return Cause(kind="no_answer", sentence=check.sentence[:MAX_TEXT], reason=reason)
 
 
-def import_failed(topic: str, failure: ImportFailure, prints: str) -> Cause:
-    """The topic's module could not be imported."""
-    return _with_prints(_import_cause(f"{topic}.py", failure), prints)
+def import_failed(topic: str, failure: ImportFailure, prints: str, memory_limit: int = 0) -> Cause:
+    """The topic's module could not be imported.
+
+    Args:
+        memory_limit: the memory that it may use (bytes).
+    """
+    return _with_prints(_import_cause(f"{topic}.py", failure, memory_limit), prints)
 
 
-def _import_cause(file: str, failure: ImportFailure) -> Cause:
+def _import_cause(file: str, failure: ImportFailure, memory_limit: int) -> Cause:
     match failure:
         case KilledBySystem():
             return Cause(kind="memory_short", reason=MEMORY_SHORT)
@@ -171,8 +191,8 @@ def _import_cause(file: str, failure: ImportFailure) -> Cause:
             )
         case SubmissionCrashed():
             answered = isinstance(failure, BadReply)
-            reason = str(failure)[:200] or _ENDED
-            return Cause(kind="no_answer" if answered else "crash", stage="import", file=file, reason=reason)
+            facts = _facts_of_crash(failure, memory_limit)
+            return Cause(kind="no_answer" if answered else "crash", stage="import", file=file, **facts)
     return Cause(kind="timeout", stage="import", file=file, reason=f"import of {file} did not end in time")
 
 

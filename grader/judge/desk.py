@@ -8,7 +8,7 @@ from typing import TypeAlias
 from grader.border.channel import Channel
 from grader.border.proxies import Call
 from grader.judge.check import Check, Trace
-from grader.results import CheckResult, Frame
+from grader.results import CheckResult, Frame, SpentTime
 
 
 class Desk:
@@ -20,11 +20,13 @@ class Desk:
         shrinks_failures: whether a smaller failing example is looked for, which only a reader of messages needs.
         wants_trace_only: whether a run yields only its trace and no cause.
         is_final: whether a failure counts now; if not, only whether the check passes is wanted.
+        memory_limit: the memory that a submission may use (bytes); 0 if there is no limit.
     """
 
     shrinks_failures = True
     wants_trace_only = False
     is_final = True
+    memory_limit = 0
 
     def channel(self) -> Channel:
         """The channel to the current exercise's process, with an empty record and a new deadline.
@@ -50,6 +52,10 @@ class Desk:
     def stopped_at(self) -> tuple[Frame, ...]:
         """After a timeout: the student's lines that were running, innermost first."""
         return ()
+
+    def spent_time(self) -> SpentTime | None:
+        """After a timeout: the time that is over, and how it was spent; None if that is not known."""
+        return None
 
     def last_call(self) -> Call | None:
         """The last call that the check made, for messages; None before the first."""

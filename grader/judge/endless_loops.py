@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from grader.results import Frame
 
 MOST_LINES = 3000
@@ -17,7 +19,7 @@ _HEAD = re.compile(rb"^([ \t]*)(?:async[ \t]+)?(while|for|def|class)\b")
 
 
 def endless_loop(frames: Sequence[Frame], source: bytes) -> Frame | None:
-    """The most likely loop round the lines that a process was in; the innermost of these if no loop is found.
+    """The most likely loop round the lines that a process was in; the innermost of these lines if there is no loop.
 
     A ``while`` is likelier than a ``for``. Of several, the outermost ``while`` is taken, which the process is in each
     time, but the innermost ``for``.
@@ -32,9 +34,13 @@ def endless_loop(frames: Sequence[Frame], source: bytes) -> Frame | None:
         of_kind = [(frame, line) for frame, keyword, line in loops if keyword == kind]
         if of_kind:
             frame, line = of_kind[-1 if kind == b"while" else 0]
-            text = lines[line - 1].strip()[:200].decode("utf-8", "replace")
-            return Frame(frame.file, line, frame.function, text)
-    return frames[0] if frames else None
+            return _with_text(lines, Frame(frame.file, line, frame.function))
+    return _with_text(lines, frames[0]) if frames else None
+
+
+def _with_text(lines: Sequence[bytes], frame: Frame) -> Frame:
+    text = lines[frame.line - 1] if 0 < frame.line <= len(lines) else b""
+    return replace(frame, text=text.strip()[:200].decode("utf-8", "replace"))
 
 
 def _loop(lines: Sequence[bytes], number: int) -> tuple[bytes, int] | None:

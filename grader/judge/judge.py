@@ -250,7 +250,8 @@ class Judge:
         source = work.modules[file]
         partial = desk.imported.partial
         if desk.imported.failure is not None:
-            cause = causes.import_failed(topic.name, desk.imported.failure, desk.imported.prints)
+            failure, prints = desk.imported.failure, desk.imported.prints
+            cause = causes.import_failed(topic.name, failure, prints, desk.memory_limit)
             return self._all_not_passed(exercises, in_import(cells.cause(cause), source, cells.line_in(file)), work)
         met = set(met)
         results: list[ExerciseResult] = []
@@ -311,7 +312,7 @@ class Judge:
                 unwritten, that may be in a process that others have used, and the next exercise may use it, too.
             did_run: is called when a check has run, while the desk has the exchanges of its run.
         """
-        desk.begin()
+        desk.begin(exercise)
         found = self._run_in_order(exercise, desk, is_untouched, did_run)
         if found is None:
             desk.begin_again()
@@ -352,7 +353,7 @@ class Judge:
                 results.append(explain.result(check.name, causes.not_assessed(reason)))
                 continue
             if same_for_all is None and desk.time.left() <= 0:
-                same_for_all = causes.topic_timeout(self.host.limits.topic_seconds)
+                same_for_all = causes.topic_timeout(desk.time.used_up())
             if same_for_all is not None:
                 results.append(explain.result(check.name, same_for_all))
                 continue

@@ -53,11 +53,11 @@ def run(check: Check, desk: Desk, fixtures: dict[str, Any]) -> tuple[CheckResult
         if channel is not None and channel.asks_on_and_on and desk.is_final and not desk.wants_trace_only:
             # Raises an `Overrun` if the check's own loop does not end.
             desk.reference_also_fails(check, lambda reference: run(check, reference, fixtures))
-        where = desk.stopped_at()
-        cause = causes.timeout(check, desk.last_call(), where, desk.take_prints(), str(error))
+        where, spent = desk.stopped_at(), desk.spent_time()
+        cause = causes.timeout(check, desk.last_call(), where, desk.take_prints(), str(error), spent)
         trace = Trace("timeout", error.examples)
     except SubmissionCrashed as error:
-        cause = causes.crashed(check, desk.last_call(), error, desk.take_prints())
+        cause = causes.crashed(check, desk.last_call(), error, desk.take_prints(), desk.memory_limit)
         trace = Trace("crashed", error.examples, str(error))
     except CheckFault as error:
         cause = causes.fault(check, error.__cause__ or error)

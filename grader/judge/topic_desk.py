@@ -29,7 +29,7 @@ from grader.judge.endless_loops import endless_loop
 from grader.judge.in_process import reference_raises
 from grader.judge.loading import Partial, load
 from grader.judge.misconceptions import Replacements
-from grader.results import Flag, Frame
+from grader.results import Flag, Frame, SpentTime
 from grader.sandbox import process_tree
 from grader.sandbox.clock import Deadline
 from grader.sandbox.limits import Limits
@@ -39,6 +39,8 @@ from grader.student.student_process import StudentProcess
 
 FIRST_TRY: Final = 0.4
 """The part of its time that a check gets in a process that earlier exercises have used."""
+MOST_USED: Final = 3
+"""How many exercises are named that used most of a topic's time; those that took less than a twentieth are not."""
 KEPT: Final = 0.5
 """The part of its equal share of the topic's time that is kept for an exercise while those before it run."""
 
@@ -58,10 +60,35 @@ class TopicTime:
         self._kept_for_each = KEPT * limits.topic_seconds / max(exercises, 1)
         self._to_come = exercises
         self._paused = 0.0
+        self._spent: dict[str, float] = {}
+        self._running, self._began = "", self._now()
+        self._used_up: SpentTime | None = None
 
-    def begin_exercise(self) -> None:
-        """Nothing is kept any more for the exercise that begins now."""
+    def _now(self) -> float:
+        """The seconds of the clock without the judge's own work."""
+        return time.monotonic() - self._paused
+
+    def begin_exercise(self, name: str) -> None:
+        """Nothing is kept any more for the exercise that begins now (full name)."""
         self._to_come = max(self._to_come - 1, 0)
+        self._note_spent()
+        self._running = name
+
+    def _note_spent(self) -> None:
+        now = self._now()
+        self._spent[self._running] = self._spent.get(self._running, 0.0) + now - self._began
+        self._began = now
+
+    def used(self) -> tuple[tuple[str, float], ...]:
+        """The exercises that have used most of the time up to now, by the clock; the name is empty for the import."""
+        self._note_spent()
+        longest = sorted(self._spent.items(), key=lambda one: -one[1])[:MOST_USED]
+        return tuple((name, rounded(spent)) for name, spent in longest if spent >= self._limits.topic_seconds / 20)
+
+    def used_up(self) -> SpentTime:
+        """The topic's time as it was spent when it was first found to be used up: the same for all that come after."""
+        self._used_up = self._used_up or SpentTime(self._limits.topic_seconds, used=self.used())
+        return self._used_up
 
     def left(self) -> float:
         """The seconds that the running exercise may use, at most 0 if there are none."""
@@ -82,6 +109,11 @@ class TopicTime:
             yield
         finally:
             self._paused += time.monotonic() - began
+
+
+def rounded(seconds: float) -> float:
+    """A time with the two digits that are much the same in every run."""
+    return float(f"{seconds:.2g}")
 
 
 @dataclass(frozen=True)
@@ -147,6 +179,7 @@ class TopicDesk(Desk):
         self.is_final = True
         self.flags: dict[Flag, None] = {}
         self._check_seconds = host.limits.check_seconds
+        self.memory_limit = host.limits.memory_bytes
         self._course = course
         self._topic = topic
         self._files = files
@@ -198,9 +231,9 @@ class TopicDesk(Desk):
 
     # ---------------------------------------------------------------- an exercise
 
-    def begin(self) -> None:
-        """Begins an exercise, in the process that the one before has used if that had right answers only."""
-        self.time.begin_exercise()
+    def begin(self, exercise: str) -> None:
+        """Begins an exercise (full name), in the process that the one before has used if all its answers were right."""
+        self.time.begin_exercise(exercise)
         running = self._running
         self.is_final = running is None or not running.process.alive or not running.is_shared
 
@@ -265,6 +298,18 @@ class TopicDesk(Desk):
         frames = [line for line in (self._running.process.stopped_at if self._running else ()) if line.file == file]
         place = endless_loop(frames, self._files[file])
         return (place,) if place else ()
+
+    def spent_time(self) -> SpentTime | None:
+        if self._running is None or self._running.channel is None:
+            return None
+        channel, limit = self._running.channel, rounded(self._running.process.deadline.seconds)
+        is_slow = channel.asks_on_and_on and channel.answered > 0
+        return SpentTime(
+            limit,
+            channel.answered if is_slow else 0,
+            rounded(channel.longest) if is_slow else 0.0,
+            self.time.used() if limit < rounded(self._check_seconds) else (),
+        )
 
     def last_call(self) -> Call | None:
         return self._running.channel.last if self._running and self._running.channel else None

@@ -83,6 +83,11 @@ class Deadline:
         self.at = self._begin + seconds
         """On the monotonic clock, as far as it is known now."""
 
+    @property
+    def seconds(self) -> float:
+        """The limit, with all that was allowed since."""
+        return self._seconds
+
     def left(self) -> float:
         """Seconds until then; what was waited is looked up only when they seem to be over."""
         now = time.monotonic()

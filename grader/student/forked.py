@@ -152,7 +152,7 @@ class LeaderClient(TopicProcesses):
         with theirs:
             self.process = self._host.spawn(theirs)
         self._handle = os.pidfd_open(self.process)
-        self._is_over_memory = False
+        self._held_too_much = 0
         self._host.watch.add(self)
         setup = SetUp(self._topic, dict(self._files), "mount-namespace" in self.layers)
         self._send(setup)
@@ -262,9 +262,10 @@ class LeaderClient(TopicProcesses):
     def watch(self) -> None:
         for _ in range(MOST_ROUNDS):
             below = process_tree.descendants(self.process)
-            if process_tree.memory_of([self.process, *below], self._host.baseline) <= self._host.most_bytes:
+            held = process_tree.memory_of([self.process, *below], self._host.baseline)
+            if held <= self._host.most_bytes:
                 return
-            self._is_over_memory = True
+            self._held_too_much = held
             # Only those that were measured: a fresh one may have been started in the meantime.
             process_tree.kill_all(below)
         self._kill()

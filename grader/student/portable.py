@@ -183,7 +183,7 @@ class PortableTopic(TopicProcesses):
     def _end_all(self) -> None:
         for number in list(self._processes):
             self._end(number)
-        self._is_over_memory = False
+        self._held_too_much = 0
 
     def _end(self, number: int) -> None:
         if (spawned := self._processes.pop(number, None)) is not None:
@@ -252,7 +252,7 @@ class PortableTopic(TopicProcesses):
         if self._looks % TREE_EVERY == 0:
             used += sum(process_tree.memory_of(process_tree.descendants(one.pid), 0) for one in running)
         if used > self._host.most_bytes:
-            self._is_over_memory = True
+            self._held_too_much = used
             for one in running:
                 for pid in (*process_tree.descendants(one.pid), one.pid):
                     process_tree.kill(pid)

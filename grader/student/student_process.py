@@ -17,16 +17,17 @@ from grader.border.arena import Arena
 from grader.border.bounds import WireError
 from grader.border.failures import (
     MEMORY_SHORT,
-    OUT_OF_MEMORY,
     BadReply,
     ImportFailure,
     KilledBySystem,
     NoAnswer,
+    OutOfMemory,
     SubmissionCrashed,
     SubmissionRaised,
     SubmissionTimeout,
     is_out_of_memory,
     one_line,
+    out_of_memory,
     raised_error,
 )
 from grader.border.frames import frame
@@ -71,7 +72,7 @@ class TopicProcesses(abc.ABC):
         self._topic = topic
         self._files = files
         self._count = 0
-        self._is_over_memory = False
+        self._held_too_much = 0  # bytes
         self._memory_kills = memory_kills()
 
     @abc.abstractmethod
@@ -109,12 +110,13 @@ class TopicProcesses(abc.ABC):
     def exit_code(self, number: int) -> int | None:
         """The exit code of a process, or minus the signal that ended it; None if that is not known soon."""
 
-    def why_it_ended(self, number: int) -> str:
-        """How a process ended, in words; completes "your code …"."""
-        if self._is_over_memory:
-            self._is_over_memory = False
-            return OUT_OF_MEMORY
-        return how_it_ended(self.exit_code(number), memory_was_short=memory_kills() > self._memory_kills)
+    def why_it_ended(self, number: int) -> SubmissionCrashed:
+        """The crash that the end of a process comes to."""
+        if self._held_too_much:
+            held, self._held_too_much = self._held_too_much, 0
+            return OutOfMemory(held=held)
+        why = how_it_ended(self.exit_code(number), memory_was_short=memory_kills() > self._memory_kills)
+        return KilledBySystem(why) if why == MEMORY_SHORT else SubmissionCrashed(why)
 
     @abc.abstractmethod
     def keep_files(self) -> None:
@@ -202,7 +204,7 @@ class StudentProcess(SocketProcess):
             self.imported = reply
             return
         self.alive = False
-        raise SubmissionCrashed(OUT_OF_MEMORY) if is_out_of_memory(reply) else raised_error(reply)
+        raise out_of_memory(reply) if is_out_of_memory(reply) else raised_error(reply)
 
     # ---------------------------------------------------------------- one call after the other
 
@@ -267,8 +269,7 @@ class StudentProcess(SocketProcess):
         self.alive = False
         if reason:
             return BadReply(f"sent something that is no answer ({reason})")
-        why = self._team.why_it_ended(self.number)
-        return KilledBySystem(why) if why == MEMORY_SHORT else SubmissionCrashed(why)
+        return self._team.why_it_ended(self.number)
 
     def _locate(self) -> None:
         """Asks the process where it is before it is ended; it may not answer."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import html
 import io
 import json
 import re
@@ -13,17 +14,22 @@ from classrooms import OWN, check, entry, exercise, gradebook, result
 from msgspec.structs import replace
 from rich.console import Console
 
+from grader.border.failures import OUT_OF_MEMORY
 from grader.course import Course
 from grader.exports import github, gitlab, junit
 from grader.gradebook import Gradebook
 from grader.grading.class_report import report_class
+from grader.grading.graders import Graded
 from grader.grading.settings import ClassSettings
 from grader.judge import explain
+from grader.judge.cause import topic_timeout
+from grader.notebook.card import Card
 from grader.reports.check_report import CheckReport
 from grader.reports.entries import Entry
 from grader.reports.feedback import gist, is_brief, lines_of
 from grader.reports.html import page_name, write_report
-from grader.results import Cause, CheckResult, Frame, SubmissionResult
+from grader.reports.places import Places, concise_lines
+from grader.results import Cause, CheckResult, Frame, Memory, SpentTime, SubmissionResult, to_json
 
 COURSE = Course.load(OWN)
 CODE = "import torch\n\n\ndef cosine(a, b):\n    return a / 0\n\n\ndef normalize(x):\n    while True:\n        x += 1\n"
@@ -149,6 +155,35 @@ def test_a_gist_is_the_first_line_of_the_message() -> None:
         found = explain.result("a", cause)
         assert gist(found) == found.message.partition("\n")[0]
         assert is_brief(found) == ("\n" not in found.message)
+
+
+LIMITS = [
+    Cause(kind="timeout", sentence="Ends.", call="normalize(1)", frames=(LOOP,), time=SpentTime(10.0)),
+    Cause(kind="timeout", frames=(LOOP,), time=SpentTime(10.0, answered=7, longest=1.4)),
+    Cause(kind="timeout", frames=(LOOP,), time=SpentTime(3.1, used=(("vectors.cosine", 31.0), ("", 9.0)))),
+    Cause(kind="crash", reason=OUT_OF_MEMORY, frames=(AT,), memory=Memory(2 << 30, asked=4 * 10**10)),
+    Cause(kind="crash", reason=OUT_OF_MEMORY, memory=Memory(512 << 20, held=700 << 20)),
+    topic_timeout(SpentTime(60.0, used=(("vectors.cosine", 41.0),))),
+]
+
+
+@pytest.mark.parametrize("cause", LIMITS)
+def test_a_limit_is_named_alike_in_every_door(cause: Cause, tmp_path: Path) -> None:
+    whole = entry(result("me", exercise("vectors.normalize", explain.result("a", cause))), {"vectors.py": CODE})
+    found = whole.result.exercises[0].checks[0].cause
+    assert found is not None and re.search(r"\d (?:s|[GM]iB)\b", found.advice)
+    write_report([whole], COURSE, tmp_path)
+    card = Card(Graded(whole.result, "0", 1.0), COURSE)
+    doors = {
+        "terminal": terminal(whole.result),
+        "concise": "\n".join(concise_lines(whole.result, COURSE, Places(tmp_path, {"vectors.py": CODE.encode()}))),
+        "json": json.loads(to_json(whole.result))["exercises"][0]["checks"][0]["cause"]["advice"],
+        "notebook": html.unescape(card.html()),
+        "notebook as text": card.text(),
+        "feedback page": html.unescape((tmp_path / "students" / page_name("me")).read_text()),
+    }
+    for door, text in doors.items():
+        assert found.advice in " ".join(text.replace("│", " ").split()), (door, text)
 
 
 def test_no_code_outside_the_judge_takes_a_message_apart() -> None:

@@ -274,7 +274,7 @@ def test_lines_come_while_later_exercises_are_still_checked(tmp_path: Path) -> N
         is_running = process.poll() is None
         rest = process.stdout.read()
     assert "✓ normalize" in first[2] and is_running
-    assert "✗ cosine" in rest and "no answer in time" in rest
+    assert "✗ cosine" in rest and "no answer in 2 s" in rest
 
 
 def test_a_hint_is_shown_only_beside_the_checks_that_it_is_for() -> None:

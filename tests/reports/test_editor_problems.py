@@ -55,7 +55,7 @@ NO_IMPORT = "import torch\n\nnormalize = cosine = 1 / 0\n"
 KINDS: dict[str, tuple[str, str, str]] = {
     "a wrong answer": (WRONG, "def normalize", "vectors.normalize: "),
     "an exception": (RAISES, "return undefined_name", "vectors.normalize: `undefined_name` is not defined"),
-    "a timeout": (LOOPS, "while True", "vectors.normalize: no answer in time; it was in line "),
+    "a timeout": (LOOPS, "while True", "vectors.normalize: no answer in 2 s; it was in line "),
     "a crash": (ENDS, "def normalize", "vectors.normalize: your code ended the process"),
     "a syntax error": (NOT_PYTHON, "return x +*", "vectors: vectors.py cannot be imported: SyntaxError in line "),
     "an import that fails": (NO_IMPORT, "normalize =", "vectors: vectors.py cannot be imported: "),
