@@ -139,7 +139,7 @@ def frame(line: int, function: str) -> Frame:
         ([frame(2, "helper"), frame(11, "search")], 7, "while x:"),
         ([frame(12, "search")], 6, "for i in range(3):"),
         ([frame(18, "plain")], 17, "for i in x:"),
-        ([frame(2, "helper")], 2, ""),
+        ([frame(2, "helper")], 2, "return x + 1"),
         ([frame(999, "search")], 999, ""),
     ],
 )
