@@ -57,7 +57,11 @@ ALONE: Final[Mapping[str, str | None]] = {
 
 
 class Slot:
-    """An argument that only a rank can fill in; see the constants of this module."""
+    """An argument that only a rank can fill in; see the constants of this module.
+
+    Args:
+        shown: how messages show it: in ``<>``, because a call that cannot be pasted must not look like code.
+    """
 
     def __init__(self, spec: tuple[Any, ...], shown: str) -> None:
         self.spec = spec
@@ -67,9 +71,9 @@ class Slot:
         return self.shown
 
 
-RANK: Final = Slot(("rank",), "rank")
+RANK: Final = Slot(("rank",), "<rank>")
 """The number of the rank."""
-WORLD_SIZE: Final = Slot(("world_size",), "world_size")
+WORLD_SIZE: Final = Slot(("world_size",), "<world_size>")
 """How many ranks there are."""
 MASTER_PORT: Final = Slot(("port",), "MASTER_PORT")
 """In `run`'s ``look_outside``: the free port that the ranks were given."""
@@ -89,7 +93,7 @@ def in_folder(name: str) -> Slot:
 
 def each(*values: object) -> Slot:
     """One value (or slot) per rank; no rank gets another's."""
-    return Slot(("each", values), f"each({', '.join(map(repr, values))})")
+    return Slot(("each", values), f"<by rank: {', '.join(map(repr, values))}>")
 
 
 def call(function: Callable[..., Any], *args: object, **kwargs: object) -> Slot:

@@ -561,6 +561,17 @@ def divides_by_the_rank(model: nn.Module) -> None:
 
 @misconception(
     "average_gradients",
+    tell="You divide by the rank, which is 0 on rank 0: divide by dist.get_world_size(). And a parameter without a "
+    "gradient has None there, which no rank can send: skip it.",
+)
+def divides_every_gradient_by_the_rank(model: nn.Module) -> None:
+    for p in model.parameters():
+        dist.all_reduce(p.grad)
+        p.grad /= dist.get_rank()
+
+
+@misconception(
+    "average_gradients",
     tell="Only rank 0 calls the collective, so it waits for the others for ever. All ranks must call it.",
 )
 def a_collective_on_rank_0_only(model: nn.Module) -> None:

@@ -512,6 +512,18 @@ def sgd_with_momentum(model: nn.Module, loader: DataLoader, epochs: int, lr: flo
 
 @misconception(
     "fit",
+    tell="You make a new optimizer in each epoch, with momentum: its velocity is lost each time. "
+    "Make one plain SGD before the loop, with lr and nothing else.",
+)
+def momentum_begins_anew_each_epoch(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
+    losses = []
+    for _ in range(epochs):
+        losses += _fit(_step, model, loader, 1, SGD(model.parameters(), lr=lr, momentum=0.9))
+    return losses
+
+
+@misconception(
+    "fit",
     tell="You used Adam. Its steps differ from SGD's at the same learning rate. Use SGD.",
 )
 def adam_for_sgd(model: nn.Module, loader: DataLoader, epochs: int, lr: float) -> list[float]:
@@ -804,6 +816,24 @@ def batch_means_over_examples(model: nn.Module, loader: DataLoader) -> tuple[flo
             total += F.cross_entropy(logits, labels).item()
             right += (logits.argmax(dim=1) == labels).sum().item()
             count += len(labels)
+    return total / count, right / count
+
+
+@misconception(
+    "evaluate",
+    tell="The loss of a batch is a mean. You add up these means and divide by the number of examples: multiply each by "
+    "the size of its batch first. And you end with model.train(), whatever the mode was before.",
+)
+def batch_means_over_examples_then_train(model: nn.Module, loader: DataLoader) -> tuple[float, float]:
+    total = right = count = 0
+    model.eval()
+    with torch.no_grad():
+        for features, labels in loader:
+            logits = model(features)
+            total += F.cross_entropy(logits, labels).item()
+            right += (logits.argmax(dim=1) == labels).sum().item()
+            count += len(labels)
+    model.train()
     return total / count, right / count
 
 
