@@ -51,7 +51,8 @@ def new(
         place = course or Path()
         for file in new_exercise(Course.load(place, complete=False), exercise):
             typer.echo(f"written: {file}")
-        typer.echo(f"next: grader verify {exercise} --course {place}")
+        suffix = f" --course {course}" if course else ""
+        typer.echo(f"next: change these files, then: grader release{suffix} && grader verify {exercise}{suffix}")
 
 
 @app.command(epilog="\b\nExamples:\n  grader release\n  grader release --check --course my-course")

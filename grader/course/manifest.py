@@ -8,9 +8,10 @@ from __future__ import annotations
 import keyword
 import math
 import re
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -23,6 +24,8 @@ from grader.course.topic import ALWAYS, Credit, Exercise, Topic
 from grader.errors import CourseError, did_you_mean
 
 T = TypeVar("T")
+_MODULES: Final = sys.stdlib_module_names | {"grader", "torch"}
+"""Names that a topic cannot have: its file would be found in the place of these modules."""
 Key = tuple[str | int, ...]
 """Where a value is in the manifest: ``("topics", 0, "exercises", 2, "points")``."""
 
@@ -145,9 +148,12 @@ class Manifest:
     def _require_topics(self) -> None:
         if not self.entry.topics:
             raise self.error("a course needs at least one [[topics]]")
-        seen: set[str] = set()
+        seen: dict[str, str] = {}
         for t, topic in enumerate(self.entry.topics):
             self._require_new_name("topic", topic.name, topic.name, seen, "topics", t, "name")
+            if topic.name in _MODULES:
+                message = f"`name`: Python has a module `{topic.name}`; give the topic another name"
+                raise self.error(message, "topics", t, "name")
             for module in topic.preload:
                 if not all(part.isidentifier() for part in module.split(".")):
                     raise self.error(f"`{module}` cannot be the name of a module", "topics", t, "preload")
@@ -162,12 +168,14 @@ class Manifest:
                     message = f"hints_for: `{check}` wants hint {number} of {len(exercise.hints)}"
                     raise self.error(message, *key, "hints_for")
 
-    def _require_new_name(self, what: str, name: str, full: str, seen: set[str], *key: str | int) -> None:
+    def _require_new_name(self, what: str, name: str, full: str, seen: dict[str, str], *key: str | int) -> None:
+        """Adds a name to those seen. Topics are files, and on some systems capitals do not tell files apart."""
         if not name.isidentifier() or keyword.iskeyword(name):
-            raise self.error(f"`{name}` cannot be a name in Python", *key)
-        if full in seen:
-            raise self.error(f"duplicate {what} `{full}`", *key)
-        seen.add(full)
+            raise self.error(f"`name`: `{name}` cannot be a name in Python", *key)
+        plain = full.lower() if what == "topic" else full
+        if plain in seen:
+            raise self.error(f"`name` is taken: {seen[plain]} already", *key)
+        seen[plain] = f"line {self.line(*key)} has the {what} `{full}`"
 
     def _require_needs(self) -> None:
         needs = {exercise.full_name: exercise.needs for _, exercise in self._exercises()}

@@ -60,7 +60,9 @@ def new_exercise(course: Course, full_name: str) -> list[Path]:
         if not part.isidentifier() or keyword.iskeyword(part):
             raise UserError(f"`{full_name}` is not TOPIC.NAME, both names in Python", fix="such as: vectors.sum")
     if all(one.name != topic for one in course.topics) and importlib.util.find_spec(topic) is not None:
-        raise UserError(f"there is a module `{topic}` in Python or among the packages", fix="name the topic otherwise")
+        raise UserError(f"there is a module `{topic}` in Python or among the packages", fix="rename the topic")
+    if course.kit is not None and course.kit.name == topic:
+        raise UserError(f"`{topic}` is the name of the course's kit", fix="rename the topic")
     if course.is_shipped:
         raise UserError("the shipped course belongs to the grader", fix="name your own course: --course DIR")
     if any(one.full_name == full_name for one in course.all_exercises):
@@ -69,7 +71,7 @@ def new_exercise(course: Course, full_name: str) -> list[Path]:
     solution = course.solution_file(topic)
     source = solution.read_text(encoding="utf-8") if solution.is_file() else parts[0].partition("\n")[2]
     if name in _names_of(source):
-        raise UserError(f"`{name}` means something else in {solution.name} already", fix="name the exercise otherwise")
+        raise UserError(f"`{name}` means something else in {solution.name} already", fix="rename the exercise")
     _write(course.manifest, _with_table(course, topic, name))
     changed = [course.manifest]
     head = ""

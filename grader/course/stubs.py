@@ -104,7 +104,11 @@ def stub_of_topic(course: Course, topic: Topic) -> str:
     marked = {region.name.split(".")[0] for region in _regions(source, file)}
     for exercise in topic.exercises:
         if exercise.name not in defined:
-            raise CourseError(file, None, f"`{exercise.name}` is in course.toml but is not defined here")
+            imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+            names = {one.asname or one.name: node.lineno for node in imports for one in node.names}
+            how = "is imported" if exercise.name in names else "is not defined"
+            line = names.get(exercise.name)
+            raise CourseError(file, line, f"`{exercise.name}` is in course.toml but {how} here")
         if exercise.name not in marked:
             line = defined[exercise.name]
             raise CourseError(file, line, f"`{exercise.name}` has no `# solution:`, so its stub would give it away")

@@ -191,6 +191,9 @@ def _reason(file: Path, error: BaseException) -> str:
     else:
         lines = [frame.lineno for frame in traceback.extract_tb(cause.__traceback__) if frame.filename == str(file)]
         name, line, message = file.name, lines[-1] if lines else None, str(cause)
+        missing = cause.name if isinstance(cause, ModuleNotFoundError) else None
+        if missing and any((folder / missing).is_dir() for folder in file.parents[:2]):
+            message += f'; if this is the kit, course.toml says so below [course]: kit = "{missing}"'
     return f"{name}{f':{line}' if line else ''}: {type(cause).__name__}: {message}"
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
-from shared import run_grader
+from shared import KIT_COURSE, run_grader
 
 from grader.course import Course
 from grader.course.starter import new_course, new_exercise, with_imports
@@ -71,6 +72,13 @@ def test_a_name_that_the_module_uses_for_something_else_is_refused(own_course: P
     topic, _, part = name.partition(".")
     with pytest.raises(UserError, match=rf"`{part}` means something else in {topic}\.py already"):
         new_exercise(Course.load(own_course), name)
+
+
+def test_a_topic_with_the_name_of_the_kit_is_refused(tmp_path: Path) -> None:
+    course = shutil.copytree(KIT_COURSE, tmp_path / "course")
+    with pytest.raises(UserError, match="`kit` is the name of the course's kit"):
+        new_exercise(Course.load(course), "kit.first")
+    assert Course.load(course).kit is not None
 
 
 def test_a_folder_with_files_is_left_alone(own_course: Path) -> None:

@@ -297,6 +297,17 @@ def test_exercise_that_the_solution_does_not_define_is_refused(course: Course) -
         release(course)
 
 
+def test_an_exercise_with_the_name_of_an_import_is_refused_with_the_line_of_the_import(course: Course) -> None:
+    file = course.solution_file("vectors")
+    text = file.read_text(encoding="utf-8").replace("def cosine", "def sine")
+    file.write_text(
+        text.replace("import torch\n", "import torch\nfrom math import cos as cosine\n", 1), encoding="utf-8"
+    )
+    with pytest.raises(CourseError, match=r"`cosine` is in course\.toml but is imported here") as info:
+        release(course)
+    assert file.read_text(encoding="utf-8").splitlines()[(info.value.line or 0) - 1] == "from math import cos as cosine"
+
+
 def test_missing_solution_is_refused(course: Course) -> None:
     course.solution_file("vectors").unlink()
     with pytest.raises(CourseError, match=r"solutions/vectors\.py: there is no such file"):

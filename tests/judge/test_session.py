@@ -54,6 +54,12 @@ def test_each_file_that_cannot_be_collected_has_a_line(tmp_path: Path) -> None:
     assert second.strip() == "test_session_two.py:3: ZeroDivisionError: division by zero"
 
 
+def test_a_kit_that_course_toml_does_not_name_is_told_to_be_named_there(tmp_path: Path) -> None:
+    (tmp_path / "looks").mkdir()
+    with pytest.raises(UserError, match=r'No module named \'looks\'; .* below \[course\]: kit = "looks"'):
+        collect(tmp_path, kit="from looks import shapes\n")
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"test_absent\.py does not exist"):
         with_collected_checks([tmp_path / "test_absent.py"], tmp_path, 0, lambda checks: None)
