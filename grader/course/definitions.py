@@ -14,6 +14,9 @@ _HEAD = re.compile(r"\s*(?:async\s+def|def|class)\s")
 _QUOTE = re.compile(r'^\s+[rRuU]?("""|\'\'\')')
 _TOP: re.Pattern[str] = re.compile(r"(?:async\s+def|def|class)\s+(\w+)|([^\W\d]\w*)\s*(?::[^=]*)?=[^=]")
 
+_INSIDE = " \t#"
+"""No line that is empty, or begins with one of these, is the head of a definition at the top level."""
+
 
 def lines_in(content: bytes) -> list[str]:
     """The lines of a file as Python counts them; the first line has index 0."""
@@ -22,11 +25,20 @@ def lines_in(content: bytes) -> list[str]:
 
 def definition(lines: list[str], name: str) -> tuple[int, int]:
     """First and last line (from 1) of the last definition of `name` at the top level; (0, 0) when there is none."""
-    head = re.compile(rf"(?:async\s+def|def|class)\s+{re.escape(name)}\b|{re.escape(name)}\s*(?::[^=]*)?=[^=]")
-    starts = [number for number, line in enumerate(lines, start=1) if head.match(line)]
-    if not starts:
+    return _lines_of(lines, dict(_heads(lines)).get(name, 0))
+
+
+def _heads(lines: list[str]) -> list[tuple[str, int]]:
+    """The names that are defined at the top level, each with the line (from 1) of its head; a name may come again."""
+    found = [(number, _TOP.match(line)) for number, line in enumerate(lines, start=1) if line[:1] not in _INSIDE]
+    return [(match[1] or match[2], number) for number, match in found if match]
+
+
+def _lines_of(lines: list[str], start: int) -> tuple[int, int]:
+    """First and last line of the definition with its head at `start`; (0, 0) if that is 0."""
+    if not start:
         return 0, 0
-    start = end = starts[-1]
+    end = start
     for number in range(start + 1, len(lines) + 1):
         line = lines[number - 1]
         if _NEXT_STATEMENT.match(line):
@@ -65,22 +77,28 @@ def _docstring(lines: list[str], start: int, end: int) -> range:
 
 def defined_names(lines: list[str]) -> list[str]:
     """The names that are defined at the top level, each once, in order."""
-    found = (_TOP.match(line) for line in lines)
-    return list(dict.fromkeys(match[1] or match[2] for match in found if match))
+    return list(dict.fromkeys(name for name, _ in _heads(lines)))
 
 
 def untouched_names(work: bytes, stub: bytes) -> frozenset[str]:
     """The names that a student's file defines once, in just the lines of the stub."""
     lines, stub_lines = lines_in(work), lines_in(stub)
-    counted = Counter(match[1] or match[2] for match in map(_TOP.match, lines) if match)
+    heads, stub_heads = _heads(lines), dict(_heads(stub_lines))
+    counted = Counter(name for name, _ in heads)
     return frozenset(
         name
-        for name in defined_names(stub_lines)
-        if counted[name] == 1 and block_of(lines, name) == block_of(stub_lines, name)
+        for name, number in heads
+        if counted[name] == 1
+        and name in stub_heads
+        and _block_at(lines, number) == _block_at(stub_lines, stub_heads[name])
     )
 
 
 def block_of(lines: list[str], name: str) -> list[str]:
     """The lines of a definition; none if there is none."""
-    start, end = definition(lines, name)
+    return _block_at(lines, dict(_heads(lines)).get(name, 0))
+
+
+def _block_at(lines: list[str], number: int) -> list[str]:
+    start, end = _lines_of(lines, number)
     return lines[start - 1 : end] if start else []

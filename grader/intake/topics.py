@@ -81,6 +81,8 @@ class Topics:
         """The exercises that a module defines at its top level, with a statement that the stub has not."""
         exercises = self.exercises.get(topic, frozenset())
         stub = self.stubs.get(topic, b"")
+        if content == stub:
+            return frozenset()
         try:
             mine, handed_out = _statements(content), _statements(stub)
         except SyntaxError:
@@ -135,7 +137,7 @@ class Topics:
 
     def has_more_code(self, content: bytes) -> bool:
         """Whether a module has several lines of code that no stub has, imports aside."""
-        known = {line for stub in self.stubs.values() for line in code_lines(stub)}
+        known = set().union(*map(code_lines, self.stubs.values()))
         more = [line for line in code_lines(content) if line not in known and not _IMPORT.match(line)]
         return len(more) >= _SEVERAL
 
@@ -155,6 +157,9 @@ class Topics:
             exercises -= _names_anywhere(self.stubs.get(home, b""))
         if not exercises:
             return "", False
+        exercises &= _named_in_definitions(text)
+        if not exercises:
+            return "", False
         lines = _TAG.sub("", text).splitlines()
         stub = {_bare(line) for line in lines_in(self.stubs.get(topic, b""))} | {""}
         for at, line in enumerate(lines):
@@ -171,6 +176,14 @@ class Topics:
         """Whether a module has several lines of its own, and defines something or names an exercise."""
         words = {word for line in code_lines(content) for word in _WORD.findall(line)}
         return self.has_more_code(content) and not words.isdisjoint({"def", "class", *self.exercises.get(topic, ())})
+
+
+@functools.lru_cache(maxsize=64)
+def _named_in_definitions(text: str) -> frozenset[str]:
+    """The names of all that may be a definition in a text, once its tags are gone."""
+    bare = _TAG.sub("", text)
+    functions = re.findall(r"(?:def|class)[ \t]+(\w+)", bare)
+    return frozenset(functions + (re.findall(r"(\w+)[ \t]*=[ \t]*lambda\b", bare) if "lambda" in bare else []))
 
 
 @functools.lru_cache(maxsize=64)
@@ -201,10 +214,11 @@ def fingerprint(content: bytes) -> bytes:
     return hashlib.sha256(b" ".join(content.split())).digest()
 
 
-def code_lines(content: bytes) -> list[str]:
+@functools.lru_cache(maxsize=64)
+def code_lines(content: bytes) -> tuple[str, ...]:
     """The lines of a module that are neither blank nor a comment alone, without the space around them."""
     lines = (line.strip() for line in lines_in(content))
-    return [line for line in lines if line and not line.startswith("#")]
+    return tuple(line for line in lines if line and not line.startswith("#"))
 
 
 @functools.lru_cache(maxsize=64)
