@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from itertools import chain, pairwise
+from itertools import chain, cycle, pairwise
 from typing import Any, Final, NamedTuple
 
 import pytest
@@ -182,16 +182,22 @@ HANDED_OUT: Final[dict[str, Any]] = {
     "WEIGHT_DECAY": 0.01, "WARMUP": 3, "PEAK": 0.02, "FLOOR": 0.0002,
 }  # fmt: skip
 SMALL: Final[dict[str, Any]] = {
-    "N_PER_CLASS": 20, "NOISE": 3.0, "VAL_FRACTION": 0.2, "HIDDEN": 16, "DEPTH": 2, "BATCH_SIZE": 20,
+    "N_PER_CLASS": 20, "NOISE": 3.0, "VAL_FRACTION": 0.2, "HIDDEN": 16, "DEPTH": 2, "BATCH_SIZE": 32,
     "WEIGHT_DECAY": 0.5, "WARMUP": 1, "PEAK": 0.1, "FLOOR": 0.01,
 }  # fmt: skip
 """With so much noise nothing can be learned but by heart: the validation loss soon rises, the training loss falls."""
 OTHER: Final[dict[str, Any]] = {
-    **SMALL, "N_PER_CLASS": 15, "VAL_FRACTION": 0.4, "HIDDEN": 12, "DEPTH": 1, "WARMUP": 3, "PEAK": 0.5, "FLOOR": 0.3,
+    **SMALL, "N_PER_CLASS": 15, "VAL_FRACTION": 0.4, "HIDDEN": 12, "DEPTH": 1, "BATCH_SIZE": 20,
+    "WARMUP": 3, "PEAK": 0.5, "FLOOR": 0.3,
 }  # fmt: skip
-EPOCHS: Final = 8
-STOP: Final = 6
-"""By then the validation loss has long been at its lowest."""
+SLOW: Final[dict[str, Any]] = {**SMALL, "PEAK": 0.003, "FLOOR": 0.0025}
+"""The validation loss moves by less than 0.01 from epoch to epoch, downwards for one seed, upwards for another."""
+EPOCHS: Final = 5
+STOP: Final = 3
+STEPS: Final = 2
+"""In each epoch of all three."""
+MOST_RUNS: Final = 24
+"""Runs of one check: their order is the submission's choice, so that it is seen afterwards which cases they were."""
 
 
 def rows_of(batches: Sequence[Sequence[Tensor]], data: tuple[Tensor, Tensor]) -> list[list[int]]:
@@ -282,22 +288,59 @@ def epochs_of(
     return epochs
 
 
+class Case(NamedTuple):
+    """What can happen in a training; a wrong choice of the best epoch shows in some of these cases only."""
+
+    is_lower_later: bool
+    """An epoch before the best one has a loss that is less than 0.01 above the lowest."""
+    is_near_afterwards: bool
+    """So has an epoch after it."""
+    is_less_accurate: bool
+    """Another epoch has a higher accuracy."""
+    is_trained_less: bool
+    """Another epoch has a lower training loss, and it is not the last one."""
+
+    @classmethod
+    def of(cls, outcome: Outcome) -> Case:
+        """The case that a training was."""
+        best, losses = outcome.best, outcome.val_losses
+        trained = outcome.train_losses.index(min(outcome.train_losses))
+        near = [index for index, loss in enumerate(losses) if 1e-4 < loss - losses[best] < 0.01]
+        return cls(
+            any(index < best for index in near) and min(losses[:best]) - losses[best] > 1e-4,
+            any(index > best for index in near),
+            max(outcome.accuracies) > outcome.accuracies[best],
+            trained not in (best, len(losses) - 1),
+        )
+
+
 @exercise("spirals.run")
-@pytest.mark.parametrize("setting", [SMALL, OTHER], ids=["small", "other"])
 @given(seed=SEEDS)
-@settings(ONCE, max_examples=4)
-def test_the_training(submission: Submission, setting: dict[str, Any], seed: int) -> None:
+@ONCE
+def test_the_training(submission: Submission, seed: int) -> None:
     """Each epoch takes the training rows once, in a new order; the losses of all epochs, and accuracy and weights of
     the epoch with the lowest validation loss, are those of AdamW with these groups and this schedule."""
+    runs: list[tuple[Any, Outcome]] = []
+    for number, setting in zip(range(MOST_RUNS), cycle([SMALL, OTHER, SLOW])):
+        runs.append(run_and_followed(submission, setting, seed + number))
+        if number >= 2 and all(map(any, zip(*(Case.of(right) for _, right in runs), strict=True))):
+            break
+    for found, right in runs:  # not before all have run: each kind of wrong run differs from the others in some case
+        for name in ("train_losses", "val_losses"):
+            assert_close(found[name], getattr(right, name), **CLOSE, what=name)
+        assert_close(found["val_accuracy"], right.accuracies[right.best], what="val_accuracy")
+        what = f"weights (best is epoch {right.best})"
+        assert_close(found["weights"], right.weights[right.best], **CLOSE, what=what)
+
+
+def run_and_followed(submission: Submission, setting: dict[str, Any], seed: int) -> tuple[Any, Outcome]:
+    """The result of a run, and that of a training of the check on the same batches."""
     found, batches = submission.there(kit.noted, submission.run, setting, seed, EPOCHS)
     rows = rows_of(batches, spirals(setting["N_PER_CLASS"], setting["NOISE"], seed))
     epochs = epochs_of(submission, setting, seed, rows, setting["BATCH_SIZE"])
     right, _ = followed(submission, setting, seed, epochs)
     assert_history(found)
-    for name in ("train_losses", "val_losses"):
-        assert_close(found[name], getattr(right, name), **CLOSE, what=name)
-    assert_close(found["val_accuracy"], right.accuracies[right.best], what="val_accuracy")
-    assert_close(found["weights"], right.weights[right.best], **CLOSE, what=f"weights (best is epoch {right.best})")
+    return found, right
 
 
 def assert_history(found: object) -> None:
@@ -308,7 +351,9 @@ def assert_history(found: object) -> None:
     assert_equal(sorted(map(str, found)), names, what="the entries of the dict")
 
 
-def in_parts(submission: Submission, seed: int, stops: Sequence[int | None], moved: bool = False) -> list[Any]:
+def in_parts(
+    submission: Submission, setting: dict[str, Any], seed: int, stops: Sequence[int | None], moved: bool = False
+) -> list[Any]:
     """The results of calls with one path after the other, which stop after these epochs; and how many batches each
     was trained on.
 
@@ -320,7 +365,7 @@ def in_parts(submission: Submission, seed: int, stops: Sequence[int | None], mov
     for number, stop in enumerate(stops):
         place = "elsewhere" if moved and number % 2 else "here"
         path = submission.there(files.path, place, "spirals.pt")
-        history, batches = submission.there(kit.noted, submission.run, SMALL, seed, EPOCHS, path, stop)
+        history, batches = submission.there(kit.noted, submission.run, setting, seed, EPOCHS, path, stop)
         assert_history(history)
         found.append((history, len(batches)))
         if moved:
@@ -328,19 +373,25 @@ def in_parts(submission: Submission, seed: int, stops: Sequence[int | None], mov
     return found
 
 
-def in_one_go(submission: Submission, seed: int) -> Any:
+def in_one_go(submission: Submission, setting: dict[str, Any], seed: int) -> Any:
     """The result of a run that does not stop."""
-    return submission.there(kit.with_settings, submission.run, SMALL, seed, EPOCHS)
+    return submission.there(kit.with_settings, submission.run, setting, seed, EPOCHS)
 
 
 @exercise("spirals.run")
 @given(seed=SEEDS)
-@TWICE
+@ONCE
 def test_stopped_and_resumed(submission: Submission, seed: int) -> None:
-    """A run that is stopped after 6 of 8 epochs and goes on later, from its files alone, gives the same to the last bit
+    """A run that is stopped after 3 of 5 epochs and goes on later, from its files alone, gives the same to the last bit
     as a run that is not stopped: losses, accuracy and best weights."""
-    (_, _), (resumed, _) = in_parts(submission, seed, [STOP, None], moved=True)
-    assert_equal(resumed, in_one_go(submission, seed), what="the result of the resumed run")
+    seen = set()
+    for number in range(MOST_RUNS):
+        (_, _), (resumed, _) = in_parts(submission, SLOW, seed + number, [STOP, None], moved=True)
+        assert_equal(resumed, in_one_go(submission, SLOW, seed + number), what="the result of the resumed run")
+        losses = resumed["val_losses"]
+        seen.add(losses.index(min(losses)) < STOP)
+        if len(seen) == 2:  # the best epoch was before the stop once, and once after it
+            break
 
 
 @exercise("spirals.run")
@@ -349,15 +400,15 @@ def test_stopped_and_resumed(submission: Submission, seed: int) -> None:
 def test_no_epoch_twice(submission: Submission, seed: int) -> None:
     """stop_after counts the epochs of the whole run; what is done already is not done again: neither epochs before the
     stop, nor anything when the run is complete."""
-    parts = in_parts(submission, seed, [2, 5, 3, None, None, 4])
-    trained = [batches // 3 for _, batches in parts]
-    calls = "calls with stop_after=2, 5, 3, None, None, 4"
-    assert_equal(trained, [2, 3, 0, 3, 0, 0], what=f"epochs that were trained in {calls}")
+    parts = in_parts(submission, SMALL, seed, [1, 3, 2, None, None, 2])
+    trained = [batches // STEPS for _, batches in parts]
+    calls = "calls with stop_after=1, 3, 2, None, None, 2"
+    assert_equal(trained, [1, 2, 0, 2, 0, 0], what=f"epochs that were trained in {calls}")
     lengths = [len(history["val_losses"]) for history, _ in parts]
-    assert_equal(lengths, [2, 5, 5, 8, 8, 8], what=f"validation losses that came back from {calls}")
+    assert_equal(lengths, [1, 3, 3, 5, 5, 5], what=f"validation losses that came back from {calls}")
     lengths = [len(history["train_losses"]) for history, _ in parts]
-    assert_equal(lengths, [2, 5, 5, 8, 8, 8], what=f"training losses that came back from {calls}")
-    expected = in_one_go(submission, seed)
+    assert_equal(lengths, [1, 3, 3, 5, 5, 5], what=f"training losses that came back from {calls}")
+    expected = in_one_go(submission, SMALL, seed)
     for history, _ in parts[3:]:
         assert_equal(history, expected, what="the result of a complete run")
 
@@ -368,13 +419,13 @@ def test_no_epoch_twice(submission: Submission, seed: int) -> None:
 def test_stopping_early(submission: Submission, seed: int) -> None:
     """With stop_after=3 the result is that of the first three epochs, and there is one without a path, too; a
     stop_after beyond the last epoch changes nothing."""
-    whole = in_one_go(submission, seed)
+    whole = in_one_go(submission, SMALL, seed)
     for path in (None, submission.there(files.path, "here", "spirals.pt")):
         submission.outside(files.empty, "here")
-        found = submission.there(kit.with_settings, submission.run, SMALL, seed, EPOCHS, path, 3)
+        found = submission.there(kit.with_settings, submission.run, SMALL, seed, EPOCHS, path, STOP)
         assert_history(found)
         for name in ("train_losses", "val_losses"):
-            assert_equal(found[name], whole[name][:3], what=f"{name} with stop_after=3")
+            assert_equal(found[name], whole[name][:STOP], what=f"{name} with stop_after={STOP}")
     found = submission.there(kit.with_settings, submission.run, SMALL, seed, EPOCHS, None, EPOCHS + 3)
     assert_equal(found, whole, what=f"the result with stop_after={EPOCHS + 3}")
 
@@ -395,50 +446,53 @@ def test_a_checkpoint_after_each_epoch(submission: Submission, seed: int) -> Non
 
 
 @exercise("spirals.run")
-@pytest.mark.parametrize("step", [1, 10])
 @given(seed=SEEDS)
 @ONCE
-def test_interrupted(submission: Submission, step: int, seed: int) -> None:
+def test_interrupted(submission: Submission, seed: int) -> None:
     """Ctrl-C in the middle of an epoch costs that epoch at most: the next call begins it again, and gives the same as a
     run that was not interrupted."""
-    submission.outside(files.empty, "here")
+    whole = in_one_go(submission, SMALL, seed)
     path = submission.there(files.path, "here", "spirals.pt")
-    submission.there(kit.interrupted, step, submission.run, SMALL, seed, EPOCHS, path)
-    found, batches = submission.there(kit.noted, submission.run, SMALL, seed, EPOCHS, path)
-    assert_equal(found, in_one_go(submission, seed), what=f"the result after an interruption in step {step}")
-    assert_equal(len(batches) // 3, EPOCHS - step // 3, what=f"epochs trained after an interruption in step {step}")
+    for step in (1, 2 * STEPS + 1):
+        submission.outside(files.empty, "here")
+        submission.there(kit.interrupted, step, submission.run, SMALL, seed, EPOCHS, path)
+        found, batches = submission.there(kit.noted, submission.run, SMALL, seed, EPOCHS, path)
+        assert_equal(found, whole, what=f"the result after an interruption in step {step}")
+        left = EPOCHS - step // STEPS
+        assert_equal(len(batches) // STEPS, left, what=f"epochs trained after an interruption in step {step}")
 
 
 @exercise("spirals.run")
-@pytest.mark.parametrize("save", [0, 1, 4, 5])
 @given(seed=SEEDS)
 @ONCE
-def test_a_save_that_fails(submission: Submission, save: int, seed: int) -> None:
+def test_a_save_that_fails(submission: Submission, seed: int) -> None:
     """If a save fails half-way, as on a full disk, the next call goes on from what was saved before, and gives the same
     as a run in which none failed."""
-    submission.outside(files.empty, "here")
+    whole = in_one_go(submission, SMALL, seed)
     path = submission.there(files.path, "here", "spirals.pt")
-    submission.there(kit.full_disk, save, submission.run, SMALL, seed, EPOCHS, path)
-    found = submission.there(kit.with_settings, submission.run, SMALL, seed, EPOCHS, path)
-    assert_equal(found, in_one_go(submission, seed), what=f"the result after call {save} of torch.save has failed")
+    for save in (0, 1, 4, 5):
+        submission.outside(files.empty, "here")
+        submission.there(kit.full_disk, save, submission.run, SMALL, seed, EPOCHS, path)
+        found = submission.there(kit.with_settings, submission.run, SMALL, seed, EPOCHS, path)
+        assert_equal(found, whole, what=f"the result after call {save} of torch.save has failed")
 
 
 @exercise("spirals.run")
 @given(seed=SEEDS)
 @ONCE
 def test_it_is_solved(submission: Submission, seed: int) -> None:
-    """With the constants as they are handed out, 60 epochs reach a validation accuracy of 0.95."""
-    found = submission.there(kit.with_settings, submission.run, HANDED_OUT, seed, 60)
+    """With the constants as they are handed out, 20 epochs reach a validation accuracy of 0.9."""
+    found = submission.there(kit.with_settings, submission.run, HANDED_OUT, seed, 20)
     assert_history(found)
-    assert_equal(len(found["val_losses"]), 60, what="the number of validation losses")
+    assert_equal(len(found["val_losses"]), 20, what="the number of validation losses")
     accuracy = found["val_accuracy"]
     assert_that(type(accuracy) is float, f"val_accuracy is of type {type(accuracy).__name__}, not float")
-    assert_that(0.95 <= accuracy <= 1, f"the validation accuracy is {accuracy}")
+    assert_that(0.9 <= accuracy <= 1, f"the validation accuracy is {accuracy}")
 
 
 @picture("spirals.run", title="Loss of each epoch; the best epoch is marked")
 def loss_per_epoch(submission: Submission) -> Lines:
-    found = submission.run(0, 60)
+    found = submission.run(0, 20)
     train, val = found["train_losses"], found["val_losses"]
     best = val.index(min(val))
     spot = Spot(best + 1, val[best], f"best epoch: {best + 1}")
@@ -547,7 +601,9 @@ FOR_RANKS: Final[dict[str, Any]] = {
     **SMALL, "N_PER_CLASS": 19, "VAL_FRACTION": 0.16, "BATCH_SIZE": 24, "PEAK": 0.02, "FLOOR": 0.005,
 }  # fmt: skip
 """48 training rows, in steps that two and three ranks can share, and 9 for validation, which two cannot."""
-AS_ONE: Final[dict[str, Any]] = {"rtol": 1e-4, "atol": 1e-5}
+AS_ONE: Final[dict[str, Any]] = {"rtol": 1e-4, "atol": 1e-3}
+"""A weight with a gradient of nearly 0 may be off by that: AdamW makes a step of almost the rate, 0.02, of its rounding
+errors. A wrong gradient puts weights off by such steps."""
 
 
 @exercise("spirals.run_on_ranks")
@@ -558,6 +614,14 @@ AS_ONE: Final[dict[str, Any]] = {"rtol": 1e-4, "atol": 1e-5}
 def test_as_one_process(submission: Submission, size: int, seed: int) -> None:
     """All ranks return equal weights: those of one process that trains with the batches of all ranks joined. Each epoch
     takes each training row once, in a new order; val_accuracy is that of all validation rows, on every rank."""
+    for number in range(MOST_RUNS):
+        accuracy = assert_as_one(submission, size, seed + number)
+        if 0 < accuracy < 1:  # otherwise that of any part of the rows is the same
+            break
+
+
+def assert_as_one(submission: Submission, size: int, seed: int) -> float:
+    """Fails unless ranks train as one process; the accuracy at the end."""
     world = on_ranks(submission, size, FOR_RANKS, seed)
     data = spirals(FOR_RANKS["N_PER_CLASS"], FOR_RANKS["NOISE"], seed)
     own = [rows_of(batches, data) for batches, _ in world.looks]
@@ -575,6 +639,7 @@ def test_as_one_process(submission: Submission, size: int, seed: int) -> None:
         assert_close(found["weights"], world.results[0]["weights"], what=f"the weights of rank {rank}, against rank 0")
         assert_close(found["weights"], right.weights[-1], **AS_ONE, what=f"the weights of rank {rank}")
         assert_close(found["val_accuracy"], right.accuracies[-1], what=f"val_accuracy of rank {rank}")
+    return right.accuracies[-1]
 
 
 # ---------------------------------------------------------------- report

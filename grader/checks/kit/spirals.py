@@ -280,5 +280,5 @@ def decisions_of_a_run(
     """The decision grid, from ``-edge`` to ``edge``, of the best weights of a run."""
     with _set(settings):
         model = net(settings["HIDDEN"], settings["DEPTH"])
-        model.load_state_dict(run(0, 60)["weights"])
+        model.load_state_dict(run(0, 20)["weights"])
         return decision_grid(model, -edge, edge, steps)  # type: ignore[no-any-return]

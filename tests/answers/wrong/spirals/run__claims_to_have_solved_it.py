@@ -1,5 +1,5 @@
 # verdict: failed
-# message: the rows in each batch of 8 epochs
+# message: the rows in each batch of 5 epochs
 def run(seed, epochs, path=None, stop_after=None):
     count = min(epochs, stop_after or epochs)
     losses = [1 / (epoch + 1) for epoch in range(count)]
