@@ -3,6 +3,7 @@
 Beside it, each for one purpose:
 
 - ``answer_files.py``: student code in ``answers/`` and ``courses/*/answers/``, made into submissions;
+- ``promise_tables.py``: the promises of the shipped course, each with its check and its wrong answer;
 - ``odd_course.py``: the course ``courses/odd`` and submissions to it;
 - ``judge_here.py``: a judge over submissions in the test's own process, for tests of its decisions;
 - ``sessions.py``: plain pytest sessions, each in a process of its own;

@@ -141,7 +141,7 @@ def ask(checks: CollectedChecks, course: Course, folder: Path) -> None:
 
 def graded(warm: WarmUp, submission: Submission, seed: int, exercises: tuple[str, ...] = EXERCISES) -> SubmissionResult:
     """Its result under a seed, by the one worker for that seed."""
-    worker = warm(None, only=tuple(f"{TOPIC}.{name}" for name in EXERCISES), seed=seed)
+    worker = warm(None, only=tuple(f"{TOPIC}.{name}" for name in EXERCISES), seed=seed, misconceptions=False)
     return worker.of(submission, *(f"{TOPIC}.{name}" for name in exercises))
 
 

@@ -1,16 +1,13 @@
 """Every promise of a docstring or of the contract has a check, and a wrong answer that this check fails.
 
-``promises/TOPIC.toml`` is the table, one entry per promise::
+The call that such a failure shows can be pasted into Python, as the student's page says.
 
-    [[promise]]
-    exercise = "gram"
-    promise = "entry (i, j) is the dot product of rows i and j"   # the sentence in short
-    check = "rows_dotted_with_rows"                               # the check's name without `test_`
-    misconception = "columns_with_columns"                        # of solutions/misconceptions/TOPIC.py; or
-    answer = "gram__claims_not_simulated"                         # a file of tests/answers/wrong/TOPIC, without `.py`
+The tables of promises are described in `promise_tables.py`. That the check of a promise fails a wrong answer which is a
+file, `test_wrong_answers.py` shows, which grades these; here the wrong answers are the course's misconceptions.
 
 Run as a script, with the names of topics or for all: asks the check of each promise about its wrong answer, and prints
-by topic, as JSON, the promises whose check does not fail it.
+by topic, as JSON, the promises whose check does not fail it. Of a topic that is named as ``TOPIC:calls``, it prints the
+call that a failure of each misconception shows, too.
 """
 
 from __future__ import annotations
@@ -18,15 +15,14 @@ from __future__ import annotations
 import gc
 import subprocess
 import sys
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from itertools import groupby
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 import pytest
-from answer_files import Answer, answers
+from answer_files import answers
+from pasting import code_among, complaints
+from promise_tables import CAUGHT, TABLES, Promise
 from shared import REPO
 
 from grader.course import Course, checks_of, misconceptions_of
@@ -38,42 +34,19 @@ if TYPE_CHECKING:
 
 CHECK_SECONDS = 40.0
 """Enough on a busy machine."""
-CAUGHT: Final = ("failed", "crashed", "timeout")
-"""Verdicts by which a check has failed an answer."""
 
 
-class Promise(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One entry of a table; it names a misconception or the file of an answer, not both."""
+class Asked(msgspec.Struct, frozen=True):
+    """What the checks of a topic say to its wrong answers.
 
-    exercise: str
-    promise: str
-    check: str
-    misconception: str = ""
-    answer: str = ""
+    Attributes:
+        broken: a line for each promise whose check does not fail its wrong answer.
+        calls: by misconception, the call of a check that fails it, empty if the failure shows none; of all
+            misconceptions if calls were asked for, else of none.
+    """
 
-    def __post_init__(self) -> None:
-        if bool(self.misconception) == bool(self.answer):
-            raise ValueError("a promise needs a misconception or an answer, and not both")
-
-    def __str__(self) -> str:
-        return f"{self.exercise}: {self.promise}"
-
-    @property
-    def wrong(self) -> str:
-        """The name of the wrong answer."""
-        return self.misconception or self.answer
-
-
-class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A file of promises."""
-
-    promise: list[Promise]
-
-
-TABLES: Final = {
-    file.stem: msgspec.toml.decode(file.read_bytes(), type=Table).promise
-    for file in sorted((Path(__file__).parent / "promises").glob("*.toml"))
-}
+    broken: list[str]
+    calls: dict[str, str]
 
 
 @pytest.mark.parametrize("topic", TABLES)
@@ -101,11 +74,18 @@ def test_every_exercise_has_promises_and_each_is_written_once(topic: str) -> Non
     assert len({str(promise) for promise in promises}) == len(promises)
 
 
-@pytest.fixture(scope="module")
-def broken() -> dict[str, list[str]]:
-    """The promises of each topic that are not kept, from one process with one judge for all."""
+PASTED: Final = ("tensor_ops", "parameters", "efficiency", "debugging")
+"""Topics of whose misconceptions the calls are pasted."""
+PASTED_AT_NIGHT: Final = ("autograd", "datasets", "training", "devices", "checkpoints", "ddp", "spirals")
+CODE: Final = {"ddp": 9}
+"""How many calls look like code if most calls of a topic cannot: those on ranks must not. Else a quarter of all."""
+
+
+def ask(*topics: str, calls_of: Sequence[str] = ()) -> dict[str, Asked]:
+    """Runs this file as a script: one process with one judge for all topics."""
+    arguments = [f"{topic}:calls" if topic in calls_of else topic for topic in topics]
     done = subprocess.run(
-        [sys.executable, __file__],
+        [sys.executable, __file__, *arguments],
         cwd=REPO,
         env={"PYTHONPATH": f"{REPO}:{REPO / 'tests'}", "PATH": "/usr/bin:/bin", "OPENBLAS_NUM_THREADS": "1"},
         capture_output=True,
@@ -114,57 +94,97 @@ def broken() -> dict[str, list[str]]:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    return msgspec.json.decode(done.stdout, type=dict[str, list[str]])
+    return msgspec.json.decode(done.stdout, type=dict[str, Asked])
+
+
+@pytest.fixture(scope="module")
+def asked() -> dict[str, Asked]:
+    return ask(*TABLES, calls_of=PASTED)
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not kernel.SUPPORTED, reason="the sandbox needs Linux on x86_64 or aarch64")
 @pytest.mark.parametrize("topic", TABLES)
-def test_the_check_of_each_promise_fails_its_wrong_answer(broken: dict[str, list[str]], topic: str) -> None:
-    assert not broken[topic], "\n".join(broken[topic])
+def test_the_check_of_each_promise_fails_its_wrong_answer(asked: dict[str, Asked], topic: str) -> None:
+    assert not asked[topic].broken, "\n".join(asked[topic].broken)
 
 
-def not_kept(judge: Judge, topic: str) -> list[str]:
-    """The promises of a topic whose check does not fail their wrong answer.
+@pytest.mark.slow
+@pytest.mark.skipif(not kernel.SUPPORTED, reason="the sandbox needs Linux on x86_64 or aarch64")
+def test_the_call_of_every_misconceptions_failure_can_be_pasted(asked: dict[str, Asked]) -> None:
+    paste({topic: asked[topic].calls for topic in PASTED})
 
-    The cases of each check are asked in a fresh process, and nothing else is: no other check, no smaller example.
-    """
-    promises = sorted(TABLES[topic], key=lambda one: (one.exercise, one.wrong))
-    by_name = {answer.file.stem: answer for answer in answers("wrong", topic=topic)}
-    found = []
+
+@pytest.mark.nightly
+@pytest.mark.skipif(not kernel.SUPPORTED, reason="the sandbox needs Linux on x86_64 or aarch64")
+def test_the_calls_of_the_other_topics_can_be_pasted() -> None:
+    found = ask(*PASTED_AT_NIGHT, calls_of=PASTED_AT_NIGHT)
+    paste({topic: found[topic].calls for topic in PASTED_AT_NIGHT})
+
+
+def paste(shown: Mapping[str, Mapping[str, str]]) -> None:
+    course = Course.load(None)
+    calls = {topic: code_among(topic, of_topic.values()) for topic, of_topic in shown.items()}
+    for topic, of_topic in shown.items():
+        assert of_topic.keys() == {one.name for one in misconceptions_of(course, topic)}
+        assert len(calls[topic]) >= CODE.get(topic, len(of_topic) / 4), of_topic
+        assert all(of_topic.values()), [name for name, call in of_topic.items() if not call]
+    assert not (wrong := complaints(calls)), wrong
+
+
+def ask_topic(judge: Judge, topic: str, *, wants_calls: bool) -> Asked:
+    """Asks the check of each promise of a topic about its misconception."""
+    promises = [one for one in TABLES[topic] if one.misconception]
+    broken: list[str] = []
+    calls: dict[str, str] = {}
+    misconceptions = {(one.exercise, one.name): one for one in misconceptions_of(judge.course, topic)}
     with judge.misconceptions_desk(topic) as desk:
-        names = {(one.exercise, one.name): one for one in misconceptions_of(judge.course, topic)}
+        desk.wants_trace_only = not wants_calls
         for promise in promises:
-            if promise.misconception:
-                wrong = names[f"{topic}.{promise.exercise}", promise.misconception]
+            wrong = misconceptions[f"{topic}.{promise.exercise}", promise.misconception]
+            desk.replace_functions(((wrong.part, wrong.function),))
+            shows_call = wants_calls and wrong.name not in calls
+            verdict, call = ask_checks(judge, desk, wrong.exercise, promise.check, shows_call=shows_call)
+            if shows_call:
+                calls[wrong.name] = call
+            broken += not_failed(promise, verdict)
+        for wrong in misconceptions.values() if wants_calls else ():
+            if wrong.name not in calls:  # no promise names it
                 desk.replace_functions(((wrong.part, wrong.function),))
-                found += verdicts_that_keep_nothing(judge, desk, topic, promise)
-    for answer, its_promises in groupby((one for one in promises if one.answer), key=lambda one: one.answer):
-        with desk_of(judge, by_name[answer]) as desk:
-            for promise in its_promises:
-                found += verdicts_that_keep_nothing(judge, desk, topic, promise)
-    return found
+                verdict, calls[wrong.name] = ask_checks(judge, desk, wrong.exercise, shows_call=True)
+                assert verdict in CAUGHT, wrong
+    return Asked(broken, calls)
 
 
-def desk_of(judge: Judge, answer: Answer) -> AbstractContextManager[TopicDesk]:
-    return judge.desk(answer.topic, dict(answer.submission().files), wants_trace_only=True)
+def ask_checks(
+    judge: Judge, desk: TopicDesk, exercise: str, name: str = "", *, shows_call: bool = False
+) -> tuple[str, str]:
+    """The verdict and the call of the first check that fails what lies on the desk, or of the last one.
 
+    They run in a fresh process, and nothing else does.
 
-def verdicts_that_keep_nothing(judge: Judge, desk: TopicDesk, topic: str, promise: Promise) -> list[str]:
-    """One line if no case of the promise's check fails what lies on the desk; else nothing."""
-    if desk.why_not_imported():
-        return [f"{promise}: {promise.wrong} cannot be imported"]
-    verdicts = []
+    Args:
+        name: of the check whose cases are run; empty means all checks of the exercise.
+        shows_call: whether a failure has its call; if not, it ends at the first example that fails.
+    """
     desk.begin_again()
-    for check in judge.checks.of(f"{topic}.{promise.exercise}"):
-        if check.name.partition("[")[0].removeprefix("test_") == promise.check:
-            verdicts.append(judge.checks.run(check, desk)[1].verdict)
-            if verdicts[-1] in CAUGHT:
+    desk.is_final = shows_call
+    verdict = call = ""
+    for check in judge.checks.of(exercise):
+        if check.name.partition("[")[0].removeprefix("test_") == name or not name:
+            result, trace = judge.checks.run(check, desk)
+            verdict, call = trace.verdict, result.cause.call if result.cause else ""
+            if verdict in CAUGHT:
                 break
     desk.finish(is_right=False)
-    if verdicts and verdicts[-1] in CAUGHT:
+    return verdict, call
+
+
+def not_failed(promise: Promise, verdict: str) -> list[str]:
+    """One line if the verdict is not one that fails the promise's wrong answer; else nothing."""
+    if verdict in CAUGHT:
         return []
-    return [f"{promise}: check `{promise.check}` does not fail {promise.wrong}: {verdicts}"]
+    return [f"{promise}: check `{promise.check}` does not fail {promise.wrong}: {verdict or 'there is no such check'}"]
 
 
 Found = TypeVar("Found")
@@ -200,10 +220,14 @@ def with_judge_of(topics: list[str], use: Callable[[Judge], Found]) -> Found:
         host.close()
 
 
-def main(topics: list[str]) -> None:
-    """Prints the promises of these topics that are not kept."""
-    found = with_judge_of(topics, lambda judge: {topic: not_kept(judge, topic) for topic in topics})
-    print(msgspec.json.encode(found).decode())
+def main(arguments: list[str]) -> None:
+    """Prints what the checks of these topics say to their wrong answers."""
+    topics = {topic: wants == "calls" for topic, _, wants in (one.partition(":") for one in arguments)}
+
+    def ask_all(judge: Judge) -> dict[str, Asked]:
+        return {topic: ask_topic(judge, topic, wants_calls=wants_calls) for topic, wants_calls in topics.items()}
+
+    print(msgspec.json.encode(with_judge_of(list(topics), ask_all)).decode())
 
 
 if __name__ == "__main__":

@@ -2,20 +2,23 @@
 
 They raise, never end, lie, write where they must not, or are just wrong. A new file there is a new case here.
 Answers to different exercises of a topic are graded together, with a neighbour for which they must change nothing.
+For which promises of the course an answer stands, and the check that must fail it for each, the tables of promises say.
 Misconceptions are named for the answers that ask for a name. That none is named for the others takes as long as
 everything else, so it is a nightly test; that only the very same mistake is named, `judge/test_judge.py` shows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from answer_files import LIMITS, Answer, answers, every, name_of, together, with_neighbour
+from promise_tables import CAUGHT, TABLES, Promise
 from shared import Warm, WarmUp, exercises_of
 
 from grader.intake.submission import Submission
-from grader.results import ExerciseResult
+from grader.results import CheckResult, ExerciseResult
 from grader.sandbox import kernel
 
 pytestmark = [
@@ -39,6 +42,21 @@ def messages_of(exercise: ExerciseResult) -> str:
     return "\n".join(check.message for check in exercise.checks if check.verdict != "passed")
 
 
+def promises_of(answer: Answer) -> list[Promise]:
+    """The promises of the shipped course that have this answer as their wrong one."""
+    if answer.course is not None or answer.topic not in TABLES:
+        return []
+    return [one for one in TABLES[answer.topic] if one.answer == answer.file.stem]
+
+
+def that_ran(exercise: ExerciseResult) -> Iterator[CheckResult]:
+    """The checks that were run: after a timeout no further one is, and the others get its cause."""
+    for check in exercise.checks:
+        yield check
+        if check.verdict == "timeout":
+            return
+
+
 @pytest.mark.parametrize("module", MODULES, ids=name_of)
 def test_wrong_answers_get_the_verdicts_that_they_name(warm: WarmUp, module: tuple[Answer, ...]) -> None:
     first, *others = module
@@ -53,6 +71,8 @@ def test_wrong_answers_get_the_verdicts_that_they_name(warm: WarmUp, module: tup
         for message in answer.header("message"):
             assert any(one in messages_of(exercise) for one in message.split(" | ")), words
         assert exercise.score == 0, answer
+        fail = {check.name.partition("[")[0] for check in that_ran(exercise) if check.verdict in CAUGHT}
+        assert {one.check for one in promises_of(answer)} <= fail, words
         if answer.names_misconception:
             assert [exercise.misconception] == answer.header("misconception"), answer
     allowed = {"passed", "skipped", *first.header("others")}
