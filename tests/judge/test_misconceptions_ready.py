@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
 
 import pytest
 from shared import OWN_COURSE
 
 from grader.border.messages import Exchange
+from grader.border.service import WRONG_ANSWERS
 from grader.course import Course
 from grader.judge.check import Trace
-from grader.judge.misconceptions import MisconceptionRecords, Replacements, RunChecks
+from grader.judge.misconceptions import MisconceptionRecords, Replacements, RunChecks, files_with_misconceptions
 
 OTHER = Trace("failed", ((Exchange(b"request", b"reply"),),))
 """What no misconception does."""
@@ -80,3 +83,14 @@ def test_a_mistake_is_named_beside_others_if_all_that_it_fails_is_the_same(elsew
     assert (found is not None) == is_named
     first_differs = {"a": Trace("failed", ((),)), "b": OTHER}
     assert MisconceptionRecords(course, open_topic).name_of(exercise, first_differs) is None
+
+
+@pytest.mark.parametrize("module", ["vectors", WRONG_ANSWERS])
+def test_an_import_finds_the_compiled_code_beside_the_files(tmp_path: Path, module: str) -> None:
+    for name, content in files_with_misconceptions(Course.load(OWN_COURSE), "vectors").items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    file = tmp_path / f"{module}.py"
+    file.write_text("what is here now is not compiled")
+    code = SourceFileLoader(module, str(file)).get_code(module)
+    assert code is not None and code.co_filename == str(file) and len(code.co_names) > 3
