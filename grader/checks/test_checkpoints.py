@@ -597,8 +597,7 @@ def test_only_at_the_front(submission: Submission, state: dict[str, Tensor], pre
 @given(seed=SEEDS)
 def test_the_prefix_of_a_wrapper(submission: Submission, seed: int) -> None:
     """A model can load weights that were saved from inside a wrapper when the prefix is removed."""
-    state = {f"module.{name}": value for name, value in weights_of("norm", seed).items()}
-    found = submission.there(resuming.as_dict, submission.strip_prefix, state, "module.")
+    found = submission.there(resuming.stripped, submission.strip_prefix, "norm", seed)
     assert_close(found, weights_of("norm", seed))
     assert_equal(list(found), list(weights_of("norm", seed)), what="the names in order")
 

@@ -148,6 +148,15 @@ def as_dict(function: Callable[..., Any], *args: Any) -> Any:
     return dict(found) if isinstance(found, dict) else found
 
 
+def stripped(strip_prefix: Callable[..., Any], kind: str, seed: int) -> Any:
+    """The result of ``strip_prefix(state, "module.")`` of weights that a wrapper has saved, as a plain dict.
+
+    Their dict is of the kind that torch makes, and is gone afterwards: the next one may get its id.
+    """
+    state = recipes.model(kind, seed).state_dict(prefix="module.")
+    return as_dict(strip_prefix, state, "module.")
+
+
 def dict_afterwards(function: Callable[..., Any], state: dict[str, Any], *args: Any) -> tuple[dict[str, Any], bool]:
     """Calls ``function(state, *args)``: the dict afterwards, and whether the result is that dict."""
     found = function(state, *args)
