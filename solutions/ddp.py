@@ -364,7 +364,7 @@ def main() -> None:
     `toy_data` and `toy_model` make them. It trains for `EPOCHS` epochs with `LEARNING_RATE` and full batches: each rank
     takes ``ROWS // world_size`` rows in its one step of an epoch, so that the result does not depend on how many ranks
     there are, nor on the order of the rows. Then rank 0, and no other, prints one line with the cross-entropy of the
-    trained model on all rows, with 4 decimals.
+    trained model on all rows, with 4 decimals. Nothing else is printed on any rank, by `main` or by what it calls.
 
     It runs under ``torchrun --nproc-per-node=2 ddp.py``, where each worker finds its rank in the environment, and
     alone, by ``python ddp.py``, where the environment has none of these variables. It takes no arguments, and ends with

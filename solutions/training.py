@@ -416,7 +416,8 @@ def experiment(seed: int = 123) -> dict[str, object]:
     in the function), and `fit` and `evaluate` from above. The data are the four lists at the top of this file, as they
     are when the function is called; make float32 tensors of the features, and int64 tensors of the labels.
 
-    The results follow from the seed, if random numbers are drawn in this order:
+    The results follow from the seed, if the network begins with the weights that ``nn.Linear`` draws (leave them as
+    they are in your ``parameters.py``), and random numbers are drawn in this order:
 
     1. ``torch.manual_seed(seed)``, and right after it the network, with 2 inputs and 2 outputs;
     2. `fit`, for 3 epochs with a learning rate of 0.5, over a ``DataLoader`` of the training rows: batches of 2,
