@@ -32,7 +32,6 @@ MS_BIND: Final = 4096
 MS_REC: Final = 16384
 MS_PRIVATE: Final = 1 << 18
 MNT_DETACH: Final = 2
-MADV_COLLAPSE: Final = 25
 
 PR_SET_PDEATHSIG: Final = 1
 PR_SET_DUMPABLE: Final = 4
@@ -128,14 +127,6 @@ def drop_capabilities() -> None:
     header = (ctypes.c_uint32 * 2)(0x20080522, 0)
     nothing = (ctypes.c_uint32 * 6)()
     syscall("capset", ctypes.byref(header), ctypes.byref(nothing))
-
-
-def collapse(start: int, length: int) -> None:
-    """Copies memory of this process into large pages; both numbers are multiples of their size (Linux 6.1).
-
-    It ignores whether the system is set to use such pages by itself.
-    """
-    _checked(int(_libc.madvise(ctypes.c_void_p(start), ctypes.c_size_t(length), MADV_COLLAPSE)), "madvise")
 
 
 def die_with_parent() -> None:

@@ -15,7 +15,6 @@ import socket
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Final
 
 import torch
 
@@ -27,11 +26,6 @@ from grader.student.leader import lead
 from grader.student.preparation import CannotLoad, load_modules
 from grader.student.process import note_modules
 
-LARGE_PAGE: Final = 2 << 20
-"""Bytes of a large page on most machines; where it is larger, the system refuses, and all stays as it is."""
-PAYS_FROM: Final = 12
-"""Topics after which the host copies its memory into large pages: that takes as long as twelve topics' forks save."""
-
 
 class WarmHost:
     """Serves one judge over a socket until the judge closes it."""
@@ -42,7 +36,6 @@ class WarmHost:
         self._sandbox: Sandbox | None = None
         self._testkit: Mapping[str, ModuleType] = {}
         self._kit: dict[str, ModuleType] = {}
-        self._spawned = 0
 
     def run(self) -> None:
         """Obeys orders until the judge has closed the socket; then every student process has ended."""
@@ -88,9 +81,6 @@ class WarmHost:
     def _spawn(self, descriptor: int) -> orders.Spawned | orders.Refused:
         assert self._sandbox is not None
         self._reap(os.WNOHANG)
-        if self._spawned == PAYS_FROM:
-            _use_large_pages()
-        self._spawned += 1
 
         def child() -> None:
             lead(socket.socket(fileno=descriptor), self._testkit, self._kit)
@@ -109,24 +99,6 @@ class WarmHost:
         with contextlib.suppress(ChildProcessError):
             while self._leaders and (ended := os.waitpid(-1, options)[0]):
                 self._leaders.discard(ended)
-
-
-def _use_large_pages() -> None:
-    """Copies this process's memory into large pages, if the system offers it.
-
-    Each fork copies the table of all pages, and each end of a process takes it down: with torch in memory that was
-    most of what a fork cost. The table of large pages is hundreds of times shorter.
-    """
-    with contextlib.suppress(OSError):  # no /proc
-        for line in Path("/proc/self/maps").read_text().splitlines():
-            addresses, rights, _, _, inode, *name = line.split()
-            if rights != "rw-p" or inode != "0" or name == ["[stack]"]:
-                continue
-            start, end = (int(address, 16) for address in addresses.split("-"))
-            start, end = -(-start // LARGE_PAGE) * LARGE_PAGE, end // LARGE_PAGE * LARGE_PAGE
-            if start < end:
-                with contextlib.suppress(OSError):  # an older kernel, or memory that cannot be copied
-                    kernel.collapse(start, end - start)
 
 
 def _threads() -> int:
