@@ -140,7 +140,7 @@ class SpentTime(msgspec.Struct, frozen=True, omit_defaults=True):
     used: tuple[tuple[str, float], ...] = ()
 
 
-class Memory(msgspec.Struct, frozen=True, omit_defaults=True):
+class TooMuchMemory(msgspec.Struct, frozen=True, omit_defaults=True):
     """The memory that a submission wanted, and the limit (bytes).
 
     Attributes:
@@ -196,7 +196,7 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     exception_message: str = ""
     frames: tuple[Frame, ...] = ()
     time: SpentTime | None = None
-    memory: Memory | None = None
+    memory: TooMuchMemory | None = None
     prints: str = ""
     printed: int = 0
     note: str = ""

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from grader.results import Cause, Frame, Memory, SpentTime
+from grader.results import Cause, Frame, SpentTime, TooMuchMemory
 from grader.text import counted, with_article
 
 _SIMILAR: Final = 0.72
@@ -183,7 +183,7 @@ def _crash(cause: Cause) -> str:
     return f"{cause.reason}: {_memory(cause.memory)}{where}"
 
 
-def _memory(memory: Memory) -> str:
+def _memory(memory: TooMuchMemory) -> str:
     asked = f"torch asked for {_size(memory.asked)} more, and " if memory.asked else ""
     held = f"it held {_size(memory.held)}, and " if memory.held else ""
     return f"{asked or held}the limit is {_size(memory.limit)}"

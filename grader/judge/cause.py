@@ -24,7 +24,7 @@ from grader.border.failures import (
 from grader.border.messages import MAX_MESSAGE
 from grader.border.proxies import Call, Remote
 from grader.judge.check import Check
-from grader.results import MAX_TEXT, Cause, Frame, Memory, SpentTime
+from grader.results import MAX_TEXT, Cause, Frame, SpentTime, TooMuchMemory
 from grader.testkit.compare import Mismatch
 from grader.testkit.show import show, show_call
 
@@ -137,7 +137,7 @@ def crashed(check: Check, call: Call | None, error: SubmissionCrashed, prints: s
 def _facts_of_crash(error: SubmissionCrashed, memory_limit: int) -> dict[str, Any]:
     facts: dict[str, Any] = {"reason": str(error)[:MAX_TEXT] or _ENDED}
     if isinstance(error, OutOfMemory):
-        facts |= {"memory": Memory(memory_limit, error.held, error.asked), "frames": error.frames[-1:]}
+        facts |= {"memory": TooMuchMemory(memory_limit, error.held, error.asked), "frames": error.frames[-1:]}
     return facts
 
 

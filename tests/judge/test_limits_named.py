@@ -9,7 +9,7 @@ import pytest
 from odd_course import with_own, write_odd_course
 from shared import REPO, Warm, WarmUp, check_of
 
-from grader.results import Cause, Memory, SpentTime, SubmissionResult
+from grader.results import Cause, SpentTime, SubmissionResult, TooMuchMemory
 
 SECONDS = 2.0
 MEMORY = 512 << 20
@@ -62,7 +62,7 @@ def test_calls_that_end_but_are_slow_are_counted_and_the_slowest_is_measured(odd
 def test_memory_that_the_process_cannot_get_is_named_with_its_line(odd: Warm, body: str, asked: int) -> None:
     text = with_own(secret=body)
     cause = cause_of(odd.grade(odd=text), "secret")
-    assert cause.kind == "crash" and cause.memory == Memory(MEMORY, asked=asked)
+    assert cause.kind == "crash" and cause.memory == TooMuchMemory(MEMORY, asked=asked)
     amount = "torch asked for 37.3 GiB more, and the limit is 512 MiB" if asked else "the limit is 512 MiB"
     assert cause.advice.startswith(f"your code used more memory than it may: {amount}; it was in line ")
     assert f"in line {line_of(text, body.splitlines()[-1].strip())} of odd.py, in secret: " in cause.advice
@@ -92,7 +92,7 @@ def test_memory_at_import_is_named(odd: Warm) -> None:
     """A whole import counts here: with definitions alone, what is beside them would only be left out."""
     text = "import torch\n\n\ndef double(x, y=torch.empty(10**10)):\n    return x\n"
     cause = cause_of(odd.grade(odd=text), "twice_every_number")
-    assert (cause.stage, cause.memory) == ("import", Memory(MEMORY, asked=4 * 10**10))
+    assert (cause.stage, cause.memory) == ("import", TooMuchMemory(MEMORY, asked=4 * 10**10))
     assert "importing odd.py used more memory than it may: torch asked for 37.3 GiB more" in cause.advice
 
 

@@ -29,7 +29,7 @@ from grader.reports.entries import Entry
 from grader.reports.feedback import gist, is_brief, lines_of
 from grader.reports.html import page_name, write_report
 from grader.reports.places import Places, concise_lines
-from grader.results import Cause, CheckResult, Frame, Memory, SpentTime, SubmissionResult, to_json
+from grader.results import Cause, CheckResult, Frame, SpentTime, SubmissionResult, TooMuchMemory, to_json
 
 COURSE = Course.load(OWN)
 CODE = "import torch\n\n\ndef cosine(a, b):\n    return a / 0\n\n\ndef normalize(x):\n    while True:\n        x += 1\n"
@@ -161,8 +161,8 @@ LIMITS = [
     Cause(kind="timeout", sentence="Ends.", call="normalize(1)", frames=(LOOP,), time=SpentTime(10.0)),
     Cause(kind="timeout", frames=(LOOP,), time=SpentTime(10.0, answered=7, longest=1.4)),
     Cause(kind="timeout", frames=(LOOP,), time=SpentTime(3.1, used=(("vectors.cosine", 31.0), ("", 9.0)))),
-    Cause(kind="crash", reason=OUT_OF_MEMORY, frames=(AT,), memory=Memory(2 << 30, asked=4 * 10**10)),
-    Cause(kind="crash", reason=OUT_OF_MEMORY, memory=Memory(512 << 20, held=700 << 20)),
+    Cause(kind="crash", reason=OUT_OF_MEMORY, frames=(AT,), memory=TooMuchMemory(2 << 30, asked=4 * 10**10)),
+    Cause(kind="crash", reason=OUT_OF_MEMORY, memory=TooMuchMemory(512 << 20, held=700 << 20)),
     topic_timeout(SpentTime(60.0, used=(("vectors.cosine", 41.0),))),
 ]
 
