@@ -481,13 +481,13 @@ def test_a_save_that_fails(submission: Submission, seed: int) -> None:
 @given(seed=SEEDS)
 @ONCE
 def test_it_is_solved(submission: Submission, seed: int) -> None:
-    """With the constants as they are handed out, 20 epochs reach a validation accuracy of 0.9."""
-    found = submission.there(kit.with_settings, submission.run, HANDED_OUT, seed, 20)
+    """With the constants as they are handed out, 60 epochs reach a validation accuracy of 0.95."""
+    found = submission.there(kit.with_settings, submission.run, HANDED_OUT, seed, 60)
     assert_history(found)
-    assert_equal(len(found["val_losses"]), 20, what="the number of validation losses")
+    assert_equal(len(found["val_losses"]), 60, what="the number of validation losses")
     accuracy = found["val_accuracy"]
     assert_that(type(accuracy) is float, f"val_accuracy is of type {type(accuracy).__name__}, not float")
-    assert_that(0.9 <= accuracy <= 1, f"the validation accuracy is {accuracy}")
+    assert_that(0.95 <= accuracy <= 1, f"the validation accuracy is {accuracy}")
 
 
 @picture("spirals.run", title="Loss of each epoch; the best epoch is marked")
