@@ -31,7 +31,18 @@ if TYPE_CHECKING:
     from grader.grading.api import Results, grade
     from grader.notebook.api import check, hint, show
     from grader.pictures import Picture
-    from grader.results import Cause, CheckResult, ExerciseResult, Flag, Frame, Manual, SubmissionResult, Unread
+    from grader.results import (
+        Cause,
+        CheckResult,
+        ExerciseResult,
+        Flag,
+        Frame,
+        Manual,
+        SpentTime,
+        SubmissionResult,
+        TooMuchMemory,
+        Unread,
+    )
     from grader.sandbox.limits import Limits
 
 __all__ = [
@@ -46,7 +57,9 @@ __all__ = [
     "Manual",
     "Picture",
     "Results",
+    "SpentTime",
     "SubmissionResult",
+    "TooMuchMemory",
     "Unread",
     "UserError",
     "__version__",
@@ -62,7 +75,8 @@ _MODULES = {
     "grader.grading.api": "Results grade",
     "grader.notebook.api": "check hint show",
     "grader.pictures": "Picture",
-    "grader.results": "Cause CheckResult ExerciseResult Flag Frame Manual SubmissionResult Unread",
+    "grader.results": "Cause CheckResult ExerciseResult Flag Frame Manual SpentTime SubmissionResult TooMuchMemory"
+    " Unread",
     "grader.sandbox.limits": "Limits",
 }
 """The modules that are imported when one of their public names is first asked for."""

@@ -59,10 +59,10 @@ def new_exercise(course: Course, full_name: str) -> list[Path]:
     for part in (topic, name):
         if not part.isidentifier() or keyword.iskeyword(part):
             raise UserError(f"`{full_name}` is not TOPIC.NAME, both names in Python", fix="such as: vectors.sum")
-    if all(one.name != topic for one in course.topics) and importlib.util.find_spec(topic) is not None:
-        raise UserError(f"there is a module `{topic}` in Python or among the packages", fix="rename the topic")
     if course.kit is not None and course.kit.name == topic:
         raise UserError(f"`{topic}` is the name of the course's kit", fix="rename the topic")
+    if all(one.name != topic for one in course.topics) and importlib.util.find_spec(topic) is not None:
+        raise UserError(f"there is a module `{topic}` in Python or among the packages", fix="rename the topic")
     if course.is_shipped:
         raise UserError("the shipped course belongs to the grader", fix="name your own course: --course DIR")
     if any(one.full_name == full_name for one in course.all_exercises):
