@@ -23,7 +23,7 @@ Size: TypeAlias = "int | tuple[int, int]"
 Shape: TypeAlias = "str | Sequence[Size] | st.SearchStrategy[tuple[int, ...]]"
 
 KINDS: Final = ("small_ints", "counting", "normal", "constant", "zeros", "large")
-"""Kinds of content, simplest first. ``large`` is ±1e4; the others are moderate."""
+"""Kinds of content, simplest first. ``large`` is up to ±3e4; the others are moderate."""
 _DEFAULT_KINDS: Final = ("small_ints", "counting", "normal", "constant")
 _LAYOUTS: Final = ("contiguous", "transposed", "sliced")
 _MAX_SEED: Final = 1 << 16
