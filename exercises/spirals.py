@@ -266,7 +266,8 @@ if __name__ == "__main__":
         rank, _, world_size = read_env(os.environ)
         ddp_setup(rank, world_size)
         accuracy = run_on_ranks(rank, world_size, seed=0, epochs=60)["val_accuracy"]
-        print(f"rank {rank} of {world_size}: validation accuracy {accuracy:.4f}")
+        # One write with its newline: what two ranks print must not meet on one line.
+        print(f"rank {rank} of {world_size}: validation accuracy {accuracy:.4f}\n", end="")
         ddp_cleanup()
     else:
         print(report(run(seed=0, epochs=60)))
