@@ -131,29 +131,25 @@ class LocalWorkers:
     def _schedule(
         self, submission: Submission, watcher: Watcher | None = None, exercises: Sequence[str] = ()
     ) -> list[Future[Graded]]:
-        """The results to come of the parts of a submission."""
-        if watcher is not None and len(self._parts) > 1:
-            watcher = InOrder(watcher, self._order)
+        """The results to come of the parts of a submission that hold any of these exercises."""
+        asked = [(part, tuple(name for name in exercises if name in (part or exercises))) for part in self._parts]
+        asked = [(part, names) for part, names in asked if names or not exercises]
+        if watcher is not None and len(asked) > 1:
+            watcher = InOrder(watcher, self._course.with_needs(exercises or self._options.exercises))
         try:
-            return [
-                self._threads.submit(self._grade_part, submission, part, watcher, exercises) for part in self._parts
-            ]
+            return [self._threads.submit(self._grade_part, submission, *one, watcher) for one in asked]
         except RuntimeError:  # the threads have ended
             raise GradingStopped from None
-
-    @property
-    def _order(self) -> tuple[str, ...]:
-        return self._course.with_needs(self._options.exercises)
 
     def _joined(self, parts: Sequence[Future[Graded]]) -> Graded:
         """The result of a submission whose parts are done, or will be."""
         try:
-            return join([part.result() for part in parts], self._order)
+            return join([part.result() for part in parts], self._course.with_needs(self._options.exercises))
         except CancelledError:
             raise GradingStopped from None
 
     def _grade_part(
-        self, submission: Submission, part: tuple[str, ...], watcher: Watcher | None, exercises: Sequence[str]
+        self, submission: Submission, part: tuple[str, ...], exercises: Sequence[str], watcher: Watcher | None
     ) -> Graded:
         started = time.monotonic()
         try:

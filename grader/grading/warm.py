@@ -1,6 +1,7 @@
 """A grader that stays warm between submissions: for `grader watch` and for notebooks.
 
-One worker process and one thread that asks it. A worker that somebody ended is replaced quietly. Decides no verdict.
+One worker process for a few topics, two for many, and one thread that asks them. A worker that somebody ended is
+replaced quietly. Decides no verdict.
 """
 
 from __future__ import annotations
@@ -13,16 +14,17 @@ from grader.course import Course
 from grader.grading.for_students import ForStudents, graded_for_students
 from grader.grading.graders import Graded
 from grader.grading.local_workers import LocalWorkers
+from grader.grading.parts import parts_for_now
 from grader.grading.settings import GradingSettings, worker_options
 from grader.grading.worker_process import Watcher, Worker
 from grader.intake.submission import Submission
 
 
 class WarmGrader:
-    """Grades one submission after the other with one worker, which starts with the first of them.
+    """Grades one submission after the other with the same workers, which start with the first of them.
 
-    The worker knows the topics that were asked for so far, and another takes its place when a new one is asked for:
-    one that knows the whole course starts more slowly and takes more memory.
+    They know the topics that were asked for so far, and others take their place when a new one is asked for: a worker
+    that knows the whole course starts more slowly and takes more memory.
 
     Args:
         first: a worker that is starting already.
@@ -86,5 +88,6 @@ class WarmGrader:
                 self._topics |= wanted
                 options = worker_options(self._course, self._settings, sorted(self._topics))
                 first, self._first = self._first, None
-                self._workers = LocalWorkers(self._course, options, first=first)
+                parts = parts_for_now(self._course, options.exercises)
+                self._workers = LocalWorkers(self._course, options, first=first, parts=parts)
             return self._workers

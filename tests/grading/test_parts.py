@@ -1,4 +1,4 @@
-"""`grader check` with two workers: the same verdicts as with one, in the same order, and none left behind."""
+"""Two workers for one submission: the same verdicts as with one, in the same order, and none left behind."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import contextlib
 import msgspec
 import psutil
 import pytest
+from shared import PATIENCE
 
 from grader.course import Course
 from grader.grading import parts
@@ -14,6 +15,8 @@ from grader.grading.graders import Graded
 from grader.grading.local_workers import LocalWorkers
 from grader.grading.parts import GRADED_RULES, RESULT_RULES, halves, join, parts_for_now
 from grader.grading.protocol import WorkerOptions
+from grader.grading.settings import GradingSettings
+from grader.grading.warm import WarmGrader
 from grader.grading.worker_process import Worker
 from grader.intake.submission import Submission
 from grader.judge.marks import Place
@@ -107,6 +110,28 @@ def test_two_workers_give_the_result_of_the_one_on_a_busy_machine(monkeypatch: p
     assert msgspec.structs.replace(two.result, flags=one.result.flags) == one.result
     assert seen.names == [exercise.name for exercise in one.result.exercises]
     assert two.digest == one.digest and one.fault == ""
+
+
+def test_a_warm_grader_of_many_topics_has_two_workers_and_asks_only_who_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "idle_cores", lambda: 1.5)
+    monkeypatch.setattr(parts, "_START", 0)
+    names = COURSE.with_needs(COURSE.select(["predict_labels", "predict_proba", "clear_grads", "inference"]))
+    before = running()
+    with contextlib.closing(WarmGrader(COURSE, GradingSettings())) as grader:
+        seen = Seen()
+        both = grader.submit(submission(), names, seen).result(PATIENCE).result
+        workers = running() - before
+        assert len(workers) == 2
+        assert tuple(seen.names) == tuple(one.name for one in both.exercises) == names
+        for name in ("efficiency.inference", "training.predict_proba"):
+            seen = Seen()
+            alone = grader.submit(submission(), [name], seen).result(PATIENCE).result
+            wanted = COURSE.with_needs([name])
+            assert tuple(seen.names) == tuple(one.name for one in alone.exercises) == wanted
+            assert alone.exercises == tuple(one for one in both.exercises if one.name in wanted)
+        assert running() - before == workers
+    psutil.wait_procs(workers, timeout=60)
+    assert not any(worker.is_running() for worker in workers)
 
 
 def test_every_field_of_a_result_has_a_rule_for_joining() -> None:
