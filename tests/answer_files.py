@@ -81,7 +81,7 @@ class Answer:
         """Whether it does nothing that an instructor should look at."""
         return str(self) not in FLAGGED
 
-    @property
+    @functools.cached_property
     def text(self) -> str:
         """The file as it is."""
         return self.file.read_text(encoding="utf-8")
@@ -109,16 +109,20 @@ class Answer:
             return False
         if self.names_misconception != other.names_misconception:
             return False
-        needs = course_at(self.course).with_needs
-        one_needs_the_other = self.exercise in needs([other.exercise]) or other.exercise in needs([self.exercise])
+        one_needs_the_other = self.exercise in other.needs or other.exercise in self.needs
         return not (one_needs_the_other or self.names & other.names or self.header("others") or other.header("others"))
 
-    @property
+    @functools.cached_property
     def names_misconception(self) -> bool:
         """Whether a misconception must be named for it."""
         return bool(self.header("misconception"))
 
-    @property
+    @functools.cached_property
+    def needs(self) -> frozenset[str]:
+        """Full names of the exercises that its own needs, and of that."""
+        return frozenset(course_at(self.course).with_needs([self.exercise]))
+
+    @functools.cached_property
     def names(self) -> set[str]:
         """What it binds in its module."""
         bound: set[str] = set()

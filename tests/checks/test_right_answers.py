@@ -2,25 +2,27 @@
 
 Answers to different exercises of a topic are graded together, so that each meets others' leavings; one for which there
 is no other, with a neighbour in the topic, the one after it if possible. What computes what is compared within rounding
-is graded under two seeds. Elsewhere a seed only changes which numbers are carried along.
+is graded under two seeds: three topics in the suite, because they take a few seconds, and the others nightly. Elsewhere
+a seed only changes which numbers are carried along.
 Where the contract of an exercise is silent, no check may decide. A new file there is a new case here.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from answer_files import Answer, every, name_of, together, with_neighbour
-from shared import WarmUp, exercises_of
+from shared import WarmUp, as_nightly, exercises_of
 
 from grader.course import Course
 
 CHECK_SECONDS = 40.0
 """Enough on a busy machine, also for loaders that have worker processes."""
 SECOND_SEED = 41
-COMPUTE = (
-    "tensor_ops",
-    "autograd",
-    "parameters",
+COMPUTE = ("tensor_ops", "autograd", "parameters")
+"""Topics whose answers may round in another way than the solution."""
+COMPUTE_AT_NIGHT = (
     "training",
     "efficiency",
     "debugging",
@@ -29,14 +31,16 @@ COMPUTE = (
     "ddp.train",
     "spirals",
 )
-"""Topics and exercises whose answers may round in another way than the solution."""
+"""Further topics and exercises of this kind."""
 
 
-def cases() -> list[tuple[tuple[Answer, ...], int]]:
+def cases() -> list[Any]:
     """The answers of each module with each seed that they are graded under: all of the first seed, then the second."""
     found = every("right")
-    again = [one for one in found if one.topic in COMPUTE or one.exercise in COMPUTE]
-    return [(module, 0) for module in together(found)] + [(module, SECOND_SEED) for module in together(again)]
+    first = [(module, 0) for module in together(found)]
+    second = [(module, SECOND_SEED) for module in together(one for one in found if one.topic in COMPUTE)]
+    at_night = [one for one in found if one.topic in COMPUTE_AT_NIGHT or one.exercise in COMPUTE_AT_NIGHT]
+    return [*first, *second, *(as_nightly((module, SECOND_SEED)) for module in together(at_night))]
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import json
 import os
@@ -56,17 +57,23 @@ def zip_of(name: str, content: bytes) -> bytes:
         return packed.getvalue()
 
 
-BOMBS: dict[str, tuple[str, bytes]] = {
-    "finally": ("vectors.py", nested_finally(22).encode()),
-    "finally_cell": ("vectors.ipynb", notebook(nested_finally(22))),
-    "brackets": ("vectors.py", b"x = " + b"[" * 100_000),
-    "parentheses": ("vectors.ipynb", notebook("x = " + "(" * 90 + ")" * 90, "-" * 100_000 + "1", "x" + ".x" * 100_000)),
-    "arrays": ("vectors.ipynb", b'{"cells": [], "metadata": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"),
-    "cells": ("vectors.ipynb", b'{"cells": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"),
-    "blanks": ("vectors.ipynb", notebook(" " * 200_000 + "$ = !")),
-    "header": ("header.tar.gz", long_header()),
-    "zeros_zip": ("zeros.zip", zip_of("vectors.py", bytes(100 << 20))),
-}
+@functools.cache
+def bombs() -> dict[str, tuple[str, bytes]]:
+    """By name, the file and its content; made when first asked for, because every tester imports this module."""
+    return {
+        "finally": ("vectors.py", nested_finally(22).encode()),
+        "finally_cell": ("vectors.ipynb", notebook(nested_finally(22))),
+        "brackets": ("vectors.py", b"x = " + b"[" * 100_000),
+        "parentheses": (
+            "vectors.ipynb",
+            notebook("x = " + "(" * 90 + ")" * 90, "-" * 100_000 + "1", "x" + ".x" * 100_000),
+        ),
+        "arrays": ("vectors.ipynb", b'{"cells": [], "metadata": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"),
+        "cells": ("vectors.ipynb", b'{"cells": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"),
+        "blanks": ("vectors.ipynb", notebook(" " * 200_000 + "$ = !")),
+        "header": ("header.tar.gz", long_header()),
+        "zeros_zip": ("zeros.zip", zip_of("vectors.py", bytes(100 << 20))),
+    }
 
 
 GRADE = """
@@ -88,7 +95,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="other systems limit 
 def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """A class of these submissions, and of one that is right: where its results are, and what was printed."""
     root = tmp_path_factory.mktemp("class")
-    for name, (file, content) in {**BOMBS, "right": ("vectors.py", RIGHT.encode())}.items():
+    for name, (file, content) in {**bombs(), "right": ("vectors.py", RIGHT.encode())}.items():
         (root / "work" / name).mkdir(parents=True)
         (root / "work" / name / file).write_bytes(content)
     where = ("--course", str(OWN_COURSE), "--out", str(root / "out"))
@@ -110,7 +117,7 @@ def test_the_class_is_graded_and_the_main_process_stays_small(graded: tuple[Path
     assert int(printed.rpartition("RESIDENT")[2]) < MOST_RESIDENT
     with Gradebook.open(gradebook_in(out)) as book:
         scores = {row.result.submission: row.result.score for row in book.results()}
-    assert scores == {**dict.fromkeys(BOMBS, 0.0), "right": 3.0}
+    assert scores == {**dict.fromkeys(bombs(), 0.0), "right": 3.0}
 
 
 @pytest.mark.parametrize(
