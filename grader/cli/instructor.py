@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -40,6 +42,11 @@ from grader.cli.options import (
 )
 from grader.cli.output import print_lines
 from grader.errors import UserError
+from grader.text import counted
+
+if TYPE_CHECKING:
+    from grader.gradebook import Gradebook
+    from grader.marking.by_rubric import Marking, Task
 
 _OUT = Path("grades")
 
@@ -242,18 +249,64 @@ def mark(
 ) -> int:
     """Mark work by a rubric, one submission after the other; begins again where you left off."""
     from grader.course import Course
-    from grader.marking.by_rubric import WHOLE, Share, mark_one
+    from grader.gradebook import Gradebook
+    from grader.marking.by_rubric import WHOLE, Marking, Share, mark_one
 
     if items is not None:
         print_lines(mark_one(out, Course.load(course), exercise, student, items, comment, who))
         return 0
     if comment is not None:
         raise UserError("--comment goes with --items", fix="or say it alone: grader comment STUDENT EXERCISE TEXT")
-    from grader.cli.marking import Chosen, mark_on_terminal
-
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UserError(
+            "marking one after the other needs a terminal",
+            fix="without one: grader mark EXERCISE --student NAME --items 1,3",
+        )
     part = WHOLE if share is None else Share.read(share)
-    chosen = Chosen(exercise, student, everything, part, anonymous)
-    return mark_on_terminal(out, Course.load(course), chosen, who)
+    loaded = Course.load(course)
+    with Gradebook.open_existing(out) as book:
+        marking = Marking(book, loaded, who)
+        tasks = marking.tasks(exercise, student, everything, part)
+        if tasks:
+            _mark_on_terminal(book, marking, tasks, anonymous)
+        else:
+            typer.echo("nothing is left to mark (--all: also what is marked)")
+    return 0
+
+
+def _mark_on_terminal(book: Gradebook, marking: Marking, tasks: Sequence[Task], anonymous: bool) -> None:
+    """Goes through the tasks, and says what is left."""
+    from rich.console import Console
+
+    from grader.marking.screen import MarkingScreen, Terminal
+    from grader.reports.given import unmarked_lines
+
+    console = Console(highlight=False, markup=False, emoji=False)
+    terminal = Terminal(typer.getchar, input, _edit, lambda file: typer.launch(str(file)))
+    screen = MarkingScreen(marking, tasks, console, terminal, anonymous)
+    is_done = screen.run()
+    console.clear()
+    typer.echo(f"{counted(screen.marked, 'mark')} given; every key was kept at once")
+    left = list(unmarked_lines(list(book.results())))
+    for line in left:
+        typer.echo(line)
+    if not is_done and left:
+        typer.echo("go on with the same command")
+
+
+def _edit(text: str) -> str | None:
+    from grader.watch.editor import find_editor, open_in
+
+    with tempfile.TemporaryDirectory(prefix="grader-comment-") as folder:
+        file = Path(folder, "comment.txt")
+        file.write_text(text, encoding="utf-8")
+        editor = find_editor(file, 0)
+        if editor is None or editor.has_window:  # nothing waits for a window
+            raise UserError("no editor that runs in a terminal is known: set EDITOR, for example to nano")
+        if problem := open_in(editor):
+            raise UserError(problem)
+        after = file.read_text(encoding="utf-8", errors="replace")
+    return None if after == text else after
 
 
 @app.command(

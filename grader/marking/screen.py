@@ -67,7 +67,7 @@ class Terminal(msgspec.Struct, frozen=True):
     read_key: Callable[[], str]
     ask: Callable[[str], str]
     edit: Callable[[str], str | None]
-    open: Callable[[Path], None]
+    open: Callable[[Path], object]
 
 
 class MarkingScreen:

@@ -299,7 +299,7 @@ def test_without_the_library_one_line_and_exit_code_4(tmp_path: Path) -> None:
 
 def test_nothing_but_the_comparison_imports_the_library() -> None:
     code = (
-        "import sys, grader.cli.app, grader.cli.similar, grader.similar.page, grader.similar.pairs\n"
+        "import sys, grader.cli.app, grader.cli.reporting, grader.similar.page, grader.similar.pairs\n"
         "assert not {'copydetect', 'matplotlib'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=REPO, timeout=60)
