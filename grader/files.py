@@ -7,6 +7,8 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from grader.errors import UserError
+
 
 def write_atomically(path: Path, chunks: Iterable[bytes], *, durable: bool = True) -> None:
     """Writes the file in one step: a reader sees the old content or the new content, never a part.
@@ -33,6 +35,21 @@ def write_atomically(path: Path, chunks: Iterable[bytes], *, durable: bool = Tru
             stream.close()
             os.unlink(stream.name)
             raise
+
+
+def write_named_file(
+    path: Path, chunks: Iterable[bytes], *, fix: str = "name another file: --to FILE", durable: bool = True
+) -> None:
+    """Writes a file that a user named, as `write_atomically` does, and makes its folder.
+
+    Raises:
+        UserError: it cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, chunks, durable=durable)
+    except OSError as problem:
+        raise UserError(f"{path}: {problem.strerror}", fix=fix) from problem
 
 
 def _permissions(path: Path) -> int:

@@ -140,8 +140,7 @@ def package(
 ) -> None:
     """Pack a course for pip, or with the grader for an autograder platform."""
     from grader.course import Course
-    from grader.exports.package import gradescope
-    from grader.exports.wheel import wheel
+    from grader.exports.package import gradescope, wheel
 
     if platform == "wheel":
         if course is None:

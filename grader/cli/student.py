@@ -153,7 +153,7 @@ def _printer(form: _Form, course: Course) -> Printer | None:
             from grader.reports.places import Places, concise_lines
 
             return concise_lines(graded.result, course, Places(path, submission.files))
-        from grader.exports.github import commands
+        from grader.exports.code_hosts import commands
         from grader.gradebook import Row
         from grader.reports.entries import Entry
 

@@ -9,10 +9,9 @@ import re
 import shlex
 import textwrap
 from collections.abc import Iterator, Sequence
-from importlib import resources
 
 from grader.errors import UserError
-from grader.exports.requirements import TORCH_INDEX, python_version, requirements
+from grader.exports.requirements import TORCH_INDEX, filled, python_version, requirements
 from grader.package import __version__
 
 
@@ -37,7 +36,6 @@ def workflow(
     Raises:
         UserError: a value is unsafe in a workflow, the repository is not given with a commit, or hashes are not known.
     """
-    template = resources.files("grader.exports").joinpath("templates", f"{host}.yml").read_text(encoding="utf-8")
     lines = []
     course = ""
     if course_repository is not None:
@@ -50,9 +48,7 @@ def workflow(
     values = {"VERSION": __version__, "PYTHON": python_version(), "COURSE": course}
     values["ONLY"] = "".join(f" --only {_word(name)}" for name in only)
     values["INSTALL"] = textwrap.indent("\n".join(lines), indent)
-    for name, value in values.items():
-        template = template.replace(f"@{name}@", value)
-    return template
+    return filled(f"{host}.yml", values)
 
 
 def _installing(grader: str, hashes: bool) -> Iterator[str]:

@@ -1,24 +1,31 @@
-"""``grader package``: this grader, a course and pinned requirements in the archive that a platform unpacks.
+"""``grader package``: a course as a wheel for pip, or with this grader in the archive that a platform unpacks.
 
-The same grader and course always give the same bytes.
+A wheel for students holds what the course hands out, and no answer. The same grader and course always give the same
+bytes.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import io
 import re
 import shlex
-import tempfile
 import zipfile
-from collections.abc import Iterator, Sequence
-from importlib import resources
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 from grader.course import Course
+from grader.course.handout import handed_out
+from grader.course.installed import GROUP
 from grader.course.model import checking_files, files_below
 from grader.errors import UserError
-from grader.exports.requirements import TORCH_INDEX, python_version, requirements
-from grader.files import write_atomically
+from grader.exports.requirements import TORCH_INDEX, filled, python_version, requirements
+from grader.files import write_named_file
 from grader.package import FOLDER
+
+_VERSION: Final = re.compile(r"\d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?")
 
 
 def gradescope(course: Course, *, own: bool, to: Path, only: Sequence[str] = (), hashes: bool = True) -> None:
@@ -39,23 +46,12 @@ def gradescope(course: Course, *, own: bool, to: Path, only: Sequence[str] = (),
         "HASHES": " --require-hashes" if hashes else "",
         "ONLY": "".join(f" {shlex.quote(name)}" for name in only),
     }
+    scripts = {name: filled(name, values).encode() for name in ("setup.sh", "run_autograder")}
     wanted = requirements(hashes=hashes)
-    with tempfile.TemporaryFile() as stream:
-        with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name in ("setup.sh", "run_autograder"):
-                text = resources.files("grader.exports").joinpath("templates", name).read_text(encoding="utf-8")
-                for key, value in values.items():
-                    text = text.replace(f"@{key}@", value)
-                _add(archive, name, text.encode(), executable=True)
-            for name, lines in (("requirements.txt", wanted.others), ("requirements-torch.txt", wanted.torch)):
-                _add(archive, name, "".join(f"{line}\n" for line in lines).encode())
-            for name, file in sorted(dict(_files(course, own)).items()):
-                _add(archive, name, file.read_bytes())
-        stream.seek(0)
-        try:
-            write_atomically(to, iter(lambda: stream.read(1 << 20), b""))
-        except OSError as problem:
-            raise UserError(f"{to}: {problem.strerror}", fix="name another file: --to FILE") from problem
+    files = {name: file.read_bytes() for name, file in sorted(dict(_files(course, own)).items())}
+    for name, lines in (("requirements.txt", wanted.others), ("requirements-torch.txt", wanted.torch)):
+        files[name] = "".join(f"{line}\n" for line in lines).encode()
+    write_named_file(to, [_zip({**scripts, **files}, executable=scripts)])
 
 
 def _files(course: Course, own: bool) -> Iterator[tuple[str, Path]]:
@@ -78,8 +74,56 @@ def _exercises_and_solutions(course: Course, below: str) -> Iterator[tuple[str, 
     yield from files_below(course.solutions_dir, f"{below}solutions")
 
 
-def _add(archive: zipfile.ZipFile, name: str, content: bytes, executable: bool = False) -> None:
-    entry = zipfile.ZipInfo(re.sub(r"^/+", "", name), (1980, 1, 1, 0, 0, 0))
-    entry.compress_type = zipfile.ZIP_DEFLATED
-    entry.external_attr = (0o100755 if executable else 0o100644) << 16
-    archive.writestr(entry, content)
+def wheel(course: Course, folder: Path, version: str, *, for_students: bool) -> Path:
+    """Writes the wheel of a course into a folder; the file.
+
+    Args:
+        course: an instructor's own.
+        version: as packages have, such as ``1.0`` or ``2026.1``; that of a wheel for students ends in ``+students``.
+        for_students: whether it holds only what students may see.
+
+    Raises:
+        UserError: the version is not one, there are no solutions to pack, or the file cannot be written.
+    """
+    if not _VERSION.fullmatch(version):
+        raise UserError(f"{version!r} cannot be the version of a package", fix="write for example: --version 1.0")
+    if for_students:
+        files = dict(handed_out(course))
+        version += "+students"
+    else:
+        course.require_solutions("a wheel for instructors")
+        files = {name: file.read_bytes() for name, file in course_files(course)}
+    name = re.sub(r"\W+", "_", course.name).strip("_").lower()
+    module, info = f"torchkata_course_{name}", f"torchkata_course_{name}-{version}.dist-info"
+    content = {f"{module}/{path}": data for path, data in sorted(files.items())}
+    content |= {
+        f"{info}/METADATA": _metadata(course, name, version, for_students).encode(),
+        f"{info}/WHEEL": b"Wheel-Version: 1.0\nGenerator: torchkata\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{info}/entry_points.txt": f"[{GROUP}]\n{course.name} = {module}\n".encode(),
+    }
+    record = "".join(f"{path},sha256={_digest(data)},{len(data)}\n" for path, data in content.items())
+    content[f"{info}/RECORD"] = f"{record}{info}/RECORD,,\n".encode()
+    file = folder / f"torchkata_course_{name}-{version}-py3-none-any.whl"
+    write_named_file(file, [_zip(content)], fix="name another folder: --to DIR")
+    return file
+
+
+def _metadata(course: Course, name: str, version: str, for_students: bool) -> str:
+    title = " ".join(course.title.split()) + (" (for students: without solutions)" if for_students else "")
+    lines = ("Metadata-Version: 2.1", f"Name: torchkata-course-{name.replace('_', '-')}", f"Version: {version}")
+    return "\n".join((*lines, f"Summary: {title}", "Requires-Dist: torchkata", ""))
+
+
+def _digest(data: bytes) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+
+
+def _zip(files: Mapping[str, bytes], executable: Collection[str] = ()) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = (0o100755 if name in executable else 0o100644) << 16
+            archive.writestr(entry, content)
+    return stream.getvalue()

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from importlib import resources
 from typing import Any, Final
 
 import msgspec
@@ -30,6 +31,14 @@ class Requirements(msgspec.Struct, frozen=True):
 
     torch: tuple[str, ...]
     others: tuple[str, ...]
+
+
+def filled(template: str, values: Mapping[str, str]) -> str:
+    """A file for another machine: the template of that name, with a value for each ``@NAME@`` in it."""
+    text = resources.files("grader.exports").joinpath("templates", template).read_text(encoding="utf-8")
+    for name, value in values.items():
+        text = text.replace(f"@{name}@", value)
+    return text
 
 
 def python_version() -> str:

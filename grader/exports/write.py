@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
+import re
 import sys
-from collections.abc import Iterable, Sequence
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -12,12 +16,13 @@ import msgspec
 
 from grader.course import Course
 from grader.errors import UserError
-from grader.files import write_atomically
+from grader.files import write_named_file
 from grader.gradebook import Gradebook
 from grader.intake.roster import Student
 from grader.reports.entries import Entry, entries_of
 from grader.reports.feedback import file_stem
-from grader.text import clean, counted, one_line
+from grader.results import SCHEMA
+from grader.text import clean, counted, listed, one_line
 
 FILES = {
     "csv": "marks.csv",
@@ -98,7 +103,7 @@ def export(kind: str, settings: ExportSettings) -> None:
             if str(to) == "-":
                 _print_bytes(content)
                 return
-            _write(to, content)
+            write_named_file(to, content)
             for note in notes:
                 print(clean(note), file=sys.stderr)
             print(to)
@@ -113,7 +118,7 @@ def _require_graded(entries: Sequence[Entry]) -> None:
     lacking = [entry for entry in entries if entry.row.missing]
     if lacking:
         missing = dict.fromkeys(name for entry in lacking for name in entry.row.missing)
-        names = ", ".join(list(missing)[:3]) + (", …" if len(missing) > 3 else "")
+        names = listed([*missing], 3)
         raise UserError(
             f"not graded yet for {counted(len(lacking), 'submission')}: {names}; so these are no marks of the course",
             fix="grade without --only, or export the part that was graded: --only NAME",
@@ -127,15 +132,9 @@ def _require_other_file(settings: ExportSettings) -> None:
         UserError: the file to write is the one that was downloaded.
     """
     to, into = settings.to, settings.into
-    if to is not None and into is not None and (to.resolve() == into.resolve() or (to.exists() and _same(to, into))):
-        raise UserError(f"{to} is the file that you downloaded", fix="write another one: --to FILE")
-
-
-def _same(one: Path, other: Path) -> bool:
-    try:
-        return one.samefile(other)
-    except OSError:
-        return False
+    with contextlib.suppress(OSError):  # one of them is not there
+        if to is not None and into is not None and to.samefile(into):
+            raise UserError(f"{to} is the file that you downloaded", fix="write another one: --to FILE")
 
 
 def _wanted(entries: list[Entry], name: str | None) -> list[Entry]:
@@ -168,28 +167,68 @@ def _content(
             filled, notes = moodle.fill(settings.into, entries, course, *zeros)
         return [filled], notes
     if kind == "feedback":
-        from grader.exports.feedback_zip import archive
-
-        return [archive(entries, course)], []
+        return [feedback_zip(entries, course)], []
     if kind == "csv":
         from grader.exports.csv_table import table
 
         return table(entries, course, missing, settings.missing_as_zero), []
     if kind == "json":
-        from grader.exports.json_all import document
-
-        return document(entries, course), []
+        return json_document(entries, course), []
     if kind == "junit":
         from grader.exports import junit
 
         return junit.document(entries), []
     if kind == "gitlab":
-        from grader.exports.gitlab import code_quality
+        from grader.exports.code_hosts import code_quality
 
         return [code_quality(entries, settings.root)], []
     from grader.exports.gradescope import results
 
     return [results(entries[0], course)], []
+
+
+def json_document(entries: Sequence[Entry], course: Course) -> Iterator[bytes]:
+    """Everything that the gradebook knows about these submissions, piece by piece: nothing is left out or added."""
+    head = msgspec.json.encode({"schema": SCHEMA, "course": course.name, "title": course.title})
+    yield head[:-1] + b',"submissions":[\n'
+    for number, entry in enumerate(entries):
+        row = entry.row
+        yield (b",\n" if number else b"") + msgspec.json.encode(
+            {
+                "submission": entry.result.submission,
+                "score": row.score,
+                "max": row.max,
+                "final": row.final,
+                "unread": row.unread,
+                "not_marked": [one.name for one in row.unmarked],
+                **{name: getattr(row, name) for name in row.__struct_fields__},
+            }
+        )
+    yield b"\n]}\n"
+
+
+def feedback_zip(entries: Sequence[Entry], course: Course) -> bytes:
+    """A zip with one feedback page for each student: to be mailed, or uploaded to Moodle as feedback files.
+
+    The same entries give the same bytes.
+    """
+    from grader.reports.html import feedback_pages
+
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as made:
+        for entry, page in feedback_pages(entries, course):
+            made.writestr(zipfile.ZipInfo(_page_name(entry), (1980, 1, 1, 0, 0, 0)), page, zipfile.ZIP_DEFLATED)
+    return target.getvalue()
+
+
+def _page_name(entry: Entry) -> str:
+    """Moodle finds the student by the beginning of a file's name, which is that of the files in its own download."""
+    arrival, name = entry.row.arrival, entry.result.submission
+    if arrival.lms == "moodle" and arrival.student.isdigit():
+        # Moodle splits at underscores: the name must have none.
+        plain = re.sub(r"[^\w .'-]|_", " ", clean(name)).strip(" .") or "Participant"
+        return f"{plain[:100]}_{arrival.student}_assignfeedback_file_feedback.html"
+    return f"{file_stem(name)}.html"
 
 
 def _write_each(entries: list[Entry], course: Course, settings: ExportSettings) -> None:
@@ -198,12 +237,12 @@ def _write_each(entries: list[Entry], course: Course, settings: ExportSettings) 
 
     folder = settings.to or settings.grades / "gradescope"
     for entry in entries:
-        _write(folder / f"{file_stem(entry.result.submission)}.json", [results(entry, course)])
+        write_named_file(folder / f"{file_stem(entry.result.submission)}.json", [results(entry, course)])
     print(folder)
 
 
 def _github(entries: list[Entry], course: Course, root: Path) -> None:
-    from grader.exports.github import classroom, commands, summary
+    from grader.exports.code_hosts import classroom, commands, summary
 
     for line in commands(entries, course, root):
         print(line)
@@ -218,11 +257,3 @@ def _append(variable: str, text: str) -> None:
     if name:
         with open(name, "ab") as stream:
             stream.write(text.encode("utf-8", "replace"))
-
-
-def _write(to: Path, content: Iterable[bytes]) -> None:
-    try:
-        to.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(to, content)
-    except OSError as problem:
-        raise UserError(f"{to}: {problem.strerror}", fix="name another file: --to FILE") from problem

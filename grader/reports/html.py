@@ -17,7 +17,7 @@ from markupsafe import Markup, escape
 
 from grader.course import Course
 from grader.errors import UserError
-from grader.files import write_atomically
+from grader.files import write_atomically, write_named_file
 from grader.intake.roster import Student
 from grader.package import __version__
 from grader.reports.entries import Entry
@@ -90,11 +90,8 @@ def write_pictures(exercises: Sequence[ExerciseResult], course: Course, out: Pat
     Raises:
         UserError: the file cannot be written.
     """
-    template = _environment().get_template("pictures.html")
-    try:
-        _write(out, template.render(exercises=exercises, course=course))
-    except OSError as problem:
-        raise UserError(f"{out}: {problem.strerror}", fix="name another file") from problem
+    page = _environment().get_template("pictures.html").render(exercises=exercises, course=course)
+    write_named_file(out, [page.encode("utf-8", "replace")], fix="name another file")
 
 
 def page_name(submission: str) -> str:

@@ -13,8 +13,7 @@ import jinja2
 from msgspec.structs import replace
 
 from grader.course import Course
-from grader.errors import UserError
-from grader.files import write_atomically
+from grader.files import write_named_file
 from grader.package import __version__
 from grader.reports.excerpts import Excerpt, Line, whole
 from grader.reports.page_templates import environment_of
@@ -69,13 +68,7 @@ def write_page(findings: Findings, course: Course, file: Path, about: Sequence[s
             notes=bounded_notes(findings.notes),
         )
     )
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(file, [text.encode("utf-8", "replace")], durable=False)
-    except OSError as problem:
-        raise UserError(
-            f"{problem.filename or file}: {problem.strerror}", fix="name another file: --to FILE"
-        ) from problem
+    write_named_file(file, [text.encode("utf-8", "replace")], durable=False)
 
 
 def bounded_notes(notes: Sequence[str]) -> list[str]:

@@ -14,9 +14,9 @@ from test_exports_lms import GRADES, WORKSHEET, file
 
 from grader.course import Course
 from grader.errors import UserError
-from grader.exports import canvas, csv_table, gradescope, json_all, junit, moodle
-from grader.exports.github import commands
-from grader.exports.write import ExportSettings, export
+from grader.exports import canvas, csv_table, gradescope, junit, moodle
+from grader.exports.code_hosts import commands
+from grader.exports.write import ExportSettings, export, json_document
 from grader.gradebook import Override, Row
 from grader.gradebook.lateness import Late
 from grader.grading.exit_codes import missing_layers
@@ -95,7 +95,7 @@ def test_the_csv_has_no_final_points_for_unread_work_and_no_formulas() -> None:
 
 def test_json_junit_and_github_say_what_is_unread() -> None:
     entries = [Entry(row("ann", "failed", "failed", unreadable="work.zip: <damaged>"))]
-    (one,) = json.loads(b"".join(json_all.document(entries, COURSE)))["submissions"]
+    (one,) = json.loads(b"".join(json_document(entries, COURSE)))["submissions"]
     assert one["unread"] == [{"topic": "vectors", "reason": "work.zip: <damaged>"}]
     assert b"could not be read: work.zip: &lt;damaged&gt;" in b"".join(junit.document(entries))
     assert any("title=no mark yet::could not be read: work.zip" in line for line in commands(entries, COURSE, Path()))

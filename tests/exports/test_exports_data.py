@@ -15,8 +15,8 @@ from classrooms import OWN, check, classroom, entry, exercise, gradebook, result
 from grader.course import Course
 from grader.course.marks import MarkPolicy
 from grader.errors import UserError
-from grader.exports import csv_table, json_all, junit
-from grader.exports.write import ExportSettings, export
+from grader.exports import csv_table, junit
+from grader.exports.write import ExportSettings, export, json_document
 from grader.gradebook import Override, Row
 from grader.gradebook.lateness import Late
 from grader.intake.roster import Student
@@ -59,7 +59,7 @@ def test_not_assessed_is_empty_in_the_csv_not_zero() -> None:
 
 def test_json_has_every_verdict_and_message() -> None:
     entries = classroom(COURSE, 9)
-    read = json.loads(b"".join(json_all.document(entries, COURSE)))
+    read = json.loads(b"".join(json_document(entries, COURSE)))
     assert [one["submission"] for one in read["submissions"]] == [one.result.submission for one in entries]
     assert read["course"] == COURSE.name and read["submissions"][0]["result"]["exercises"][0]["checks"]
 

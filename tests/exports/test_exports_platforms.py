@@ -10,7 +10,7 @@ import pytest
 from classrooms import OWN, check, classroom, entry, exercise, gradebook, result
 
 from grader.course import Course
-from grader.exports import github, gitlab, gradescope
+from grader.exports import code_hosts, gradescope
 from grader.exports.write import ExportSettings, export
 from grader.judge import explain
 from grader.reports.entries import Entry
@@ -63,7 +63,7 @@ def test_gradescope_of_a_class_is_a_file_for_each(tmp_path: Path) -> None:
 def test_annotations_point_at_the_line_that_raised_or_the_definition(tmp_path: Path) -> None:
     (tmp_path / "exercises").mkdir()
     (tmp_path / "exercises" / "vectors.py").write_text(CODE)
-    first, second = github.commands([given()], COURSE, tmp_path)
+    first, second = code_hosts.commands([given()], COURSE, tmp_path)
     assert first.startswith(
         "::error file=exercises/vectors.py,line=5,title=vectors.cosine%3A failed::your code raised ZeroDivisionError"
     )
@@ -73,14 +73,14 @@ def test_annotations_point_at_the_line_that_raised_or_the_definition(tmp_path: P
 
 
 def test_student_prints_never_emit_a_command(tmp_path: Path) -> None:
-    for line in github.commands([given()], COURSE, tmp_path):
+    for line in code_hosts.commands([given()], COURSE, tmp_path):
         assert line.startswith("::error file=vectors.py,line=") and len(line.splitlines()) == 1
         assert "##[" not in line and "##vso[" not in line and "\x1b" not in line
 
 
 def test_at_most_ten_annotations_and_the_rest_is_counted(tmp_path: Path) -> None:
     many = [exercise(f"vectors.e{n}", check("a", "failed", f"wrong {n}\nx"), check()) for n in range(14)]
-    lines = list(github.commands([entry(result("me", *many), {})], COURSE, tmp_path))
+    lines = list(code_hosts.commands([entry(result("me", *many), {})], COURSE, tmp_path))
     assert sum(line.startswith("::error ") for line in lines) == 10 and "4 more" in lines[-1]
 
 
@@ -90,12 +90,12 @@ def test_one_cause_is_annotated_once(tmp_path: Path) -> None:
         "a", Cause(kind="exception", stage="import", file="vectors.py", exception_type="SyntaxError", frames=at)
     )
     both = [exercise(name, broken, broken) for name in ("vectors.cosine", "vectors.normalize")]
-    (line,) = github.commands([entry(result("me", *both), {"vectors.py": CODE})], COURSE, tmp_path)
+    (line,) = code_hosts.commands([entry(result("me", *both), {"vectors.py": CODE})], COURSE, tmp_path)
     assert ",line=2," in line
 
 
 def test_summary_keeps_text_of_students_inside_its_code_blocks() -> None:
-    text = github.summary([given()], COURSE)
+    text = code_hosts.summary([given()], COURSE)
     assert "### me: 1/3 points, 33.3%" in text and "| ✗ | `vectors.cosine` | 0/1 |" in text
     assert "````text\nother" in text
     inside = text.split("````")[1::2]
@@ -105,12 +105,12 @@ def test_summary_keeps_text_of_students_inside_its_code_blocks() -> None:
 
 def test_summary_stays_below_githubs_limit() -> None:
     one = exercise("vectors.cosine", check("a", "failed", "é" * 2000 + "\n" + "x" * 100_000), check())
-    text = github.summary([entry(result(f"s{n}", one)) for n in range(400)], COURSE)
+    text = code_hosts.summary([entry(result(f"s{n}", one)) for n in range(400)], COURSE)
     assert len(text.encode()) < 1 << 20 and "more than GitHub shows" in text
 
 
 def test_classroom_result_is_what_its_reporter_sums(tmp_path: Path) -> None:
-    read = json.loads(base64.b64decode(github.classroom(given(), tmp_path)))
+    read = json.loads(base64.b64decode(code_hosts.classroom(given(), tmp_path)))
     assert (read["version"], read["status"], read["max_score"]) == (1, "fail", 3)
     assert sum(test["score"] for test in read["tests"]) == 1
     assert set(read["tests"][0]) >= {
@@ -139,7 +139,7 @@ def test_github_export_writes_summary_and_output(
 
 
 def test_gitlab_report_names_file_and_line_of_each_failure(tmp_path: Path) -> None:
-    issues = json.loads(gitlab.code_quality([given()], tmp_path))
+    issues = json.loads(code_hosts.code_quality([given()], tmp_path))
     assert [issue["location"] for issue in issues] == [
         {"path": "vectors.py", "lines": {"begin": 5}},
         {"path": "vectors.py", "lines": {"begin": 4}},

@@ -15,8 +15,9 @@ from classrooms import OWN, check, exercise, result
 from msgspec.structs import replace
 
 from grader.course import Course
-from grader.exports import canvas, csv_table, feedback_zip, gradescope, junit, moodle
-from grader.exports.github import commands
+from grader.exports import canvas, csv_table, gradescope, junit, moodle
+from grader.exports.code_hosts import commands
+from grader.exports.write import feedback_zip
 from grader.gradebook import Override, Row
 from grader.gradebook.lateness import Late
 from grader.intake.submission import Arrival
@@ -106,7 +107,7 @@ def test_what_is_written_into_the_files_of_an_lms_is_a_mark_or_a_harmless_text(
 def test_pages_and_their_zip_hold_no_markup_and_no_control_characters(text: str, tmp_path: Path) -> None:
     write_report([submission(text)], COURSE, tmp_path, about=[text], for_instructors=True)
     packed = tmp_path / "feedback.zip"
-    packed.write_bytes(feedback_zip.archive([submission(text)], COURSE))
+    packed.write_bytes(feedback_zip([submission(text)], COURSE))
     with zipfile.ZipFile(packed) as archive:
         pages = [archive.read(name).decode() for name in archive.namelist()]
         assert not any(CONTROL.search(name) or name.startswith(("/", ".")) for name in archive.namelist())

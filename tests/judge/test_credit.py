@@ -17,7 +17,7 @@ from shared import OWN_COURSE, exercise_of, run_grader
 from grader.course import Course, CourseError
 from grader.course.handout import init
 from grader.exports import csv_table, gradescope
-from grader.exports.github import summary
+from grader.exports.code_hosts import summary
 from grader.gradebook.records import Override
 from grader.grading.exit_codes import exit_code
 from grader.reports.hidden import for_students

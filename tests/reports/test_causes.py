@@ -16,7 +16,7 @@ from rich.console import Console
 
 from grader.border.failures import OUT_OF_MEMORY
 from grader.course import Course
-from grader.exports import github, gitlab, junit
+from grader.exports import code_hosts, junit
 from grader.gradebook import Gradebook
 from grader.grading.class_report import report_class
 from grader.grading.graders import Graded
@@ -85,7 +85,7 @@ def test_no_output_depends_on_what_a_message_says(
     for one in (real, other):
         write_report([one], COURSE, tmp_path / str(one is real))
     places = [
-        [re.findall(r"line=\d+|title=[^:]*", line) for line in github.commands([one], COURSE, tmp_path)]
+        [re.findall(r"line=\d+|title=[^:]*", line) for line in code_hosts.commands([one], COURSE, tmp_path)]
         for one in (real, other)
     ]
     assert places[0] == places[1] and "line=5" in places[0][0] and "line=9" in places[0][1]
@@ -108,11 +108,11 @@ _HEADS = re.compile(r"^ *[✗✓·] .*|^  and \d+ more.*", re.MULTILINE)
 
 
 def _gitlab(one: Entry, out: Path) -> object:
-    return [issue["location"] for issue in json.loads(gitlab.code_quality([one], out))]
+    return [issue["location"] for issue in json.loads(code_hosts.code_quality([one], out))]
 
 
 def _classroom(one: Entry, out: Path) -> object:
-    read = json.loads(base64.b64decode(github.classroom(one, out)))
+    read = json.loads(base64.b64decode(code_hosts.classroom(one, out)))
     return [(test["line_no"], test["status"], test["score"]) for test in read["tests"]]
 
 

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from grader.course import Course, misconceptions_of
 from grader.course.due import LatePolicy, read_due
 from grader.errors import UserError
-from grader.exports.feedback_zip import archive
+from grader.exports.write import feedback_zip
 from grader.gradebook import Gradebook, Override, Row
 from grader.gradebook.lateness import Late
 from grader.intake.notebook import module_of
@@ -388,8 +388,8 @@ def test_feedback_is_one_file_for_each_student_by_the_names_that_moodle_knows() 
         came("Ann", student="13", lms="canvas"),
         came("<b>"),
     ]
-    data = archive(entries, COURSE)
-    assert data == archive(entries, COURSE)
+    data = feedback_zip(entries, COURSE)
+    assert data == feedback_zip(entries, COURSE)
     with zipfile.ZipFile(io.BytesIO(data)) as made:
         first, second, third = made.namelist()
         assert first == "Zoë M   ..  x_12_assignfeedback_file_feedback.html" and first.split("_", 4)[1] == "12"

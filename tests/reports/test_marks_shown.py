@@ -11,7 +11,8 @@ from xml.etree import ElementTree
 import pytest
 from marked_class import ADA, BOB, COURSE, graded
 
-from grader.exports import canvas, csv_table, github, gradescope, json_all, junit, moodle
+from grader.exports import canvas, code_hosts, csv_table, gradescope, junit, moodle
+from grader.exports.write import json_document
 from grader.gradebook import Gradebook
 from grader.marking.by_rubric import give_comment, mark_one
 from grader.reports.entries import Entry, entries_of
@@ -56,7 +57,7 @@ def test_csv_has_points_or_an_empty_cell_and_no_final_points_before_all_is_marke
 
 
 def test_json_has_marks_items_and_comments(entries: dict[str, Entry]) -> None:
-    document = json.loads(b"".join(json_all.document(list(entries.values()), COURSE)))
+    document = json.loads(b"".join(json_document(list(entries.values()), COURSE)))
     of = {one["submission"]: one for one in document["submissions"]}
     assert of["ada"]["not_marked"] == [] and of["=cy"]["not_marked"] == [one.full_name for one in COURSE.manual]
     report = next(one for one in of["ada"]["marks"] if one["exercise"] == "findings.report")
@@ -102,12 +103,12 @@ def test_junit_and_github_count_what_is_not_marked_as_no_failure(entries: dict[s
     for chosen in ([entries["=cy"]], list(entries.values())):
         root = ElementTree.fromstring(b"".join(junit.document(chosen)))
         assert not root.findall(".//failure") and len(root.findall(".//skipped")) == (3 if len(chosen) == 1 else 5)
-    lines = list(github.commands([entries["=cy"]], COURSE, Path()))
+    lines = list(code_hosts.commands([entries["=cy"]], COURSE, Path()))
     assert lines == [
         "::notice title=marked by a person::7.5 points not marked yet: curves.style, findings.plot, findings.report"
     ]
-    assert "eyJ2ZXJzaW9uIjoxLCJzdGF0dXMiOiJwYXNzIi" in github.classroom(entries["=cy"], Path())  # "status":"pass"
-    text = github.summary([entries["ada"], entries["=cy"]], COURSE)
+    assert "eyJ2ZXJzaW9uIjoxLCJzdGF0dXMiOiJwYXNzIi" in code_hosts.classroom(entries["=cy"], Path())  # "status":"pass"
+    text = code_hosts.summary([entries["ada"], entries["=cy"]], COURSE)
     assert "| ✎ | `findings.report` | 3/4 |" in text and "| ✎ | `findings.report` | not marked yet |" in text
     assert "<script>" not in text
 

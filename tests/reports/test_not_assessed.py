@@ -14,7 +14,8 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from grader.course import Course
-from grader.exports import csv_table, github, gradescope, json_all, junit
+from grader.exports import code_hosts, csv_table, gradescope, junit
+from grader.exports.write import json_document
 from grader.gradebook import Gradebook
 from grader.grading.class_report import report_class
 from grader.grading.exit_codes import exit_code
@@ -75,11 +76,11 @@ def feedback_page(one: Entry, out: Path) -> str:
 
 
 def annotations(one: Entry, out: Path) -> str:
-    return "\n".join(github.commands([one], COURSE, out))
+    return "\n".join(code_hosts.commands([one], COURSE, out))
 
 
 def github_summary(one: Entry, out: Path) -> str:
-    return github.summary([one], COURSE).replace("\\", "")
+    return code_hosts.summary([one], COURSE).replace("\\", "")
 
 
 def junit_file(one: Entry, out: Path) -> str:
@@ -115,7 +116,7 @@ def test_the_table_of_marks_has_a_column_for_it_and_one_for_flags() -> None:
 
 
 def test_json_has_the_points_and_the_flags() -> None:
-    (one,) = json.loads(b"".join(json_all.document([given()], COURSE)))["submissions"]
+    (one,) = json.loads(b"".join(json_document([given()], COURSE)))["submissions"]
     assert [exercise["not_assessed"] for exercise in one["result"]["exercises"]] == [0, 3]
     assert one["result"]["flags"] == [{"kind": "source", "text": "uses sys.modules", "file": "vectors.py", "line": 12}]
     assert from_json(to_json(given().result)) == given().result

@@ -1,4 +1,4 @@
-"""What GitHub shows: annotated lines, the step's summary, and the result that GitHub Classroom reads.
+"""What GitHub and GitLab show: failures beside their lines, the step's summary, and Classroom's result.
 
 Only this module makes the commands in the output: text from submissions is escaped, so that it stays data.
 """
@@ -6,14 +6,15 @@ Only this module makes the commands in the output: text from submissions is esca
 from __future__ import annotations
 
 import base64
+import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from grader.course import Course
-from grader.exports.places import in_repository, place
+from grader.course.definitions import definition, lines_in
 from grader.reports.entries import Entry
 from grader.reports.feedback import (
     FAILING,
@@ -23,6 +24,7 @@ from grader.reports.feedback import (
     equal_groups,
     explanation_of,
     left_out,
+    lines_of,
     not_assessed,
     not_marked,
     not_passed,
@@ -168,3 +170,43 @@ def _data(text: str) -> str:
 
 def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def place(exercise: ExerciseResult, check: CheckResult, files: Mapping[str, bytes], root: Path) -> tuple[str, int]:
+    """File, relative to the repository's root, and line; line 1 when nothing is known."""
+    topic, _, name = exercise.name.partition(".")
+    file = f"{topic}.py"
+    lines = lines_in(files[file]) if file in files else []
+    pointed = [line for path, line in lines_of(check) if path == file and 1 <= line <= max(1, len(lines))]
+    line = pointed[-1] if pointed else definition(lines, name)[0]
+    return in_repository(file, root), max(1, line)
+
+
+def in_repository(file: str, root: Path) -> str:
+    """The path of a topic's file in the repository: in its ``exercises`` folder or at its root."""
+    inside = f"exercises/{file}"
+    return inside if (root / inside).is_file() else file
+
+
+def code_quality(entries: Sequence[Entry], root: Path) -> bytes:
+    """The report: one issue for each check that did not pass."""
+    issues = []
+    for entry in entries:
+        files = entry.files()
+        for exercise in entry.result.exercises:
+            for check in exercise.checks:
+                if check.verdict not in FAILING | {"error"}:
+                    continue
+                file, line = place(exercise, check, files, root)
+                key = f"{entry.result.submission}\0{exercise.name}\0{check.name}"
+                first = bounded(check.message, 6, 300)
+                issues.append(
+                    {
+                        "description": f"{exercise.name}: {VERDICT_WORDS[check.verdict]}\n{first}",
+                        "check_name": f"{exercise.name}.{check.name}",
+                        "fingerprint": hashlib.sha256(key.encode("utf-8", "replace")).hexdigest(),
+                        "severity": "major",
+                        "location": {"path": file, "lines": {"begin": line}},
+                    }
+                )
+    return msgspec.json.encode(issues) + b"\n"
