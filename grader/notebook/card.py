@@ -15,10 +15,9 @@ from rich.console import Console
 from grader.course import Course
 from grader.gradebook import Row
 from grader.grading.graders import Graded
-from grader.package import __version__
 from grader.reports.check_report import CheckReport
 from grader.reports.entries import Entry
-from grader.reports.feedback import SYMBOLS
+from grader.reports.feedback import SYMBOLS, VERDICT_WORDS
 from grader.reports.html_feedback import Pages
 from grader.reports.page_templates import environment_of
 from grader.reports.picture_svg import figure_of
@@ -109,7 +108,7 @@ def hint_html(exercise: str, level: int, count: int, text: str) -> str:
 def _environment() -> jinja2.Environment:
     environment, loader = environment_of("grader.notebook")
     environment.globals.update(
-        style=loader.get_source(environment, "card.css")[0].strip(), symbols=SYMBOLS, points=points, version=__version__
+        style=loader.get_source(environment, "card.css")[0].strip(), symbols=SYMBOLS, words=VERDICT_WORDS, points=points
     )
     environment.filters.update(
         clean=clean, one_line=one_line, figure=figure_of, topic=lambda name: name.partition(".")[0]

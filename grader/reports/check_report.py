@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from grader.course import Course
+from grader.pictures import Picture
 from grader.reports.failure import show_failure
 from grader.reports.feedback import (
     FAILING,
@@ -29,9 +30,9 @@ from grader.reports.feedback import (
     worst,
     worth_of,
 )
-from grader.reports.finish import print_end
+from grader.reports.picture_text import ROWS, print_picture
 from grader.reports.places import is_program_with_its_bug, next_exercise
-from grader.reports.rows import print_wrapped
+from grader.reports.terminal import print_wrapped
 from grader.results import ALL_LAYERS, Cause, CheckResult, ExerciseResult, SubmissionResult
 from grader.text import BY_HAND, clean, counted, percent, points, progress_bar
 
@@ -328,3 +329,24 @@ def _fold_of(exercise: ExerciseResult) -> _Fold | None:
         symbol = "·" if first.kind == "missing" else SYMBOLS[verdict]
         return _Fold(symbol, STYLES[verdict], clean(gist_of(first)).partition("\n")[0], is_of_topic=True)
     return None
+
+
+def print_end(course: Course, console: Console, pictures: Sequence[Picture] = (), rows: int = ROWS) -> None:
+    """Prints what has been built and where to go on, for a student who has passed everything.
+
+    Args:
+        pictures: those to show, such as of the last exercise.
+        rows: lines of text of each.
+    """
+    for picture in pictures:
+        console.print()
+        print_picture(picture, console, rows)
+    console.print()
+    print_wrapped(console, "What you have built:", "bold")
+    for topic in course.topics:
+        print_wrapped(console, f"  {topic.name}: {clean(topic.title)}", "")
+    if course.finish:
+        print_wrapped(console, "Where to go on:", "bold")
+        for line in course.finish:
+            print_wrapped(console, f"  {clean(line)}", "")
+    console.print()

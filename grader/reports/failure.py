@@ -23,7 +23,7 @@ from grader.reports.feedback import (
     likeness,
     worst,
 )
-from grader.reports.rows import print_rows, wrapped
+from grader.reports.terminal import print_rows, wrapped
 from grader.results import CheckResult, ExerciseResult
 from grader.text import clean, counted
 

@@ -10,6 +10,7 @@ import hashlib
 import math
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
@@ -48,6 +49,7 @@ VERDICT_WORDS: dict[VerdictKind, str] = {
     "skipped": "skipped",
     "error": "the grader's own fault, no points are lost",
 }
+_NOTABLE: dict[VerdictKind, str] = {"crashed": "crashed", "timeout": "too slow", "skipped": "not assessed"}
 CHANGED: Final = "the work under it has changed"
 """The words about a mark, a comment or an override of other work than the present one."""
 FAILING: frozenset[VerdictKind] = frozenset({"failed", "timeout", "crashed"})
@@ -120,6 +122,22 @@ def to_look_at(row: Row) -> list[str]:
             if check.cause and check.cause.stage == "import" and topic not in there and exercise.name not in given:
                 failed.setdefault(topic, one_line(headline(check), 200))
     return [*unread(row), *failed.values(), *changed_since(row), *below_the_checks(row)]
+
+
+def notable(row: Row) -> list[str]:
+    """What an instructor should know of a submission besides its points, a few words each."""
+    result, late = row.result, row.late
+    kinds = Counter(worst(exercise) for exercise in result.checked)
+    found = ["GRADER FAULT"] if kinds["error"] else []
+    found += ["needs a look"] if to_look_at(row) else []
+    found += [f"{kinds[kind]} {word}" for kind, word in _NOTABLE.items() if kinds[kind]]
+    named = sum(exercise.misconception is not None for exercise in result.exercises)
+    found += [counted(named, "misconception")] if named else []
+    found += [f"{len(row.given)} by hand"] if row.given else []
+    found += [counted(len(row.comments), "comment")] if row.comments else []
+    found += [f"late, {late.penalty:.0%} off" if late.penalty else "late"] if late else []
+    found += [counted(len(result.flags), "flag")] if result.flags else []
+    return [*found, *filter(None, [left_out(result, row.given)])]
 
 
 def below_the_checks(row: Row) -> list[str]:
@@ -212,13 +230,18 @@ def explanation_of(course: Course, exercise: ExerciseResult) -> str | None:
     It is the misconception's name if the course no longer has it. A slip of the pen, which has a line, says more.
     """
     name = exercise.misconception
-    if name is None or any(check.cause is not None and check.cause.is_slip for check in exercise.checks):
+    if name is None or is_slip(exercise):
         return None
     with contextlib.suppress(UserError):
         for misconception in misconceptions_of(course, exercise.name.partition(".")[0]):
             if (misconception.exercise, misconception.name) == (exercise.name, name):
                 return " ".join(misconception.tell.split())
     return name.replace("_", " ")
+
+
+def is_slip(exercise: ExerciseResult) -> bool:
+    """Whether a slip of the pen was found in an exercise."""
+    return any(check.cause is not None and check.cause.is_slip for check in exercise.checks)
 
 
 def hint_for(exercise: Exercise, check: CheckResult) -> str | None:

@@ -22,7 +22,7 @@ from grader.intake.roster import Student
 from grader.package import __version__
 from grader.reports.entries import Entry
 from grader.reports.excerpts import Line
-from grader.reports.feedback import SYMBOLS, file_stem
+from grader.reports.feedback import SYMBOLS, VERDICT_WORDS, file_stem
 from grader.reports.html_class import class_page
 from grader.reports.html_feedback import Pages
 from grader.reports.page_templates import environment_of
@@ -64,8 +64,9 @@ def write_report(
         for name, entry in pages.items():
             _write(students / name, template.render(page=feedback.page(entry), course=course, inside=for_instructors))
         links = {entry.result.submission: f"students/{name}" for name, entry in pages.items()}
-        page = class_page(entries, course, links, about, absent)
-        _write(out / "index.html", environment.get_template("class.html").render(page=page, course=course))
+        page = class_page(entries, course, links, absent)
+        text = environment.get_template("class.html").render(page=page, course=course, about=about, absent=absent)
+        _write(out / "index.html", text)
         _remove_old(students, pages)
     except OSError as problem:
         raise UserError(
@@ -123,6 +124,7 @@ def _environment() -> jinja2.Environment:
         f"script-src 'sha256-{digest}'",
         version=__version__,
         symbols=SYMBOLS,
+        words=VERDICT_WORDS,
         points=points,
     )
     environment.filters.update(clean=clean, one_line=one_line, code=_code, numbered=_numbered, figure=figure_of)

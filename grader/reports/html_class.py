@@ -19,13 +19,13 @@ from grader.reports.feedback import (
     check_title,
     explanation_of,
     headline,
-    left_out,
+    notable,
     one_cause,
     to_look_at,
     worst,
 )
-from grader.results import NOT_ASSESSED, ExerciseResult, SubmissionResult, VerdictKind
-from grader.text import counted, listed, one_line, points
+from grader.results import NOT_ASSESSED, ExerciseResult, SubmissionResult
+from grader.text import listed, one_line, points
 
 _ENOUGH = 9
 """Submissions from which on the best and the weakest third are compared."""
@@ -105,6 +105,9 @@ class TableRow:
         id: the LMS's id of the student; may be empty.
         is_late: whether lateness costs points.
         tags: exercises and checks that did not pass, by which the table is filtered: ``e3`` is exercise 3.
+        trouble: the exercises that crashed, took too long or could not be graded, in words.
+        look: why a person should look at it.
+        flags: some of its flags.
     """
 
     name: str
@@ -120,11 +123,14 @@ class TableRow:
     is_late: bool = False
     letter: str = ""
     group: str = ""
+    trouble: str = ""
+    look: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class ClassPage:
-    """All that the page shows."""
+    """What the page shows besides the lines about its runs, and those who handed in nothing."""
 
     facts: tuple[tuple[str, str], ...]
     bars: tuple[Bar, ...]
@@ -132,31 +138,17 @@ class ClassPage:
     misconceptions: tuple[Common, ...]
     failures: tuple[Common, ...]
     checks: tuple[tuple[str, tuple[CheckRate, ...]], ...]
-    slowest: tuple[TableRow, ...]
-    trouble: tuple[tuple[TableRow, str], ...]
-    look: tuple[tuple[TableRow, tuple[str, ...]], ...]
-    flagged: tuple[tuple[TableRow, tuple[str, ...]], ...]
     rows: tuple[TableRow, ...]
     sandboxes: tuple[tuple[str, int], ...]
-    has_penalties: bool
-    has_letters: bool
-    has_groups: bool
-    absent: tuple[str, ...]
-    about: tuple[str, ...]
 
 
 def class_page(
-    entries: Sequence[Entry],
-    course: Course,
-    pages: Mapping[str, str],
-    about: Sequence[str] = (),
-    absent: Sequence[Student] = (),
+    entries: Sequence[Entry], course: Course, pages: Mapping[str, str], absent: Sequence[Student] = ()
 ) -> ClassPage:
     """The page's data.
 
     Args:
         pages: the links to the feedback pages by submission.
-        about: which runs these results are of, and other facts about them, a line each.
         absent: the students of the class list who have handed in nothing.
     """
     names = [exercise.full_name for exercise in course.exercises]
@@ -166,7 +158,6 @@ def class_page(
     tags = Tags(entries, index)
     rows = tuple(_row(entry, tags, pages) for entry in entries)
     shares = [row.share for row in rows if row.share is not None]
-    trouble = ((row, _trouble(entry.result)) for row, entry in zip(rows, entries, strict=True))
     sandboxes = Counter(", ".join(entry.result.sandbox) or "none" for entry in entries)
     return ClassPage(
         facts=tuple(_facts(entries, shares, len(absent))),
@@ -175,25 +166,8 @@ def class_page(
         misconceptions=tuple(_misconceptions(entries, course, tags)),
         failures=tuple(_failures(entries, tags)),
         checks=tuple(_checks(entries, tags)),
-        about=tuple(about),
-        absent=tuple(one_line(f"{one.name} ({one.ids[0]})") for one in absent),
-        has_letters=bool(course.marks.letters),
-        has_groups=any(row.group for row in rows),
-        slowest=tuple(sorted(rows, key=lambda row: -row.seconds)[:5]),
-        trouble=tuple((row, what) for row, what in trouble if what),
-        look=tuple(
-            (row, tuple(one_line(what, 200) for what in to_look_at(entry.row)))
-            for row, entry in zip(rows, entries, strict=True)
-            if to_look_at(entry.row)
-        ),
-        flagged=tuple(
-            (row, tuple(one_line(str(flag), 200) for flag in entry.result.flags[:_FLAGS_SHOWN]))
-            for row, entry in zip(rows, entries, strict=True)
-            if entry.result.flags
-        ),
         rows=rows,
         sandboxes=tuple(sandboxes.most_common()),
-        has_penalties=any(entry.row.late and entry.row.late.penalty for entry in entries),
     )
 
 
@@ -269,9 +243,8 @@ def _rate(passed: int, assessed: int) -> int | None:
     """In percent, rounded; 100 only where all passed, and 0 only where none did."""
     if not assessed:
         return None
-    return (
-        round(100 * passed / assessed) if passed in (0, assessed) else min(max(round(100 * passed / assessed), 1), 99)
-    )
+    rate = round(100 * passed / assessed)
+    return rate if passed in (0, assessed) else min(max(rate, 1), 99)
 
 
 def _misconceptions(entries: Sequence[Entry], course: Course, tags: Tags) -> Iterator[Common]:
@@ -318,20 +291,6 @@ def _checks(entries: Sequence[Entry], tags: Tags) -> Iterator[tuple[str, tuple[C
 
 def _row(entry: Entry, tags: Tags, pages: Mapping[str, str]) -> TableRow:
     result = entry.result
-    kinds = Counter(worst(exercise) for exercise in result.checked)
-    notable = ["fault of the grader"] if kinds["error"] else []
-    notable += ["needs a look"] if to_look_at(entry.row) else []
-    notable += [f"{kinds[kind]} {word}" for kind, word in _NOTABLE.items() if kinds[kind]]
-    named = sum(exercise.misconception is not None for exercise in result.exercises)
-    notable += [counted(named, "misconception")] if named else []
-    notable += [f"{len(entry.row.given)} by hand"] if entry.row.given else []
-    notable += [counted(len(entry.row.comments), "comment")] if entry.row.comments else []
-    notable += (
-        [f"late, {entry.row.late.penalty:.0%} off" if entry.row.late.penalty else "late"] if entry.row.late else []
-    )
-    notable += [counted(len(result.flags), "flag")] if result.flags else []
-    missing = left_out(result, entry.row.given)
-    notable += [missing] if missing else []
     return TableRow(
         name=one_line(result.submission),
         id=one_line(entry.row.arrival.student),
@@ -342,26 +301,22 @@ def _row(entry: Entry, tags: Tags, pages: Mapping[str, str]) -> TableRow:
         letter=entry.letter,
         group=one_line(entry.row.group),
         final=entry.final,
-        notable=", ".join(notable),
+        notable=", ".join(notable(entry.row)),
         seconds=entry.row.seconds,
         tags=tags.of(entry),
         is_late=bool(entry.row.late and entry.row.late.penalty),
+        trouble=_trouble(result),
+        look=tuple(one_line(what, 200) for what in to_look_at(entry.row)),
+        flags=tuple(one_line(str(flag), 200) for flag in result.flags[:_FLAGS_SHOWN]),
     )
-
-
-_NOTABLE: dict[VerdictKind, str] = {"crashed": "crashed", "timeout": "too slow", "skipped": "not assessed"}
 
 
 def _trouble(result: SubmissionResult) -> str:
     """The exercises that crashed, took too long or could not be graded, in words; empty if there are none."""
     found = [(worst(e), e.name) for e in result.exercises if worst(e) in ("crashed", "timeout", "error")]
     words = {"crashed": "crashed", "timeout": "took too long", "error": "fault of the grader"}
-    texts = []
-    for kind in words:
-        names = [name for verdict, name in found if verdict == kind]
-        if names:
-            texts.append(f"{words[kind]}: {listed(names, 3)}")
-    return "; ".join(texts)
+    named = {kind: [name for verdict, name in found if verdict == kind] for kind in words}
+    return "; ".join(f"{words[kind]}: {listed(names, 3)}" for kind, names in named.items() if names)
 
 
 MOST_COMMON: Final = 10

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 
 from grader.course import Course
 from grader.gradebook import Override
+from grader.pictures import Picture
 from grader.reports.entries import Entry
-from grader.reports.excerpts import excerpt, whole
+from grader.reports.excerpts import Excerpt, excerpt, whole
 from grader.reports.feedback import (
     CHANGED,
     FAILING,
-    VERDICT_WORDS,
     about_manual,
     bounded,
     earned,
@@ -24,6 +24,7 @@ from grader.reports.feedback import (
     hint_command,
     hint_for,
     is_brief,
+    is_slip,
     item_lines,
     left_out,
     likeness,
@@ -35,13 +36,123 @@ from grader.reports.feedback import (
     worst,
     worth_of,
 )
-from grader.reports.feedback_page import CheckGroup, ExercisePart, FeedbackPage, ManualPart, TopicPart
 from grader.reports.picture_svg import svg
-from grader.results import CheckResult, ExerciseResult, SubmissionResult
+from grader.results import CheckResult, ExerciseResult, SubmissionResult, VerdictKind
 from grader.text import clean, one_line, points
 
 _LINES = 60
 _FEW_LINES = 12
+
+
+@dataclass(frozen=True)
+class CheckGroup:
+    """Checks with the same verdict and cause, shown once.
+
+    Attributes:
+        heading: the first check's name; empty if the cause is not about single checks.
+        verdict: the verdict of all of them.
+        message: the check's message to the student.
+        is_brief: the message is only a reason of one line.
+        others: the number of checks besides the first.
+    """
+
+    heading: str
+    verdict: VerdictKind
+    message: str
+    is_brief: bool = False
+    others: int = 0
+
+
+@dataclass(frozen=True)
+class ExercisePart:
+    """One exercise on the page: the first failure is shown, and the others are folded away.
+
+    Attributes:
+        alike: the checks that fail like the first one.
+        otherwise: all others that do not pass.
+        explanation: of the misconception that was recognised.
+        hint: the first hint, if there is no explanation.
+        hint_command: the command that prints the next hint.
+        code_left_out: the page would become too large with the code.
+        by_hand: a person's points and the automatic ones; empty if the automatic ones count.
+        pictures: of what passed, as far as there is room.
+    """
+
+    name: str
+    verdict: VerdictKind
+    score: str
+    first: CheckGroup | None = None
+    alike: tuple[CheckGroup, ...] = ()
+    otherwise: tuple[CheckGroup, ...] = ()
+    explanation: str | None = None
+    hint: str | None = None
+    hint_command: str | None = None
+    code: tuple[Excerpt, ...] = ()
+    code_left_out: bool = False
+    by_hand: str = ""
+    pictures: tuple[Picture, ...] = ()
+
+
+@dataclass(frozen=True)
+class ManualPart:
+    """An exercise that a person marks.
+
+    Attributes:
+        score: its points; in words if there are none yet.
+        about: its file, and whether the work was there.
+        items: of the rubric, a line each; none before it is marked.
+        by_hand: points given above the mark.
+        comment: a person's words; may have several lines.
+        changed: that the work has changed; empty if it has not.
+    """
+
+    name: str
+    score: str
+    about: str
+    items: tuple[str, ...] = ()
+    by_hand: str = ""
+    comment: str = ""
+    changed: str = ""
+
+
+@dataclass(frozen=True)
+class TopicPart:
+    """One topic on the page; ``cause`` is set if one cause stopped all of its exercises. It is empty without a mark.
+
+    Attributes:
+        comments: a person's words about exercises with checks: name and text.
+    """
+
+    name: str
+    title: str
+    score: float
+    max: float
+    passed: tuple[ExercisePart, ...]
+    others: tuple[ExercisePart, ...]
+    cause: CheckGroup | None = None
+    manual: tuple[ManualPart, ...] = ()
+    comments: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class FeedbackPage:
+    """One submission's page.
+
+    Attributes:
+        entry: the submission, without hidden checks.
+        not_assessed: the points that are left out of the total, in words.
+        files: those that were graded, as far as there is room.
+        other_files: those that are not text.
+    """
+
+    entry: Entry
+    not_assessed: str
+    overrides: tuple[str, ...]
+    unread: tuple[str, ...]
+    topics: tuple[TopicPart, ...]
+    files: tuple[Excerpt, ...]
+    files_left_out: int
+    other_files: tuple[str, ...]
 
 
 @dataclass
@@ -71,7 +182,7 @@ class Pages:
         self._page_bytes = page_bytes
         self._exercises = {exercise.full_name: exercise for exercise in course.exercises}
         self._titles = {topic.name: topic.title for topic in course.topics}
-        self._explanations: dict[tuple[str, str | None], str | None] = {}
+        self._explanations: dict[tuple[str, str | None, bool], str | None] = {}
 
     def page(self, entry: Entry) -> FeedbackPage:
         """The page of one submission, without hidden checks."""
@@ -87,18 +198,10 @@ class Pages:
         texts = [path for path in in_order if b"\0" not in files[path]]
         shown = [piece for path in texts if room.take((piece := whole(path, files[path])).size)]
         return FeedbackPage(
-            name=one_line(result.submission),
-            score=points(row.score, row.max),
-            share=entry.share,
-            letter=entry.letter,
-            late=str(row.late) if row.late else "",
-            final=points(entry.final, row.max),
-            overrides=tuple(_override(one) for one in row.overrides),
-            fault="error" in result.verdicts,
+            entry=entry,
             not_assessed=left_out(result, row.given),
+            overrides=tuple(_override(one) for one in row.overrides),
             unread=tuple(one_line(line, 300) for line in unread(row)),
-            notes=tuple(one_line(note, 400) for note in row.notes),
-            sandbox=result.sandbox,
             topics=parts,
             files=tuple(shown),
             files_left_out=len(texts) - len(shown),
@@ -162,11 +265,11 @@ class Pages:
         explanation = self._explanation(exercise)
         failing = [check for check in exercise.checks if check.verdict in FAILING]
         hint = hint_for(known, failing[0]) if not explanation and known and failing else None
-        command = hint_command(known, hint)
-        return replace(part, explanation=explanation, hint=hint, hint_command=command)
+        return replace(part, explanation=explanation, hint=hint, hint_command=hint_command(known, hint))
 
     def _explanation(self, exercise: ExerciseResult) -> str | None:
-        key = (exercise.name, exercise.misconception)
+        """Kept, because the course's misconceptions are read anew for each."""
+        key = exercise.name, exercise.misconception, is_slip(exercise)
         if key not in self._explanations:
             self._explanations[key] = explanation_of(self._course, exercise)
         return self._explanations[key]
@@ -232,8 +335,7 @@ def _group(checks: Sequence[CheckResult], name: str, lines: int = _LINES) -> Che
     first = checks[0]
     heading = one_line(name).replace("_", " ")
     message = bounded(first.message, lines)
-    words = VERDICT_WORDS[first.verdict]
-    return CheckGroup(heading, first.verdict, words, message, is_brief=is_brief(first), others=len(checks) - 1)
+    return CheckGroup(heading, first.verdict, message, is_brief=is_brief(first), others=len(checks) - 1)
 
 
 def _without_details(exercise: ExerciseResult) -> ExercisePart:

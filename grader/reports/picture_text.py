@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from grader.pictures import Grid, Lines, Picture, PictureData, Points
-from grader.reports.rows import print_wrapped
+from grader.reports.terminal import print_wrapped
 from grader.text import clean, counted
 
 ROWS: Final = 18

@@ -7,7 +7,6 @@ nothing that a student prints looks like a line of the grader or a command of th
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Iterable
 
 from rich.console import Console
@@ -15,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from grader.gradebook import Row
-from grader.reports.feedback import left_out, to_look_at
+from grader.reports.feedback import notable
 from grader.text import clean, counted, percent, points
 
 WIDTH = 100
@@ -56,7 +55,10 @@ def show_class(rows: Iterable[Row], console: Console) -> None:
             Text(clean(row.result.submission).replace("\n", "�")),
             "unread" if row.unread else points(row.result.score, row.result.max),
             "–" if share is None else f"{share:.1f}",
-            Text(", ".join(_flags(row)), style="bold magenta" if "error" in row.result.verdicts else ""),
+            Text(
+                ", ".join([*notable(row), *(["unchanged"] if row.reused else [])]),
+                style="bold magenta" if "error" in row.result.verdicts else "",
+            ),
             f"{row.seconds:.2f}",
         )
     console.print(table)
@@ -65,14 +67,22 @@ def show_class(rows: Iterable[Row], console: Console) -> None:
         console.print(f"{counted(table.row_count, 'submission')}, mean {sum(shares) / len(shares):.1f}%{of}")
 
 
-def _flags(row: Row) -> list[str]:
-    kinds = Counter(kind for e in row.result.exercises for kind in {check.verdict for check in e.checks})
-    flags = ["GRADER FAULT"] if kinds["error"] else []
-    flags += ["needs a look"] if to_look_at(row) else []
-    flags += [f"{kinds[kind]} {kind}" for kind in ("crashed", "timeout", "skipped") if kinds[kind]]
-    named = sum(exercise.misconception is not None for exercise in row.result.exercises)
-    flags += [counted(named, "misconception")] if named else []
-    flags += [counted(len(row.result.flags), "flag")] if row.result.flags else []
-    flags += ["unchanged"] if row.reused else []
-    missing = left_out(row.result, row.given)
-    return flags + ([missing] if missing else [])
+def wrapped(console: Console, text: str, style: str, bar: str = "") -> list[Text]:
+    """Text in rows of the console's width; each begins with the bar, or with the indentation of the text."""
+    indent = bar or " " * (len(text) - len(text.lstrip(" ")))
+    body = text if bar else text.lstrip(" ")
+    pieces = Text(body, style).wrap(console, max(console.width - len(indent), 8), overflow="fold")
+    for piece in pieces:
+        piece.rstrip()
+    return [Text.assemble((indent, "dim"), piece) for piece in pieces]
+
+
+def print_rows(console: Console, rows: Iterable[Text]) -> None:
+    """Prints each on a row of its own, as it is."""
+    for row in rows:
+        console.print(row, soft_wrap=True)
+
+
+def print_wrapped(console: Console, text: str, style: str, bar: str = "") -> None:
+    """Prints text in as many rows as it takes; see `wrapped`."""
+    print_rows(console, wrapped(console, text, style, bar))

@@ -13,13 +13,12 @@ from rich.text import Text
 from grader.course import Course, Exercise
 from grader.course.home import LastCheck
 from grader.pictures import Picture
+from grader.reports.check_report import print_end
 from grader.reports.failure import show_failure
 from grader.reports.feedback import FAILING, STYLES, SYMBOLS, gist, not_passed, worst
-from grader.reports.finish import print_end
 from grader.reports.picture_text import ROWS, print_picture
 from grader.reports.places import Places, is_unwritten
-from grader.reports.rows import print_wrapped
-from grader.reports.terminal import fit
+from grader.reports.terminal import fit, print_wrapped
 from grader.reports.where import list_lines, sums
 from grader.results import ExerciseResult
 from grader.text import clean, counted, points, progress_bar

@@ -31,6 +31,7 @@ from grader.reports import html
 from grader.reports.entries import Entry, about, entries_of
 from grader.reports.excerpts import excerpt
 from grader.reports.html import _code, page_name, write_report
+from grader.reports.html_feedback import Pages
 from grader.results import Cause, Frame
 
 COURSE = Course.load(OWN)
@@ -98,6 +99,13 @@ def test_feedback_page_explains_the_misconception_instead_of_the_hint(tmp_path: 
     known = next(one for one in misconceptions_of(COURSE, "vectors") if one.exercise == "vectors.normalize")
     text = page(failed(RAISED, known.name), tmp_path)
     assert "What happened:" in text and "Hint:" not in text
+
+
+def test_a_slip_of_one_student_hides_no_explanation_of_another() -> None:
+    known = next(one for one in misconceptions_of(COURSE, "vectors") if one.exercise == "vectors.normalize")
+    pages = Pages(COURSE, 10**6)
+    slip, other = (pages.page(failed(cause, known.name)) for cause in (replace(RAISED, is_slip=True), RAISED))
+    assert [one.topics[0].others[0].explanation is None for one in (slip, other)] == [True, False]
 
 
 def test_what_happened_comes_first_then_one_failure_and_the_others_are_folded_away(tmp_path: Path) -> None:

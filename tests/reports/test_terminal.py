@@ -124,15 +124,19 @@ def test_percent_never_looks_like_more_than_it_is() -> None:
 
 def test_class_table_has_a_row_each_and_says_what_is_notable() -> None:
     ok = SubmissionResult(submission="[red]alice\x1b[0m", score=1, max=2)
-    checks = (CheckResult(name="a", verdict="timeout"), CheckResult(name="b", verdict="error"))
-    bad = ExerciseResult(name="t.e", score=0, max=0, misconception="x", checks=checks)
+    slow = ExerciseResult(name="t.d", score=0, max=0, checks=(CheckResult(name="a", verdict="timeout"),))
+    fault = CheckResult(name="b", verdict="error")
+    bad = ExerciseResult(name="t.e", score=0, max=0, misconception="x", checks=(fault,))
     stream = io.StringIO()
     console = Console(file=stream, width=WIDTH, highlight=False, markup=False, emoji=False)
-    rows = [Row(ok, "d", 0.5), Row(SubmissionResult(submission="bob", score=0, max=0, exercises=(bad,)), "d", 1, True)]
+    rows = [
+        Row(ok, "d", 0.5),
+        Row(SubmissionResult(submission="bob", score=0, max=0, exercises=(slow, bad)), "d", 1, True),
+    ]
     show_class(rows, console)
     text = stream.getvalue()
     assert "[red]alice" in text and "\x1b" not in text and "50.0" in text
-    assert "GRADER FAULT, 1 timeout, 1 misconception, unchanged" in text
+    assert "GRADER FAULT, 1 too slow, 1 misconception, unchanged" in text
     assert "2 submissions, mean 50.0%" in text
 
 
