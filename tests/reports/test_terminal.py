@@ -136,7 +136,7 @@ def test_class_table_has_a_row_each_and_says_what_is_notable() -> None:
     show_class(rows, console)
     text = stream.getvalue()
     assert "[red]alice" in text and "\x1b" not in text and "50.0" in text
-    assert "GRADER FAULT, 1 too slow, 1 misconception, unchanged" in text
+    assert "GRADER FAULT, 1 too slow, 1 misconception, not assessed: t.d, t.e," in text and "unchanged" in text
     assert "2 submissions, mean 50.0%" in text
 
 

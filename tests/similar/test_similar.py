@@ -14,7 +14,7 @@ import typer
 from classrooms import NAMES, entry, exercise, result
 from shared import OWN_COURSE, REPO
 
-from grader.cli import similar as command
+from grader.cli import reporting as command
 from grader.course import Course
 from grader.errors import UserError
 from grader.gradebook import Gradebook
@@ -276,7 +276,7 @@ def test_command_prints_pairs_once_and_writes_the_page(tmp_path: Path) -> None:
 
 def test_command_prints_a_bounded_table() -> None:
     found = pairs(*(work(f"s{n:02}" + "long" * 99, STUB + LONG_WAY) for n in range(16)))
-    lines = list(command._lines(found))
+    lines = list(command._similar_lines(found))
     assert "and 100 more: see the page" in lines[21].strip() and max(map(len, lines[:22])) < 120
 
 
@@ -316,7 +316,7 @@ def test_shares_do_not_depend_on_the_hashes_of_a_process(tmp_path: Path) -> None
     hashes = 1 + (os.environ.get("PYTHONHASHSEED") == "1")
     *lines, page = grader("similar", "--out", tmp_path, *of_a_run, hashes=hashes).stdout.splitlines()
     found = pairs(*(work(name, text) for name, text in texts.items()), least=0.05)
-    assert lines == list(command._lines(found)) and " pairs at least 5%" in lines[0]
+    assert lines == list(command._similar_lines(found)) and " pairs at least 5%" in lines[0]
     assert str(tmp_path / "new" / "similar.html") in page and (tmp_path / "new" / "similar.html").is_file()
 
 
