@@ -256,7 +256,7 @@ class Gradebook:
     def policy(self, run: int) -> LatePolicy:
         """When the work of a run was due, and the cost of late work."""
         with file_errors(self.path):
-            return reading.policy(self._db, run)
+            return reading.course_and_policy(self._db, run)[1]
 
     def runs(self) -> Iterator[Run]:
         """Every run and how far it came, the first one first."""

@@ -9,12 +9,11 @@ import sqlite3
 import zlib
 from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
-from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from grader.gradebook.records import Comment, Mark, MarkedItem, Override, work_hash
+from grader.gradebook.records import Comment, Mark, Override, record, work_hash
 from grader.results import SubmissionResult
 
 
@@ -38,52 +37,27 @@ def overrides(
         changed: whether the work of an exercise is other work than that of a digest.
     """
     found = db.execute(
-        "SELECT exercise, points, max, why, who, made, automatic, digest FROM overrides WHERE id IN"
+        "SELECT * FROM overrides WHERE id IN"
         f" (SELECT max(id) FROM overrides WHERE course = :course AND {THEIRS} GROUP BY exercise)"
         " AND points IS NOT NULL ORDER BY exercise",
         {"course": course, "person": whose.person, "name": whose.name},
     )
     return tuple(
-        Override(
-            student=whose.name,
-            exercise=name,
-            points=points,
-            max=top,
-            why=why,
-            who=who,
-            made=made,
-            stale=changed(name, digest),
-            automatic=automatic,
-        )
-        for name, points, top, why, who, made, automatic, digest in found
+        record(Override, row, student=whose.name, stale=changed(row["exercise"], row["digest"])) for row in found
     )
 
 
 def latest_mark(db: sqlite3.Connection, course: str, name: str, person: str, exercise: str) -> Mark | None:
     """The newest mark of an exercise, also one that is only begun or that takes back those before it."""
-    found = db.execute(
-        f"SELECT {_MARK} FROM marks WHERE course = :course AND exercise = :exercise AND {THEIRS}"
-        " ORDER BY id DESC LIMIT 1",
+    row = db.execute(
+        f"SELECT * FROM marks WHERE course = :course AND exercise = :exercise AND {THEIRS} ORDER BY id DESC LIMIT 1",
         {"course": course, "exercise": exercise, "person": person, "name": name},
     ).fetchone()
-    return None if found is None else _mark(name, found[:-3])
+    return None if row is None else _mark(row, name)
 
 
-_MARK = "exercise, items, points, max, who, made, done, digest, file, work"
-
-
-def _mark(student: str, columns: tuple[Any, ...]) -> Mark:
-    exercise, items, points, most, who, made, done = columns
-    return Mark(
-        student=student,
-        exercise=exercise,
-        items=msgspec.json.decode(items, type=tuple[MarkedItem, ...]),
-        points=points,
-        max=most,
-        who=who,
-        made=made,
-        done=bool(done),
-    )
+def _mark(row: sqlite3.Row, student: str) -> Mark:
+    return record(Mark, row, student=student, items=msgspec.json.decode(row["items"]))
 
 
 class ByRubric(msgspec.Struct, frozen=True):
@@ -109,21 +83,20 @@ def by_rubric(
     """
     done: dict[str, Mark] = {}
     begun: dict[str, None] = {}
-    found: dict[int, tuple[Any, ...]] = {}
+    found: dict[int, sqlite3.Row] = {}
     for whose in members:
-        for number, *columns in db.execute(
-            f"SELECT id, {_MARK} FROM marks WHERE course = :course AND {THEIRS}",
+        rows = db.execute(
+            f"SELECT * FROM marks WHERE course = :course AND {THEIRS}",
             {"course": course, "person": whose.person, "name": whose.name},
-        ):
-            found[number] = tuple(columns)
-    for *columns, digest, file, work in (found[number] for number in sorted(found)):
-        mark = _mark(members[0].name, tuple(columns))
-        if mark.exercise in wanted:
-            begun.pop(mark.exercise, None)
-            if mark.done:
-                done[mark.exercise] = replace(mark, stale=changed(digest, file, work))
-            else:
-                begun[mark.exercise] = None
+        )
+        found |= {row["id"]: row for row in rows if row["exercise"] in wanted}
+    for row in (found[number] for number in sorted(found)):
+        mark = _mark(row, members[0].name)
+        begun.pop(mark.exercise, None)
+        if mark.done:
+            done[mark.exercise] = replace(mark, stale=changed(row["digest"], row["file"], row["work"]))
+        else:
+            begun[mark.exercise] = None
     in_force = (done[name] for name in sorted(done) if done[name].points is not None)
     return ByRubric(tuple(in_force), tuple(sorted(begun)))
 
@@ -132,18 +105,17 @@ def comments(
     db: sqlite3.Connection, course: str, members: Sequence[Whose], changed: Callable[[str, str, str], bool]
 ) -> tuple[Comment, ...]:
     """The newest comment on each exercise, unless it is empty; `members` as in `by_rubric`."""
-    newest: dict[str, tuple[int, tuple[str, ...]]] = {}
+    newest: dict[str, sqlite3.Row] = {}
     for whose in members:
-        for number, exercise, *columns in db.execute(
-            f"SELECT max(id), exercise, text, who, made, digest, file, work FROM comments"
-            f" WHERE course = :course AND {THEIRS} GROUP BY exercise",
+        for row in db.execute(
+            f"SELECT *, max(id) FROM comments WHERE course = :course AND {THEIRS} GROUP BY exercise",
             {"course": course, "person": whose.person, "name": whose.name},
         ):
-            newest[exercise] = max(newest.get(exercise, (0, ())), (number, tuple(columns)))
+            newest[row["exercise"]] = max(newest.get(row["exercise"], row), row, key=lambda one: int(one["id"]))
     return tuple(
-        Comment(student=members[0].name, exercise=exercise, text=text, who=who, made=made, stale=changed(*of))
-        for exercise, (_, (text, who, made, *of)) in sorted(newest.items())
-        if text
+        record(Comment, row, student=members[0].name, stale=changed(row["digest"], row["file"], row["work"]))
+        for _, row in sorted(newest.items())
+        if row["text"]
     )
 
 

@@ -15,7 +15,7 @@ from grader.gradebook import by_people
 from grader.gradebook.by_people import THEIRS
 from grader.gradebook.groups import History, Seen, histories
 from grader.gradebook.lateness import is_claim, is_untimed, lateness
-from grader.gradebook.records import Extension, Older, Row, Run
+from grader.gradebook.records import Extension, Older, Row, Run, record
 from grader.intake.roster import Student, name_key
 from grader.intake.submission import Arrival
 from grader.results import SubmissionResult, from_json
@@ -35,7 +35,7 @@ def rows(db: sqlite3.Connection, run: int | None) -> Iterator[Row]:
     for history in sorted(everybody, key=lambda history: (history.whose.name, history.seen[-1].result)):
         of_run, whose = history.seen[-1].run, history.whose
         if of_run not in runs:
-            runs[of_run] = _course_and_policy(db, of_run)
+            runs[of_run] = course_and_policy(db, of_run)
         name = f"{whose.name} ({whose.person})" if run is None and count[whose.name] > 1 else whose.name
         works = _works(history) if rule != "latest" else [history]
         yield _that_counts([_row(db, work, name, *runs[of_run], exercises) for work in works], rule)
@@ -52,7 +52,7 @@ def no_shows(db: sqlite3.Connection) -> list[Student]:
 
 def _students(db: sqlite3.Connection, run: int | None) -> list[Student]:
     """The class list of a run's course."""
-    return [] if run is None else class_list(db, _course_and_policy(db, run)[0])
+    return [] if run is None else class_list(db, course_and_policy(db, run)[0])
 
 
 def class_list(db: sqlite3.Connection, course: str) -> list[Student]:
@@ -84,7 +84,7 @@ def _latest(db: sqlite3.Connection) -> list[list[Seen]]:
     last = last_run(db)
     if last is None:
         return []
-    course = _course_and_policy(db, last)[0]
+    course = course_and_policy(db, last)[0]
     found = [
         Seen(*row)
         for row in db.execute(f"{_SEEN} WHERE NOT trial AND courses.name = ? ORDER BY seen.run, seen.result", (course,))
@@ -253,9 +253,7 @@ def _row(
 
 def runs(db: sqlite3.Connection) -> Iterator[Run]:
     """Every run and how far it came, the first one first."""
-    cursor = db.cursor()
-    cursor.row_factory = sqlite3.Row
-    found = cursor.execute(
+    found = db.execute(
         "WITH has (run, graded, final, newly_graded) AS (SELECT run, graded, final, 1 FROM results UNION ALL"
         " SELECT reused.run, '', final, 0 FROM reused JOIN results ON results.id = reused.result)"
         " SELECT runs.id AS id, name AS course, hash AS course_hash, seed, started, finished,"
@@ -266,23 +264,17 @@ def runs(db: sqlite3.Connection) -> Iterator[Run]:
         " FROM runs JOIN courses ON courses.id = runs.course LEFT JOIN has ON has.run = runs.id"
         " GROUP BY runs.id ORDER BY runs.id"
     )
-    for row in found:
-        yield Run(**{**dict(row), "trial": bool(row["trial"])})
-
-
-def policy(db: sqlite3.Connection, run: int) -> LatePolicy:
-    """When the work of a run was due, and the cost of late work."""
-    return _course_and_policy(db, run)[1]
+    yield from (record(Run, row) for row in found)
 
 
 def extensions(db: sqlite3.Connection, course: str) -> list[Extension]:
     """The extensions of a course in force: the newest of each student, unless that one withdraws."""
     found = db.execute(
-        "SELECT student, due, why, who, made FROM extensions WHERE id IN"
+        "SELECT * FROM extensions WHERE id IN"
         " (SELECT max(id) FROM extensions WHERE course = ? GROUP BY person, student) AND due <> '' ORDER BY student",
         (course,),
     )
-    return [Extension(student=name, due=due, why=why, who=who, made=made) for name, due, why, who, made in found]
+    return [record(Extension, row) for row in found]
 
 
 def _extension(db: sqlite3.Connection, course: str, arrival: Arrival, name: str) -> str:
@@ -294,7 +286,7 @@ def _extension(db: sqlite3.Connection, course: str, arrival: Arrival, name: str)
     return str(found[0]) if found and found[0] else arrival.due
 
 
-def _course_and_policy(db: sqlite3.Connection, run: int) -> tuple[str, LatePolicy]:
+def course_and_policy(db: sqlite3.Connection, run: int) -> tuple[str, LatePolicy]:
     """The name of a run's course, when its work was due, and the cost of late work."""
     row = db.execute(
         "SELECT name, due, late_penalty, grace_minutes, late_cap, late_until, by_file_time"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import sqlite3
 from collections.abc import Mapping
+from typing import TypeVar
 
 import msgspec
 
@@ -11,6 +13,8 @@ from grader.errors import UserError, did_you_mean
 from grader.gradebook.lateness import Late
 from grader.intake.submission import Arrival
 from grader.results import ExerciseResult, SubmissionResult, Unread
+
+T = TypeVar("T")
 
 
 class Override(msgspec.Struct, frozen=True, kw_only=True):
@@ -279,3 +283,12 @@ def row_of(rows: list[Row], name: str) -> Row:
     known = [row.result.submission for row in rows]
     what = "several submissions" if found else "no submission"
     raise UserError(f"{what} of `{name}` in the gradebook" + did_you_mean(name, known), fix="see: grader status")
+
+
+def record(kind: type[T], row: sqlite3.Row, **more: object) -> T:
+    """The record of a row of its table; `more` takes the place of columns, or is what no column has.
+
+    Raises:
+        msgspec.ValidationError: a column has another type, so the file is damaged.
+    """
+    return msgspec.convert({**dict(row), **more}, kind, strict=False)

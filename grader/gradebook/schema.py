@@ -111,6 +111,7 @@ def connect(path: Path) -> sqlite3.Connection:
             raise sqlite3.DatabaseError("the file is gone")
         path.parent.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+        connection.row_factory = sqlite3.Row
     try:
         with file_errors(path):
             _prepare(connection, path, newest)
@@ -129,6 +130,7 @@ def connect_for_reading(path: Path) -> sqlite3.Connection:
     newest = newest_number(path)
     with file_errors(path):
         connection = _open_unchanged(path)
+        connection.row_factory = sqlite3.Row
         try:
             if not _is_gradebook(connection, path):
                 raise sqlite3.DatabaseError("it is empty")
