@@ -44,7 +44,7 @@ class Placing:
         self._alive: list[tuple[weakref.ref[memoryview], int]] = []
 
     def put(self, data: bytes, dtype: torch.dtype) -> torch.Tensor | None:
-        """See `tensors.Memory`."""
+        """A flat tensor of these bytes; None for one that is in plain memory. Called once for each tensor."""
         offset = self._slots.take(len(data))
         end = offset + len(data)
         self._last_mark = None
@@ -59,7 +59,7 @@ class Placing:
         return torch.frombuffer(piece, dtype=dtype)
 
     def keep(self, tensor: torch.Tensor, view: torch.Tensor) -> None:
-        """See `tensors.Memory`."""
+        """Remembers the tensor made of the bytes that were put last, and its place as a tensor of the same shape."""
         if self._last_mark is not None:
             self._placed.append(
                 _Placed(tensor, view, tensor_facts.start(view), self._last_mark, tensor_facts.form(tensor))

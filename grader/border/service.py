@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import contextlib
 import dis
+import heapq
 import importlib
 import itertools
 import linecache
@@ -16,6 +17,8 @@ import operator
 import os
 import random
 import sys
+import traceback
+import weakref
 from collections.abc import Callable, Mapping
 from types import ModuleType, TracebackType
 from typing import Any, Final
@@ -37,7 +40,6 @@ from grader.border.messages import (
     TooLarge,
 )
 from grader.border.placing import Placing
-from grader.border.short_ids import ShortIds
 from grader.border.tensor_facts import name_of_class
 from grader.border.wire import Tree
 from grader.package import FOLDER
@@ -62,7 +64,6 @@ _RAISING: Final = ("RAISE_VARARGS", "RERAISE")
 _TRUSTED: Final = tuple(
     os.path.join(folder, "") for folder in (os.path.dirname(os.path.abspath(torch.__file__)), str(FOLDER))
 )
-
 
 _GENERATORS_SEED: Final = 20_210
 # If torch has loaded NumPy, its generators are loaded now, because else they would begin at any place.
@@ -166,7 +167,7 @@ class Service:
             text = error.text if type(error.text) is str else ""
             line = error.lineno if type(error.lineno) is int else 0
             return (SentLine(_file_name(error.filename), line, "", _encodable(text.strip()[:200])),)
-        for frame, line in _frames_and_lines(_traceback(error)):
+        for frame, line in traceback.walk_tb(_traceback(error)):
             filename = frame.f_code.co_filename
             if filename in self._files:
                 text = _encodable(_line_of(filename, line))
@@ -233,17 +234,36 @@ def _line_of(filename: str, line: int) -> str:
     return text.strip()[:200]
 
 
-def _frames_and_lines(tb: TracebackType | None) -> list[tuple[Any, int]]:
-    found: list[tuple[Any, int]] = []
-    while tb is not None:
-        found.append((tb.tb_frame, tb.tb_lineno))
-        tb = tb.tb_next
-    return found
-
-
 def _file_name(filename: str) -> str:
     return filename.rsplit("/", 1)[-1][:100]
 
 
 def _encodable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
+
+
+class ShortIds:
+    """The `id` that submitted code gets: when an object is gone, the next new one has its number.
+
+    Python promises no more than that numbers of objects that live at the same time differ. A cache by ``id`` that
+    outlives its objects gives old results by chance, and passes by chance; with these numbers it gives them every time.
+    Objects that cannot be referred to weakly, such as numbers and lists, have their real `id`.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[int, tuple[weakref.ref[Any], int]] = {}
+        self._free: list[int] = []
+        self._new = itertools.count(1)
+
+    def __call__(self, obj: object, /) -> int:
+        address = id(obj)
+        if address not in self._numbers:
+            try:
+                ref = weakref.ref(obj, lambda _: self._release(address))
+            except TypeError:
+                return address
+            self._numbers[address] = ref, heapq.heappop(self._free) if self._free else next(self._new)
+        return self._numbers[address][1]
+
+    def _release(self, address: int) -> None:
+        heapq.heappush(self._free, self._numbers.pop(address)[1])

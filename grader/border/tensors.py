@@ -8,13 +8,14 @@ from __future__ import annotations
 import ctypes
 import math
 import re
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import torch
 
 from grader.border import labels, tensor_facts
 from grader.border.bounds import Budget, WireError
 from grader.border.frames import MAX_PAYLOAD
+from grader.border.placing import Placing
 
 DTYPES: Final[dict[str, torch.dtype]] = {
     name: getattr(torch, name)
@@ -60,18 +61,11 @@ def encode_tensor(tensor: torch.Tensor, budget: Budget) -> list[Any] | None:
     return ["T", _DTYPE_NAMES[plain.dtype], shape, strides, data, requires_grad, kind, device]
 
 
-class Memory(Protocol):
-    """The memory for decoded tensors, if not memory of their own."""
-
-    def put(self, data: bytes, dtype: torch.dtype) -> torch.Tensor | None:
-        """A flat tensor of these bytes; None for one that is in plain memory. Called once for each tensor."""
-
-    def keep(self, tensor: torch.Tensor, view: torch.Tensor) -> None:
-        """Remembers the tensor made of the bytes that were put last, and its place as a tensor of the same shape."""
-
-
-def decode_tensor(tree: list[Any], budget: Budget, memory: Memory | None = None) -> torch.Tensor:
+def decode_tensor(tree: list[Any], budget: Budget, memory: Placing | None = None) -> torch.Tensor:
     """The inverse of `encode_tensor`; a copy.
+
+    Args:
+        memory: for the tensor, if not memory of its own.
 
     Raises:
         WireError: if the tree is malformed, or the tensor goes over the budget.

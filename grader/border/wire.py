@@ -18,7 +18,8 @@ import torch
 
 from grader.border.bounds import MAX_DEPTH, MAX_INTEGER_BITS, MAX_KEYS, MAX_NODES, Budget, WireError, has_more_nodes
 from grader.border.frames import MAX_PAYLOAD
-from grader.border.tensors import Memory, decode_tensor, encode_tensor
+from grader.border.placing import Placing
+from grader.border.tensors import decode_tensor, encode_tensor
 
 T = TypeVar("T")
 Tree: TypeAlias = Any
@@ -64,7 +65,7 @@ class Reading:
 
     __slots__ = ("budget", "memory", "other")
 
-    def __init__(self, other: Other, budget: Budget | None = None, memory: Memory | None = None) -> None:
+    def __init__(self, other: Other, budget: Budget | None = None, memory: Placing | None = None) -> None:
         self.other = other
         self.budget = budget or Budget()
         self.memory = memory

@@ -25,9 +25,9 @@ from grader.reports.given import (
 )
 from grader.reports.progress import duration
 from grader.sandbox import process_tree
-from grader.text import counted, points
+from grader.text import counted, listed, points
 
-_MOST_FAILED = 10
+_MOST_NAMED = 10
 
 
 def status_lines(out: Path, *, notes: bool) -> Iterator[str]:
@@ -50,17 +50,15 @@ def status_lines(out: Path, *, notes: bool) -> Iterator[str]:
         yield f"seed of the next run: {book.seed} (keep it secret: who knows it knows every generated input)"
         everybody = list(book.results())
         if absent := [f"{one.name} ({one.ids[0]})" for one in book.no_shows()]:
-            more = ", …" if absent[_MOST_FAILED:] else ""
-            yield f"handed in nothing: {counted(len(absent), 'student')}: {', '.join(absent[:_MOST_FAILED])}{more}"
+            yield f"handed in nothing: {counted(len(absent), 'student')}: {listed(absent, _MOST_NAMED)}"
         yield from _where_from(everybody)
         missing = {not_assessed(row.result, row.given) for row in everybody}
-        yield from sorted(missing - {""})[:_MOST_FAILED]
+        yield from sorted(missing - {""})[:_MOST_NAMED]
         yield from unmarked_lines(everybody)
         rows = list(book.results(runs[-1].id)) if runs[-1].failed else []
         failed = [row.result.submission for row in rows if "error" in row.result.verdicts]
         if failed:
-            more = ", …" if failed[_MOST_FAILED:] else ""
-            yield f"failed, by a fault of the grader's own: {', '.join(failed[:_MOST_FAILED])}{more}"
+            yield f"failed, by a fault of the grader's own: {listed(failed, _MOST_NAMED)}"
         for row in everybody:
             yield from (f"needs a look: {row.result.submission}: {what}" for what in to_look_at(row))
             if less := worth_less(row):
@@ -132,7 +130,7 @@ def _where_from(rows: Sequence[Row]) -> Iterator[str]:
         of = f"{counted(len(rows), 'student')}{', exercise by exercise' if any(row.older for row in rows) else ''}"
         yield f"reports show the latest result of each of {of}: {those} (--run N: one run's)"
     if missing := dict.fromkeys(name for row in rows for name in row.missing):
-        names = ", ".join(list(missing)[:_MOST_FAILED]) + (", …" if len(missing) > _MOST_FAILED else "")
+        names = listed([*missing], _MOST_NAMED)
         yield f"not graded yet for {counted(sum(bool(row.missing) for row in rows), 'submission')}: {names}"
     of_exercises = Counter(frozenset(one.name for one in row.result.exercises) for row in rows)
     if len(of_exercises) > 1:

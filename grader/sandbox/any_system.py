@@ -5,74 +5,62 @@ Nothing here decides anything. A process that is not there, or may not be looked
 
 from __future__ import annotations
 
-import contextlib
+import sys
 import time
-from typing import Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, TypeVar
+
+if TYPE_CHECKING:
+    import psutil
+
+T = TypeVar("T")
 
 _SLEEPING: Final = ("sleeping", "disk-sleep", "idle", "stopped", "zombie", "dead")
 
 
-def descendants(pid: int) -> list[int]:
-    """All processes below ``pid``, parents first."""
+def _ask(pid: int, question: Callable[[psutil.Process], T], otherwise: T) -> T:
+    """The answer about a process; another one if it is not there, or may not be looked at."""
     import psutil
 
-    with contextlib.suppress(psutil.Error):
-        return [process.pid for process in psutil.Process(pid).children(recursive=True)]
-    return []
+    try:
+        return question(psutil.Process(pid))
+    except (psutil.Error, ValueError):
+        return otherwise
+
+
+def descendants(pid: int) -> list[int]:
+    """All processes below ``pid``, parents first."""
+    return _ask(pid, lambda process: [one.pid for one in process.children(recursive=True)], [])
 
 
 def is_alive(pid: int) -> bool:
     """Whether a process exists and has not ended."""
-    import psutil
-
-    with contextlib.suppress(psutil.Error, ValueError):
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    return False
+    return _ask(pid, lambda process: process.status() != "zombie", False)
 
 
 def kill(pid: int) -> None:
     """Ends a process at once, if it is there."""
-    import psutil
-
-    with contextlib.suppress(psutil.Error, ValueError):
-        psutil.Process(pid).kill()
+    _ask(pid, lambda process: process.kill(), None)
 
 
 def memory(pid: int) -> int:
     """The memory that a process holds (bytes)."""
-    import psutil
-
-    with contextlib.suppress(psutil.Error, ValueError):
-        return int(psutil.Process(pid).memory_info().rss)
-    return 0
+    return _ask(pid, lambda process: int(process.memory_info().rss), 0)
 
 
 def count_threads(pid: int) -> int:
     """How many threads a process has."""
-    import psutil
-
-    with contextlib.suppress(psutil.Error, ValueError):
-        return int(psutil.Process(pid).num_threads())
-    return 0
+    return _ask(pid, lambda process: int(process.num_threads()), 0)
 
 
 def sleeps(pid: int) -> bool:
     """Whether a process sleeps; always, where the system does not say."""
-    import psutil
-
-    with contextlib.suppress(psutil.Error, ValueError):
-        return psutil.WINDOWS or psutil.Process(pid).status() in _SLEEPING
-    return True
+    return _ask(pid, lambda process: sys.platform == "win32" or process.status() in _SLEEPING, True)
 
 
 def processor_time(pid: int) -> float:
     """The processor time of a process (s)."""
-    import psutil
-
-    with contextlib.suppress(psutil.Error, ValueError):
-        times = psutil.Process(pid).cpu_times()
-        return float(times.user + times.system)
-    return 0.0
+    return _ask(pid, lambda process: sum(process.cpu_times()[:2]), 0.0)
 
 
 class Stopwatch:

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from grader import machine
-from grader.sandbox import confinement, kernel, landlock, leftovers, namespaces, seccomp, view
+from grader.sandbox import confinement, kernel, landlock, namespaces, seccomp, view
 from grader.sandbox.confinement import ConfinementPlan
 from grader.sandbox.limits import Limits
 from grader.sandbox.namespaces import LayerFailed
 from grader.sandbox.offered import why_not_forked
-from grader.sandbox.workspace import Workspace
+from grader.sandbox.workspace import Workspace, remove_shared_memory
 
 NOT_SANDBOXED = 86
 """Exit status of a child that could not put on every active layer; no submitted code has run."""
@@ -131,7 +131,7 @@ class Sandbox:
     def _remove_leftovers(self) -> None:
         """Removes the shared memory of earlier children that others see too, if their user id is theirs alone."""
         if "uid" in self.layers and not {"mount-namespace", "ipc-namespace"} <= set(self.layers):
-            leftovers.remove(self._plan.layout.owner[0])
+            remove_shared_memory(self._plan.layout.owner[0])
 
     def _fork(self, plan: ConfinementPlan, child: Callable[[], None], keep_fds: Sequence[int], errors: int) -> int:
         host = os.pidfd_open(os.getpid())

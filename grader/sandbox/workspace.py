@@ -1,4 +1,4 @@
-"""The folder on disk of one sandbox: a mount point for a root, and the work folder.
+"""The folder on disk of one sandbox: a mount point for a root, and the work folder; and shared memory that is left.
 
 Must never remove a folder that another sandbox, of any process, still uses, nor one that is no sandbox's.
 """
@@ -6,6 +6,7 @@ Must never remove a folder that another sandbox, of any process, still uses, nor
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import shutil
 import stat
@@ -18,6 +19,12 @@ from grader import locks
 _PREFIX: Final = "torchkata-sandbox-"
 _LOCK: Final = "in-use"
 """The file in a folder that is locked as long as somebody uses the folder; without it, nobody removes the folder."""
+_SHARED_MEMORY: Final = Path("/dev/shm")
+_SYSTEM_V: Final = Path("/proc/sysvipc")
+_REMOVE: Final = 0
+"""IPC_RMID."""
+_KINDS: Final = {"shm": ("shmid", "shmctl"), "sem": ("semid", "semctl"), "msg": ("msqid", "msgctl")}
+"""For each file of /proc/sysvipc: the column with an object's number, and the function that removes it."""
 _OFFERED: Final = locks.OFFERED and hasattr(os, "O_NOFOLLOW")
 
 
@@ -108,3 +115,42 @@ def _make_folders_writable(folder: Path) -> None:
                         os.chmod(f"/proc/self/fd/{fd}", stat.S_IRWXU)
                 finally:
                     os.close(fd)
+
+
+def remove_shared_memory(uid: int) -> None:
+    """Removes the shared memory, semaphores and message queues that a submission's user has left.
+
+    With a mount and an IPC namespace nothing can be left. It must be a user id that nobody else uses.
+
+    Raises:
+        ValueError: it is this process's own user, or root.
+    """
+    if uid in (0, os.geteuid()):
+        raise ValueError(f"user {uid} may have things of its own")
+    with contextlib.suppress(OSError):
+        for entry in os.scandir(_SHARED_MEMORY):
+            with contextlib.suppress(OSError):
+                if entry.stat(follow_symlinks=False).st_uid == uid:
+                    os.unlink(entry.path)
+    for name, (column, function) in _KINDS.items():
+        for number in _numbers(_SYSTEM_V / name, column, uid):
+            _remove_object(function, number)
+
+
+def _numbers(file: Path, column: str, uid: int) -> list[int]:
+    """The numbers of a user's objects in a table of the kernel; none where there is no such table."""
+    try:
+        head, *rows = file.read_text(encoding="ascii").splitlines()
+    except (OSError, ValueError):
+        return []
+    names = head.split()
+    if column not in names or "uid" not in names:
+        return []
+    at, owner = names.index(column), names.index("uid")
+    return [int(cells[at]) for cells in map(str.split, rows) if cells[owner] == str(uid)]
+
+
+def _remove_object(function: str, number: int) -> None:
+    call = getattr(ctypes.CDLL(None), function)
+    arguments = (number, 0, _REMOVE) if function == "semctl" else (number, _REMOVE)
+    call(*map(ctypes.c_int, arguments), None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,7 +11,6 @@ from itertools import accumulate, combinations
 
 from grader.course import Course
 from grader.reports.entries import Entry
-from grader.similar.course_code import forms
 from grader.similar.fingerprints import Fingerprint, compare, fingerprint, library, why_not, without
 from grader.text import counted, one_line
 
@@ -188,3 +188,44 @@ def summary(findings: Findings) -> str:
     of = counted(findings.submissions, "submission")
     enough = f"{findings.compared} of {of} have enough code of their own to compare"
     return f"{those} at least {findings.least:.0%} alike in a topic; {enough}"
+
+
+_WITH_BODY = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def forms(content: bytes) -> Iterator[bytes]:
+    """The file as it is, and without docstrings, without type hints, and without both."""
+    yield content
+    for docstrings, hints in ((False, True), (True, False), (False, False)):
+        try:
+            tree = ast.parse(content)
+        except (SyntaxError, ValueError):
+            return
+        if not docstrings:
+            _drop_docstrings(tree)
+        yield ast.unparse(tree if hints else ast.fix_missing_locations(_WithoutHints().visit(tree))).encode()
+
+
+def _drop_docstrings(tree: ast.AST) -> None:
+    for node in ast.walk(tree):
+        if isinstance(node, _WITH_BODY) and ast.get_docstring(node, clean=False) is not None:
+            rest = node.body[1:]
+            node.body = rest or ([] if isinstance(node, ast.Module) else [ast.Pass()])
+
+
+class _WithoutHints(ast.NodeTransformer):
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        node.returns = None
+        return self.generic_visit(node)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
+        node.returns = None
+        return self.generic_visit(node)
+
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        node.annotation = None
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        self.generic_visit(node)
+        return node if node.value is None else ast.Assign(targets=[node.target], value=node.value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from grader.border.short_ids import ShortIds
+from grader.border.service import ShortIds
 
 
 def test_objects_that_live_have_different_numbers_that_stay() -> None:

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from grader.sandbox import kernel, leftovers
+from grader.sandbox import kernel
 from grader.sandbox.limits import Limits
 from grader.sandbox.sandbox import Sandbox
+from grader.sandbox.workspace import remove_shared_memory
 
 pytestmark = [
     pytest.mark.skipif(not kernel.SUPPORTED, reason="the sandbox needs Linux on x86_64 or aarch64"),
@@ -72,7 +73,7 @@ def test_files_and_objects_of_one_user_are_removed() -> None:
     other = Path("/dev/shm", f"{NAME}-of-another")
     other.touch()
     try:
-        leftovers.remove(64_321)
+        remove_shared_memory(64_321)
         assert not Path("/dev/shm", NAME).exists() and other.exists()
         tables = [Path("/proc/sysvipc", kind).read_text() for kind in ("shm", "sem", "msg")]
         assert not [row for table in tables for row in table.splitlines() if row.split()[0] == str(KEY)]
@@ -83,7 +84,7 @@ def test_files_and_objects_of_one_user_are_removed() -> None:
 @pytest.mark.parametrize("uid", [0, os.geteuid() if hasattr(os, "geteuid") else 0])
 def test_nobody_elses_things_are_removed(uid: int) -> None:
     with pytest.raises(ValueError, match="may have things of its own"):
-        leftovers.remove(uid)
+        remove_shared_memory(uid)
 
 
 def test_no_limit_can_be_raised_again() -> None:

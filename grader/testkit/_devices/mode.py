@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils import _device as default_devices
 
-from grader.testkit._devices import tables
 from grader.testkit._devices.state import CPU, PINNED, Machine, NotSimulated, label_result, set_label
 
 Args = tuple[Any, ...]
@@ -40,7 +39,7 @@ def common_device(machine: Machine, name: str, args: tuple[Any, ...], kwargs: di
     Raises:
         RuntimeError: as torch does for tensors of several devices.
     """
-    strict = name in tables.STRICT
+    strict = name in STRICT
     assumed = machine.assumed
     home: torch.device | None = None
     first = True
@@ -88,11 +87,11 @@ def _check_written(
 def _mismatch_of(
     name: str, one: torch.device | None, other: torch.device | None, args: tuple[Any, ...]
 ) -> RuntimeError:
-    if name in tables.CONVOLUTIONS and len(args) > 1 and isinstance(args[0], Tensor):
+    if name in CONVOLUTIONS and len(args) > 1 and isinstance(args[0], Tensor):
         kinds = [f"torch.{'' if d is None else d.type + '.'}FloatTensor" for d in (one, other)]
         if kinds[0] != kinds[1]:
             return RuntimeError(f"Input type ({kinds[0]}) and weight type ({kinds[1]}) should be the same")
-    if name in tables.RECURRENT:
+    if name in RECURRENT:
         return RuntimeError(
             "Input and parameter tensors are not at the same device, "
             f"found input tensor at {one or CPU} and parameter tensor at {other or CPU}"
@@ -131,11 +130,11 @@ class DeviceMode(TorchFunctionMode):
             return for_each
         if _makes_on_default_device(func):
             return make
-        if name in tables.LIKE:
+        if name in LIKE:
             return make_like
-        if name in tables.SYNCS:
+        if name in SYNCS:
             return wait
-        return look if name in tables.LOOKS else ordinary
+        return look if name in LOOKS else ordinary
 
 
 def look(machine: Machine, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -258,7 +257,7 @@ class Autocast:
 
     def __init__(self, dtype: torch.dtype | None, name: str) -> None:
         self._dtype = dtype
-        self._wide = dtype is not None and name in tables.IN_FLOAT32
+        self._wide = dtype is not None and name in IN_FLOAT32
 
     @classmethod
     def of(cls, name: str, home: torch.device) -> Autocast | None:
@@ -301,3 +300,56 @@ def _widen(value: Any) -> Any:
     if type(value) in (list, tuple):
         return type(value)(map(_widen, value))
     return value
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+LOOKS: Final = _names(
+    """
+    size dim ndimension numel nelement stride storage_offset element_size is_contiguous is_complex is_floating_point
+    is_signed is_inference is_conj is_neg is_coalesced is_shared is_set_to is_same_size is_tensor is_storage
+    is_distributed requires_grad_ retain_grad untyped_storage storage typed_storage _typed_storage data_ptr dim_order
+    dense_dim sparse_dim __len__ __hash__ __dir__ __setstate__ __reduce_ex__ set_ share_memory_ result_type can_cast
+    promote_types _has_compatible_shallow_copy_type has_names backward register_post_accumulate_grad_hook
+    broadcast_tensors broadcast_shapes broadcast_to expand expand_as view view_as reshape_as detach detach_ t transpose
+    permute unsqueeze squeeze narrow select as_strided unbind __iter__ swapaxes movedim chunk split
+    """
+)
+"""Functions that look at a tensor, or give views of it: a view has its base's label without help."""
+
+SYNCS: Final = _names(
+    """
+    item tolist __bool__ __int__ __float__ __complex__ __index__ is_nonzero nonzero argwhere masked_select unique
+    unique_consecutive equal allclose __contains__ _local_scalar_dense bincount
+    """
+)
+"""Functions whose result the CPU has to wait for."""
+
+STRICT: Final = _names(
+    "stack hstack vstack dstack column_stack row_stack embedding index_select gather take take_along_dim"
+)
+"""Functions in which even a 0-dim CPU tensor may not meet a GPU tensor."""
+
+LIKE: Final = _names(
+    """
+    zeros_like ones_like empty_like full_like rand_like randn_like randint_like new_zeros new_ones new_empty new_full
+    new_empty_strided new_tensor
+    """
+)
+"""Constructors that are on the device of their first argument unless they get a ``device``."""
+
+RECURRENT: Final = _names("lstm gru rnn_tanh rnn_relu")
+CONVOLUTIONS: Final = frozenset(f"conv{kind}{n}d" for kind in ("", "_transpose") for n in (1, 2, 3))
+
+IN_FLOAT32: Final = _names(
+    """
+    __pow__ __rpow__ __rdiv__ __rtruediv__ acos asin binary_cross_entropy_with_logits cosh cosine_embedding_loss cdist
+    cosine_similarity cross_entropy cross_entropy_loss cumprod cumsum dist erfinv exp expm1 group_norm
+    hinge_embedding_loss kl_div l1_loss layer_norm log log10 log_softmax log1p log2 margin_ranking_loss mse_loss
+    multilabel_margin_loss multi_margin_loss nll_loss nll_loss_nd norm normalize pdist poisson_nll_loss pow prod
+    reciprocal rsqrt sinh smooth_l1_loss soft_margin_loss softmax softmin softplus sum renorm tan triplet_margin_loss
+    """
+)
+"""What ``autocast("cuda")`` computes in float32, as torch's documentation lists it."""
