@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from grader.course import Course
     from grader.errors import CourseError, UserError
     from grader.grading.api import Results, grade
-    from grader.notebook.api import check, hint, show
+    from grader.notebook.desk import check, hint, show
     from grader.pictures import Picture
     from grader.results import (
         Cause,
@@ -73,7 +73,7 @@ _MODULES = {
     "grader.course": "Course",
     "grader.errors": "CourseError UserError",
     "grader.grading.api": "Results grade",
-    "grader.notebook.api": "check hint show",
+    "grader.notebook.desk": "check hint show",
     "grader.pictures": "Picture",
     "grader.results": "Cause CheckResult ExerciseResult Flag Frame Manual SpentTime SubmissionResult TooMuchMemory"
     " Unread",

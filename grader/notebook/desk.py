@@ -1,14 +1,16 @@
-"""What a notebook's kernel keeps between two checks: a warm worker, the cards that were shown, the level of hints.
+"""`check`, `hint` and `show` of a notebook, and what its kernel keeps between them: a warm worker, cards, hint levels.
 
-Ends the worker with the kernel. Runs no cell, and never takes a value out of the kernel: only the text of cells.
+Everything is graded in another process, in the sandbox; that one imports torch, this one never does. Ends the worker
+with the kernel. Runs no cell, and never takes a value out of the kernel: only the text of cells.
 """
 
 from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import queue
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from grader.course import Course, pictured
@@ -27,6 +29,8 @@ from grader.reports.places import state_of
 from grader.results import ExerciseResult, SubmissionResult
 from grader.text import counted
 
+Named = str | Callable[..., object]
+"""The name of a topic or an exercise; or an exercise's function or class itself."""
 _KEPT_CARDS: Final = 50
 
 
@@ -44,8 +48,62 @@ class CheckInterrupted(KeyboardInterrupt):
         return [f"stopped: {self}"]
 
 
+def check(*names: Named) -> SubmissionResult:
+    """Grades what the cells of this notebook define, and shows the result below the cell.
+
+    Definitions and imports of all cells that were run are taken; of two definitions of one name the last counts, and
+    a cell that failed does no harm.
+
+    Args:
+        names: topics or exercises, such as ``"tensor_ops.gram"`` or ``"gram"``, which are graded with what they need;
+            an exercise's function itself will do. None: all of the topics that the notebook has begun.
+
+    Returns:
+        The result, as in ``results.jsonl``.
+
+    Raises:
+        NotebookError: there is no such name, or nothing to grade, or no notebook.
+    """
+    return _desk().check([_name_of(one) for one in names])
+
+
+def show(*names: Named) -> None:
+    """Shows the pictures of exercises below the cell: what your code does, such as a loss while it trains.
+
+    Args:
+        names: as for `check`; of a topic, all pictures. None: those of the topics that the notebook has begun.
+
+    Raises:
+        NotebookError: there is no such name, there are no pictures of it, or it has not passed.
+    """
+    _desk().show([_name_of(one) for one in names])
+
+
+def hint(name: Named, level: int | None = None) -> None:
+    """Shows a hint for an exercise; each further call for the same one says more.
+
+    Args:
+        name: of the exercise.
+        level: which hint, from 1. None: the next one.
+
+    Raises:
+        NotebookError: there is no such exercise or level.
+    """
+    _desk().hint(_name_of(name), level)
+
+
+def _name_of(given: Named) -> str:
+    """The name to look for; of a function, its own, whatever else it is."""
+    return given if isinstance(given, str) else str(getattr(given, "__name__", given))
+
+
+@functools.cache
+def _desk() -> NotebookDesk:
+    return NotebookDesk()
+
+
 class NotebookDesk:
-    """See the module.
+    """What the kernel keeps.
 
     Raises:
         NotebookError: Python runs here without a notebook.
@@ -71,7 +129,7 @@ class NotebookDesk:
         atexit.register(self.close)
 
     def check(self, names: Sequence[str]) -> SubmissionResult:
-        """See `grader.notebook.api.check`."""
+        """See `grader.notebook.desk.check`."""
         exercises = self._exercises(names)
         graded = self._grade(exercises)
         result = graded.result
@@ -85,7 +143,7 @@ class NotebookDesk:
         return result
 
     def show(self, names: Sequence[str]) -> None:
-        """See `grader.notebook.api.show`."""
+        """See `grader.notebook.desk.show`."""
         known = pictured(self._course)
         exercises = [name for name in self._exercises(names) if name in known]
         if not exercises:
@@ -99,7 +157,7 @@ class NotebookDesk:
         self._handle.show(pictures_html(shown), pictures_text(shown))
 
     def hint(self, name: str, level: int | None) -> None:
-        """See `grader.notebook.api.hint`."""
+        """See `grader.notebook.desk.hint`."""
         exercise = self._course.exercise(self._one(name))
         count = len(exercise.hints)
         if not count:
