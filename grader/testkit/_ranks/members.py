@@ -1,23 +1,48 @@
-"""One rank of a run as the judge sees it: its requests, its replies, and how it ended.
+"""One rank of a run as the judge sees it: its requests, its replies, how it ended, and where a stack dump says it is.
 
-Must never believe more of a reply than its plain data, and never wait.
+Must never believe more of a reply than its plain data, and never wait. A dump is text that ``faulthandler`` wrote in a
+process of the student's: it may say anything, so nothing here trusts it.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import sysconfig
+from pathlib import Path
 from typing import Final
+
+import torch
 
 from grader.border import wire
 from grader.border.bounds import WireError
 from grader.border.failures import BadReply, SubmissionCrashed, one_line
 from grader.border.messages import Missing, Raised, Reply, Returned, TooLarge
 from grader.border.transport import Process
+from grader.package import FOLDER
 from grader.testkit._ranks.states import RaisedOnRank, RankStage, State
-from grader.testkit._ranks.where import state_of
 
 BAD_REPLY: Final = "a reply that is no data"
 _TORCHS: Final = re.compile(r"\[Gloo\] Rank |\[[EFIW]\d{4} [\d:.]+ \w+\.cpp:\d+\]|\[rank\d+\]:\[[EFIW]\d{4} ")
+MAX_DUMP: Final = 20_000
+"""Characters of a dump that are read."""
+_FRAME: Final = re.compile(r'File "([^"\n]+)", line (\d{1,9}) in ([^\s]+)')
+_OUTERMOST: Final = re.compile(r'/_ranks/rank\.py", line \d+ in (?:prepare|make|perform|look)\n')
+"""The last line of interest: these functions call everything else that a rank does."""
+_LIBRARIES: Final = tuple(
+    os.path.join(os.path.realpath(folder), "")
+    for folder in (
+        Path(torch.__file__).parent,
+        FOLDER,
+        sysconfig.get_path("stdlib"),
+        sysconfig.get_path("purelib"),
+        sysconfig.get_path("platlib"),
+    )
+)
+_COLLECTIVE_FILES: Final = ("/torch/distributed/", "/torch/nn/parallel/distributed.py")
+_NO_NAMES: Final = frozenset({"wrapper", "inner", "_call_impl", "_wrapped_call_impl", "__call__", "<lambda>"})
+_JOINING: Final = frozenset({"init_process_group", "rendezvous", "new_group"})
+_SHOWN: Final = {"__init__": "DistributedDataParallel(...)", "_pre_forward": "forward", "forward": "forward"}
 
 
 class Member:
@@ -102,3 +127,52 @@ def _ending(text: str) -> str:
     for beginning in ("ended the process with ", "was ended by "):
         text = text.removeprefix(beginning)
     return text if text != "ended the process" else "an end that is not known"
+
+
+def is_whole(dump: str) -> bool:
+    """Whether all of a dump has come that `state_of` reads."""
+    return _OUTERMOST.search(dump[:MAX_DUMP]) is not None
+
+
+def state_of(dump: str) -> State:
+    """Where a process is.
+
+    Args:
+        dump: the text that faulthandler wrote, the innermost frame first.
+    """
+    text = dump[:MAX_DUMP]
+    end = _OUTERMOST.search(text)
+    frames = [(file, int(line), name) for file, line, name in _FRAME.findall(text[: end.start()] if end else text)]
+    own = next((index for index, (file, _, _) in enumerate(frames) if not _is_library(file)), None)
+    inner = frames if own is None else frames[:own]
+    at: tuple[str, int, str] = ("", 0, "")
+    if own is not None:
+        file, line, name = frames[own]
+        at = one_line(file.rpartition("/")[2], 60), line, one_line(name, 60)
+    waits_in = _collective(inner)
+    return State("waits", waits_in, *at) if waits_in else State("runs", "", *at)
+
+
+def is_joining(state: State) -> bool:
+    """Whether it is still setting up the group: then the others may just be slow to come."""
+    return state.name in _JOINING
+
+
+def _is_library(file: str) -> bool:
+    return file.startswith(("<", *_LIBRARIES)) or os.path.realpath(file).startswith(_LIBRARIES)
+
+
+def _collective(inner: list[tuple[str, int, str]]) -> str:
+    """The torch function, nearest to the student's line, in which the ranks wait for each other."""
+    if not inner:
+        return ""
+    file, _, name = inner[0]
+    if name == "_engine_run_backward" and file.endswith("/torch/autograd/graph.py"):
+        return "backward"
+    if not any(part in file for part in _COLLECTIVE_FILES):
+        return ""
+    for file, _, name in reversed(inner):
+        if "/torch/" in file and name not in _NO_NAMES:
+            shown = _SHOWN.get(name, name) if "/parallel/" in file else name
+            return one_line(shown, 40)
+    return ""

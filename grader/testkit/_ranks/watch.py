@@ -12,9 +12,8 @@ from typing import Final
 
 from grader.border.transport import Activity
 from grader.sandbox.clock import Deadline
-from grader.testkit._ranks.members import Member
+from grader.testkit._ranks.members import Member, is_joining, is_whole
 from grader.testkit._ranks.states import State
-from grader.testkit._ranks.where import is_joining, is_whole
 
 TURN_SECONDS: Final = 0.02
 """How long one wait for news takes at most."""
