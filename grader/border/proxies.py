@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from grader.border.failures import BadReply, SubmissionRaised
 from grader.text import with_article
+
+if TYPE_CHECKING:
+    from grader.border.channel import Channel
 
 
 class Call:
@@ -42,24 +45,10 @@ class Call:
         self.answered = False
 
 
-class Requests(Protocol):
-    """The side of a channel that proxies use."""
-
-    def request(
-        self,
-        operation: str,
-        args: tuple[object, ...],
-        kwargs: dict[str, object],
-        shown: Call | None,
-        outside: bool = False,
-    ) -> Any:
-        """Performs one operation; see `grader.border.channel.Channel.request`."""
-
-
 class RemoteFunction:
     """A function or class of the submission, by name; the submission is not asked for it before it is called."""
 
-    def __init__(self, channel: Requests, name: str) -> None:
+    def __init__(self, channel: Channel, name: str) -> None:
         self._channel = channel
         self._name = name
 
@@ -80,7 +69,7 @@ class Remote:
 
     __slots__ = ("_channel", "_kind", "_made", "_number")
 
-    def __init__(self, channel: Requests, number: int, kind: str) -> None:
+    def __init__(self, channel: Channel, number: int, kind: str) -> None:
         object.__setattr__(self, "_channel", channel)
         object.__setattr__(self, "_number", number)
         object.__setattr__(self, "_kind", kind)
@@ -136,7 +125,7 @@ class Remote:
 class SubmissionProxy:
     """The proxy that a check gets as ``submission``: its attributes are the student's functions and classes."""
 
-    def __init__(self, channel: Requests) -> None:
+    def __init__(self, channel: Channel) -> None:
         self._channel = channel
 
     def __getattr__(self, name: str) -> RemoteFunction:
@@ -182,7 +171,7 @@ def maker_of(handle: Remote) -> Call | None:
 
 def _made_by(
     made: Call,
-    channel: Requests,
+    channel: Channel,
     operation: str,
     args: tuple[object, ...],
     kwargs: dict[str, object] | None = None,

@@ -47,7 +47,7 @@ class Task:
         if self.mark is None:
             return ""
         reasons = [CHANGED] if self.mark.stale else []
-        reasons += [] if _rubric_of(self.mark) == _items_of(self.exercise.rubric) else ["the rubric has changed"]
+        reasons += [] if _worth(self.mark.items) == _worth(self.exercise.rubric) else ["the rubric has changed"]
         return ", ".join(reasons)
 
 
@@ -282,12 +282,8 @@ def _numbers(text: str, exercise: Exercise) -> set[int]:
     )
 
 
-def _items_of(rubric: Sequence[RubricItem]) -> list[tuple[str, float]]:
-    return [(item.text, item.points) for item in rubric]
-
-
-def _rubric_of(mark: Mark) -> list[tuple[str, float]]:
-    return [(item.text, item.points) for item in mark.items]
+def _worth(items: Sequence[RubricItem | MarkedItem]) -> list[tuple[str, float]]:
+    return [(item.text, item.points) for item in items]
 
 
 def _looked_at(book: Gradebook, row: Row, file: str) -> LookedAt:

@@ -32,11 +32,6 @@ class Effort(NamedTuple):
     """For their turn on a processor."""
 
 
-def no_effort() -> Effort:
-    """That of processes of which nothing is known."""
-    return Effort()
-
-
 def lost_seconds() -> float:
     """For how long this thread has waited for a processor, and a virtual machine for its host's; 0 where none says."""
     try:
@@ -66,12 +61,13 @@ class Deadline:
     def __init__(
         self,
         seconds: float,
-        effort: Callable[[], Effort] = no_effort,
+        effort: Callable[[], Effort] = Effort,
         paused: Callable[[], float] = lambda: 0.0,
         lost: Callable[[], float] = lost_seconds,
     ) -> None:
         self._begin = time.monotonic()
-        self._seconds = seconds
+        self.seconds = seconds
+        """The limit, with all that was allowed since."""
         self._effort = effort
         self._worked_before: float | None = None
         self._counted = self._waited_before = 0.0
@@ -83,18 +79,13 @@ class Deadline:
         self.at = self._begin + seconds
         """On the monotonic clock, as far as it is known now."""
 
-    @property
-    def seconds(self) -> float:
-        """The limit, with all that was allowed since."""
-        return self._seconds
-
     def left(self) -> float:
         """Seconds until then; what was waited is looked up only when they seem to be over."""
         now = time.monotonic()
         if now >= self.at - _NEARLY:
             begin = self._begin + self._paused() - self._paused_before
-            again = max(begin + self._seconds, now + max(_AGAIN * self._seconds, 2 * _NEARLY))
-            self.at = min(begin + min(self._seconds + self._waited(now), CAP * self._seconds), again)
+            again = max(begin + self.seconds, now + max(_AGAIN * self.seconds, 2 * _NEARLY))
+            self.at = min(begin + min(self.seconds + self._waited(now), CAP * self.seconds), again)
         return max(self.at - now - _NEARLY, 0.0)
 
     def own_left(self, enough: float) -> float:
@@ -105,7 +96,7 @@ class Deadline:
         now = time.monotonic()
         if self.at - now < enough:
             begin = self._begin + self._paused() - self._paused_before
-            self.at = max(self.at, begin + min(self._seconds + self._waited(now), CAP * self._seconds))
+            self.at = max(self.at, begin + min(self.seconds + self._waited(now), CAP * self.seconds))
         return max(self.at - now, 0.0)
 
     def _waited(self, now: float) -> float:
@@ -118,7 +109,7 @@ class Deadline:
         kept = waited - self._waited_before + lost - self._lost_before
         self._counted += max(0.0, min(kept, now - self._looked))
         self._waited_before, self._lost_before, self._looked = waited, lost, now
-        return 0.0 if worked - self._worked_before >= MORE_WORK * self._seconds else self._counted
+        return 0.0 if worked - self._worked_before >= MORE_WORK * self.seconds else self._counted
 
     def is_over(self) -> bool:
         """Whether no time is left."""
@@ -127,5 +118,5 @@ class Deadline:
     def allow(self, seconds: float) -> None:
         """Lets it take so long from now, if it has less."""
         paused = self._paused() - self._paused_before
-        self._seconds = max(self._seconds, time.monotonic() - self._begin - paused + seconds)
-        self.at = max(self.at, self._begin + paused + self._seconds)
+        self.seconds = max(self.seconds, time.monotonic() - self._begin - paused + seconds)
+        self.at = max(self.at, self._begin + paused + self.seconds)

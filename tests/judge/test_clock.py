@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from shared import REPO, WarmUp
 
-from grader.sandbox.clock import CAP, MORE_WORK, Deadline, Effort, lost_seconds, no_effort
+from grader.sandbox.clock import CAP, MORE_WORK, Deadline, Effort, lost_seconds
 
 COURSE = REPO / "tests" / "courses" / "reuse"
 BURNS = """
@@ -46,10 +46,10 @@ def test_a_deadline_moves_by_what_was_waited() -> None:
 def test_a_deadline_moves_by_what_the_grader_and_the_machine_lost() -> None:
     """Before the grader could ask, or while the machine's own host ran something else: then its processes sleep."""
     lost = [5000.0]
-    deadline = begun(1000.0, 1100.0, no_effort, lambda: lost[0])
+    deadline = begun(1000.0, 1100.0, Effort, lambda: lost[0])
     lost[0] += 200.0
     assert 50.0 < deadline.left() <= 100.0
-    assert begun(1000.0, 1100.0, no_effort, lambda: 5000.0).is_over(), "what was lost before the limit buys nothing"
+    assert begun(1000.0, 1100.0, Effort, lambda: 5000.0).is_over(), "what was lost before the limit buys nothing"
 
 
 @pytest.mark.skipif(not Path("/proc/thread-self/schedstat").exists(), reason="the system does not say what was lost")
@@ -84,8 +84,8 @@ def test_what_was_waited_before_buys_no_more_than_the_limit_again() -> None:
 
 
 def test_but_not_for_what_sleeps() -> None:
-    assert 50.0 < begun(1000.0, 900.0, no_effort).left() <= 100.0
-    assert begun(1000.0, 1100.0, no_effort).is_over()
+    assert 50.0 < begun(1000.0, 900.0, Effort).left() <= 100.0
+    assert begun(1000.0, 1100.0, Effort).is_over()
 
 
 def test_and_not_beyond_the_cap() -> None:
@@ -107,8 +107,8 @@ def test_a_part_of_what_is_left_is_of_its_own_time() -> None:
     assert begun(1000.0, 900.0, lambda: Effort(waited=800.0)).own_left(500.0) == pytest.approx(900.0, abs=10.0)
     left = begun(1000.0, 300.0, lambda: Effort(waited=200.0)).own_left(500.0)
     assert left == pytest.approx(700.0, abs=10.0), "not looked up"
-    assert begun(1000.0, 900.0, no_effort).own_left(500.0) == pytest.approx(100.0, abs=10.0)
-    assert begun(1000.0, 1100.0, no_effort).own_left(500.0) == 0.0
+    assert begun(1000.0, 900.0, Effort).own_left(500.0) == pytest.approx(100.0, abs=10.0)
+    assert begun(1000.0, 1100.0, Effort).own_left(500.0) == 0.0
 
 
 def test_allowed_time_counts_from_now() -> None:

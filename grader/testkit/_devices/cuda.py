@@ -52,9 +52,6 @@ def _accelerated(machine: Machine, what: Callable[[], Any]) -> Any:
 
 
 def _core(machine: Machine) -> dict[str, Any]:
-    def set_device(index: int) -> None:
-        machine.select(index)
-
     def set_index(index: int) -> None:
         _accelerated(machine, lambda: machine.select(index) if machine.gpus else None)
 
@@ -65,9 +62,9 @@ def _core(machine: Machine) -> dict[str, Any]:
         "_cuda_getDeviceCount": lambda: machine.gpus,
         "_cuda_getCurrentRawStream": lambda index: 0,  # torch's compiler imports it
         "_cuda_getDevice": lambda: machine.cuda(-1).index,
-        "_cuda_setDevice": set_device,
-        "_cuda_exchangeDevice": lambda index: machine.select(index),
-        "_cuda_maybeExchangeDevice": lambda index: machine.select(index),
+        "_cuda_setDevice": machine.select,
+        "_cuda_exchangeDevice": machine.select,
+        "_cuda_maybeExchangeDevice": machine.select,
         "_cuda_synchronize": lambda: machine.record_sync("synchronize", machine.cuda(-1)),
         "_cuda_emptyCache": lambda *_: None,
         "_cuda_memoryStats": lambda device: {},
@@ -76,8 +73,8 @@ def _core(machine: Machine) -> dict[str, Any]:
         "_accelerator_getAccelerator": lambda: machine.accelerator or torch.device("cuda"),
         "_accelerator_getDeviceIndex": lambda: _accelerated(machine, lambda: machine.current),
         "_accelerator_setDeviceIndex": set_index,
-        "_accelerator_exchangeDevice": lambda index: machine.select(index),
-        "_accelerator_maybeExchangeDevice": lambda index: machine.select(index),
+        "_accelerator_exchangeDevice": machine.select,
+        "_accelerator_maybeExchangeDevice": machine.select,
         "_accelerator_synchronizeDevice": synchronize,
         "_accelerator_emptyCache": lambda *_: None,
         "_accelerator_getDeviceStats": lambda device: {},
@@ -86,8 +83,7 @@ def _core(machine: Machine) -> dict[str, Any]:
 
 
 def _cuda(machine: Machine) -> dict[str, Any]:
-    def ready() -> None:
-        machine.require_cuda()
+    ready = machine.require_cuda
 
     def properties(device: Any = None) -> Any:
         ready()
@@ -120,8 +116,8 @@ def _cuda(machine: Machine) -> dict[str, Any]:
         "_lazy_init": ready,
         "_lazy_call": lambda function, **kwargs: None,
         "is_initialized": lambda: bool(machine.gpus),
-        "_exchange_device": lambda index: machine.select(index),
-        "_maybe_exchange_device": lambda index: machine.select(index),
+        "_exchange_device": machine.select,
+        "_maybe_exchange_device": machine.select,
         "get_device_properties": properties,
         "get_device_name": lambda device=None: properties(device).name,
         "get_device_capability": lambda device=None: (properties(device).major, properties(device).minor),

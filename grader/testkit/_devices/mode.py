@@ -244,8 +244,7 @@ def for_each(machine: Machine, func: Any, args: tuple[Any, ...], kwargs: dict[st
     result = func(*args, **kwargs)
     if isinstance(result, (list, tuple)):
         for item, home in zip(result, homes, strict=False):
-            if home is not None:
-                label_result(item, home)
+            label_result(item, home)
     return result
 
 

@@ -54,8 +54,8 @@ def move(
     if target is not None and target.type == "meta":
         return tensor.to(target, dtype)
     if here == target:
-        result = tensor.to(dtype=dtype, copy=copy, memory_format=memory_format)
-        return result if here is None else label_result(result, here)
+        result: Tensor = label_result(tensor.to(dtype=dtype, copy=copy, memory_format=memory_format), here)
+        return result
     if tensor.layout is not torch.strided:
         raise NotSimulated(f"a {tensor.layout} tensor on {target}")
     if target is not None and target.type == "mps" and dtype in (torch.float64, torch.complex128):
@@ -184,11 +184,10 @@ def from_data(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
     target = machine.device(kwargs["device"]) if kwargs.get("device") is not None else here
     plain = {key: value for key, value in kwargs.items() if key not in ("device", "pin_memory")}
     if target == here:
-        result = func(*args, **plain, device=CPU)
-        return result if here is None else label_result(result, here)
+        return label_result(func(*args, **plain, device=CPU), here)
     moved = move(machine, data if func.__name__ != "tensor" else data.detach(), target, func.__name__)
     result = func(moved, *args[1:], **{k: v for k, v in plain.items() if k not in ("data", "obj")}, device=CPU)
-    return label_result(result, target) if target is not None else result
+    return label_result(result, target)
 
 
 def pin_memory(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Tensor:

@@ -91,8 +91,8 @@ def _autograd_grad(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> A
     inputs = args[1] if len(args) > 1 else kwargs.get("inputs")
     places = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs or ())
     for grad, place in zip(result, places, strict=False):
-        if isinstance(grad, Tensor) and isinstance(place, Tensor) and (here := machine.device_of(place)) is not None:
-            label_result(grad, here)
+        if isinstance(grad, Tensor) and isinstance(place, Tensor):
+            label_result(grad, machine.device_of(place))
     return result
 
 
@@ -108,10 +108,8 @@ def _hook(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
     return func(tensor, labelled)
 
 
-def _deep_copy(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
-    result = func(*args, **kwargs)
-    here = machine.device_of(args[0])
-    return result if here is None else label_result(result, here)
+def _like_first(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
+    return label_result(func(*args, **kwargs), machine.device_of(args[0]))
 
 
 # ---------------------------------------------------------------- x[index]: indices may be on the CPU
@@ -138,8 +136,7 @@ def _check_indices(machine: Machine, tensor: Tensor, index: Any) -> torch.device
 def _get_item(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
     """``x[index]`` and the like: indices may be on the CPU."""
     here = _check_indices(machine, args[0], args[1])
-    result = func(*args, **kwargs)
-    return result if here is None else label_result(result, here)
+    return label_result(func(*args, **kwargs), here)
 
 
 def _set_item(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
@@ -165,14 +162,12 @@ def _pack(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
             f"'lengths' argument should be a 1D CPU int64 tensor, but got {lengths.dim()}D {there} Long tensor"
         )
     packed, sizes = func(*args, **kwargs)
-    here = machine.device_of(data)
-    return (packed if here is None else label_result(packed, here)), sizes
+    return label_result(packed, machine.device_of(data)), sizes
 
 
 def _pad(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
     padded, lengths = func(*args, **kwargs)
-    here = machine.device_of(args[0])
-    return (padded if here is None else label_result(padded, here)), lengths
+    return label_result(padded, machine.device_of(args[0])), lengths
 
 
 def _recurrent(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
@@ -184,10 +179,6 @@ def _recurrent(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
 def _ctc_loss(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
     home = machine.device_of(args[0])
     return func(*args, **kwargs) if home is None else label_result(compute(func, args, kwargs, home), home)
-
-
-def _follows_first(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
-    return _deep_copy(machine, func, args, kwargs)
 
 
 def _where(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
@@ -232,13 +223,13 @@ RULES: Final[dict[str, Rule]] = {
     "numpy": _numpy,
     "__array__": _numpy,
     "__dlpack__": _not_simulated("DLPack of a GPU tensor"),
-    "__deepcopy__": _deep_copy,
+    "__deepcopy__": _like_first,
     "grad": _autograd_grad,
     "register_hook": _hook,
     "_pack_padded_sequence": _pack,
     "_pad_packed_sequence": _pad,
     "ctc_loss": _ctc_loss,
-    "tensor_split": _follows_first,
+    "tensor_split": _like_first,
     "where": _where,
     "repeat_interleave": _numbers_repeated,
     "normal": _normal,

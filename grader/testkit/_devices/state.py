@@ -189,8 +189,10 @@ def set_label(tensor: Tensor, device: torch.device | None) -> Tensor:
     return tensor
 
 
-def label_result(result: Any, device: torch.device) -> Any:
-    """The same result, with every tensor in it that has no label yet labelled."""
+def label_result(result: Any, device: torch.device | None) -> Any:
+    """The same result, with every tensor in it that has no label yet labelled; None labels nothing."""
+    if device is None:
+        return result
     if isinstance(result, Tensor):
         try:
             found = result.untyped_storage().__dict__
