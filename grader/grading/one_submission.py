@@ -77,17 +77,17 @@ def check_one(
             for note in graded.notes:
                 print_note(note)
         else:
-            graded = _grade_and_show(workers, course, path, submission, (every_failure, every_check))
+            graded = _grade_and_show(workers, course, path, submission, every_failure, every_check)
     _note_progress(path, graded.result)
     return exit_code([graded.result], settings.fail_under, settings.skipped_ok)
 
 
 def _grade_and_show(
-    workers: LocalWorkers, course: Course, path: Path, submission: Submission, dose: tuple[bool, bool]
+    workers: LocalWorkers, course: Course, path: Path, submission: Submission, every_failure: bool, every_check: bool
 ) -> Graded:
     """Grades a submission, and prints each exercise as it is known."""
     # Imported only now: the worker imports torch meanwhile.
-    from grader.reports.check_report import CheckReport, Dose
+    from grader.reports.check_report import CheckReport
     from grader.reports.places import Places, next_lines
     from grader.reports.progress import spinning
     from grader.reports.terminal import make_console
@@ -95,7 +95,7 @@ def _grade_and_show(
     console = make_console()
     with spinning(console, "starting (importing torch)") as spinner:
         places = Places(path, submission.files)
-        report = CheckReport(course, console, Dose(*dose), places.of)
+        report = CheckReport(course, console, places.of, every_failure=every_failure, every_check=every_check)
         watcher = _Watcher(report, spinner)
         try:
             graded = graded_for_students(workers.grade(submission, ForStudents(watcher)))

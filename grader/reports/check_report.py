@@ -36,21 +36,8 @@ from grader.reports.terminal import print_wrapped
 from grader.results import ALL_LAYERS, Cause, CheckResult, ExerciseResult, SubmissionResult
 from grader.text import BY_HAND, clean, counted, percent, points, progress_bar
 
-_NO_PLACE = ""
 _SHORTEST_REASON = 16
 """Columns that a reason beside an exercise needs at least; with fewer it is left out."""
-
-
-class Dose(msgspec.Struct, frozen=True):
-    """How much is shown.
-
-    Attributes:
-        every_failure: every exercise that fails in full, not only the first.
-        every_check: every check by its name, and every failing one in full.
-    """
-
-    every_failure: bool = False
-    every_check: bool = False
 
 
 class _Fold(msgspec.Struct, frozen=True):
@@ -72,19 +59,24 @@ class CheckReport:
 
     Args:
         place_of: where an exercise is, e.g. ``kata/tensor_ops.py:88``; empty when unknown.
+        every_failure: every exercise that fails is shown in full, not only the first.
+        every_check: every check is shown by its name, and every failing one in full.
     """
 
     def __init__(
         self,
         course: Course,
         console: Console,
-        dose: Dose = Dose(),  # noqa: B008 it is frozen
-        place_of: Callable[[str], str] = lambda name: _NO_PLACE,
+        place_of: Callable[[str], str] = lambda name: "",
+        *,
+        every_failure: bool = False,
+        every_check: bool = False,
     ) -> None:
         self._course = course
         self._console = console
-        self._dose = dose
         self._place_of = place_of
+        self._every_failure = every_failure or every_check
+        self._every_check = every_check
         self._seen: list[ExerciseResult] = []
         self._topic = ""
         self._has_heading = False
@@ -103,7 +95,7 @@ class CheckReport:
         if topic != self._topic:
             self._end_topic()
             self._topic, self._has_heading = topic, False
-        fold = None if self._dose.every_check else _fold_of(exercise)
+        fold = None if self._every_check else _fold_of(exercise)
         if exercise.manual is not None:
             self._flush()  # these come last in a topic
         if fold is None:
@@ -168,7 +160,7 @@ class CheckReport:
         failures = not_passed(exercise)
         reason = "" if verdict == "passed" else _reason(self._course, exercise, failures[0])
         self._row("  ", SYMBOLS[verdict], STYLES[verdict], own_name(exercise), _score([exercise]), reason)
-        if self._dose.every_check:
+        if self._every_check:
             for check in exercise.checks:
                 self._one_row(
                     Text.assemble(
@@ -195,7 +187,7 @@ class CheckReport:
             names = ", ".join(map(own_name, folded))
             if len(folded) == 1:
                 only = next((check.cause for check in folded[0].checks if check.cause is not None), None)
-                self._row("  ", fold.symbol, fold.style, names, _score(folded), gist_of(only) if only else fold.verb)
+                self._row("  ", fold.symbol, fold.style, names, _score(folded), _gist_of(only) if only else fold.verb)
             else:
                 left = counted(len(folded), "exercise")
                 self._row("  ", fold.symbol, fold.style, left, _score(folded), f"{fold.verb}: {names}")
@@ -240,12 +232,12 @@ class CheckReport:
             is_told = fold is not None and (topic, fold) in shown
             is_untouched = fold is not None and (not fold.is_of_topic or fold.symbol == "·")
             if is_program_with_its_bug(exercise):  # its symptom is shown if it is the one to look at
-                is_untouched = exercise is not first and not self._dose.every_check
+                is_untouched = exercise is not first and not self._every_check
             if not ({check.verdict for check in exercise.checks} & FAILING) or is_told or is_untouched:
                 continue
             shown |= {(topic, fold)} if fold else set()
-            show_failure(exercise, self._course, self._console, self._place_of(exercise.name), self._dose.every_check)
-            if not (self._dose.every_failure or self._dose.every_check):
+            show_failure(exercise, self._course, self._console, self._place_of(exercise.name), self._every_check)
+            if not self._every_failure:
                 break
         faults = [check for exercise in result.exercises for check in exercise.checks if check.verdict == "error"]
         for text in dict.fromkeys(clean(check.message) for check in faults):  # the reason too: someone must mend it
@@ -281,7 +273,7 @@ class CheckReport:
             print_wrapped(self._console, line, "bold green")
 
 
-def gist_of(cause: Cause) -> str:
+def _gist_of(cause: Cause) -> str:
     """A failure in words, from its cause alone."""
     return cause.advice or cause.reason
 
@@ -327,7 +319,7 @@ def _fold_of(exercise: ExerciseResult) -> _Fold | None:
     if all(cause == first for cause in causes) and first.stage in ("import", "topic"):
         verdict = worst(exercise)
         symbol = "·" if first.kind == "missing" else SYMBOLS[verdict]
-        return _Fold(symbol, STYLES[verdict], clean(gist_of(first)).partition("\n")[0], is_of_topic=True)
+        return _Fold(symbol, STYLES[verdict], clean(_gist_of(first)).partition("\n")[0], is_of_topic=True)
     return None
 
 

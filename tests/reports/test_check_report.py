@@ -15,7 +15,7 @@ from rich.console import Console
 
 from grader.course import Course, Exercise
 from grader.judge import explain
-from grader.reports.check_report import CheckReport, Dose
+from grader.reports.check_report import CheckReport
 from grader.reports.failure import MOST_ROWS
 from grader.reports.feedback import check_title, hint_command, hint_for
 from grader.reports.places import Places, next_lines
@@ -49,13 +49,11 @@ def failing(name: str, *causes: Cause | None) -> ExerciseResult:
     return exercise(name, *made)
 
 
-def shown(
-    *exercises: ExerciseResult, width: int = 80, dose: Dose | None = None, course: Course = COURSE, files: str = ""
-) -> str:
+def shown(*exercises: ExerciseResult, width: int = 80, course: Course = COURSE, files: str = "", **shown: bool) -> str:
     stream = io.StringIO()
     console = Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
     places = Places(Path("nowhere"), {"vectors.py": files.encode()})
-    report = CheckReport(course, console, dose or Dose(), places.of)
+    report = CheckReport(course, console, places.of, **shown)
     report.end(result("me", *exercises), next_lines=next_lines(exercises, course, places))
     text = stream.getvalue()
     assert all(line == line.rstrip() and len(line) <= width for line in text.splitlines()), text
@@ -160,12 +158,12 @@ next: repair vectors.py:3
 def test_only_the_first_failure_is_in_full_unless_all_are_wanted() -> None:
     both = failing("vectors.normalize", WRONG, None), failing("vectors.cosine", RAISED, None)
     assert "\n✗ vectors.cosine" not in shown(*both)
-    assert "\n✗ vectors.normalize" in shown(*both, dose=Dose(every_failure=True))
-    assert "\n✗ vectors.cosine" in shown(*both, dose=Dose(every_failure=True))
+    assert "\n✗ vectors.normalize" in shown(*both, every_failure=True)
+    assert "\n✗ vectors.cosine" in shown(*both, every_failure=True)
 
 
 def test_verbose_names_every_check_and_shows_every_way_to_fail() -> None:
-    text = shown(failing("vectors.normalize", WRONG, None, RAISED, RAISED), dose=Dose(every_check=True))
+    text = shown(failing("vectors.normalize", WRONG, None, RAISED, RAISED), every_check=True)
     assert "      ✗ number 0: failed\n      ✓ number 1\n" in text
     assert "2 of 2 values differ" in text and "raise ValueError" in text
     assert text.count("your code raised ValueError: no") == 1 and "and 1 more fails alike" in text
