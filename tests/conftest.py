@@ -49,6 +49,7 @@ SLOW = (
     "judge/test_clock.py",
     "judge/test_judge.py",
     "judge/test_kit_grading.py",
+    "judge/test_limits_named.py",
     "judge/test_needs.py",
     "judge/test_plugin.py",
     "judge/test_reuse.py",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -29,6 +30,9 @@ LATER = ("datasets", "training", "devices", "ddp", "checkpoints", "efficiency", 
 
 RIGHT = {"ada", "bruno", "chloe"}
 """Who is right in everything, each in another way."""
+AT_NIGHT = {"bruno", "chloe", "priya"}
+"""Two more who are right in everything, and one more with misconceptions in several topics: graded nightly, because
+they take a third of the time of the whole class."""
 
 
 def graded(out: Path, *paths: Path) -> bytes:
@@ -58,38 +62,71 @@ def graded(out: Path, *paths: Path) -> bytes:
 
 @pytest.fixture(scope="module")
 def first(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    return graded(tmp_path_factory.mktemp("first"), CLASS)
+    root = tmp_path_factory.mktemp("first")
+    some = shutil.copytree(CLASS, root / "class", ignore=shutil.ignore_patterns(*AT_NIGHT))
+    return graded(root / "out", some)
 
 
 @pytest.fixture(scope="module")
 def results(first: bytes) -> dict[str, SubmissionResult]:
-    found = [from_json(line) for line in first.splitlines()]
+    return by_name(first)
+
+
+def by_name(lines: bytes) -> dict[str, SubmissionResult]:
+    found = [from_json(line) for line in lines.splitlines()]
     return {result.submission: result for result in found}
 
 
-def test_every_verdict_is_the_recorded_one(results: dict[str, SubmissionResult]) -> None:
+def require_recorded(results: dict[str, SubmissionResult]) -> None:
+    """Every verdict of these submissions is the recorded one."""
     found, expected = json.loads(recorded(results)), json.loads(RECORD.read_text(encoding="utf-8"))
-    assert found.keys() == expected.keys()
+    assert found.keys() == {key for key in expected if key.partition(" ")[0] in results}
     different = [
         f"{key}: {found[key]} where {expected[key]} is recorded" for key in found if found[key] != expected[key]
     ]
     assert not different, "\n".join(different)
 
 
-def test_everybody_earns_what_the_table_says(results: dict[str, SubmissionResult]) -> None:
+def test_every_verdict_is_the_recorded_one(results: dict[str, SubmissionResult]) -> None:
+    require_recorded(results)
+
+
+@pytest.mark.nightly
+def test_those_who_are_graded_at_night_get_what_is_recorded_too(tmp_path: Path) -> None:
+    results = by_name(graded(tmp_path, *(CLASS / name for name in sorted(AT_NIGHT))))
+    assert results.keys() == AT_NIGHT
+    require_recorded(results)
+    assert points(results) == {name: of_table for name, of_table in table().items() if name in AT_NIGHT}
+    assert named(results) == {name: found for name, found in MISCONCEPTIONS.items() if name in AT_NIGHT}
+
+
+def table() -> dict[str, float]:
+    """The points of each student as the README of the class has them."""
     rows = re.findall(r"^\| (\w+) \|.*\| +(\d+) \|$", (CLASS / "README.md").read_text(), re.MULTILINE)
-    in_readme = {name: float(points) for name, points in rows}
-    assert len(in_readme) >= 18
-    assert {name.partition("_")[0]: result.score for name, result in results.items()} == in_readme
+    assert len(rows) >= 18
+    return {name: float(points) for name, points in rows}
+
+
+def points(results: dict[str, SubmissionResult]) -> dict[str, float]:
     assert {result.max for result in results.values()} == {194.0}
+    return {name.partition("_")[0]: result.score for name, result in results.items()}
 
 
-def test_misconceptions_are_named_and_only_these(results: dict[str, SubmissionResult]) -> None:
-    named = {
+def named(results: dict[str, SubmissionResult]) -> dict[str, dict[str, str]]:
+    """The misconceptions of each student who has some, by exercise."""
+    found = {
         name: {exercise.name: exercise.misconception for exercise in result.exercises if exercise.misconception}
         for name, result in results.items()
     }
-    assert {name: found for name, found in named.items() if found} == MISCONCEPTIONS
+    return {name: misconceptions for name, misconceptions in found.items() if misconceptions}
+
+
+def test_everybody_earns_what_the_table_says(results: dict[str, SubmissionResult]) -> None:
+    assert points(results) == {name: of_table for name, of_table in table().items() if name not in AT_NIGHT}
+
+
+def test_misconceptions_are_named_and_only_these(results: dict[str, SubmissionResult]) -> None:
+    assert named(results) == {name: found for name, found in MISCONCEPTIONS.items() if name not in AT_NIGHT}
 
 
 def test_each_later_topic_earns_what_is_right_in_it(results: dict[str, SubmissionResult]) -> None:
@@ -101,8 +138,8 @@ def test_each_later_topic_earns_what_is_right_in_it(results: dict[str, Submissio
             right = [one.name.partition(".")[2] for one in of_topic if one.score]
             if name not in RIGHT and right:
                 found.setdefault(name, {})[topic] = " ".join(right)
-    assert found == EARNED
-    assert {name for name, result in results.items() if result.score == result.max} == RIGHT
+    assert found == {name: earned for name, earned in EARNED.items() if name not in AT_NIGHT}
+    assert {name for name, result in results.items() if result.score == result.max} == RIGHT - AT_NIGHT
 
 
 def test_the_grader_is_at_fault_for_nothing(results: dict[str, SubmissionResult]) -> None:
@@ -135,7 +172,7 @@ def test_every_call_that_is_shown_can_be_pasted_as_the_page_says(results: dict[s
             topic = exercise.name.partition(".")[0]
             calls = {check.cause.call for check in exercise.checks if check.cause and check.cause.call}
             shown.setdefault(topic, set()).update(code_among(topic, calls))
-    assert sum(map(len, shown.values())) > 150
+    assert sum(map(len, shown.values())) > 100
     assert not (wrong := complaints(shown)), wrong
 
 
