@@ -103,10 +103,10 @@ def test_every_mark_is_the_one_worked_out_by_hand(tmp_path: Path) -> None:
     roster.write_text("\n".join(["id,name,group", *lines]), encoding="utf-8")
     options = ("--course", course, "--out", out)
 
-    said = grader("grade", write(tmp_path / "day1", 1), "--roster", roster, *options)
+    said = grader("grade", write(tmp_path / "day1", 1), "--roster", roster, "--jobs", "1", *options)
     assert "in the roster, but has handed in nothing" in said or "have handed in nothing: Mo Psi" in said
     assert "Ed Rho" not in said.split("handed in nothing")[1].split("\n")[0], "Da handed in for the group"
-    said = grader("grade", write(tmp_path / "day2", 2), *options)
+    said = grader("grade", write(tmp_path / "day2", 2), "--jobs", "1", *options)
     assert "Pa Again: the new work has 1/3, the work before it had 3/3" in said
     grader("grade", tmp_path / "day1" / "107", "--only", "normalize", *options)
     grader("override", "Fa Rho", "cosine", "1.5", "--why", "was not there", "--out", out, code=0)

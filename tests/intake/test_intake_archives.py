@@ -120,10 +120,10 @@ def test_method_that_can_explode_is_not_read(tmp_path: Path) -> None:
     assert "plain zip" in handed_in(tmp_path, "bob.zip", target.getvalue()).note_lines[0]
 
 
-def test_hundred_thousand_entries_are_bounded_and_topics_come_first(tmp_path: Path) -> None:
+def test_thirty_thousand_entries_are_bounded_and_topics_come_first(tmp_path: Path) -> None:
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w") as archive:
-        for number in range(100_000):
+        for number in range(30_000):  # more than are looked at
             archive.writestr(zipfile.ZipInfo(f"{number}.py"), b"")
         archive.writestr("tensor_ops.py", CODE)
     submission = handed_in(tmp_path, "bob.zip", target.getvalue())
