@@ -111,7 +111,7 @@ def _verify(course: Course, names: Sequence[str], devices: Devices, seed: int, i
     """Prints the defects of a course, and what was looked at; the exit code.
 
     Args:
-        is_quick: whether the second run of the solution, progress and the table are left out.
+        is_quick: as `verify_course`; progress and the table are left out, too.
     """
     from grader.grading.promises import Defect
     from grader.grading.verify import verify_course
@@ -131,7 +131,7 @@ def _verify(course: Course, names: Sequence[str], devices: Devices, seed: int, i
         devices=resolve_devices(devices),
         only=names,
         seed=seed,
-        runs_twice=not is_quick,
+        is_quick=is_quick,
     )
     if is_quick:
         typer.echo(f"{', '.join(names)}: {counted(found, 'defect') if found else 'sound'}")

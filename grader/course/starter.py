@@ -1,20 +1,23 @@
 """``grader new``: a course, or an exercise of one, that `grader verify` calls sound at once and that an author changes.
 
-Never replaces a file, and changes only the course's own.
+Never replaces a file, changes only the course's own, and leaves nothing behind if it fails.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import importlib.util
 import keyword
 import re
+from collections.abc import Iterable, Iterator
 from importlib import resources
 from pathlib import Path
 from typing import Final
 
 from grader.course.manifest import Manifest
 from grader.course.model import Course
+from grader.course.source import parse
 from grader.course.stubs import release
 from grader.errors import UserError
 from grader.files import write_atomically
@@ -40,9 +43,10 @@ def new_course(folder: Path) -> Path:
         raise UserError(f"{folder} is not empty", fix="name a new folder; an exercise more: grader new --exercise")
     title = folder.resolve().name.replace("-", " ").replace("_", " ").strip().capitalize() or "A new course"
     name = re.sub(r"[^\w-]+", "-", folder.resolve().name).strip("-").lower() or "course"
-    for path, template in _FILES.items():
-        _write(folder / path, _template(template).replace("@NAME@", name).replace("@TITLE@", title))
-    release(Course.load(folder, complete=False))
+    with _all_or_nothing([folder / path for path in (*_FILES, "exercises/lines.py")]):
+        for path, template in _FILES.items():
+            _write(folder / path, _template(template).replace("@NAME@", name).replace("@TITLE@", title))
+        release(Course.load(folder, complete=False))
     return folder
 
 
@@ -54,6 +58,7 @@ def new_exercise(course: Course, full_name: str) -> list[Path]:
 
     Raises:
         UserError: it is not a name, is taken, or the course cannot be written.
+        CourseError: a file of the course is not as it must be.
     """
     topic, _, name = full_name.partition(".")
     for part in (topic, name):
@@ -68,12 +73,14 @@ def new_exercise(course: Course, full_name: str) -> list[Path]:
     if any(one.full_name == full_name for one in course.all_exercises):
         raise UserError(f"there is an exercise `{full_name}` already")
     parts = _template("exercise.txt").replace("@TOPIC@", topic).replace("@NAME@", name).split("@@@ ")[1:]
+    for file in (course.solution_file(topic), course.misconceptions_file(topic), course.check_file(topic)):
+        if file.exists():
+            parse(file)
     solution = course.solution_file(topic)
     source = solution.read_text(encoding="utf-8") if solution.is_file() else parts[0].partition("\n")[2]
     if name in _names_of(source):
         raise UserError(f"`{name}` means something else in {solution.name} already", fix="rename the exercise")
-    _write(course.manifest, _with_table(course, topic, name))
-    changed = [course.manifest]
+    changed = {course.manifest: _with_table(course, topic, name)}
     head = ""
     for part in parts:
         place, _, text = part.partition("\n")
@@ -83,9 +90,31 @@ def new_exercise(course: Course, full_name: str) -> list[Path]:
             head = text
             continue
         before = with_imports(file.read_text(encoding="utf-8"), head) if file.exists() else head
-        _write(file, before.rstrip("\n") + f"\n{text}")
-        changed.append(file)
-    return [*changed, *release(Course.load(course.manifest.parent, complete=False))]
+        changed[file] = before.rstrip("\n") + f"\n{text}"
+    stubs = [course.stub_file(one) for one in {topic, *(one.name for one in course.modules)}]
+    with _all_or_nothing([*changed, *stubs]):
+        for file, text in changed.items():
+            _write(file, text)
+        return [*changed, *release(Course.load(course.manifest.parent, complete=False))]
+
+
+@contextlib.contextmanager
+def _all_or_nothing(files: Iterable[Path]) -> Iterator[None]:
+    """If the block fails, these files are as they were before it, and the folders that were made for them are gone."""
+    before = {file: file.read_bytes() if file.is_file() else None for file in files}
+    missing = {folder for file in before for folder in file.parents if not folder.exists()}
+    try:
+        yield
+    except BaseException:
+        for file, content in before.items():
+            if content is None and file.is_file():
+                file.unlink()
+            elif content is not None and file.read_bytes() != content:
+                write_atomically(file, [content])
+        for folder in sorted(missing, reverse=True):  # inner ones first
+            if folder.is_dir():
+                folder.rmdir()
+        raise
 
 
 def _names_of(source: str) -> set[str]:

@@ -7,6 +7,7 @@ through, and never writes half a file.
 from __future__ import annotations
 
 import ast
+import functools
 import io
 import re
 import tokenize
@@ -18,7 +19,7 @@ from grader.course.definitions import definition, lines_in
 from grader.course.model import Course
 from grader.course.source import parse
 from grader.course.topic import Topic
-from grader.errors import CourseError
+from grader.errors import CourseError, UserError
 from grader.files import write_atomically
 
 _MARKER = re.compile(r"#\s*(?:(solution|handed out):(.*)|(end)\s*)$")
@@ -127,18 +128,23 @@ def release(course: Course, check: bool = False) -> list[Path]:
 
     Raises:
         CourseError: if a solution cannot be made a stub; then nothing is written.
+        UserError: a stub cannot be written.
     """
     stubs = {course.stub_file(topic.name): stub_of_topic(course, topic).encode() for topic in course.modules}
     stale = [file for file, stub in stubs.items() if not file.is_file() or file.read_bytes() != stub]
     if not check:
         for file in stale:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(file, [stubs[file]])
+            try:
+                file.parent.mkdir(parents=True, exist_ok=True)
+                write_atomically(file, [stubs[file]])
+            except OSError as problem:
+                raise UserError(f"{file} cannot be written ({problem.strerror})") from None
     return stale
 
 
-def _regions(source: str, file: Path) -> list[Region]:
-    """The marked parts of `source`, in order."""
+@functools.lru_cache(maxsize=64)
+def _regions(source: str, file: Path) -> tuple[Region, ...]:
+    """The marked parts of `source`, in order. They are kept: `verify` asks often, and most files stay as they are."""
     try:
         tree = ast.parse(source, filename=str(file))
     except SyntaxError as error:
@@ -177,7 +183,7 @@ def _regions(source: str, file: Path) -> list[Region]:
         opened = bug = None
     if opened:
         raise CourseError(file, opened[0], "`# solution:` without an `# end` after it")
-    return regions
+    return tuple(regions)
 
 
 def _bodies(tree: ast.Module) -> list[tuple[str, Function | ast.ClassDef]]:

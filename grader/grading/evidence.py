@@ -34,12 +34,14 @@ class GradedFile(msgspec.Struct, frozen=True):
     Attributes:
         not_imported: why it cannot be imported; then it has no results.
         results: each exercise with the result of each of its checks, in order.
+        untrue: the examples in its docstrings that are not what comes; only of the solution.
         pictures: of each exercise (full name) that has some, whether it has passed or not.
     """
 
     file: Path
     not_imported: str
     results: tuple[tuple[Exercise, CheckResult], ...]
+    untrue: tuple[Untrue, ...] = ()
     pictures: tuple[tuple[str, Picture], ...] = ()
 
 
@@ -113,14 +115,6 @@ class TopicEvidence:
         return self._changed_runs
 
     @cached_property
-    def untrue_examples(self) -> tuple[Untrue, ...]:
-        """The examples in docstrings of the solution that are not what comes."""
-        with self._judge.desk(self.topic.name, _modules_beside(self.solution)) as desk:
-            if desk.why_not_imported():
-                return ()
-            return tuple(untrue_examples(desk, self.topic, self.solution))
-
-    @cached_property
     def programs(self) -> dict[str, bool]:
         """The exercises that are handed out as programs with a bug, and whether such a program never ends."""
         try:
@@ -131,6 +125,11 @@ class TopicEvidence:
     def checks_of(self, exercise: Exercise) -> Sequence[Check]:
         """The checks of an exercise, in the order of their results."""
         return self._judge.checks.of(exercise.full_name)
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether there is no second run, and pictures are drawn for terminals alone."""
+        return self._second_run is None
 
     @property
     def second_results(self) -> dict[tuple[str, str], CheckResult]:
@@ -180,12 +179,13 @@ class TopicEvidence:
                 found, _ = self._judge.run_checks(exercise.full_name, desk, did_run=partial(did_run, desk))
                 self._seconds.setdefault(exercise.full_name, time.monotonic() - began)
                 results += [(exercise, result) for result in found]
+            untrue = tuple(untrue_examples(desk, self.course, self.topic)) if file == self.solution else ()
             pictures = [
                 (exercise.full_name, picture)
                 for exercise in self.topic.exercises
                 for picture in self._judge.make_pictures(exercise.full_name, desk)
             ]
-        return GradedFile(file, "", tuple(results), tuple(pictures))
+        return GradedFile(file, "", tuple(results), untrue, tuple(pictures))
 
     def _grade_misconceptions(self, exercise: Exercise) -> Iterator[GradedMisconception]:
         """Grades each misconception as a submission, and looks for its name as for a student's.

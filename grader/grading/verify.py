@@ -30,7 +30,7 @@ def verify_course(
     only: Sequence[str] = (),
     seed: int = 0,
     judge_seconds: float = JUDGE_SECONDS,
-    runs_twice: bool = True,
+    is_quick: bool = False,
 ) -> list[ExerciseSummary]:
     """Looks for every defect of a course, topic by topic; what was looked at, for each exercise.
 
@@ -41,14 +41,14 @@ def verify_course(
         only: names of topics and exercises; empty means the whole course.
         seed: of the generated inputs; a class is graded with one of its own.
         judge_seconds: see `TimeLimit`.
-        runs_twice: whether the solutions are graded a second time, in another process.
+        is_quick: whether the second run of the solutions, in another process, and pictures for pages are left out.
 
     Raises:
         UserError: the checks cannot be collected.
     """
     gc.disable()  # the collector takes a quarter of the time of the imports below, and frees nothing
     try:
-        return _verify(course, report, progress, devices, only, seed, judge_seconds, runs_twice)
+        return _verify(course, report, progress, devices, only, seed, judge_seconds, is_quick)
     finally:
         gc.enable()
 
@@ -61,7 +61,7 @@ def _verify(
     only: Sequence[str],
     seed: int,
     judge_seconds: float,
-    runs_twice: bool,
+    is_quick: bool,
 ) -> list[ExerciseSummary]:
     import grader.testkit.probes
     import grader.testkit.recipes  # noqa: F401 - before the fork
@@ -103,7 +103,7 @@ def _verify(
         host.prepare(hidden_paths(course), course.preload(topic.name for topic in topics), devices, course.kit)
         devices_kit.choose(devices)
         # After the host was forked: this starts threads.
-        second = SecondRun(course, chosen, devices, seed, judge_seconds) if runs_twice else contextlib.nullcontext()
+        second = contextlib.nullcontext() if is_quick else SecondRun(course, chosen, devices, seed, judge_seconds)
         with second as second_run:
             return with_judge(
                 course, host, lambda judge: verify(judge, second_run), exercises=chosen, seed=seed, limit=limit

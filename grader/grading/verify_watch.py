@@ -1,12 +1,14 @@
 """``grader verify --watch``: verifies all once, then the exercises that change, as soon as a file is saved.
 
 A process that has imported all that is slow waits, and forks one child for each save; where nothing can be forked,
-this process verifies. Stubs are released first. The second run of the solution is left out: `grader verify` makes it.
+this process verifies. Stubs are released first. `grader verify` alone makes the second run of the solution, and draws
+pictures for pages.
 """
 
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 import os
 import sys
@@ -90,15 +92,20 @@ def _changed(before: tuple[Pieces, ...], after: tuple[Pieces, ...]) -> set[str]:
 
 def _pieces(file: Path) -> Pieces:
     """The pieces of a file; each begins with the exercise that it is of, if it is of one alone, and a NUL."""
+    content = file.read_bytes() if file.is_file() else b""
+    return _pieces_in(content, file.parent.name == "solutions")
+
+
+@functools.lru_cache(maxsize=256)
+def _pieces_in(content: bytes, is_solution: bool) -> Pieces:
     try:
-        source = file.read_text(encoding="utf-8")
+        source = content.decode()
         tree = ast.parse(source)
-    except (OSError, SyntaxError, UnicodeDecodeError):
-        return {"": "\0" + (file.read_text(errors="replace") if file.is_file() else "")}
+    except (SyntaxError, ValueError):
+        return {"": "\0" + content.decode(errors="replace")}
     lines = source.splitlines()
     found: dict[str, str] = {}
     rest = list(lines)
-    is_solution = file.parent.name == "solutions"
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             first = min([node.lineno, *(one.lineno for one in node.decorator_list)]) - 1
@@ -275,15 +282,19 @@ def _wait_for_orders(orders: Connection, work: Callable[[Sequence[str]], int]) -
 
 
 _SLOW: Final = (
+    "_pytest.helpconfig",  # pytest's own plugins, which it imports when it starts
+    "_pytest.skipping",
     "hypothesis",
-    "pytest",
-    "matplotlib.backends.backend_svg",  # for exercises with a picture
-    "matplotlib.figure",
     "plotext",
+    "pytest",
     "grader.grading.promises",
+    "grader.grading.second_run",
     "grader.grading.verify",
+    "grader.grading.worker",
     "grader.judge.judge",
     "grader.student.engine",
+    "grader.student.host",
+    "grader.testkit.observation",
     "grader.testkit.probes",
     "grader.testkit.recipes",
 )

@@ -14,14 +14,13 @@ import itertools
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 import pytest
 
 from grader.border.failures import SubmissionCrashed, SubmissionRaised, SubmissionTimeout
-from grader.course import Topic
+from grader.course import Course, Topic
 from grader.course.source import parse
 from grader.testkit import ranks
 from grader.testkit._ranks import launch, world
@@ -52,19 +51,21 @@ class Untrue(msgspec.Struct, frozen=True):
     message: str
 
 
-def untrue_examples(desk: TopicDesk, topic: Topic, solution: Path) -> Iterator[Untrue]:
+def untrue_examples(desk: TopicDesk, course: Course, topic: Topic) -> Iterator[Untrue]:
     """The first example of each docstring that is not true.
 
     Args:
         desk: of the solution.
-        topic: its exercises are looked at, and the functions and classes that are no exercise.
-        solution: the solution's file.
+        topic: with the exercises that are looked at; so are the functions and classes that are no exercise.
 
     Raises:
         CourseError: the file is not Python.
     """
     transcripts = {exercise.name for exercise in topic.exercises if exercise.transcript}
-    for docstring in docstrings_of(parse(solution)):
+    others = {one.name for one in course.topic(topic.name).exercises} - {one.name for one in topic.exercises}
+    for docstring in docstrings_of(parse(course.solution_file(topic.name))):
+        if docstring.name.partition(".")[0] in others:
+            continue
         desk.begin(docstring.name)
         found = _tried(desk, topic.name, docstring, docstring.name in transcripts)
         if found is not None and not desk.is_final:

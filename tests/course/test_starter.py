@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from shared import KIT_COURSE, run_grader
 
 from grader.course import Course
 from grader.course.starter import new_course, new_exercise, with_imports
-from grader.errors import UserError
+from grader.errors import CourseError, UserError
 
 
 @pytest.mark.slow
@@ -84,3 +85,47 @@ def test_a_topic_with_the_name_of_the_kit_is_refused(tmp_path: Path) -> None:
 def test_a_folder_with_files_is_left_alone(own_course: Path) -> None:
     with pytest.raises(UserError, match="not empty"):
         new_course(own_course)
+
+
+def break_a_check(course: Path) -> None:
+    (course / "checks" / "test_lines.py").write_text("def (")
+
+
+def break_the_solution_of_another_topic(course: Path) -> None:
+    solution = course / "solutions" / "later.py"
+    solution.write_text(solution.read_text().replace("    # end\n", ""))
+
+
+def put_a_folder_where_the_stub_must_go(course: Path) -> None:
+    (course / "exercises" / "lines.py").unlink()
+    (course / "exercises" / "lines.py").mkdir()
+
+
+@pytest.mark.parametrize(
+    "spoil", [break_a_check, break_the_solution_of_another_topic, put_a_folder_where_the_stub_must_go]
+)
+def test_an_exercise_that_cannot_be_added_leaves_the_course_as_it_was(
+    tmp_path: Path, spoil: Callable[[Path], None]
+) -> None:
+    course = new_course(tmp_path / "c")
+    new_exercise(Course.load(course), "later.first")
+    spoil(course)
+    before = content_of(course)
+    added = run_grader("new", "--exercise", "lines.third", "--course", "c", cwd=tmp_path)
+    assert added.returncode == 4 and "Traceback" not in added.stderr, added.stderr
+    assert content_of(course) == before
+
+
+def test_a_topic_that_cannot_be_added_leaves_the_course_as_it_was(tmp_path: Path) -> None:
+    course = new_course(tmp_path / "c")
+    break_a_marker = (course / "solutions" / "lines.py").read_text().replace("# end", "# ends", 1)
+    (course / "solutions" / "lines.py").write_text(break_a_marker)
+    shutil.rmtree(course / "solutions" / "misconceptions")
+    before = content_of(course)
+    with pytest.raises(CourseError):
+        new_exercise(Course.load(course), "later.first")
+    assert content_of(course) == before
+
+
+def content_of(folder: Path) -> dict[Path, bytes | None]:
+    return {path: path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}

@@ -45,6 +45,28 @@ def test_a_new_file_beside_the_checks_concerns_all(own_course: Path) -> None:
     assert changed_exercises(before, snapshot(Course.load(own_course))) == ["vectors.normalize", "vectors.cosine"]
 
 
+QUICK = """
+import sys
+from grader.course import Course
+from grader.grading.verify import verify_course
+verify_course(Course.load(sys.argv[1]), print, is_quick=True)
+print("matplotlib" in sys.modules)
+"""
+
+
+@pytest.mark.slow
+def test_a_picture_is_looked_at_and_drawn_for_no_page(own_course: Path, edit: Edit) -> None:
+    """`verify` draws it for a page, too: that took a sixth of the time of an exercise."""
+    for times in ("80", "81"):
+        edit(own_course / "checks" / "test_vectors.py", "[0] * 40 + [1] * 40", f"[0] * {times}")
+        done = subprocess.run(
+            [sys.executable, "-c", QUICK, own_course], cwd=REPO, capture_output=True, text=True, check=True
+        )
+        assert ("cannot be drawn" in done.stdout) == (times == "81")
+        assert done.stdout.endswith("False\n")
+        edit(own_course / "checks" / "test_vectors.py", f"[0] * {times}", "[0] * 40 + [1] * 40")
+
+
 @pytest.fixture
 def watching(own_course: Path) -> Iterator[subprocess.Popen[str]]:
     """The command, and its printed lines up to the first save."""

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from shared import REPO
+from shared import REPO, run_grader
 
 pytestmark = pytest.mark.slow
 
@@ -124,23 +124,27 @@ def test_each_example_that_is_not_true_gives_one_line(tmp_path: Path) -> None:
     checks = "from grader.testkit import assert_that, exercise\n\n" + "\n".join(map(CHECK.format, NAMES))
     (course / "checks" / "test_numbers_.py").write_text(checks)
     subprocess.run([sys.executable, "-m", "grader", "release", "--course", str(course)], check=True)
-    done = subprocess.run(
-        [sys.executable, "-m", "grader", "verify", "--course", str(course)], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 1
-    of_examples = [line for line in done.stdout.splitlines() if "the example" in line]
+    of_examples = untrue_lines(course)
     assert len(of_examples) == len(UNTRUE), of_examples
+    assert [line for line in of_examples if "`double`" in line] == untrue_lines(course, "numbers_.double")
     lines = SOLUTION.splitlines()
     for words, at in UNTRUE.items():
         (number,) = (number for number, line in enumerate(lines, 1) if at in line)
         at_line = [found for found in of_examples if found.startswith(f"{file}:{number}: ")]
-        assert any(words in found for found in at_line), (words, done.stdout)
+        assert any(words in found for found in at_line), (words, of_examples)
+
+
+def untrue_lines(course: Path, *only: str) -> list[str]:
+    """The lines about examples that `verify` prints."""
+    done = run_grader("verify", *only, "--course", course)
+    assert done.returncode == 1, done.stderr
+    return [line for line in done.stdout.splitlines() if "the example" in line]
 
 
 ALL_TOPICS = """
 from grader.course import Course
-from grader.grading.evidence import TopicEvidence
 from grader.grading.worker import hidden_paths
+from grader.grading.written_examples import untrue_examples
 from grader.judge.judge import with_judge
 from grader.sandbox.limits import Limits
 from grader.student import engine
@@ -149,8 +153,10 @@ host = engine.start()(Limits())
 host.prepare(hidden_paths(course), course.preload(topic.name for topic in course.topics), "simulated", course.kit)
 def look(judge):
     for topic in course.topics:
-        for found in TopicEvidence(course, topic, judge, None).untrue_examples:
-            print(f"{topic.name}.py:{found.line}: {found.message}")
+        modules = {file.name: file.read_bytes() for file in course.solutions_dir.glob("*.py")}
+        with judge.desk(topic.name, modules) as desk:
+            for found in untrue_examples(desk, course, topic):
+                print(f"{topic.name}.py:{found.line}: {found.message}")
 with_judge(course, host, look)
 host.close()
 """
