@@ -194,6 +194,10 @@ def _reason(file: Path, error: BaseException) -> str:
         missing = cause.name if isinstance(cause, ModuleNotFoundError) else None
         if missing and any((folder / missing).is_dir() for folder in file.parents[:2]):
             message += f'; if this is the kit, course.toml says so below [course]: kit = "{missing}"'
+        elif missing == "kit":
+            message += (
+                f'; a kit is a folder {file.parents[1] / missing}, and in course.toml below [course]: kit = "kit"'
+            )
     return f"{name}{f':{line}' if line else ''}: {type(cause).__name__}: {message}"
 
 

@@ -60,6 +60,13 @@ def test_a_kit_that_course_toml_does_not_name_is_told_to_be_named_there(tmp_path
         collect(tmp_path, kit="from looks import shapes\n")
 
 
+def test_who_imports_a_kit_that_is_not_there_reads_how_one_is_made(tmp_path: Path) -> None:
+    with pytest.raises(
+        UserError, match=r'; a kit is a folder \S+kit, and in course.toml below \[course\]: kit = "kit"'
+    ):
+        collect(tmp_path, kit="from kit import shapes\n")
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"test_absent\.py does not exist"):
         with_collected_checks([tmp_path / "test_absent.py"], tmp_path, 0, lambda checks: None)
