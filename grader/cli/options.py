@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from grader.errors import UserError
 from grader.sandbox.limits import InvalidLimit, Limits
 
 _UNITS = {"": 1, "b": 1, "k": 1000, "kb": 1000, "m": 10**6, "mb": 10**6, "g": 10**9, "gb": 10**9}
@@ -74,6 +75,25 @@ def course_here(given: Path | None) -> Path | None:
     return here if given is None and is_course else given
 
 
+def course_of_author(given: Path | None) -> Path | None:
+    """As `course_here`, for commands that need solutions.
+
+    Raises:
+        UserError: none is given, and the current folder is a student's, of another course than the shipped one.
+    """
+    course = course_here(given)
+    if course is None:
+        from grader.course.home import Home
+
+        home = Home.find()
+        if home is not None and (home.has_course or home.course_name):
+            raise UserError(
+                f"{home.folder} is a student's folder: it has no solutions, and its course is not the shipped one",
+                fix=f"name the course: --course {home.course_name or 'DIR'}",
+            )
+    return course
+
+
 _COURSE_HELP = "An instructor's own course, or an installed one.  [default: the one here, else the shipped one]"
 CourseOption = Annotated[
     Path | None, typer.Option("--course", metavar="DIR | NAME", rich_help_panel=_INPUTS, help=_COURSE_HELP)
@@ -81,7 +101,9 @@ CourseOption = Annotated[
 """For commands that look for the course themselves: by `arguments.course_path`, or not at all."""
 CourseHereOption = Annotated[
     Path | None,
-    typer.Option("--course", metavar="DIR | NAME", rich_help_panel=_INPUTS, help=_COURSE_HELP, callback=course_here),
+    typer.Option(
+        "--course", metavar="DIR | NAME", rich_help_panel=_INPUTS, help=_COURSE_HELP, callback=course_of_author
+    ),
 ]
 DevicesOption = Annotated[
     Literal["auto", "simulated", "real"],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
 from shared import REPO, run_grader
 
 
@@ -32,6 +33,16 @@ def test_work_with_a_manifest_of_its_own_is_no_course(own_course: Path) -> None:
 def test_no_submission_brings_the_course_that_it_is_graded_with(own_course: Path) -> None:
     done = run_grader("grade", ".", cwd=own_course)
     assert done.returncode == 4 and "has a course in it, whose checks would run here" in done.stderr
+
+
+@pytest.mark.parametrize("command", [("verify",), ("release", "--check"), ("report",)])
+def test_in_a_folder_of_a_student_no_other_course_is_meant(
+    own_course: Path, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    assert run_grader("init", "kata", "--course", own_course, cwd=tmp_path).returncode == 0
+    done = run_grader(*command, cwd=tmp_path / "kata")
+    assert done.returncode == 4 and "its course is not the shipped one" in done.stderr, done.stdout + done.stderr
+    assert "name the course: --course DIR" in done.stderr
 
 
 def test_a_new_course_takes_no_other_course(tmp_path: Path) -> None:
