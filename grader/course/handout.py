@@ -47,10 +47,18 @@ def init(
         The files written for the student; none if all were there already.
 
     Raises:
-        UserError: if files there differ from the stubs (without `force`), or the folder cannot be written.
+        UserError: if files there differ from the stubs or it is a folder of another course (without `force`), or the
+            folder cannot be written.
     """
     if folder.exists() and not folder.is_dir():
         raise UserError(f"{folder} is a file, not a folder", fix="name a folder that is new or empty")
+    home = Home.find(folder)
+    is_here = home is not None and home.folder == folder.resolve()
+    if home and is_here and (home.has_course, home.course_name) != (hand_out, installed) and not force:
+        raise UserError(
+            f"{folder} is a folder of another course",
+            fix="choose another folder; `grader init --update` brings what is new of its own course into this one",
+        )
     wanted = dict(_work_file(course, topic, notebooks) for topic in course.modules)
     modules = list(wanted)
     wanted |= _templates(course)

@@ -12,6 +12,7 @@ from typing import Final, Literal
 import msgspec
 
 from grader.course.installed import folder_of
+from grader.errors import UserError
 from grader.files import write_atomically
 
 HIDDEN: Final = ".torchkata"
@@ -68,7 +69,13 @@ class Home:
             UserError: the course is not installed any more.
         """
         if self.course_name:
-            return folder_of(self.course_name)
+            try:
+                return folder_of(self.course_name)
+            except UserError:
+                raise UserError(
+                    f"the course of {self.folder}, `{self.course_name}`, is not installed here",
+                    fix="install its package; what is installed: grader courses",
+                ) from None
         return self.folder / HIDDEN / COURSE if self.has_course else None
 
     @classmethod

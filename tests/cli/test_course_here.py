@@ -45,6 +45,13 @@ def test_in_a_folder_of_a_student_no_other_course_is_meant(
     assert "name the course: --course DIR" in done.stderr
 
 
+def test_a_folder_of_a_student_is_given_no_other_course(own_course: Path, tmp_path: Path) -> None:
+    assert run_grader("init", "kata", "--course", own_course, cwd=tmp_path).returncode == 0
+    done = run_grader("init", ".", cwd=tmp_path / "kata")
+    assert done.returncode == 4 and ". is a folder of another course" in done.stderr, done.stdout
+    assert "Vectors in a week" in run_grader("list", cwd=tmp_path / "kata").stdout
+
+
 def test_a_new_course_takes_no_other_course(tmp_path: Path) -> None:
     done = run_grader("new", "other", "--course", REPO / "examples" / "own_course", cwd=tmp_path)
     assert done.returncode == 4 and "a new course is made in other, not in" in done.stderr

@@ -128,7 +128,7 @@ def test_watch_checks_without_solutions(run: Run, place: Path, tmp_path: Path) -
 def test_a_folder_whose_course_was_uninstalled_says_so(run: Run, tmp_path: Path) -> None:
     assert run("grader", "init", "work", "--course", "vectors-in-a-week", cwd=tmp_path).returncode == 0
     alone = run_grader("check", cwd=tmp_path / "work")
-    assert alone.returncode == 4 and "no installed course called `vectors-in-a-week`" in alone.stderr
+    assert alone.returncode == 4 and "`vectors-in-a-week`, is not installed here" in alone.stderr
 
 
 def test_a_wheel_for_students_holds_no_answer(tmp_path: Path) -> None:

@@ -23,11 +23,6 @@ def gradients(module: nn.Module, x: Tensor) -> dict[str, Tensor | None]:
     return dict(zip(named, found, strict=True))
 
 
-def has_graph(value: Tensor) -> bool:
-    """Whether a tensor has a graph, or would begin one."""
-    return value.requires_grad
-
-
 def spread(weight: Tensor) -> float:
     """The standard deviation of a weight."""
     return float(probes.memory_of(weight).std())
