@@ -77,6 +77,7 @@ def test_of_long_pieces_the_part_that_differs_is_shown() -> None:
     )
 
 
+@pytest.mark.slow
 def test_every_mutant_of_the_courses_solutions_is_another_module() -> None:
     for file in (REPO / "solutions").glob("*.py"):
         source = file.read_text(encoding="utf-8")

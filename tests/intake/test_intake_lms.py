@@ -61,6 +61,7 @@ def downloads(folder: Path) -> list[Path]:
     return [*shapes, *map(unpacked, shapes)]
 
 
+@pytest.mark.slow
 def test_every_shape_of_download_gives_the_same_sixty(tmp_path: Path) -> None:
     for download in downloads(tmp_path):
         notes: list[str] = []

@@ -141,6 +141,7 @@ def test_many_archives_in_an_archive_end_at_a_bound(tmp_path: Path) -> None:
     assert sum("too many archives" in note for note in submission.note_lines) == 20
 
 
+@pytest.mark.slow
 def test_an_archive_that_holds_itself_many_times_is_bounded(tmp_path: Path) -> None:
     data = b"\0" * (60 << 20)
     for _ in range(3):

@@ -225,6 +225,7 @@ def flagged_misconceptions() -> tuple[set[str], int]:
     return flagged, count
 
 
+@pytest.mark.slow
 def test_at_most_one_honest_submission_in_200_is_flagged() -> None:
     submissions = honest_answers()
     assert len(submissions) > 200

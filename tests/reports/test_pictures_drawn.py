@@ -108,6 +108,7 @@ def test_an_svg_is_one_element_that_brings_nothing_and_runs_nothing(name: str) -
     assert len(page) < 120_000 and "\x1b" not in page
 
 
+@pytest.mark.slow
 def test_the_same_picture_is_the_same_text_in_every_process() -> None:
     code = (
         "import hashlib\nfrom test_pictures_drawn import DATA, bounded, figure_of, Picture\n"

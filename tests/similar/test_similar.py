@@ -162,6 +162,7 @@ def test_a_part_of_a_longer_file_is_found_by_the_larger_share() -> None:
     assert not pairs(work("ann", made_up(2) + LONG_WAY), work("bob", made_up(1) + LONG_WAY)).pairs
 
 
+@pytest.mark.slow
 def test_300_submissions_of_which_40_are_empty(tmp_path: Path) -> None:
     texts = {f"s{n:03}": made_up(n) for n in range(258)}
     texts |= {"copy of s007": made_up(7).replace("x", "value"), "half s100": "\n".join(made_up(100).split("\n")[:-8])}

@@ -78,6 +78,7 @@ with devices.simulated(gpus=1):
 """
 
 
+@pytest.mark.slow
 def test_activation_checkpoints_may_be_the_first_to_import_the_compiler() -> None:
     subprocess.run([sys.executable, "-c", CHECKPOINT_FIRST], check=True, env={**os.environ, "PYTHONPATH": str(REPO)})
 
