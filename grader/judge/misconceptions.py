@@ -1,8 +1,7 @@
 """Names the misconception behind a failing exercise, by comparing records of calls and results.
 
 The course's misconceptions run in a student process like any other submission, check by check and only until one
-differs; a student whose record is the same made that mistake. So did one whose record is the same in all checks that
-the misconception fails, and who fails others, too. Nothing is guessed: without equal records, no name.
+differs; a student whose record is the same made that mistake. Nothing is guessed: without equal records, no name.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from grader.border import wire
 from grader.border.bounds import WireError
@@ -52,7 +51,7 @@ class MisconceptionRecords:
         self._ready: dict[str, RunChecks] = {}
 
     def name_of(self, exercise: Exercise, traces: Mapping[str, Trace]) -> str | None:
-        """The first misconception of the exercise with the same record; else the first that is a part of it, or None.
+        """The first misconception of the exercise with the same record, or None.
 
         Args:
             traces: by name of check, of every check that was run, in order.
@@ -60,49 +59,36 @@ class MisconceptionRecords:
         failing = [trace for trace in traces.values() if _fails(trace)]
         if not any(map(_shows_an_answer, failing)):
             return None
-        part = None
         with self.topic(exercise.topic) as run_checks:
             for misconception in misconceptions_of(self._course, exercise.topic):
-                if misconception.exercise == exercise.full_name:
-                    found = self._found_in(misconception, traces, run_checks)
-                    if found == "all":
-                        return misconception.name
-                    part = part or (misconception.name if found == "part" else None)
-        return part
+                if misconception.exercise == exercise.full_name and self._is(misconception, traces, run_checks):
+                    return misconception.name
+        return None
 
     def keep(self, exercise: Exercise, name: str, traces: Mapping[str, Trace]) -> None:
         """Keeps the records of a misconception that the caller has run already."""
         self._records[exercise.full_name, name] = dict(traces)
 
-    def _found_in(
-        self, misconception: Misconception, traces: Mapping[str, Trace], run_checks: RunChecks
-    ) -> Literal["", "part", "all"]:
-        """Whether a misconception is all that is wrong, or a part of it; runs no more checks than it takes.
-
-        It is a part if the record is the same in every check that it fails, the one that failed first among them.
-        """
+    def _is(self, misconception: Misconception, traces: Mapping[str, Trace], run_checks: RunChecks) -> bool:
+        """Whether its record is equal in every check; runs no more of its checks than it takes."""
         known = self._records.setdefault((misconception.exercise, misconception.name), {})
         parts = ((misconception.part, misconception.function),)
+        if not all(same_record(known[check], trace) for check, trace in traces.items() if check in known):
+            return False
+        if known.keys() >= traces.keys():
+            return True
+        # First the check that failed first: most misconceptions differ there, and those before it may take long.
         first = next(check for check, trace in traces.items() if _fails(trace))
-        if first in known and not same_record(known[first], traces[first]):
-            return ""
-        if any(not _may_be(known[check], trace) for check, trace in traces.items() if check in known):
-            return ""
-        if not known.keys() >= traces.keys():
-            # First the check that failed first: most misconceptions differ there, and those before it may take long.
-            if first not in known and first != next(iter(traces)):
-                for _, trace in run_checks(misconception.exercise, parts, first):
-                    if not same_record(trace, traces[first]):
-                        return ""
-            # From the first check on, in one process, as the student's were: an answer may depend on earlier calls.
-            for check, trace in run_checks(misconception.exercise, parts, ""):
-                known[check] = trace
-                is_possible = same_record if check == first else _may_be
-                if check in traces and not is_possible(trace, traces[check]):
-                    return ""
-        if not known.keys() >= traces.keys():
-            return ""
-        return "all" if all(same_record(known[check], trace) for check, trace in traces.items()) else "part"
+        if first not in known and first != next(iter(traces)):
+            for _, trace in run_checks(misconception.exercise, parts, first):
+                if not same_record(trace, traces[first]):
+                    return False
+        # From the first check on, in one process, as the student's were: an answer may depend on earlier calls.
+        for check, trace in run_checks(misconception.exercise, parts, ""):
+            known[check] = trace
+            if check in traces and not same_record(trace, traces[check]):
+                return False
+        return known.keys() >= traces.keys()
 
     @contextmanager
     def topic(self, name: str) -> Iterator[RunChecks]:
@@ -166,11 +152,6 @@ def same_record(one: Trace, other: Trace) -> bool:
         and all(map(_same_example, one.examples, other.examples))
         and (_outcome(one) == "passed" or _same_last_error(one, other))
     )
-
-
-def _may_be(of_misconception: Trace, trace: Trace) -> bool:
-    """Whether a submission that makes this mistake, and perhaps others, may have such a record of a check."""
-    return not _fails(of_misconception) or same_record(of_misconception, trace)
 
 
 def _outcome(trace: Trace) -> str:

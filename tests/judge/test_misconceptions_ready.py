@@ -65,8 +65,8 @@ def test_a_misconception_that_differs_where_the_student_failed_first_runs_no_oth
     assert asked and set(asked) == {"a"}
 
 
-@pytest.mark.parametrize(("elsewhere", "is_named"), [("passed", True), ("same", True), ("other", False)])
-def test_a_mistake_is_named_beside_others_if_all_that_it_fails_is_the_same(elsewhere: str, is_named: bool) -> None:
+@pytest.mark.parametrize(("elsewhere", "is_named"), [("passed", False), ("same", True), ("other", False)])
+def test_a_mistake_is_named_only_if_every_check_has_the_same_record(elsewhere: str, is_named: bool) -> None:
     course = Course.load(OWN_COURSE)
     record = {"passed": Trace("passed"), "same": OTHER, "other": Trace("failed", ((),))}[elsewhere]
 
