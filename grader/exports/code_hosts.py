@@ -47,7 +47,7 @@ def commands(entries: Sequence[Entry], course: Course, root: Path) -> Iterator[s
         who = f"{one_line(entry.result.submission)}: " if len(entries) > 1 else ""
         title = f"{who}{exercise.name}: {VERDICT_WORDS[check.verdict]}"
         explanation = explanation_of(course, exercise)
-        said = f"what happened: {one_line(explanation)}\n{check.message}" if explanation else check.message
+        said = f"what happened: {one_line(explanation, 300)}\n{check.message}" if explanation else check.message
         yield _command("error", bounded(said, 30, 300), file=file, line=str(line), title=title)
     for entry in entries:
         for what in unread(entry.row):
@@ -140,11 +140,12 @@ def _markdown(entry: Entry, course: Course) -> Iterator[str]:
 
 def _details(exercise: ExerciseResult, course: Course) -> str:
     text = f"\n<details><summary><code>{exercise.name}</code></summary>\n"
+    explanation = explanation_of(course, exercise)
+    text += f"\n**What happened:** {_plain(explanation)}\n" if explanation else ""
     for group in equal_groups(not_passed(exercise)):
         worth = f" ({worth_of(group[0])})" if worth_of(group[0]) else ""
         text += f"\n{VERDICT_WORDS[group[0].verdict]}{worth}:\n\n{_fenced(bounded(group[0].message))}\n"
-    explanation = explanation_of(course, exercise)
-    return text + (f"\n**What happened:** {_plain(explanation)}\n" if explanation else "") + "\n</details>\n"
+    return text + "\n</details>\n"
 
 
 def _fenced(text: str) -> str:

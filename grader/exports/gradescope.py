@@ -109,13 +109,13 @@ def _output(exercise: ExerciseResult, course: Course) -> str:
     verdict = worst(exercise)
     if verdict == "passed":
         return ""
+    explanation = explanation_of(course, exercise)
+    parts = [f"what happened: {explanation}"] if explanation else []
     cause = one_cause(exercise)
     if cause is not None:
-        return f"{VERDICT_WORDS[cause.verdict]}\n{bounded(cause.message)}"
-    parts = []
+        return "\n\n".join([*parts, f"{VERDICT_WORDS[cause.verdict]}\n{bounded(cause.message)}"])
     for group in equal_groups(not_passed(exercise)):
         name = clean(group[0].name).replace("_", " ")
         more = f"\nand {len(group) - 1} more: the same" if group[1:] else ""
         parts.append(f"{name}: {VERDICT_WORDS[group[0].verdict]}\n{bounded(group[0].message)}{more}")
-    explanation = explanation_of(course, exercise)
-    return "\n\n".join([*parts, *([f"what happened: {explanation}"] if explanation else [])])
+    return "\n\n".join(parts)

@@ -46,7 +46,7 @@ class Card:
         """The card."""
         result = self._graded.result
         page = Pages(self._course, _PAGE_BYTES).page(Entry(Row(result, self._graded.digest, self._graded.seconds)))
-        unwritten = [one.name for one in result.exercises if is_unwritten(one) and not _is_misspelt(one)]
+        unwritten = [one.name for one in result.exercises if is_unwritten(one)]
         first = next_exercise(result.exercises)
         opened = self._wanted or (first.name if first and first.name not in unwritten else "")
         programs = [one.name for one in result.exercises if is_program_with_its_bug(one) and one.name != opened]
@@ -58,12 +58,6 @@ class Card:
         stream, console = _plain_console()
         CheckReport(self._course, console).end(self._graded.result)
         return f"{stream.getvalue().strip()}\n\n{pictures_text(self._graded.result.exercises)}".strip()
-
-
-def _is_misspelt(exercise: ExerciseResult) -> bool:
-    """Whether the notebook defines a name that is nearly the exercise's."""
-    causes = [check.cause for check in exercise.checks if check.cause is not None]
-    return any(cause.kind == "missing" and cause.advice not in ("", cause.reason) for cause in causes)
 
 
 def _plain_console() -> tuple[io.StringIO, Console]:

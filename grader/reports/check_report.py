@@ -31,7 +31,7 @@ from grader.reports.feedback import (
     worth_of,
 )
 from grader.reports.picture_text import ROWS, print_picture
-from grader.reports.places import is_program_with_its_bug, next_exercise
+from grader.reports.places import is_misplaced, is_program_with_its_bug, next_exercise
 from grader.reports.terminal import print_wrapped
 from grader.results import ALL_LAYERS, Cause, CheckResult, ExerciseResult, SubmissionResult
 from grader.text import BY_HAND, clean, counted, percent, points, progress_bar
@@ -309,13 +309,14 @@ def _fold_of(exercise: ExerciseResult) -> _Fold | None:
         return _Fold("·", "dim", "as handed out")
     if first is None or len(causes) < len(checks):
         return None
+    if is_misplaced(first):
+        return None
     if kinds == {"unwritten"}:
         return _Fold("·", "dim", "not written yet")
     if kinds == {"blocked"}:
         return _Fold(SYMBOLS["blocked"], STYLES["blocked"], "blocked until others pass")
     if kinds == {"missing"} and first.stage == "check":
-        is_near = first.advice != first.reason  # the file has a similar name: a mistake of its own
-        return None if is_near else _Fold("·", "dim", f"not defined in {first.file}")
+        return _Fold("·", "dim", f"not defined in {first.file}")
     if all(cause == first for cause in causes) and first.stage in ("import", "topic"):
         verdict = worst(exercise)
         symbol = "·" if first.kind == "missing" else SYMBOLS[verdict]

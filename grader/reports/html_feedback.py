@@ -249,8 +249,8 @@ class Pages:
                 folded[likeness(checks[0]) == likeness(failures[0])].append(group)
             first, *alike = folded[True]
             part = replace(part, first=first, alike=tuple(alike), otherwise=tuple(folded[False]))
-            if FAILING & {check.verdict for check in failures}:
-                part = self._with_help(part, exercise)
+        if part.verdict in FAILING and (cause is None or cause.cause is None or cause.cause.stage == "check"):
+            part = self._with_help(part, exercise)
         if part.verdict not in FAILING or _needs_no_code(cause):
             return part
         topic, _, name = exercise.name.partition(".")

@@ -13,7 +13,7 @@ from grader.course import Course
 from grader.course.definitions import definition, lines_in
 from grader.course.home import State
 from grader.reports.feedback import FAILING, lines_of, what_happened, worst
-from grader.results import ExerciseResult, SubmissionResult
+from grader.results import Cause, ExerciseResult, SubmissionResult
 from grader.text import one_line, percent, points
 
 _STUBS = "exercises"
@@ -103,10 +103,22 @@ def is_program_with_its_bug(exercise: ExerciseResult) -> bool:
 
 
 def is_unwritten(exercise: ExerciseResult) -> bool:
-    """Whether there is no answer to an exercise, so that nothing of it could be run."""
-    kinds = {check.cause.kind for check in exercise.checks if check.cause is not None and check.verdict != "skipped"}
+    """Whether there is no answer to an exercise, so that nothing of it could be run.
+
+    An answer under another name, or with its stub again below it, is one.
+    """
+    causes = [check.cause for check in exercise.checks if check.cause is not None and check.verdict != "skipped"]
+    kinds = {cause.kind for cause in causes}
     all_fail = all(check.verdict != "passed" for check in exercise.checks)
-    return bool(kinds) and kinds <= {"unwritten", "missing"} and all_fail
+    is_there = any(is_misplaced(cause) for cause in causes)
+    return bool(kinds) and kinds <= {"unwritten", "missing"} and all_fail and not is_there
+
+
+def is_misplaced(cause: Cause) -> bool:
+    """Whether there is an answer that does not count: under nearly its name, or with its stub again below it."""
+    return cause.is_slip or (
+        cause.kind == "missing" and cause.stage == "check" and cause.advice not in ("", cause.reason)
+    )
 
 
 def concise_lines(result: SubmissionResult, course: Course, places: Places) -> Iterator[str]:

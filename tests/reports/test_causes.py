@@ -8,6 +8,7 @@ import io
 import json
 import re
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from classrooms import OWN, check, entry, exercise, gradebook, result
@@ -16,7 +17,7 @@ from rich.console import Console
 
 from grader.border.failures import OUT_OF_MEMORY
 from grader.course import Course
-from grader.exports import code_hosts, junit
+from grader.exports import code_hosts, gradescope, junit
 from grader.gradebook import Gradebook
 from grader.grading.class_report import report_class
 from grader.grading.graders import Graded
@@ -26,9 +27,9 @@ from grader.judge.cause import topic_timeout
 from grader.notebook.card import Card
 from grader.reports.check_report import CheckReport
 from grader.reports.entries import Entry
-from grader.reports.feedback import gist, is_brief, lines_of
+from grader.reports.feedback import explanation_of, gist, is_brief, lines_of
 from grader.reports.html import page_name, write_report
-from grader.reports.places import Places, concise_lines
+from grader.reports.places import Places, concise_lines, state_of
 from grader.results import Cause, CheckResult, Frame, SpentTime, SubmissionResult, TooMuchMemory, to_json
 
 COURSE = Course.load(OWN)
@@ -172,18 +173,56 @@ def test_a_limit_is_named_alike_in_every_door(cause: Cause, tmp_path: Path) -> N
     whole = entry(result("me", exercise("vectors.normalize", explain.result("a", cause))), {"vectors.py": CODE})
     found = whole.result.exercises[0].checks[0].cause
     assert found is not None and re.search(r"\d (?:s|[GM]iB)\b", found.advice)
-    write_report([whole], COURSE, tmp_path)
-    card = Card(Graded(whole.result, "0", 1.0), COURSE)
-    doors = {
-        "terminal": terminal(whole.result),
-        "concise": "\n".join(concise_lines(whole.result, COURSE, Places(tmp_path, {"vectors.py": CODE.encode()}))),
-        "json": json.loads(to_json(whole.result))["exercises"][0]["checks"][0]["cause"]["advice"],
-        "notebook": html.unescape(card.html()),
+    for door, text in doors(whole, tmp_path).items():
+        assert found.advice in text, (door, text)
+    said = json.loads(to_json(whole.result))["exercises"][0]["checks"][0]["cause"]["advice"]
+    assert said == found.advice
+
+
+def doors(given: Entry, folder: Path) -> dict[str, str]:
+    """What a student reads of a result, wherever they read it, without the bars and marks of the place."""
+    write_report([given], COURSE, folder)
+    card = Card(Graded(given.result, "0", 1.0), COURSE)
+    texts = {
+        "terminal": terminal(given.result),
+        "concise": "\n".join(concise_lines(given.result, COURSE, Places(folder, {"vectors.py": CODE.encode()}))),
+        "github": unquote("\n".join(code_hosts.commands([given], COURSE, folder))),
+        "github's summary": code_hosts.summary([given], COURSE).replace("\\", ""),
+        "gradescope": gradescope.results(given, COURSE).decode().replace("\\n", " ").replace('\\"', '"'),
+        "notebook": card.html(),
         "notebook as text": card.text(),
-        "feedback page": html.unescape((tmp_path / "students" / page_name("me")).read_text()),
+        "feedback page": (folder / "students" / page_name("me")).read_text(),
     }
-    for door, text in doors.items():
-        assert found.advice in " ".join(text.replace("│", " ").split()), (door, text)
+    plain = {door: html.unescape(re.sub("</?code>|[`│]", "", text)) for door, text in texts.items()}
+    return {door: " ".join(text.split()) for door, text in plain.items()}
+
+
+@pytest.mark.parametrize("others", [(), (RAISED,), (STUCK,)], ids=["one cause", "two causes", "one too slow"])
+def test_a_known_mistake_is_named_alike_in_every_door(others: tuple[Cause, ...], tmp_path: Path) -> None:
+    causes = (STUCK, STUCK, *others)
+    checks = [explain.result(f"c{number}", cause) for number, cause in enumerate(causes)]
+    whole = entry(result("me", exercise("vectors.normalize", *checks, misconception="divides_by_zero")))
+    said = explanation_of(COURSE, whole.result.exercises[0])
+    assert said is not None and said.startswith("A row of zeros")
+    for door, text in doors(whole, tmp_path).items():
+        assert said in text, (door, text)
+
+
+@pytest.mark.parametrize(
+    "cause",
+    [
+        replace(UNWRITTEN, advice="normalize is defined twice, in line 3 and in line 9", is_slip=True),
+        Cause(
+            kind="missing", reason="normalize is not defined", advice="normalize is not defined: you wrote normalise"
+        ),
+    ],
+)
+def test_an_answer_in_a_wrong_place_is_no_exercise_that_was_not_begun(cause: Cause, tmp_path: Path) -> None:
+    checks = [explain.result(name, cause) for name in ("a", "b")]
+    whole = entry(result("me", exercise("vectors.normalize", *checks)))
+    for door, text in doors(whole, tmp_path).items():
+        assert cause.advice in text, (door, text)
+    assert state_of(whole.result.exercises[0]) == "failing"
 
 
 def test_no_code_outside_the_judge_takes_a_message_apart() -> None:
