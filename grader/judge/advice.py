@@ -11,6 +11,7 @@ import difflib
 import functools
 import inspect
 import itertools
+import math
 import re
 import sys
 from collections.abc import Callable, Iterable
@@ -61,6 +62,8 @@ def on_exception(cause: Cause) -> str:
         if counts and int(counts[2]) == int(counts[1]) + 1:
             return f"`{signature[1]}` takes one argument too few: is `self` its first one?"
         return f"`{signature[1]}` cannot be called as the check does ({cause.exception_message}): keep the signature"
+    if lacks := re.search(r"([\w.]+)\(\) missing \d+ required .*arguments?: (.+)", cause.exception_message):
+        return f"`{lacks[1].removesuffix('.__init__')}` is called without {lacks[2]}, which it needs"
     return ""
 
 
@@ -79,6 +82,8 @@ def close_names(name: str, known: Iterable[str]) -> list[str]:
 @functools.lru_cache(maxsize=256)
 def _closest(name: str, known: frozenset[str]) -> list[str]:
     """Compares only with names of similar letters and length, because each comparison takes the judge some time."""
+    if same := [one for one in known if one.lower() == name.lower()]:
+        return same[:2]
     letters = set(name)
     likely = sorted(known, key=lambda one: (len(letters.symmetric_difference(one)) + abs(len(one) - len(name)), one))
     likely = likely[:_MOST_COMPARED]
@@ -216,11 +221,11 @@ def _parameters(function: str) -> list[str]:
 
 def _no_attribute(found: re.Match[str]) -> str:
     owner, name = found[1], found[2]
-    return f"{owner} has no `{name}`{did_you_mean(close_names(name, _members(owner)))}"
+    return f"{owner} has no `{name}`{did_you_mean(close_names(name, _members(owner)) or full_names(name))}"
 
 
 def _name(found: re.Match[str]) -> str:
-    if line := _IMPORTS.get(found[1]):
+    if line := IMPORTS.get(found[1]):
         return f"`{found[1]}` is not defined: write `{line}` at the top of the file"
     return f"`{found[1]}` is not defined{did_you_mean(full_names(found[1]) or close_names(found[1], dir(builtins)))}"
 
@@ -228,7 +233,10 @@ def _name(found: re.Match[str]) -> str:
 def full_names(name: str) -> list[str]:
     """How a name is written that torch has, and that is not imported: ``float32`` is ``torch.float32``."""
     homes = (("torch", "torch"), ("nn", "torch.nn"), ("F", "torch.nn.functional"), ("math", "math"))
-    return next(([f"{short}.{name}"] for short, home in homes if hasattr(sys.modules.get(home), name)), [])
+    if name in IMPORTS:
+        return []
+    found = ((short, getattr(sys.modules.get(home), name, None)) for short, home in homes)
+    return next(([f"{short}.{name}"] for short, one in found if one is not None and not inspect.ismodule(one)), [])
 
 
 def _sizes(text: str) -> str:
@@ -262,6 +270,12 @@ def _unpacking(found: re.Match[str]) -> str:
     return f"the names on the left take {counted(int(found[2]), 'value')}, and {there}: what does the right side give?"
 
 
+def _no_parts(found: re.Match[str]) -> str:
+    kind = found[1] or found[2]
+    repair = ": call it, with `()`" if "method" in kind else ": `range(...)` counts up to it" if kind == "int" else ""
+    return f"{with_article(kind)} has no parts to loop over or to take apart{repair}"
+
+
 def _no_dimension(found: re.Match[str]) -> str:
     low, high, asked = map(int, found.groups())
     dims = "`dim` may be 0 or -1" if high == 0 else f"`dim` may be 0 to {high}, or {low} to -1 from the end"
@@ -274,7 +288,7 @@ def _product(found: re.Match[str]) -> str:
     return f"{shapes}: the first has {inner} columns, the second {other} rows"
 
 
-_IMPORTS: Final = {
+IMPORTS: Final = {
     **{name: f"import {name}" for name in ("math", "os", "random", "copy", "itertools", "functools", "time", "torch")},
     "nn": "from torch import nn",
     "F": "import torch.nn.functional as F",
@@ -288,6 +302,9 @@ _IMPORTS: Final = {
 _FORGOT: Final = "did a function that gives this value forget `return`?"
 _NONE: Final = f"there is None where a value is needed: {_FORGOT}"
 _SUPER: Final = "call `super().__init__()` first in `__init__`: before it a module can hold no layers and no parameters"
+
+
+_LOSS: Final = "a loss of `nn` is a layer: make it first, then call it, as `nn.CrossEntropyLoss()(logits, labels)`"
 
 
 _HOMES: Final = ("torch.nn", "torch.nn.functional", "torch.optim", "torch.utils.data", "torch.Tensor")
@@ -343,6 +360,24 @@ _IN_LINES: Final[tuple[tuple[str, str, Sentence], ...]] = (
         "the file is not a complete file of `torch.save`: was a save interrupted, or is it another file?",
     ),
     (
+        r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\)",
+        r"\w \* \w+\.(?:T\b|mT\b|t\()",
+        lambda m: (
+            f"`*` multiplies entry by entry, and sizes {m[1]} and {m[2]} do not fit for that: `@` is the matrix product"
+        ),
+    ),
+    (
+        r"values to unpack",
+        r"\bin .*\bstate(?:_dict\(\))?(?![\w.])",
+        "a loop over a dict gives its keys alone: `.items()` gives keys and values",
+    ),
+    (r"Boolean value of Tensor", r"\w+Loss\([^)]", _LOSS),
+    (
+        r"outputs must be a Tensor|NoneType",
+        r"\(\w+\.backward\(\)\)",
+        "`backward` returns None, and here its result is used: call it on what the outer call returns",
+    ),
+    (
         r": new\(\) received an invalid combination",
         r"\bTensor\(",
         "`torch.Tensor` is a class and takes no such arguments: `torch.tensor(...)` makes a tensor of numbers",
@@ -358,9 +393,10 @@ _OTHER_TYPES: Final = (
     (r"\ba float where an int was expected", "`//` divides whole numbers, `/` always gives a float"),
     (
         r"\ba tuple where a tensor",
-        "`max` with a `dim` gives values and indices: take the part that is asked",
+        "`max` with a `dim`, for one, gives values and indices: take the part that is asked",
     ),
-    (r"\ba (?:list|float|int) where a tensor", "make a tensor of it"),
+    (r"\ba list where a tensor", "make a tensor of it"),
+    (r"\ba (?:float|int) where a tensor", "leave out `.item()` or `float(...)`, or make a tensor of it"),
     (r"\ba str where an? (?:int|float) was expected", "`int(...)` or `float(...)` makes a number of it"),
     (r"\bnan where", "nan comes of 0 / 0, inf - inf, 0 * inf or the log of a negative number"),
     (r"cannot be used: ValueError: .* values to unpack", "how many values are to be returned?"),
@@ -380,6 +416,10 @@ _EXCEPTIONS: Final[dict[str, Sentence]] = {
     r"module '([\w.]+)' has no attribute '(\w+)'": _no_attribute,
     r": '(?:function|method|builtin_function_or_method)' object has no attribute '(\w+)'": lambda m: (
         f"`.{m[1]}` is asked of a function itself: call it first, with `()`"
+    ),
+    r"'\w+Loss' object has no attribute": _LOSS,
+    r"'_IncompatibleKeys' object": (
+        "`load_state_dict` changes the model and returns the names that did not fit: go on with the model itself"
     ),
     r"'(\w+)' object has no attribute '(\w+)'": _no_attribute,
     r"No module named '([\w.]+)'": lambda m: (
@@ -419,8 +459,9 @@ _EXCEPTIONS: Final[dict[str, Sentence]] = {
     r"Tensor with (\d+) elements cannot be converted to Scalar": lambda m: (
         f"`.item()` gives the number of a tensor with one element; this one has {m[1]}"
     ),
-    r"Boolean value of Tensor with more than one value": (
-        "`if`, `and` and `not` need one truth value, but this tensor has several: `.all()` or `.any()` make one"
+    r"Boolean value of Tensor with (?:more than one value|no values)": (
+        "`if`, `and` and `not` need one truth value, but this tensor has one for each number: `.all()` or `.any()` "
+        "make one"
     ),
     r"leaf Variable that requires grad .*in-place": (
         "a tensor that requires grad was changed in place: do that under `torch.no_grad()`, or make a new tensor"
@@ -480,10 +521,7 @@ _EXCEPTIONS: Final[dict[str, Sentence]] = {
     r": '([\w.]+)' object is not subscriptable": lambda m: (
         f"`[...]` is asked of {with_article(m[1])}, which has no items: a function needs `()`, and a loader a loop"
     ),
-    r": (?:'([\w.]+)' object is not iterable|cannot unpack non-iterable ([\w.]+) object)": lambda m: (
-        f"{with_article(m[1] or m[2])} has no parts to loop over or to take apart"
-        f"{': call it, with `()`' if 'method' in f'{m[1]}{m[2]}' else ''}"
-    ),
+    r": (?:'([\w.]+)' object is not iterable|cannot unpack non-iterable ([\w.]+) object)": _no_parts,
     r": (\w+)\(\) argument must be .*, not '(\w+)'": lambda m: (
         f"`{m[1]}` makes one number of one value, and this is {with_article(m[2])}"
     ),
@@ -499,6 +537,7 @@ _EXCEPTIONS: Final[dict[str, Sentence]] = {
     ),
     r": (\w+)\(\): argument '(\w+)' (?:\(position \d+\) )?must be (.+), not (\w+)$": lambda m: (
         f"`{m[1]}` takes {m[3]} as `{m[2]}`, and this is {with_article(m[4])}"
+        f"{f': `math.{m[1]}` takes numbers' if m[4] in ('int', 'float') and hasattr(math, m[1]) else ''}"
     ),
     r": (\w+)\(\) received an invalid combination of arguments - got \((.{0,80}?)\)": lambda m: (
         f"`{m[1]}` does not take these arguments: ({m[2]}). Which does it, and in which order?"
@@ -517,10 +556,42 @@ _EXCEPTIONS: Final[dict[str, Sentence]] = {
     r"log_softmax\w*\" not implemented for 'Long'": (
         "the loss got classes where scores belong: are its arguments swapped?"
     ),
+    r"Expected state_dict to be dict-like, got <class '(?:[\w.]+\.)?(\w+)'>": lambda m: (
+        f"`load_state_dict` takes a dict of tensors, and this is {with_article(m[1])}: `torch.load` reads a file"
+    ),
+    r"expected 'f' to be string, path": "`torch.save` takes first what to save, then where: are they swapped?",
+    r"assigned grad expected to be a Tensor or None but got grad of type (\w+)": lambda m: (
+        f"a `.grad` is a tensor or None, and this is {with_article(m[1])}"
+    ),
+    r"expected np\.ndarray \(got (\w+)\)": lambda m: (
+        f"`from_numpy` takes an array of NumPy, and this is {with_article(m[1])}: `torch.tensor` takes lists"
+    ),
+    r"object of type '(\w+)' has no len\(\)": lambda m: (
+        f"`len` is asked of {with_article(m[1])}, which has none"
+        f"{'' if hasattr(builtins, m[1]) else ': a class gets one by its method `__len__`'}"
+    ),
+    r"'([\w.]+)' object cannot be interpreted as an integer": lambda m: (
+        f"one int is needed here, and this is {with_article(m[1])}"
+    ),
+    r"dictionary (?:keys changed|changed size) during iteration": (
+        "a dict was changed while a loop went over it: fill a new dict instead"
+    ),
+    r"list index out of range": "the index is past the end of its list: n items have the indices 0 to n - 1",
+    r"descriptor '__init__' of 'super' object": "`super` itself needs its brackets: `super().__init__()`",
+    r"torch\.nn\.[\w.]*?(\w+) is not a Module subclass": lambda m: (
+        f"`{m[1]}` is a class and no layer: `nn.{m[1]}()` makes one"
+    ),
+    r"Invalid rank (\d+), rank should be in the interval \[0, (-?\d+)\]": lambda m: (
+        f"there is no rank {m[1]} of {int(m[2]) + 1}: are the rank and the number of ranks swapped?"
+    ),
+    r"(?:min|max)\(\) arg is an empty sequence|(?:min|max)\(\) iterable argument is empty": (
+        "nothing is the least or the largest of no items: treat the empty case first, or give a `default=`"
+    ),
     r"list is not a Module subclass": "`nn.Sequential` takes layers one by one: `nn.Sequential(*layers)` for a list",
     r": \"([a-z_]+?)(?:_(?:out|cpu|cuda|frame|impl))*\" not implemented for '(\w+)'": lambda m: (
         f"`{m[1]}` does not work with the dtype {m[2]}: convert with `.to(...)` first"
     ),
+    r"at start of device string: (\w+)": lambda m: f"`{m[1]}` is no kind of device: torch says `cpu` and `cuda`",
     r": Invalid device string: '(\w+)'": lambda m: (
         f"the text '{m[1]}' is taken for the name of a device: a dtype has no quotes, as `torch.float32`"
     ),

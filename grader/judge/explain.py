@@ -25,6 +25,12 @@ def result(name: str, cause: Cause) -> CheckResult:
     return CheckResult(name=name, verdict=VERDICT_OF[cause.kind], message=message(cause), cause=cause)
 
 
+def with_cause(check: CheckResult, cause: Cause) -> CheckResult:
+    """The same result with another cause and its message: its points stay, and so does whether it is hidden."""
+    found = result(check.name, cause)
+    return replace(check, verdict=found.verdict, message=found.message, cause=found.cause)
+
+
 def _printable(cause: Cause) -> Cause:
     """The same cause with texts that can be printed, and names and lines of source that are one line each."""
     texts = ("advice", "sentence", "call", "returned", "expected", "reason", "exception_message", "prints", "note")
@@ -114,7 +120,7 @@ class CellPlaces:
     def in_result(self, check: CheckResult) -> CheckResult:
         """The same result of a check that was just run, whose message names cells."""
         cause = self.cause(check.cause) if check.cause else None
-        return check if cause is None or cause == check.cause else result(check.name, replace(cause, advice=""))
+        return check if cause is None or cause == check.cause else with_cause(check, replace(cause, advice=""))
 
     def cause(self, cause: Cause) -> Cause:
         """The same cause, whose lines say in which cell they are; those that its words name, too."""

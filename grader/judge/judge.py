@@ -141,6 +141,7 @@ class Judge:
         self._names_misconceptions = names_misconceptions
         self._pictured = frozenset(pictured)
         self._assessment = Assessment(course, checks, lambda: host.layers)
+        self._modules = [topic.name for topic in course.modules]
         self.misconceptions = MisconceptionRecords(course, self._misconceptions_runner)
 
     def grade(
@@ -262,7 +263,7 @@ class Judge:
                 result = self._not_passed(exercise, causes.blocked(unmet))
             else:
                 result = self._grade_exercise(exercise, desk, cells, is_untouched=exercise.name in untouched)
-                result = with_near_names(result, source, [one.name for one in topic.exercises])
+                result = with_near_names(result, source, [one.name for one in topic.exercises], self._modules)
                 result = partial.explain_lost(result, source) if partial else result
                 result = with_slips(result, source, cells.line_in(file))
             if result.meets_needs:

@@ -93,7 +93,7 @@ class Partial(msgspec.Struct, frozen=True):
         failed = self.imported.failed[number]
         place = where.line(failed.first, self.file)
         advice = f"`{name}` has no value, as {place} {_why(failed)}"
-        return explain.result(check.name, replace(cause, advice=advice))
+        return explain.with_cause(check, replace(cause, advice=advice))
 
 
 def load(

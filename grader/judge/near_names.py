@@ -14,7 +14,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from grader.judge import explain
-from grader.judge.advice import close_names, did_you_mean, full_names
+from grader.judge.advice import IMPORTS, close_names, did_you_mean, full_names
 from grader.results import CheckResult, ExerciseResult
 
 _MOST_BYTES: Final = 256 << 10
@@ -26,16 +26,19 @@ _NOT_CODE: Final = re.compile(r'(?s)""".*?"""|\'\'\'.*?\'\'\'|#[^\n]*|"[^"\n]*"|
 _UNKNOWN: Final = re.compile(r"name '(\w+)' is not defined")
 
 
-def with_near_names(result: ExerciseResult, source: bytes, exercises: Collection[str] = ()) -> ExerciseResult:
+def with_near_names(
+    result: ExerciseResult, source: bytes, exercises: Collection[str] = (), topics: Collection[str] = ()
+) -> ExerciseResult:
     """The same result, in which a message about an unknown name offers the most similar one of the student's file.
 
     Args:
         source: the topic's file as it was handed in.
         exercises: names of the topic's exercises: no other exercise is offered for one that is missing.
+        topics: the course's modules, of which one is offered for a module that does not exist.
     """
     if not any(check.cause and check.cause.kind in ("missing", "exception") for check in result.checks):
         return result
-    return replace(result, checks=tuple(_offer(check, source, exercises) for check in result.checks))
+    return replace(result, checks=tuple(_offer(check, source, exercises, topics) for check in result.checks))
 
 
 @functools.lru_cache(maxsize=16)
@@ -47,7 +50,7 @@ def names_in(source: bytes) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(defined)[:_MOST_NAMES], tuple(names)[:_MOST_NAMES]
 
 
-def _offer(check: CheckResult, source: bytes, exercises: Collection[str]) -> CheckResult:
+def _offer(check: CheckResult, source: bytes, exercises: Collection[str], topics: Collection[str]) -> CheckResult:
     cause = check.cause
     if cause is None:
         return check
@@ -59,6 +62,11 @@ def _offer(check: CheckResult, source: bytes, exercises: Collection[str]) -> Che
             advice = f"`{cause.names[0]}` is not defined in {cause.file}: you wrote {wrote}"
     elif cause.exception_type == "NameError" and (unknown := _UNKNOWN.search(cause.exception_message)):
         _, names = names_in(source)
-        if near := full_names(unknown[1]) or close_names(unknown[1], {*names, *dir(builtins)}):
+        near = full_names(unknown[1]) or close_names(unknown[1], {*names, *dir(builtins)})
+        if near and unknown[1] not in IMPORTS:
             advice = f"`{unknown[1]}` is not defined{did_you_mean(near)}"
-    return explain.result(check.name, replace(cause, advice=advice)) if advice else check
+    elif cause.exception_type == "ModuleNotFoundError":
+        module = cause.exception_message.rpartition("named ")[2].strip("'")
+        if near := close_names(module, topics):
+            advice = f"there is no module `{module}`{did_you_mean(near)}"
+    return explain.with_cause(check, replace(cause, advice=advice)) if advice else check

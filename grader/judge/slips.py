@@ -15,6 +15,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from grader.judge import explain
+from grader.judge.advice import close_names
 from grader.judge.scan import MOST_BYTES, parsed
 from grader.results import Cause, CheckResult, ExerciseResult
 
@@ -27,6 +28,21 @@ _LABELS: Final = frozenset(("y", "label", "labels", "target", "targets"))
 _LOGITS: Final = frozenset(("logits", "output", "outputs", "pred", "preds", "predictions", "scores"))
 _ENDS: Final = frozenset(("exit", "quit"))
 _QUOTES: Final = "“”‘’„«»"
+_METHODS: Final = frozenset(("state_dict", "parameters", "named_parameters", "numel", "item", "tolist"))
+"""Methods that are values only by mistake."""
+_SWITCH: Final = "requires_grad"
+"""An attribute that torch reads; another name in its place is a new attribute, which nobody reads."""
+_SPECIAL: Final = {
+    **dict.fromkeys(("init", "int", "innit", "inti"), "__init__"),
+    **dict.fromkeys(("len", "length"), "__len__"),
+    **dict.fromkeys(("getitem", "get_item"), "__getitem__"),
+}
+"""How names of special methods are misspelt, but for their underscores."""
+_ITERATORS: Final = frozenset(("parameters", "named_parameters", "modules", "buffers", "zip", "map", "filter"))
+_NEEDED: Final = frozenset(("dim", "eps", "i", "index", "lr", "mask", "prefix", "seed"))
+"""Arguments that no answer can do without."""
+_ASIDE: Final = ("Tensor", "torch", "self")
+"""Ends of names whose attributes may be anything."""
 _CONFLICT: Final = re.compile(r"^(?:<{7}|={7}|>{7})(?: .*)?$")
 
 
@@ -39,7 +55,9 @@ def with_slips(result: ExerciseResult, source: bytes, place: Place) -> ExerciseR
     """
     if not any(check.verdict in ("failed", "crashed") for check in result.checks):
         return result
-    return replace(result, checks=tuple(_explained(check, result.name, source, place) for check in result.checks))
+    is_named = result.misconception is not None
+    checks = (_explained(check, result.name, is_named, source, place) for check in result.checks)
+    return replace(result, checks=tuple(checks))
 
 
 def in_import(cause: Cause, source: bytes, place: Place) -> Cause:
@@ -75,12 +93,14 @@ def _with_unused_import(cause: Cause, source: bytes, place: Place) -> Cause:
     return cause
 
 
-def _explained(check: CheckResult, exercise: str, source: bytes, place: Place) -> CheckResult:
+def _explained(check: CheckResult, exercise: str, is_named: bool, source: bytes, place: Place) -> CheckResult:
     cause = check.cause
     if cause is None or check.verdict not in ("failed", "crashed") or cause.kind in ("missing", "not_simulated"):
         return check
     found = next(_slips(cause, exercise.partition(".")[2], source, place), "")
-    return explain.result(check.name, replace(cause, advice=found, is_slip=True)) if found else check
+    if not found and not is_named and cause.kind == "assertion":
+        found = next(_unused(exercise.partition(".")[2], source, place), "")
+    return explain.with_cause(check, replace(cause, advice=found, is_slip=True)) if found else check
 
 
 def _slips(cause: Cause, name: str, source: bytes, place: Place) -> Iterator[str]:
@@ -93,12 +113,33 @@ def _slips(cause: Cause, name: str, source: bytes, place: Place) -> Iterator[str
             first, *_, last = (one.lineno for one in definitions)
             yield f"`{name}` is defined twice, in {place(first)} and in {place(last)}: the last one counts"
         return
+    called = {id(node.func) for node in ast.walk(own) if isinstance(node, ast.Call)}
+    if cause.kind == "exception":
+        yield from _hidden(own, source, place)
+    yield from _used_up(own, place)
     for node in ast.walk(own):
         match node:
-            case ast.Expr(ast.Attribute() as called):
-                text = ast.unparse(called)
+            case ast.Expr(ast.Compare(left, [ast.Eq()], [right])):
+                compared, assigned = (f"{ast.unparse(left)} {sign} {ast.unparse(right)}" for sign in ("==", "="))
+                yield f"{place(node.lineno)} only compares, `{compared}`: to give a value, write `{assigned}`"
+            case ast.Return(ast.Tuple([_])):
+                yield f"{place(node.lineno)} returns a tuple of one value: the comma at its end makes it one"
+            case ast.Assign([ast.Tuple([_, _, *_])], ast.Tuple([ast.Name(one), *others])) if others and all(
+                isinstance(other, ast.Name) and other.id == one for other in others
+            ):
+                yield f"{place(node.lineno)} gives several names to one object: what changes it, changes it for all"
+            case ast.Assign([ast.Attribute(ast.Name(owner), attribute)]) if owner not in _ASIDE and close_names(
+                attribute, [_SWITCH]
+            ):
+                yield f"{place(node.lineno)} sets `{attribute}`, which torch does not know: did you mean `{_SWITCH}`?"
+            case ast.Expr(ast.Attribute() as named):
+                text = ast.unparse(named)
                 if len(text) < 60:
                     yield f"{place(node.lineno)} only names `{text}` and does not call it: write `{text}()`"
+            case ast.Attribute(owner, method, ast.Load()) if (
+                method in _METHODS and id(node) not in called and not ast.unparse(owner).endswith(_ASIDE)
+            ):
+                yield f"{place(node.lineno)} names `{ast.unparse(node)}` and does not call it: write `{method}()`"
             case ast.With(items) | ast.AsyncWith(items):
                 for item in items:
                     if isinstance(item.context_expr, ast.Attribute) and item.context_expr.attr in _SWITCHES:
@@ -124,13 +165,80 @@ def _slips(cause: Cause, name: str, source: bytes, place: Place) -> Iterator[str
                 )
             case ast.Call(ast.Name(kind), []) if kind in _ENDS and cause.kind == "crash":
                 yield f"`{kind}()` in {place(node.lineno)} ends Python itself: take it out"
+    yield from _special(own, place)
     unknown = re.search(r"name '(\w+)' is not defined", cause.exception_message)
     if cause.exception_type == "NameError" and unknown and _is_kept_by_self(own, unknown[1]):
         yield f"`{unknown[1]}` is not defined: `__init__` keeps it as `self.{unknown[1]}`"
+    if cause.exception_type == "NameError" and unknown and unknown[1] in {one.name for one in _methods(own)}:
+        yield f"`{unknown[1]}` is a method of the class: call it as `self.{unknown[1]}(...)`"
     if cause.exception_type == "AttributeError" and isinstance(own, ast.ClassDef):
-        missing = re.search(r"object has no attribute '(\w+)'", cause.exception_message)
+        missing = "did you mean" not in cause.advice and re.search(
+            r"object has no attribute '(\w+)'", cause.exception_message
+        )
         if missing and (line := _local_in_init(own, missing[1])):
             yield f"`{missing[1]}` in {place(line)} is a local variable of `__init__`: write `self.{missing[1]}`"
+        elif missing and f"'{own.name}' object" in cause.exception_message and not _names(own, missing[1]):
+            yield f"nothing in `{own.name}` gives a value to `self.{missing[1]}`"
+
+
+def _hidden(own: Definition, source: bytes, place: Place) -> Iterator[str]:
+    """Variables with the name of a module or a function of Python that is used in the same definition."""
+    imports = (node for node in _top(source) if isinstance(node, ast.Import | ast.ImportFrom))
+    modules = {alias.asname or alias.name for node in imports for alias in node.names}
+    used = set()
+    for node in ast.walk(own):
+        match node:
+            case ast.Attribute(ast.Name(name)) if name in modules:
+                used.add(name)
+            case ast.Call(ast.Name(name)) if hasattr(builtins, name):
+                used.add(name)
+    for node in ast.walk(own):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in used:
+            yield f"{place(node.lineno)} gives the name `{node.id}` to a value, and hides what `{node.id}` was before"
+
+
+def _used_up(own: Definition, place: Place) -> Iterator[str]:
+    """Iterators that are looped over twice: the second loop gets nothing."""
+    once: dict[str, int] = {}
+    loops: list[str] = []
+    for node in ast.walk(own):
+        match node:
+            case ast.Assign([ast.Name(name)], value) if isinstance(value, ast.GeneratorExp) or (
+                isinstance(value, ast.Call) and ast.unparse(value.func).rpartition(".")[2] in _ITERATORS
+            ):
+                once[name] = node.lineno
+            case ast.For(_, ast.Name(name)) | ast.comprehension(_, ast.Name(name)):
+                loops.append(name)
+    for name, line in once.items():
+        if loops.count(name) > 1:
+            yield f"`{name}` in {place(line)} can be looped over only once, then it is empty: `list(...)` keeps it"
+
+
+def _special(own: Definition, place: Place) -> Iterator[str]:
+    """The methods of a class whose names were meant to be special ones."""
+    methods = {one.name: one.lineno for one in _methods(own)}
+    for name, line in methods.items():
+        meant = _SPECIAL.get(name.strip("_"), "")
+        if meant and meant not in methods:
+            yield f"{place(line)} defines `{name}`: did you mean `{meant}`, the name that Python looks for?"
+
+
+def _methods(own: Definition) -> list[ast.FunctionDef]:
+    return [one for one in own.body if isinstance(one, ast.FunctionDef)] if isinstance(own, ast.ClassDef) else []
+
+
+def _unused(name: str, source: bytes, place: Place) -> Iterator[str]:
+    """What a definition never reads: a local variable of `__init__`, or an argument."""
+    for own in _definitions(source, name)[-1:]:
+        for method in [own] if isinstance(own, ast.FunctionDef) else _methods(own):
+            names = [node for node in ast.walk(method) if isinstance(node, ast.Name)]
+            read = {node.id for node in names if not isinstance(node.ctx, ast.Store)}
+            for node in names if method.name == "__init__" else ():
+                if node.id not in read and not node.id.startswith("_"):
+                    where = f"`{node.id}` in {place(node.lineno)}"
+                    yield f"{where} is a local variable of `__init__` that nothing reads: write `self.{node.id}`"
+            for argument in sorted(_arguments(method) & _NEEDED - {node.id for node in names}):
+                yield f"`{method.name}` never uses its argument `{argument}`: what does the answer take from it?"
 
 
 def _last(body: list[ast.stmt]) -> ast.stmt:
@@ -165,6 +273,13 @@ def _local_in_init(own: ast.ClassDef, name: str) -> int:
 def _is_kept_by_self(own: Definition, name: str) -> bool:
     attributes = (node for node in ast.walk(own) if isinstance(node, ast.Attribute) and node.attr == name)
     return any(isinstance(one.ctx, ast.Store) and ast.unparse(one.value) == "self" for one in attributes)
+
+
+def _names(own: ast.ClassDef, name: str) -> bool:
+    """Whether a class gives a value to something of this name, or has the name as a text, as buffers do."""
+    methods_and_texts = {getattr(node, "name", getattr(node, "value", None)) for node in ast.walk(own)}
+    stored = {node.id for node in ast.walk(own) if isinstance(node, ast.Name)}
+    return name in stored or _is_kept_by_self(own, name) or name in {x for x in methods_and_texts if isinstance(x, str)}
 
 
 def _is_exception(name: str) -> bool:

@@ -272,6 +272,22 @@ def divides_by_one_step(f: Callable[[Tensor], Tensor], x: Tensor, eps: float = 1
 
 @misconception(
     "numerical_gradient",
+    tell="You divide by 2 and then multiply by eps: / 2 * eps is worked out from left to right. Divide by the product, "
+    "(2 * eps).",
+)
+def multiplies_by_the_step(f: Callable[[Tensor], Tensor], x: Tensor, eps: float = 1e-4) -> Tensor:
+    flat = x.detach().flatten()
+    result = torch.zeros_like(flat)
+    for i in range(flat.numel()):
+        up, down = flat.clone(), flat.clone()
+        up[i] += eps
+        down[i] -= eps
+        result[i] = (f(up.reshape(x.shape)) - f(down.reshape(x.shape))) / 2 * eps
+    return result.reshape(x.shape)
+
+
+@misconception(
+    "numerical_gradient",
     tell="You move all elements at once, so every entry is the sum of the whole gradient. Move one element, keep the "
     "others, and start again from x for the next element.",
 )
@@ -548,7 +564,18 @@ def fills_with_zeros(params: Sequence[Tensor]) -> None:
 
 @misconception(
     "clear_gradients",
-    tell="Nothing was cleared: you assigned to a variable of your own. Assign to the attribute p.grad.",
+    tell="You fill gradients with zeros, and some parameters have none yet (p.grad is None). Assign None to p.grad: "
+    "that clears it, whatever was there.",
+)
+def fills_all_with_zeros(params: Sequence[Tensor]) -> None:
+    for p in params:
+        p.grad.zero_()
+
+
+@misconception(
+    "clear_gradients",
+    tell="No gradient was cleared: you assigned to something else, such as a variable of your own or an attribute of "
+    "the list. Assign to p.grad, for each p.",
 )
 def clears_a_local_name(params: Sequence[Tensor]) -> None:
     for p in params:

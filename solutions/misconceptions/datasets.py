@@ -331,7 +331,7 @@ def _refuse(n: int, batch_size: int) -> None:
 
 @misconception(
     "num_batches",
-    tell="You always round down: the short last batch is missing when it is not to be dropped.",
+    tell="The short last batch is missing when it is not to be dropped: n / batch_size is rounded up then.",
 )
 def always_floor(n: int, batch_size: int, drop_last: bool) -> int:
     _refuse(n, batch_size)

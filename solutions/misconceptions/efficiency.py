@@ -502,7 +502,11 @@ def always_pins(dataset: Dataset[Any], batch_size: int, device: torch.device, nu
     return DataLoader(dataset, batch_size, num_workers=num_workers, pin_memory=True, persistent_workers=num_workers > 0)
 
 
-@misconception("fast_loader", tell="You never pin memory. For a CUDA device it should be pinned.")
+@misconception(
+    "fast_loader",
+    tell="You never pin memory. For a CUDA device it should be pinned: device.type is 'cuda' then, while the device "
+    "itself equals no text.",
+)
 def never_pins(dataset: Dataset[Any], batch_size: int, device: torch.device, num_workers: int) -> DataLoader[Any]:
     return DataLoader(dataset, batch_size, num_workers=num_workers, persistent_workers=num_workers > 0)
 
@@ -846,6 +850,21 @@ def no_grad_instead(model: nn.Module, x: Tensor) -> Tensor:
     for module, flag in flags:
         module.training = flag
     return out
+
+
+@misconception(
+    "inference",
+    tell="Flags are restored, but no_grad still does bookkeeping for every tensor. Use inference_mode here.",
+)
+def no_grad_with_finally(model: nn.Module, x: Tensor) -> Tensor:
+    flags = [(module, module.training) for module in model.modules()]
+    model.eval()
+    try:
+        with torch.no_grad():
+            return model(x)
+    finally:
+        for module, flag in flags:
+            module.training = flag
 
 
 @misconception(

@@ -588,8 +588,8 @@ def returns_the_numbers(model: nn.Module, prefix: str) -> int:
 
 @misconception(
     "freeze",
-    tell="Setting requires_grad on a module makes a new attribute that has no effect. Each parameter has its own "
-    "switch; module.requires_grad_(False) with the underscore sets it for all of them.",
+    tell="No parameter was frozen. Each has its own switch, requires_grad: set on a module, it is a new attribute "
+    "without an effect; module.requires_grad_(False), with the underscore, sets it for all of its parameters.",
 )
 def sets_it_on_the_module(model: nn.Module, prefix: str) -> int:
     chosen = [name for name, _ in model.named_parameters() if name == prefix or name.startswith(prefix + ".")]
@@ -673,7 +673,8 @@ def saves_the_state_too_late(build: Callable[[], Any], seed: int) -> Any:
 
 @misconception(
     "seeded",
-    tell="The global stream is safe, but you never used the seed.",
+    tell="The global stream is safe, but the seed does not reach the numbers that build() draws: seed first, then "
+    "build.",
 )
 def never_seeds(build: Callable[[], Any], seed: int) -> Any:
     with torch.random.fork_rng():

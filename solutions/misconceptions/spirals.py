@@ -188,6 +188,22 @@ class NoActivation(_Net):
 
 @misconception(
     "SpiralNet",
+    tell="Your layers are in a plain list, so the module does not know them: it has no parameters, and nothing would "
+    "be trained. Put them into an nn.Sequential or an nn.ModuleList.",
+)
+class LayersInAPlainList(nn.Module):
+    def __init__(self, hidden: int, depth: int) -> None:
+        super().__init__()
+        self.layers = _layers(hidden, depth)
+
+    def forward(self, x: Tensor) -> Tensor:
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+@misconception(
+    "SpiralNet",
     tell="Your network ends with a softmax. Return raw logits: cross-entropy takes the softmax itself.",
 )
 class SoftmaxAtTheEnd(_Net):

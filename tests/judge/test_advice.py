@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, DistributedSampler
 
 from grader.border.failures import SubmissionRaised, exception_of, raised_error
 from grader.border.service import Service
@@ -156,6 +156,17 @@ def quits() -> None:
     raise bdb.BdbQuit
 
 
+def changes_what_it_loops_over() -> None:
+    state = {"a": 1}
+    for name in state:
+        state[f"{name}b"] = 1
+
+
+def backward_of_backward() -> None:
+    loss = torch.ones(1, requires_grad=True).sum()
+    torch.amp.GradScaler("cpu").scale(loss.backward())
+
+
 @pytest.mark.parametrize(
     ("function", "words"),
     [
@@ -268,6 +279,33 @@ def quits() -> None:
             "sizes 3 and 2 do not broadcast: did a sum, a mean or a maximum in this line lose",
         ),
         (lambda: torch.Generator(123), "`torch.Generator(...)` takes a device, no seed"),
+        (lambda: bool(torch.ones(0)), "need one truth value"),
+        (lambda: nn.Linear(1, 1).save("x"), "Linear has no `save`: did you mean `torch.save`?"),
+        (lambda: nn.linear, "torch.nn has no `linear`: did you mean `Linear`?"),
+        (lambda: np, "`np` is not defined: write `import numpy as np` at the top of the file"),  # noqa: F821
+        (lambda: nn.Linear(1, 1).load_state_dict({}, strict=False).to("cpu"), "go on with the model itself"),
+        (lambda: nn.Linear(1, 1).load_state_dict("a.pt"), "takes a dict of tensors, and this is a str"),
+        (lambda: torch.save("a.pt", {}), "`torch.save` takes first what to save, then where"),
+        (lambda: setattr(with_grad(), "grad", 0), "a `.grad` is a tensor or None, and this is an int"),
+        (lambda: torch.from_numpy([1.0]), "and this is a list: `torch.tensor` takes lists"),
+        (lambda: len(NUMBER), "`len` is asked of an int, which has none"),
+        (lambda: len(WithoutForward()), "a class gets one by its method `__len__`"),
+        (lambda: range([1]), "one int is needed here, and this is a list"),
+        (changes_what_it_loops_over, "a dict was changed while a loop went over it"),
+        (lambda: [1, 2][2], "n items have the indices 0 to n - 1"),
+        (lambda: super.__init__(), "`super` itself needs its brackets: `super().__init__()`"),
+        (lambda: nn.Sequential(nn.Linear(1, 1), nn.ReLU), "`ReLU` is a class and no layer: `nn.ReLU()` makes one"),
+        (lambda: DistributedSampler([1], num_replicas=0, rank=1), "there is no rank 1 of 0: are the rank and"),
+        (lambda: min([]), "nothing is the least or the largest of no items"),
+        (lambda: nn.CrossEntropyLoss(ONES, ONES), "as `nn.CrossEntropyLoss()(logits, labels)`"),
+        (lambda: nn.CrossEntropyLoss().backward(), "as `nn.CrossEntropyLoss()(logits, labels)`"),
+        (lambda: torch.cos(0.5), "and this is a float: `math.cos` takes numbers"),
+        (lambda: torch.device("gpu"), "`gpu` is no kind of device: torch says `cpu` and `cuda`"),
+        (lambda: list(NUMBER), "take apart: `range(...)` counts up to it"),
+        (lambda: torch.autocast(), "`autocast` is called without 'device_type', which it needs"),
+        (lambda: ONES * ONES.T, "`*` multiplies entry by entry, and sizes 3 and 2 do not fit"),
+        (lambda: [n for n, t in nn.Linear(2, 3).state_dict()], "`.items()` gives keys and values"),
+        (backward_of_backward, "`backward` returns None, and here its result is used"),
     ],
 )
 def test_an_exception_has_its_own_sentence(function: Callable[[], object], words: str) -> None:
@@ -385,6 +423,7 @@ def test_none_where_a_value_was_expected_asks_for_return() -> None:
         (torch.ones(1, 2).max(dim=1), torch.ones(1), "a tuple where a tensor of shape (1,) was expected: `max` with a"),
         ("1", 1, "a str where an int was expected: `int(...)` or `float(...)` makes a number of it"),
         ([1.0], torch.ones(1), "a list where a tensor of shape (1,) was expected: make a tensor of it"),
+        (1.0, torch.tensor(2.0), "a float where a tensor of shape () was expected: leave out `.item()` or `float"),
         (float("nan"), 1.0, "nan where 1.0 was expected: nan comes of 0 / 0"),
     ],
 )

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from shared import REPO
 
+from grader.judge.near_names import with_near_names
 from grader.judge.slips import in_import, with_slips
 from grader.results import Cause, CheckResult, ExerciseResult, Frame
 
@@ -55,10 +56,51 @@ def first_sentence(source: str, cause: Cause, name: str = "fit") -> str:
             WRONG,
             "line 4 gives the name `x` a new value, which the next round forgets",
         ),
+        ("    cudnn.benchmark == x", WRONG, "line 2 only compares, `cudnn.benchmark == x`: to give a value, write"),
+        ("    return x @ x.T,", WRONG, "line 2 returns a tuple of one value: the comma at its end"),
+        ("    up, down = x, x", WRONG, "line 2 gives several names to one object"),
+        ("    x.require_grad = False", WRONG, "which torch does not know: did you mean `requires_grad`?"),
+        ("    return {'model': model.state_dict}", WRONG, "does not call it: write `state_dict()`"),
+        ("    torch = x.T\n    return torch.matmul(x, x)", ATTRIBUTE, "line 2 gives the name `torch` to a value"),
+        ("    sum = 0\n    return sum(x)", ATTRIBUTE, "line 2 gives the name `sum` to a value, and hides"),
+        (
+            "    ps = model.parameters()\n    return [p for p in ps], [p for p in ps]",
+            WRONG,
+            "`ps` in line 2 can be looped over only once",
+        ),
     ],
 )
 def test_a_slip_is_named_with_its_line(body: str, cause: Cause, said: str) -> None:
-    assert said in first_sentence(f"def fit(model, x, labels, logits):\n{body}\n", cause)
+    assert said in first_sentence(f"def fit(model, x, labels, logits):\n{body}\nimport torch\n", cause)
+
+
+@pytest.mark.parametrize(
+    ("body", "cause", "said"),
+    [
+        ("    def __int__(self): ...", WRONG, "line 2 defines `__int__`: did you mean `__init__`"),
+        ("    def len(self): ...", WRONG, "line 2 defines `len`: did you mean `__len__`"),
+        ("    def __init__(self):\n        layers = [1]", WRONG, "a local variable of `__init__` that nothing reads"),
+        ("    def __getitem__(self, index):\n        return 1", WRONG, "never uses its argument `index`"),
+        ("    def __init__(self, x):\n        pass", ATTRIBUTE, "nothing in `fit` gives a value to `self.layers`"),
+    ],
+)
+def test_a_slip_in_a_class_is_named(body: str, cause: Cause, said: str) -> None:
+    assert said in first_sentence(f"class fit:\n{body}\n", cause)
+
+
+def test_a_method_that_is_called_without_self() -> None:
+    cause = Cause(kind="exception", exception_type="NameError", exception_message="name 'rows' is not defined")
+    source = "class fit:\n    def rows(self):\n        return 1\n    def get(self):\n        return rows()\n"
+    assert first_sentence(source, cause) == "`rows` is a method of the class: call it as `self.rows(...)`"
+
+
+def test_an_argument_that_nothing_reads_is_no_news_beside_a_known_mistake() -> None:
+    check = CheckResult(name="it_trains", verdict="failed", cause=WRONG)
+    source = b"def fit(seed):\n    return 1\n"
+    for known in (None, "never_seeds"):
+        result = ExerciseResult(name="training.fit", score=0.0, max=1.0, checks=(check,), misconception=known)
+        (found,) = with_slips(result, source, "line {}".format).checks
+        assert (found is check) == (known is not None)
 
 
 def test_the_last_of_two_definitions_counts() -> None:
@@ -138,3 +180,14 @@ def test_text_that_is_no_python_is_named(source: str, said: str) -> None:
     assert said in in_import(cause, source.encode(), "line {}".format).advice
     plain = in_import(cause, b"x = 1\ndef f(:\n", "line {}".format)
     assert plain is cause
+
+
+def test_a_check_that_is_hidden_stays_hidden_and_keeps_its_points() -> None:
+    unknown = Cause(kind="exception", exception_type="NameError", exception_message="name 'modle' is not defined")
+    hidden = CheckResult(name="it_trains", verdict="failed", cause=unknown, score=0.0, max=2.0, hidden_until="always")
+    result = ExerciseResult(name="training.fit", score=0.0, max=2.0, checks=(hidden,))
+    source = b"def fit(model):\n    model.train\n    return modle\n"
+    for found in (with_slips(result, source, "line {}".format), with_near_names(result, source)):
+        (check,) = found.checks
+        assert check.cause is not None and check.cause.advice and check.message.startswith(check.cause.advice)
+        assert (check.hidden_until, check.max) == ("always", 2.0)

@@ -166,9 +166,9 @@ def step(optimizer: torch.optim.Optimizer) -> None:
 
 
 def inner_module(model: nn.Module, wrapped: Any) -> str:
-    """Whether ``wrapped`` is "the model" itself, or "the model in a DataParallel", or "something else"."""
-    if wrapped is model:
-        return "the model"
+    """Whether ``wrapped`` is "the model" itself, or "the model in a DataParallel", or "None", or "something else"."""
+    if wrapped is model or wrapped is None:
+        return "None" if wrapped is None else "the model"
     inside = type(wrapped) is nn.DataParallel and wrapped.module is model
     return "the model in a DataParallel" if inside else "something else"
 
