@@ -312,6 +312,11 @@ _HOMES: Final = ("torch.nn", "torch.nn.functional", "torch.optim", "torch.utils.
 _IN_LINES: Final[tuple[tuple[str, str, Sentence], ...]] = (
     (
         r"NoneType",
+        r"=.*\b(?:all_reduce|broadcast|reduce|barrier|clip_grad_value_)\(.*\)",
+        "what is called here changes tensors in place and returns None: go on with the tensor itself",
+    ),
+    (
+        r"NoneType",
         r"\.grad\b",
         "a `.grad` is None here: a tensor has none before a `backward` reaches it. Ask `is None` first",
     ),

@@ -162,6 +162,10 @@ def changes_what_it_loops_over() -> None:
         state[f"{name}b"] = 1
 
 
+def divides_nothing() -> None:
+    with_grad().grad = nn.utils.clip_grad_value_([with_grad()], 1.0) / 2  # type: ignore[operator]
+
+
 def backward_of_backward() -> None:
     loss = torch.ones(1, requires_grad=True).sum()
     torch.amp.GradScaler("cpu").scale(loss.backward())
@@ -269,6 +273,7 @@ def backward_of_backward() -> None:
         (unpacked, "the names on the left take 2 values, and there are more"),
         (lambda: torch.Tensor([1], dtype=torch.long), "`torch.tensor(...)` makes a tensor of numbers"),
         (lambda: nn.Parameter(ONES).grad.clone(), "a `.grad` is None here"),
+        (divides_nothing, "changes tensors in place and returns None: go on with the tensor itself"),
         (lambda: nn.init.zeros_(nn.Linear(1, 1, bias=False).bias), "a `.bias` is None here"),
         (lambda: nn.Linear(1, 1).load_state_dict(NOTHING), "`load_state_dict` got None: no weights were kept"),
         (lambda: bool(with_grad().grad), "`.grad is not None` asks whether there is one"),
