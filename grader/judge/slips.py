@@ -39,7 +39,7 @@ _SPECIAL: Final = {
 }
 """How names of special methods are misspelt, but for their underscores."""
 _ITERATORS: Final = frozenset(("parameters", "named_parameters", "modules", "buffers", "zip", "map", "filter"))
-_NEEDED: Final = frozenset(("dim", "eps", "i", "index", "lr", "mask", "prefix", "seed"))
+_NEEDED: Final = frozenset(("dim", "eps", "i", "index", "mask", "prefix", "seed"))
 """Arguments that no answer can do without."""
 _ASIDE: Final = ("Tensor", "torch", "self")
 """Ends of names whose attributes may be anything."""
@@ -139,7 +139,8 @@ def _slips(cause: Cause, name: str, source: bytes, place: Place) -> Iterator[str
             case ast.Attribute(owner, method, ast.Load()) if (
                 method in _METHODS and id(node) not in called and not ast.unparse(owner).endswith(_ASIDE)
             ):
-                yield f"{place(node.lineno)} names `{ast.unparse(node)}` and does not call it: write `{method}()`"
+                text = ast.unparse(node)
+                yield f"{place(node.lineno)} names `{text}` and does not call it: write `{text}()`"
             case ast.With(items) | ast.AsyncWith(items):
                 for item in items:
                     if isinstance(item.context_expr, ast.Attribute) and item.context_expr.attr in _SWITCHES:

@@ -683,6 +683,18 @@ def never_seeds(build: Callable[[], Any], seed: int) -> Any:
 
 @misconception(
     "seeded",
+    tell="You set the seed when build() has drawn its numbers already. Seed first, then build.",
+)
+def seeds_after_building(build: Callable[[], Any], seed: int) -> Any:
+    state = torch.get_rng_state()
+    result = build()
+    torch.manual_seed(seed)
+    torch.set_rng_state(state)
+    return result
+
+
+@misconception(
+    "seeded",
     tell="You keep what build() made and return it again, so that two callers share one object. Make a new one each "
     "time.",
 )

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from answer_files import COURSES
 from odd_course import with_own, write_odd_course
 from shared import REPO, Warm, WarmUp, check_of
 
@@ -86,6 +87,15 @@ def test_memory_that_is_measured_from_outside_is_named(odd: Warm) -> None:
     assert cause.memory is not None and cause.memory.held > MEMORY and not cause.memory.asked
     assert cause.advice.startswith("your code used more memory than it may: it held ")
     assert cause.advice.endswith("iB, and the limit is 512 MiB")
+
+
+def test_memory_of_ranks_that_is_measured_from_outside_is_named(warm: WarmUp) -> None:
+    hold = "kept = bytearray(300 << 20)\n    kept[::4096] = b'x' * len(kept[::4096])\n    time.sleep(60)"
+    team = warm(COURSES / "team", check_seconds=SECONDS, memory_bytes=MEMORY)
+    result = team.grade(team=f"import time\n\n\ndef alone():\n    return 1\n\n\ndef total(rank):\n    {hold}\n")
+    causes = [check.cause for exercise in result.exercises for check in exercise.checks if check.cause]
+    assert causes and causes[0].memory is not None and causes[0].memory.held > MEMORY
+    assert causes[0].advice.startswith("your code used more memory than it may: it held ")
 
 
 def test_memory_at_import_is_named(odd: Warm) -> None:

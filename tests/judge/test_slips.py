@@ -60,7 +60,7 @@ def first_sentence(source: str, cause: Cause, name: str = "fit") -> str:
         ("    return x @ x.T,", WRONG, "line 2 returns a tuple of one value: the comma at its end"),
         ("    up, down = x, x", WRONG, "line 2 gives several names to one object"),
         ("    x.require_grad = False", WRONG, "which torch does not know: did you mean `requires_grad`?"),
-        ("    return {'model': model.state_dict}", WRONG, "does not call it: write `state_dict()`"),
+        ("    return {'model': model.state_dict}", WRONG, "does not call it: write `model.state_dict()`"),
         ("    torch = x.T\n    return torch.matmul(x, x)", ATTRIBUTE, "line 2 gives the name `torch` to a value"),
         ("    sum = 0\n    return sum(x)", ATTRIBUTE, "line 2 gives the name `sum` to a value, and hides"),
         (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from grader.border import wire
-from grader.border.failures import SubmissionCrashed, SubmissionTimeout, exception_of
+from grader.border.failures import OutOfMemory, SubmissionCrashed, SubmissionTimeout, exception_of
 from grader.border.messages import Exchange, Returned, RunFailed
 from grader.testkit._ranks import states
 from grader.testkit._ranks.rank import CAN_FORBID_WRITING
@@ -35,6 +35,8 @@ def _exception_of(trouble: states.Trouble, channel: Channel) -> BaseException:
         everybody = all(state.what == "raised" and state.name == raised.kind[:40] for state in trouble.states)
         where = "" if len(trouble.states) == 1 else " (on every rank)" if everybody else f" (on rank {rank})"
         return exception_of(msgspec.structs.replace(raised, message=raised.message + where))
+    if held := max((state.held for state in trouble.states), default=0):  # the others were ended for it, too
+        return _with_record(channel, OutOfMemory(held=held))
     if any(state.what == "ended" for state in trouble.states):
         return crash(channel, states.died(trouble))
     return hang(channel, states.stuck(trouble))
@@ -42,7 +44,10 @@ def _exception_of(trouble: states.Trouble, channel: Channel) -> BaseException:
 
 def crash(channel: Channel, reason: str) -> SubmissionCrashed:
     """The crash to raise, with what crossed the border up to there; ``reason`` completes "your code …"."""
-    crashed = SubmissionCrashed(reason)
+    return _with_record(channel, SubmissionCrashed(reason))
+
+
+def _with_record(channel: Channel, crashed: SubmissionCrashed) -> SubmissionCrashed:
     crashed.examples = (tuple(channel.record),)
     return crashed
 

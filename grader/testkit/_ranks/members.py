@@ -16,7 +16,7 @@ import torch
 
 from grader.border import wire
 from grader.border.bounds import WireError
-from grader.border.failures import BadReply, SubmissionCrashed, one_line
+from grader.border.failures import BadReply, OutOfMemory, SubmissionCrashed, one_line
 from grader.border.messages import Missing, Raised, Reply, Returned, TooLarge
 from grader.border.transport import Process
 from grader.package import FOLDER
@@ -52,6 +52,7 @@ class Member:
         replies: so far, in order.
         stages: which part of the run each request belongs to, in the order in which they were sent.
         ended: how its process ended, if it has; completes "ended the process with …".
+        held: the memory for which it was ended (bytes), as measured for all ranks together; else 0.
     """
 
     def __init__(self, number: int, process: Process) -> None:
@@ -61,6 +62,7 @@ class Member:
         self.stages: list[RankStage] = []
         self.received = 0
         self.ended: str | None = None
+        self.held = 0
 
     def post(self, stage: RankStage, request: bytes) -> None:
         """Sends a request."""
@@ -77,6 +79,7 @@ class Member:
             self.ended = BAD_REPLY
         except SubmissionCrashed as error:
             self.ended = _ending(str(error))
+            self.held = error.held if isinstance(error, OutOfMemory) else 0
 
     @property
     def raised(self) -> RaisedOnRank | None:
@@ -114,7 +117,7 @@ class Member:
         if (raised := self.raised) is not None:
             return State("raised", one_line(raised.raised.kind, 40))
         if self.ended is not None:
-            return State("ended", self.ended)
+            return State("ended", self.ended, held=self.held)
         return State("returned") if self.has_returned else state_of(self.process.stacks())
 
 

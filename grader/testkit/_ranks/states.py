@@ -23,6 +23,7 @@ class State(msgspec.Struct, frozen=True, array_like=True):
         what: whether it returned, waits in a collective, runs, ended or raised.
         name: the collective that it waits in, the exception's type, or how the process ended.
         file: the innermost of the student's lines that was running, "" when unknown.
+        held: the memory that the ranks held together, if its process was ended for that (bytes); else 0.
     """
 
     what: Literal["returned", "waits", "runs", "ended", "raised"]
@@ -30,6 +31,7 @@ class State(msgspec.Struct, frozen=True, array_like=True):
     file: str = ""
     line: int = 0
     function: str = ""
+    held: int = 0
 
 
 class RaisedOnRank(msgspec.Struct, frozen=True, array_like=True):
