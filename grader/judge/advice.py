@@ -221,7 +221,11 @@ def _parameters(function: str) -> list[str]:
 
 def _no_attribute(found: re.Match[str]) -> str:
     owner, name = found[1], found[2]
-    return f"{owner} has no `{name}`{did_you_mean(close_names(name, _members(owner)) or full_names(name))}"
+    members = _members(owner)
+    near = close_names(name, members) or (
+        full_names(name) if members else []
+    )  # a student's own class has no members here
+    return f"{owner} has no `{name}`{did_you_mean(near)}"
 
 
 def _name(found: re.Match[str]) -> str:

@@ -509,3 +509,7 @@ def test_words_about_a_line_of_a_notebook_name_its_cell() -> None:
     cause = Cause(kind="timeout", reason=f"rank 1 waits in line {line} of ddp.py, in train; not line 2 of other.py")
     said = explain.CellPlaces({"ddp.py": module, "other.py": b"x = 1\n"}).cause(cause).reason
     assert said == "rank 1 waits in In [1], line 2, in train; not line 2 of other.py"
+
+
+def test_no_function_of_torch_is_offered_for_an_attribute_of_a_students_own_class() -> None:
+    assert advice_for(lambda: WithoutForward().device) == "WithoutForward has no `device`"
