@@ -1,5 +1,4 @@
 # verdict: failed
-# misconception: predict_logits_switches_recording_on
 def predict_logits(model, x):
     kept = {m: m.training for m in model.modules()}
     model.eval()
