@@ -254,6 +254,7 @@ class ExerciseResult(msgspec.Struct, frozen=True, kw_only=True):
         score: the points that it earned, with its bonus.
         max: the points that it could earn without a bonus; 0 when none of its checks could be assessed.
         misconception: the name of the misconception that was recognised.
+        explanation: the sentences of that misconception for students, in one line.
         checks: the outcome of each check.
         not_assessed: the points that left the total, because none of its checks could be assessed; if checks have
             points of their own, those of the checks that could not.
@@ -267,6 +268,7 @@ class ExerciseResult(msgspec.Struct, frozen=True, kw_only=True):
     score: float
     max: float
     misconception: str | None = None
+    explanation: str | None = None
     checks: tuple[CheckResult, ...] = ()
     not_assessed: float = 0.0
     bonus: float = 0.0

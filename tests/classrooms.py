@@ -48,7 +48,9 @@ def check(
     return CheckResult(name=name, verdict=verdict, message=message, cause=cause)
 
 
-def exercise(name: str, *checks: CheckResult, points: float = 1, misconception: str | None = None) -> ExerciseResult:
+def exercise(
+    name: str, *checks: CheckResult, points: float = 1, misconception: Misconception | None = None
+) -> ExerciseResult:
     right = all(one.verdict in ("passed", "skipped", "error") for one in checks)
     assessed = any(one.verdict not in ("skipped", "error") for one in checks)
     maximum = points if assessed else 0
@@ -57,7 +59,8 @@ def exercise(name: str, *checks: CheckResult, points: float = 1, misconception: 
         score=maximum if right else 0,
         max=maximum,
         checks=checks,
-        misconception=misconception,
+        misconception=misconception and misconception.name,
+        explanation=misconception and " ".join(misconception.tell.split()),
         not_assessed=0 if assessed else points,
     )
 
@@ -128,7 +131,7 @@ def _exercise(
         "timeout": replace(asked, kind="timeout", frames=at),
         "crashed": replace(asked, kind="crash", reason="ended the process with exit code 0"),
     }
-    known = [wrong.name for wrong in _misconceptions(course, one.topic) if wrong.exercise == one.full_name]
+    known = [wrong for wrong in _misconceptions(course, one.topic) if wrong.exercise == one.full_name]
     named = dice.choice(known) if known and kind == "wrong" and dice.random() < 0.4 else None
     wrong = explain.result("rows_of_length_one", causes[kind])
     return exercise(one.full_name, right[0], wrong, right[2], points=one.points, misconception=named)

@@ -131,7 +131,7 @@ def check(
             loaded,
             path,
             settings,
-            printer=_printer("json" if json else form, loaded),
+            printer=_printer("json" if json else form),
             every_failure=every_failure,
             every_check=verbose,
         )
@@ -139,7 +139,7 @@ def check(
         worker.end()
 
 
-def _printer(form: _Form, course: Course) -> Printer | None:
+def _printer(form: _Form) -> Printer | None:
     """The function that prints a result in a form that programs read; None for people."""
     if form == "text":
         return None
@@ -152,13 +152,13 @@ def _printer(form: _Form, course: Course) -> Printer | None:
         if form == "concise":
             from grader.reports.places import Places, concise_lines
 
-            return concise_lines(graded.result, course, Places(path, submission.files))
+            return concise_lines(graded.result, Places(path, submission.files))
         from grader.exports.code_hosts import commands
         from grader.gradebook import Row
         from grader.reports.entries import Entry
 
         row = Row(graded.result, graded.digest, graded.seconds)
-        return commands([Entry(row, lambda _: submission.files)], course, path if path.is_dir() else path.parent)
+        return commands([Entry(row, lambda _: submission.files)], path if path.is_dir() else path.parent)
 
     return lines
 
@@ -372,6 +372,6 @@ def _say_what_happened(course: Course, folder: Path, exercise: str) -> None:
     worker = Worker()
     try:
         settings = GradingSettings(names=(exercise,))
-        check_one(worker, course, folder, settings, printer=_printer("concise", course), stops_nowhere=True)
+        check_one(worker, course, folder, settings, printer=_printer("concise"), stops_nowhere=True)
     finally:
         worker.end()

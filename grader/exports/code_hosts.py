@@ -39,14 +39,14 @@ _ANNOTATIONS = 10
 _SUMMARY_BYTES = 1_000_000
 
 
-def commands(entries: Sequence[Entry], course: Course, root: Path) -> Iterator[str]:
+def commands(entries: Sequence[Entry], root: Path) -> Iterator[str]:
     """Workflow commands, a line each: at most ten errors, as GitHub shows no more of a step."""
     found = [item for entry in entries for item in _problems(entry)]
     for entry, exercise, check in found[:_ANNOTATIONS]:
         file, line = place(exercise, check, entry.files(), root)
         who = f"{one_line(entry.result.submission)}: " if len(entries) > 1 else ""
         title = f"{who}{exercise.name}: {VERDICT_WORDS[check.verdict]}"
-        explanation = explanation_of(course, exercise)
+        explanation = explanation_of(exercise)
         said = f"what happened: {one_line(explanation, 300)}\n{check.message}" if explanation else check.message
         yield _command("error", bounded(said, 30, 300), file=file, line=str(line), title=title)
     for entry in entries:
@@ -68,7 +68,7 @@ def summary(entries: Sequence[Entry], course: Course) -> str:
     """Markdown for ``GITHUB_STEP_SUMMARY``, below its limit of 1 MiB."""
     parts = [f"## {_plain(course.title)}\n"]
     size = 0
-    for part in (text for entry in entries for text in _markdown(entry, course)):
+    for part in (text for entry in entries for text in _markdown(entry)):
         size += len(part.encode("utf-8", "replace"))
         if size > _SUMMARY_BYTES:
             parts.append("\nThere is more than GitHub shows here: see the job's files.\n")
@@ -119,7 +119,7 @@ def _problems(entry: Entry) -> Iterator[tuple[Entry, ExerciseResult, CheckResult
                 break
 
 
-def _markdown(entry: Entry, course: Course) -> Iterator[str]:
+def _markdown(entry: Entry) -> Iterator[str]:
     row = entry.row
     share = entry.share
     yield f"\n### {_plain(entry.result.submission)}: {points(row.score, row.max)} points"
@@ -135,12 +135,12 @@ def _markdown(entry: Entry, course: Course) -> Iterator[str]:
         yield f"\n{_plain(one.exercise)}: {_plain(one.text)}\n"
     for exercise in entry.result.exercises:
         if worst(exercise) in FAILING | {"error"}:
-            yield _details(exercise, course)
+            yield _details(exercise)
 
 
-def _details(exercise: ExerciseResult, course: Course) -> str:
+def _details(exercise: ExerciseResult) -> str:
     text = f"\n<details><summary><code>{exercise.name}</code></summary>\n"
-    explanation = explanation_of(course, exercise)
+    explanation = explanation_of(exercise)
     text += f"\n**What happened:** {_plain(explanation)}\n" if explanation else ""
     for group in equal_groups(not_passed(exercise)):
         worth = f" ({worth_of(group[0])})" if worth_of(group[0]) else ""

@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from grader.course import Course
 from grader.reports.entries import Entry
 from grader.reports.feedback import (
     VERDICT_WORDS,
@@ -27,7 +26,7 @@ from grader.results import NOT_ASSESSED, ExerciseResult
 from grader.text import clean, points
 
 
-def results(entry: Entry, course: Course) -> bytes:
+def results(entry: Entry) -> bytes:
     """The file, with a visible test for each exercise: Gradescope hides the total if one test is hidden.
 
     Where checks have points of their own, and none were given by hand, there is a test for each check instead.
@@ -57,9 +56,7 @@ def results(entry: Entry, course: Course) -> bytes:
         "visibility": "visible",
         "stdout_visibility": "hidden",
         "extra_data": {"unread": [one.topic for one in row.unread]},
-        "tests": [
-            test for n, exercise in enumerate(result.exercises, start=1) for test in _tests(entry, exercise, n, course)
-        ],
+        "tests": [test for n, exercise in enumerate(result.exercises, start=1) for test in _tests(entry, exercise, n)],
     }
     return msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
 
@@ -70,9 +67,9 @@ def failure(message: str) -> bytes:
     return msgspec.json.encode(document) + b"\n"
 
 
-def _tests(entry: Entry, exercise: ExerciseResult, number: int, course: Course) -> Iterator[dict[str, Any]]:
+def _tests(entry: Entry, exercise: ExerciseResult, number: int) -> Iterator[dict[str, Any]]:
     if exercise.name in entry.row.given or not any(check.max > 0 for check in exercise.parts):
-        yield _test(entry, exercise, f"{number}", course)
+        yield _test(entry, exercise, f"{number}")
         return
     for n, check in enumerate(exercise.checks, start=1):
         bonus = " (bonus)" if check.is_bonus else ""
@@ -87,7 +84,7 @@ def _tests(entry: Entry, exercise: ExerciseResult, number: int, course: Course) 
         yield test
 
 
-def _test(entry: Entry, exercise: ExerciseResult, number: str, course: Course) -> dict[str, Any]:
+def _test(entry: Entry, exercise: ExerciseResult, number: str) -> dict[str, Any]:
     score, most = entry.points_of(exercise)
     test: dict[str, Any] = {"name": clean(exercise.name), "number": number, "visibility": "visible"}
     given = next((one for one in entry.row.overrides if one.exercise == exercise.name), None)
@@ -95,7 +92,7 @@ def _test(entry: Entry, exercise: ExerciseResult, number: str, course: Course) -
     said = entry.said_of(exercise)
     comment = clean(f"comment: {said}\n\n") if said else ""
     mark = next((one for one in entry.row.marks if one.exercise == exercise.name), None)
-    output = _output(exercise, course)
+    output = _output(exercise)
     if exercise.manual is not None and given is None:
         output = "not marked yet" if mark is None else clean("\n".join(item_lines(mark.items)))
         output = f"{about_manual(exercise)}\n{output}"
@@ -105,11 +102,11 @@ def _test(entry: Entry, exercise: ExerciseResult, number: str, course: Course) -
     return test
 
 
-def _output(exercise: ExerciseResult, course: Course) -> str:
+def _output(exercise: ExerciseResult) -> str:
     verdict = worst(exercise)
     if verdict == "passed":
         return ""
-    explanation = explanation_of(course, exercise)
+    explanation = explanation_of(exercise)
     parts = [f"what happened: {explanation}"] if explanation else []
     cause = one_cause(exercise)
     if cause is not None:

@@ -6,7 +6,6 @@ import html
 from collections.abc import Sequence
 from pathlib import Path
 
-from grader.course import Course
 from grader.errors import UserError
 from grader.exports.matching import Person, fill_cells, match
 from grader.exports.sheet import Sheet, neutral
@@ -23,7 +22,6 @@ _OURS = "Automatic feedback"
 def fill(
     path: Path,
     entries: Sequence[Entry],
-    course: Course,
     unread_as_zero: bool = False,
     missing_as_zero: bool = False,
 ) -> tuple[bytes, list[str]]:
@@ -65,7 +63,7 @@ def fill(
         if before and _OURS not in before:
             notes.append(f"feedback kept as it is: {one_line(entry.result.submission)}")
         elif entry.row.max > 0 or entry.row.unmarked:
-            sheet.replace(row, feedback, neutral(comment(entry, course)))
+            sheet.replace(row, feedback, neutral(comment(entry)))
     return sheet.content(), notes
 
 
@@ -74,7 +72,7 @@ def _key(cell: str, is_identifier: bool) -> str:
     return (worksheet.participant(cell) if is_identifier else "") or cell.strip()
 
 
-def comment(entry: Entry, course: Course) -> str:
+def comment(entry: Entry) -> str:
     """What the student reads in Moodle: points, and what did not pass. Safe as HTML."""
     row = entry.row
     parts = [f"{_OURS}: {points(row.score, row.max)} points."]
@@ -98,6 +96,6 @@ def comment(entry: Entry, course: Course) -> str:
     if missed:
         parts.append(f"Not passed: {', '.join(exercise.name for exercise in missed)}.")
     for exercise in missed:
-        explanation = explanation_of(course, exercise)
+        explanation = explanation_of(exercise)
         parts += [f"{exercise.name}: {explanation}"] if explanation else []
     return html.escape(one_line(" ".join(" ".join(parts).split()), 2000), quote=False)

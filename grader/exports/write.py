@@ -96,7 +96,7 @@ def export(kind: str, settings: ExportSettings) -> None:
         if kind == "github":
             _github(entries, course, settings.root)
         elif kind == "gradescope" and len(entries) > 1:
-            _write_each(entries, course, settings)
+            _write_each(entries, settings)
         else:
             content, notes = _content(kind, entries, course, settings, missing)
             to = settings.to or book.path.parent / FILES[kind]
@@ -164,7 +164,7 @@ def _content(
         if kind == "canvas":
             filled, notes = canvas.fill(settings.into, entries, settings.column, *zeros)
         else:
-            filled, notes = moodle.fill(settings.into, entries, course, *zeros)
+            filled, notes = moodle.fill(settings.into, entries, *zeros)
         return [filled], notes
     if kind == "feedback":
         return [feedback_zip(entries, course)], []
@@ -184,7 +184,7 @@ def _content(
         return [code_quality(entries, settings.root)], []
     from grader.exports.gradescope import results
 
-    return [results(entries[0], course)], []
+    return [results(entries[0])], []
 
 
 def json_document(entries: Sequence[Entry], course: Course) -> Iterator[bytes]:
@@ -231,20 +231,20 @@ def _page_name(entry: Entry) -> str:
     return f"{file_stem(name)}.html"
 
 
-def _write_each(entries: list[Entry], course: Course, settings: ExportSettings) -> None:
+def _write_each(entries: list[Entry], settings: ExportSettings) -> None:
     """A folder with Gradescope's file of each submission."""
     from grader.exports.gradescope import results
 
     folder = settings.to or settings.grades / "gradescope"
     for entry in entries:
-        write_named_file(folder / f"{file_stem(entry.result.submission)}.json", [results(entry, course)])
+        write_named_file(folder / f"{file_stem(entry.result.submission)}.json", [results(entry)])
     print(folder)
 
 
 def _github(entries: list[Entry], course: Course, root: Path) -> None:
     from grader.exports.code_hosts import classroom, commands, summary
 
-    for line in commands(entries, course, root):
+    for line in commands(entries, root):
         print(line)
     _append("GITHUB_STEP_SUMMARY", summary(entries, course))
     if len(entries) == 1:

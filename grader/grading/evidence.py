@@ -201,11 +201,9 @@ class TopicEvidence:
                 desk.replace_functions(((misconception.part, misconception.function),))
                 traces = self._judge.run_checks(exercise.full_name, desk)[1]
                 self._judge.misconceptions.keep(exercise, misconception.name, traces)
-                yield GradedMisconception(
-                    misconception,
-                    {name: trace.verdict for name, trace in traces.items()},
-                    self._judge.misconceptions.name_of(exercise, traces),
-                )
+                named = self._judge.misconceptions.recognised(exercise, traces)
+                verdicts = {name: trace.verdict for name, trace in traces.items()}
+                yield GradedMisconception(misconception, verdicts, None if named is None else named.name)
 
 
 def _modules_beside(file: Path) -> dict[str, bytes]:

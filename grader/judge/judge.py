@@ -289,12 +289,13 @@ class Judge:
     ) -> ExerciseResult:
         ran, traces = self.run_checks(exercise.full_name, desk, is_untouched=is_untouched)
         found = [cells.in_result(check) for check in ran]
-        name = None
+        misconception = None
         is_wrong = any(check.verdict in ("failed", "timeout", "crashed") for check in found)
         if self._names_misconceptions and is_wrong and not is_untouched:  # a bug that was handed out is not theirs
             with desk.time.paused():
-                name = self.misconceptions.name_of(exercise, traces)
-        return with_points(exercise, self.checks.of(exercise.full_name), found, name, as_handed_out=is_untouched)
+                misconception = self.misconceptions.recognised(exercise, traces)
+        checks = self.checks.of(exercise.full_name)
+        return with_points(exercise, checks, found, misconception, as_handed_out=is_untouched)
 
     def run_checks(
         self,

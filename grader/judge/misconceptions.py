@@ -50,7 +50,7 @@ class MisconceptionRecords:
         self._records: dict[tuple[str, str], dict[str, Trace]] = {}
         self._ready: dict[str, RunChecks] = {}
 
-    def name_of(self, exercise: Exercise, traces: Mapping[str, Trace]) -> str | None:
+    def recognised(self, exercise: Exercise, traces: Mapping[str, Trace]) -> Misconception | None:
         """The first misconception of the exercise with the same record, or None.
 
         Args:
@@ -62,7 +62,7 @@ class MisconceptionRecords:
         with self.topic(exercise.topic) as run_checks:
             for misconception in misconceptions_of(self._course, exercise.topic):
                 if misconception.exercise == exercise.full_name and self._is(misconception, traces, run_checks):
-                    return misconception.name
+                    return misconception
         return None
 
     def keep(self, exercise: Exercise, name: str, traces: Mapping[str, Trace]) -> None:

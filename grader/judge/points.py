@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from grader.course import Exercise
+from grader.course import Exercise, Misconception
 from grader.course.topic import ALWAYS
 from grader.judge.check import Check
 from grader.results import NOT_ASSESSED, CheckResult, ExerciseResult, Manual
@@ -20,7 +20,7 @@ def with_points(
     exercise: Exercise,
     checks: Sequence[Check],
     results: Iterable[CheckResult],
-    misconception: str | None = None,
+    misconception: Misconception | None = None,
     *,
     as_handed_out: bool = False,
 ) -> ExerciseResult:
@@ -57,7 +57,8 @@ def with_points(
         name=exercise.full_name,
         score=_sum((score, bonus)),
         max=most,
-        misconception=misconception,
+        misconception=None if misconception is None else misconception.name,
+        explanation=None if misconception is None else " ".join(misconception.tell.split()),
         checks=tuple(results),
         not_assessed=_sum((points, -most)),
         bonus=bonus,

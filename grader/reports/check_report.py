@@ -158,7 +158,7 @@ class CheckReport:
             return
         verdict = worst(exercise)
         failures = not_passed(exercise)
-        reason = "" if verdict == "passed" else _reason(self._course, exercise, failures[0])
+        reason = "" if verdict == "passed" else _reason(exercise, failures[0])
         self._row("  ", SYMBOLS[verdict], STYLES[verdict], own_name(exercise), _score([exercise]), reason)
         if self._every_check:
             for check in exercise.checks:
@@ -289,14 +289,14 @@ def _score(exercises: Sequence[ExerciseResult]) -> str:
     return points(sum(one.score for one in exercises), maximum) if maximum else "–"
 
 
-def _reason(course: Course, exercise: ExerciseResult, check: CheckResult) -> str:
+def _reason(exercise: ExerciseResult, check: CheckResult) -> str:
     """The words beside an exercise that did not pass: what happened, as far as they fit."""
     if check.verdict == "skipped":
         whole = "not assessed: " if exercise.max == 0 else "in part not assessed: "
         return whole + gist(check)
     if check.verdict == "blocked":
         return f"blocked: {gist(check)}"
-    return explanation_of(course, exercise) or gist(check)
+    return explanation_of(exercise) or gist(check)
 
 
 def _fold_of(exercise: ExerciseResult) -> _Fold | None:

@@ -56,7 +56,7 @@ def show_failure(
     head = wrapped(console, f"{SYMBOLS[verdict]} {name}{f'  {place}' if place else ''}", f"bold {STYLES[verdict]}")
     groups = [failing[:1]] if is_of_topic else _alike(failing)
     known = next((one for one in course.exercises if one.full_name == exercise.name), None)
-    explanation = explanation_of(course, exercise)
+    explanation = explanation_of(exercise)
     foot: list[Text] = []
     top = wrapped(console, f"what happened: {clean(explanation)}", "cyan", bar=_BAR) if explanation else []
     if not every_check:

@@ -5,7 +5,6 @@ Decides nothing and prints nothing: terminal, pages and exports share it, so tha
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import math
 import re
@@ -14,8 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from grader.course import Course, Exercise, misconceptions_of
-from grader.errors import UserError
+from grader.course import Exercise
 from grader.gradebook import MarkedItem, Row
 from grader.results import Cause, CheckResult, ExerciseResult, SubmissionResult, VerdictKind
 from grader.text import clean, counted, listed, one_line, points
@@ -224,19 +222,9 @@ def one_cause(exercise: ExerciseResult) -> CheckResult | None:
     return checks[0] if is_shared else None
 
 
-def explanation_of(course: Course, exercise: ExerciseResult) -> str | None:
-    """The explanation of the misconception that was recognised, in one line; None if there is none.
-
-    It is the misconception's name if the course no longer has it. A slip of the pen, which has a line, says more.
-    """
-    name = exercise.misconception
-    if name is None or is_slip(exercise):
-        return None
-    with contextlib.suppress(UserError):
-        for misconception in misconceptions_of(course, exercise.name.partition(".")[0]):
-            if (misconception.exercise, misconception.name) == (exercise.name, name):
-                return " ".join(misconception.tell.split())
-    return name.replace("_", " ")
+def explanation_of(exercise: ExerciseResult) -> str | None:
+    """The explanation of the misconception that was recognised; None if a slip of the pen, with its line, says more."""
+    return None if is_slip(exercise) else exercise.explanation
 
 
 def is_slip(exercise: ExerciseResult) -> bool:
@@ -272,12 +260,12 @@ def gist(check: CheckResult) -> str:
     return check.cause.advice.partition("\n")[0] if check.cause and check.cause.advice else headline(check)
 
 
-def what_happened(course: Course, exercise: ExerciseResult, check: CheckResult) -> str:
+def what_happened(exercise: ExerciseResult, check: CheckResult) -> str:
     """The first sentence about a failure, on one line: the misconception's if one was recognised, else the advice.
 
     An advice that only compares numbers comes after the check's own sentence.
     """
-    explanation = explanation_of(course, exercise)
+    explanation = explanation_of(exercise)
     if explanation:
         return explanation
     found, cause = gist(check), check.cause

@@ -36,7 +36,7 @@ def exercise_for_students(exercise: ExerciseResult, now: datetime.datetime | Non
         checks.append(_without_content(check, number, exercise.name) if is_hidden else check)
     shown = (check for check, is_hidden in zip(exercise.checks, hidden, strict=True) if not is_hidden)
     if all(check.verdict == "passed" for check in shown):  # else a mistake would be named that no shown check finds
-        exercise = replace(exercise, misconception=None)
+        exercise = replace(exercise, misconception=None, explanation=None)
     return replace(exercise, checks=tuple(checks))
 
 

@@ -17,7 +17,6 @@ from grader.reports.entries import Entry
 from grader.reports.feedback import (
     FAILING,
     check_title,
-    explanation_of,
     headline,
     notable,
     one_cause,
@@ -163,7 +162,7 @@ def class_page(
         facts=tuple(_facts(entries, shares, len(absent))),
         bars=tuple(_bars(shares)),
         topics=tuple(_heat(entries, course, index)),
-        misconceptions=tuple(_misconceptions(entries, course, tags)),
+        misconceptions=tuple(_misconceptions(entries, tags)),
         failures=tuple(_failures(entries, tags)),
         checks=tuple(_checks(entries, tags)),
         rows=rows,
@@ -247,7 +246,7 @@ def _rate(passed: int, assessed: int) -> int | None:
     return rate if passed in (0, assessed) else min(max(rate, 1), 99)
 
 
-def _misconceptions(entries: Sequence[Entry], course: Course, tags: Tags) -> Iterator[Common]:
+def _misconceptions(entries: Sequence[Entry], tags: Tags) -> Iterator[Common]:
     found: Counter[tuple[str, str]] = Counter()
     example: dict[tuple[str, str], ExerciseResult] = {}
     for entry in entries:
@@ -257,7 +256,7 @@ def _misconceptions(entries: Sequence[Entry], course: Course, tags: Tags) -> Ite
                 found[key] += 1
                 example[key] = exercise
     for key, count in found.most_common(MOST_COMMON):
-        what = explanation_of(course, example[key]) or ""
+        what = example[key].explanation or ""
         yield Common(key[0], what, count, count / len(entries), tags.misconceptions[key])
 
 

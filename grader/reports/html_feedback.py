@@ -24,7 +24,6 @@ from grader.reports.feedback import (
     hint_command,
     hint_for,
     is_brief,
-    is_slip,
     item_lines,
     left_out,
     likeness,
@@ -182,7 +181,6 @@ class Pages:
         self._page_bytes = page_bytes
         self._exercises = {exercise.full_name: exercise for exercise in course.exercises}
         self._titles = {topic.name: topic.title for topic in course.topics}
-        self._explanations: dict[tuple[str, str | None, bool], str | None] = {}
 
     def page(self, entry: Entry) -> FeedbackPage:
         """The page of one submission, without hidden checks."""
@@ -262,17 +260,10 @@ class Pages:
     def _with_help(self, part: ExercisePart, exercise: ExerciseResult) -> ExercisePart:
         """The part with the misconception's explanation, else with the hint that fits and the command for more."""
         known = self._exercises.get(exercise.name)
-        explanation = self._explanation(exercise)
+        explanation = explanation_of(exercise)
         failing = [check for check in exercise.checks if check.verdict in FAILING]
         hint = hint_for(known, failing[0]) if not explanation and known and failing else None
         return replace(part, explanation=explanation, hint=hint, hint_command=hint_command(known, hint))
-
-    def _explanation(self, exercise: ExerciseResult) -> str | None:
-        """Kept, because the course's misconceptions are read anew for each."""
-        key = exercise.name, exercise.misconception, is_slip(exercise)
-        if key not in self._explanations:
-            self._explanations[key] = explanation_of(self._course, exercise)
-        return self._explanations[key]
 
 
 def _as_given(part: ExercisePart, exercise: ExerciseResult, entry: Entry) -> ExercisePart:

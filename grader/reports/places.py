@@ -121,7 +121,7 @@ def is_misplaced(cause: Cause) -> bool:
     )
 
 
-def concise_lines(result: SubmissionResult, course: Course, places: Places) -> Iterator[str]:
+def concise_lines(result: SubmissionResult, places: Places) -> Iterator[str]:
     """A line for each exercise that was tried and fails, at its line; a file that cannot be imported has one line.
 
     The last line has the points; no editor takes it for a problem.
@@ -139,7 +139,7 @@ def concise_lines(result: SubmissionResult, course: Course, places: Places) -> I
         own = [line for file, line in lines_of(failing) if file == f"{topic}.py" and line]
         place = places.line(f"{topic}.py", own[-1]) if own else places.of(exercise.name)
         place = place if place.rpartition(":")[2].isdigit() else f"{place}:1"
-        said = one_line(what_happened(course, exercise, failing), 300)
+        said = one_line(what_happened(exercise, failing), 300)
         yield f"{place}: {topic if is_of_topic else exercise.name}: {said}"
     share = percent(result.score, result.max)
     yield f"{points(result.score, result.max)} points" + ("" if share is None else f", {share:.1f}%")

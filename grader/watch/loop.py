@@ -367,7 +367,7 @@ class Watch:
 
     def _hints_shown(self) -> int:
         """How many hints are there already because one fits the failure."""
-        if self._current is None or self._result is None or explanation_of(self._course, self._result):
+        if self._current is None or self._result is None or explanation_of(self._result):
             return 0
         failing = [check for check in self._result.checks if check.verdict in FAILING]
         fits = hint_for(self._current, failing[0]) if failing else None

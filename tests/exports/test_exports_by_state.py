@@ -60,17 +60,17 @@ def test_canvas_and_moodle_leave_the_cell_of_unread_work_and_list_the_names(tmp_
     assert content == GRADES.replace("pn,A,4,", "pn,A,0,").encode() and not any("read: pn" in note for note in notes)
 
     lost = row("Jürgen Müller", "failed", "failed", unreadable=HOSTILE)
-    content, notes = moodle.fill(file(tmp_path, WORKSHEET), [Entry(lost)], COURSE)
+    content, notes = moodle.fill(file(tmp_path, WORKSHEET), [Entry(lost)])
     assert 'late",,"100,00",-,Automatic feedback: no mark yet: work could not be read.' in content.decode()
     assert "&lt;b&gt;" in content.decode() and "\x1b" not in content.decode()
     assert any("could not be read: Jürgen Müller" in note for note in notes)
-    content, _ = moodle.fill(file(tmp_path, WORKSHEET), [Entry(lost)], COURSE, unread_as_zero=True)
+    content, _ = moodle.fill(file(tmp_path, WORKSHEET), [Entry(lost)], unread_as_zero=True)
     assert 'late",0,"100,00"' in content.decode()
 
 
 def test_a_mark_that_is_there_already_stays_when_the_work_cannot_be_read(tmp_path: Path) -> None:
     lost = row("Pat Neil", "failed", "failed", unreadable="x")
-    content, _ = moodle.fill(file(tmp_path, WORKSHEET), [Entry(lost)], COURSE)
+    content, _ = moodle.fill(file(tmp_path, WORKSHEET), [Entry(lost)])
     assert "Submitted,1," in content.decode()
 
 
@@ -98,23 +98,23 @@ def test_json_junit_and_github_say_what_is_unread() -> None:
     (one,) = json.loads(b"".join(json_document(entries, COURSE)))["submissions"]
     assert one["unread"] == [{"topic": "vectors", "reason": "work.zip: <damaged>"}]
     assert b"could not be read: work.zip: &lt;damaged&gt;" in b"".join(junit.document(entries))
-    assert any("title=no mark yet::could not be read: work.zip" in line for line in commands(entries, COURSE, Path()))
+    assert any("title=no mark yet::could not be read: work.zip" in line for line in commands(entries, Path()))
 
 
 def test_gradescope_counts_lateness_and_says_so() -> None:
     late = Late(2, 0.2, "roster")
-    document = json.loads(gradescope.results(Entry(row("ann", "passed", "passed", late=late)), COURSE))
+    document = json.loads(gradescope.results(Entry(row("ann", "passed", "passed", late=late))))
     assert document["score"] == 3.2 and "2 days late by its roster: 20 % off: 3.2/4 points count" in document["output"]
 
 
 def test_gradescope_says_that_unread_work_is_no_mark() -> None:
-    document = json.loads(gradescope.results(Entry(row("ann", "failed", "failed", unreadable=HOSTILE)), COURSE))
+    document = json.loads(gradescope.results(Entry(row("ann", "failed", "failed", unreadable=HOSTILE))))
     assert document["output"].startswith("This is no mark yet") and "\x1b" not in document["output"]
     assert document["extra_data"] == {"unread": ["vectors"]}
 
 
 def test_gradescope_shows_points_by_hand_at_their_exercise() -> None:
-    document = json.loads(gradescope.results(Entry(row("ann", "failed", "passed", normalize=1.5)), COURSE))
+    document = json.loads(gradescope.results(Entry(row("ann", "failed", "passed", normalize=1.5))))
     assert document["score"] == 3.5 and document["tests"][0]["output"].startswith("1.5/2 given by hand: seen")
 
 

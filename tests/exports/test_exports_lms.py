@@ -82,7 +82,7 @@ def test_canvas_column_that_is_not_clear_is_refused(tmp_path: Path, column: str 
 
 @pytest.mark.parametrize("text", ["", "x", "a;b\n", "\x00\x01"])
 def test_file_that_is_no_gradebook_is_refused(tmp_path: Path, text: str) -> None:
-    for fill in (lambda p: canvas.fill(p, [came("x")]), lambda p: moodle.fill(p, [came("x")], COURSE)):
+    for fill in (lambda p: canvas.fill(p, [came("x")]), lambda p: moodle.fill(p, [came("x")])):
         with pytest.raises(UserError):
             fill(file(tmp_path, text))
 
@@ -95,7 +95,7 @@ def test_nothing_assessed_leaves_the_cell(tmp_path: Path) -> None:
 
 def test_moodle_fills_grade_and_feedback_and_keeps_a_persons_words(tmp_path: Path) -> None:
     entries = [came("x", 0.5, "7", "moodle"), came("Pat Neil"), came("Max Max")]
-    content, notes = moodle.fill(file(tmp_path, WORKSHEET), entries, COURSE)
+    content, notes = moodle.fill(file(tmp_path, WORKSHEET), entries)
     said = "Automatic feedback: 1/2 points. Not passed: vectors.normalize."
     expected = WORKSHEET.replace('late",,"100,00",-,', f'late",50,"100,00",-,{said}').replace(
         "Submitted,1,", "Submitted,100,"
@@ -107,17 +107,15 @@ def test_moodle_fills_grade_and_feedback_and_keeps_a_persons_words(tmp_path: Pat
 def test_moodle_mark_has_the_files_decimal_comma_and_counts_overrides_and_lateness(tmp_path: Path) -> None:
     override = Override(student="x", exercise="vectors.normalize", points=1, max=1, why="=nice <b>", who="P", made="")
     row = Row(came("Jürgen Müller", 0.5).result, "d", 1.0, late=Late(1, 0.125, "roster"), overrides=(override,))
-    content, _ = moodle.fill(file(tmp_path, WORKSHEET), [Entry(row)], COURSE)
+    content, _ = moodle.fill(file(tmp_path, WORKSHEET), [Entry(row)])
     assert ',"87,5","100,00"' in content.decode() and "(=nice &lt;b&gt;)" in content.decode()
 
 
 def test_moodle_feedback_explains_the_misconception(tmp_path: Path) -> None:
     known = next(one for one in misconceptions_of(COURSE, "vectors") if one.exercise == "vectors.normalize")
-    one = exercise("vectors.normalize", check(verdict="failed", message="x"), misconception=known.name)
-    content, _ = moodle.fill(file(tmp_path, WORKSHEET), [entry(result("Pat Neil", one))], COURSE)
-    again, notes = moodle.fill(
-        file(tmp_path, WORKSHEET.replace("Well done", "")), [entry(result("Pat Neil", one))], COURSE
-    )
+    one = exercise("vectors.normalize", check(verdict="failed", message="x"), misconception=known)
+    content, _ = moodle.fill(file(tmp_path, WORKSHEET), [entry(result("Pat Neil", one))])
+    again, notes = moodle.fill(file(tmp_path, WORKSHEET.replace("Well done", "")), [entry(result("Pat Neil", one))])
     assert b"vectors.normalize: " not in content and b"vectors.normalize: " in again and len(notes) == 1
 
 
@@ -150,7 +148,7 @@ def test_zeros_of_those_who_handed_in_nothing_go_into_empty_cells_only(tmp_path:
 
 
 def test_a_row_that_a_submission_in_doubt_could_be_for_gets_no_zero(tmp_path: Path) -> None:
-    content, _ = moodle.fill(file(tmp_path, WORKSHEET), [came("Max Max")], COURSE, missing_as_zero=True)
+    content, _ = moodle.fill(file(tmp_path, WORKSHEET), [came("Max Max")], missing_as_zero=True)
     zeros = {line.split(",")[1]: line.split(",")[4] for line in content.decode().splitlines() if "Max Max" in line}
     assert zeros == {"Max Max": ""}
     assert b'"Submitted, late",0,' in content, "who is not meant has handed in nothing"

@@ -35,7 +35,7 @@ def given() -> Entry:
 
 
 def test_gradescope_has_a_visible_test_for_each_exercise() -> None:
-    read = json.loads(gradescope.results(given(), COURSE))
+    read = json.loads(gradescope.results(given()))
     assert [(t["name"], t["status"], t["score"], t["max_score"], t["number"]) for t in read["tests"]] == [
         ("vectors.cosine", "failed", 0, 1, "1"),
         ("vectors.normalize", "failed", 0, 1, "2"),
@@ -47,9 +47,7 @@ def test_gradescope_has_a_visible_test_for_each_exercise() -> None:
 
 
 def test_gradescope_says_what_was_not_assessed() -> None:
-    read = json.loads(
-        gradescope.results(entry(result("me", exercise("vectors.cosine", check(verdict="error")))), COURSE)
-    )
+    read = json.loads(gradescope.results(entry(result("me", exercise("vectors.cosine", check(verdict="error"))))))
     assert "status" not in read["tests"][0] and "THE GRADER FAILED" in read["output"] and read["score"] == 0
 
 
@@ -63,7 +61,7 @@ def test_gradescope_of_a_class_is_a_file_for_each(tmp_path: Path) -> None:
 def test_annotations_point_at_the_line_that_raised_or_the_definition(tmp_path: Path) -> None:
     (tmp_path / "exercises").mkdir()
     (tmp_path / "exercises" / "vectors.py").write_text(CODE)
-    first, second = code_hosts.commands([given()], COURSE, tmp_path)
+    first, second = code_hosts.commands([given()], tmp_path)
     assert first.startswith(
         "::error file=exercises/vectors.py,line=5,title=vectors.cosine%3A failed::your code raised ZeroDivisionError"
     )
@@ -73,14 +71,14 @@ def test_annotations_point_at_the_line_that_raised_or_the_definition(tmp_path: P
 
 
 def test_student_prints_never_emit_a_command(tmp_path: Path) -> None:
-    for line in code_hosts.commands([given()], COURSE, tmp_path):
+    for line in code_hosts.commands([given()], tmp_path):
         assert line.startswith("::error file=vectors.py,line=") and len(line.splitlines()) == 1
         assert "##[" not in line and "##vso[" not in line and "\x1b" not in line
 
 
 def test_at_most_ten_annotations_and_the_rest_is_counted(tmp_path: Path) -> None:
     many = [exercise(f"vectors.e{n}", check("a", "failed", f"wrong {n}\nx"), check()) for n in range(14)]
-    lines = list(code_hosts.commands([entry(result("me", *many), {})], COURSE, tmp_path))
+    lines = list(code_hosts.commands([entry(result("me", *many), {})], tmp_path))
     assert sum(line.startswith("::error ") for line in lines) == 10 and "4 more" in lines[-1]
 
 
@@ -90,7 +88,7 @@ def test_one_cause_is_annotated_once(tmp_path: Path) -> None:
         "a", Cause(kind="exception", stage="import", file="vectors.py", exception_type="SyntaxError", frames=at)
     )
     both = [exercise(name, broken, broken) for name in ("vectors.cosine", "vectors.normalize")]
-    (line,) = code_hosts.commands([entry(result("me", *both), {"vectors.py": CODE})], COURSE, tmp_path)
+    (line,) = code_hosts.commands([entry(result("me", *both), {"vectors.py": CODE})], tmp_path)
     assert ",line=2," in line
 
 

@@ -91,7 +91,7 @@ def test_what_is_written_into_the_files_of_an_lms_is_a_mark_or_a_harmless_text(
     head = ["Identifier", "Full name", "Grade", "Maximum grade", "Last modified (grade)", "Feedback comments"]
     into = tmp_path / "in.csv"
     into.write_text(line(head) + line(["Participant 7", name, "", "3.00", "-", ""]), encoding="utf-8")
-    content, notes = moodle.fill(into, [given], COURSE, unread_as_zero)
+    content, notes = moodle.fill(into, [given], unread_as_zero)
     *kept, feedback = list(cells(content))[len(head) :]
     assert kept[:2] == ["Participant 7", name] and kept[2] == ("0.8" if unread_as_zero else "")
     assert feedback.startswith("Automatic feedback: ") and "<" not in feedback and not CONTROL.search(feedback)
@@ -120,8 +120,8 @@ def test_pages_and_their_zip_hold_no_markup_and_no_control_characters(text: str,
 @pytest.mark.parametrize("text", HOSTILE)
 def test_what_programs_read_has_no_control_characters(text: str, tmp_path: Path) -> None:
     given = submission(text)
-    document = json.loads(gradescope.results(given, COURSE))
+    document = json.loads(gradescope.results(given))
     shown = [document["output"], *(str(one) for test in document["tests"] for one in test.values())]
     assert not any(CONTROL.search(one.replace("\n", "")) for one in shown)
     assert not CONTROL.search(b"".join(junit.document([given])).decode().replace("\n", ""))
-    assert not any(CONTROL.search(one) or one.count("\n") for one in commands([given], COURSE, tmp_path))
+    assert not any(CONTROL.search(one) or one.count("\n") for one in commands([given], tmp_path))

@@ -39,12 +39,12 @@ def test_two_failing_exercises_of_a_topic_need_it_once() -> None:
     with records.topic("vectors"):
         assert not opened
         for exercise in (first, second):
-            assert records.name_of(exercise, {"a": OTHER}) is None
+            assert records.recognised(exercise, {"a": OTHER}) is None
         assert opened == ["vectors"] == open_now
     assert not open_now
     records = MisconceptionRecords(course, open_topic)
     for exercise in (first, second):  # nobody keeps it ready
-        records.name_of(exercise, {"a": OTHER})
+        records.recognised(exercise, {"a": OTHER})
     assert len(opened) > 2 and not open_now
 
 
@@ -61,7 +61,7 @@ def test_a_misconception_that_differs_where_the_student_failed_first_runs_no_oth
 
     exercise = next(iter(course.exercises))
     traces = {"takes_long": Trace("passed"), "a": OTHER}
-    assert MisconceptionRecords(course, open_topic).name_of(exercise, traces) is None
+    assert MisconceptionRecords(course, open_topic).recognised(exercise, traces) is None
     assert asked and set(asked) == {"a"}
 
 
@@ -79,10 +79,10 @@ def test_a_mistake_is_named_only_if_every_check_has_the_same_record(elsewhere: s
         yield run_checks
 
     exercise = next(iter(course.exercises))
-    found = MisconceptionRecords(course, open_topic).name_of(exercise, {"a": OTHER, "b": OTHER})
+    found = MisconceptionRecords(course, open_topic).recognised(exercise, {"a": OTHER, "b": OTHER})
     assert (found is not None) == is_named
     first_differs = {"a": Trace("failed", ((),)), "b": OTHER}
-    assert MisconceptionRecords(course, open_topic).name_of(exercise, first_differs) is None
+    assert MisconceptionRecords(course, open_topic).recognised(exercise, first_differs) is None
 
 
 @pytest.mark.parametrize("module", ["vectors", WRONG_ANSWERS])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -60,7 +61,10 @@ def test_a_kit_that_course_toml_does_not_name_is_told_to_be_named_there(tmp_path
         collect(tmp_path, kit="from looks import shapes\n")
 
 
-def test_who_imports_a_kit_that_is_not_there_reads_how_one_is_made(tmp_path: Path) -> None:
+def test_who_imports_a_kit_that_is_not_there_reads_how_one_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "kit", raising=False)  # an earlier test may have imported the shipped course's
     with pytest.raises(
         UserError, match=r'; a kit is a folder \S+kit, and in course.toml below \[course\]: kit = "kit"'
     ):

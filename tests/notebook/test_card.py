@@ -21,13 +21,15 @@ def test_one_failure_is_shown_and_the_others_are_folded_away() -> None:
         failing("one_row", "2.0 where 3.0 was expected"),
         failing("float64", "dtype torch.float32 where torch.float64 was expected"),
     )
-    exercise = ExerciseResult(name=EXERCISE, score=0.0, max=1.0, checks=checks, misconception="cosines")
+    exercise = ExerciseResult(
+        name=EXERCISE, score=0.0, max=1.0, checks=checks, misconception="cosines", explanation="You divide each row."
+    )
     result = SubmissionResult(submission="notebook", score=0.0, max=1.0, exercises=(exercise,))
     html = Card(Graded(result, "", 0.0), Course.load(None), EXERCISE).html()
     places = [
         html.index(words)
         for words in (
-            "<b>What happened:</b> You divide each row by its length first",
+            "<b>What happened:</b> You divide each row.",
             "1.0 where 5.0 was expected",
             "and 1 more check fails alike",
             "2.0 where 3.0 was expected",

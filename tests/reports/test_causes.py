@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from grader.border.failures import OUT_OF_MEMORY
-from grader.course import Course
+from grader.course import Course, misconceptions_of
 from grader.exports import code_hosts, gradescope, junit
 from grader.gradebook import Gradebook
 from grader.grading.class_report import report_class
@@ -86,7 +86,7 @@ def test_no_output_depends_on_what_a_message_says(
     for one in (real, other):
         write_report([one], COURSE, tmp_path / str(one is real))
     places = [
-        [re.findall(r"line=\d+|title=[^:]*", line) for line in code_hosts.commands([one], COURSE, tmp_path)]
+        [re.findall(r"line=\d+|title=[^:]*", line) for line in code_hosts.commands([one], tmp_path)]
         for one in (real, other)
     ]
     assert places[0] == places[1] and "line=5" in places[0][0] and "line=9" in places[0][1]
@@ -185,10 +185,10 @@ def doors(given: Entry, folder: Path) -> dict[str, str]:
     card = Card(Graded(given.result, "0", 1.0), COURSE)
     texts = {
         "terminal": terminal(given.result),
-        "concise": "\n".join(concise_lines(given.result, COURSE, Places(folder, {"vectors.py": CODE.encode()}))),
-        "github": unquote("\n".join(code_hosts.commands([given], COURSE, folder))),
+        "concise": "\n".join(concise_lines(given.result, Places(folder, {"vectors.py": CODE.encode()}))),
+        "github": unquote("\n".join(code_hosts.commands([given], folder))),
         "github's summary": code_hosts.summary([given], COURSE).replace("\\", ""),
-        "gradescope": gradescope.results(given, COURSE).decode().replace("\\n", " ").replace('\\"', '"'),
+        "gradescope": gradescope.results(given).decode().replace("\\n", " ").replace('\\"', '"'),
         "notebook": card.html(),
         "notebook as text": card.text(),
         "feedback page": (folder / "students" / page_name("me")).read_text(),
@@ -201,9 +201,11 @@ def doors(given: Entry, folder: Path) -> dict[str, str]:
 def test_a_known_mistake_is_named_alike_in_every_door(others: tuple[Cause, ...], tmp_path: Path) -> None:
     causes = (STUCK, STUCK, *others)
     checks = [explain.result(f"c{number}", cause) for number, cause in enumerate(causes)]
-    whole = entry(result("me", exercise("vectors.normalize", *checks, misconception="divides_by_zero")))
-    said = explanation_of(COURSE, whole.result.exercises[0])
+    known = next(one for one in misconceptions_of(COURSE, "vectors") if one.name == "divides_by_zero")
+    whole = entry(result("me", exercise("vectors.normalize", *checks, misconception=known)))
+    said = explanation_of(whole.result.exercises[0])
     assert said is not None and said.startswith("A row of zeros")
+    assert json.loads(to_json(whole.result))["exercises"][0]["explanation"] == said
     for door, text in doors(whole, tmp_path).items():
         assert said in text, (door, text)
 

@@ -8,7 +8,7 @@ import pytest
 from classrooms import OWN, check, entry, exercise, gradebook, result
 from msgspec.structs import replace
 
-from grader.course import Course
+from grader.course import Course, Misconception
 from grader.exports.write import FILES, READ_BY_STUDENTS, ExportSettings, export
 from grader.reports.hidden import exercise_for_students
 from grader.reports.html_feedback import Pages
@@ -18,7 +18,16 @@ SECRET = replace(
     check("zebra", "failed", "it was zebra", cause=Cause(kind="assertion", call="f(zebra)", reason="zebra")),
     hidden_until="always",
 )
-GIVEN = result("ada", exercise("vectors.cosine", check("shown"), SECRET, misconception="zebra", points=2))
+MISTAKE = Misconception(
+    name="zebra",
+    exercise="vectors.cosine",
+    tell="You draw a zebra.",
+    topic="vectors",
+    function="zebra",
+    part="cosine",
+    line=1,
+)
+GIVEN = result("ada", exercise("vectors.cosine", check("shown"), SECRET, misconception=MISTAKE, points=2))
 
 
 @pytest.mark.parametrize("kind", ["csv", "json", "junit", "gradescope", "gitlab"])
@@ -41,6 +50,7 @@ def test_feedback_pages_are_for_students() -> None:
 
 def test_a_mistake_that_a_shown_check_finds_is_named() -> None:
     shown = check("shown", "failed", "wrong")
-    one = exercise("vectors.cosine", shown, SECRET, misconception="known")
-    assert exercise_for_students(one).misconception == "known"
-    assert exercise_for_students(GIVEN.exercises[0]).misconception is None
+    one = exercise("vectors.cosine", shown, SECRET, misconception=MISTAKE)
+    assert exercise_for_students(one) == replace(one, checks=exercise_for_students(one).checks)
+    kept_back = exercise_for_students(GIVEN.exercises[0])
+    assert kept_back.misconception is kept_back.explanation is None

@@ -17,7 +17,7 @@ from classrooms import OWN, check, classroom, entry, exercise, result
 from make_class_zips import notebook
 from msgspec.structs import replace
 
-from grader.course import Course, misconceptions_of
+from grader.course import Course, Misconception, misconceptions_of
 from grader.course.due import LatePolicy, read_due
 from grader.errors import UserError
 from grader.exports.write import feedback_zip
@@ -77,7 +77,7 @@ def page(given: Entry, out: Path) -> str:
     return (out / "students" / page_name(given.result.submission)).read_text()
 
 
-def failed(cause: Cause, misconception: str | None = None) -> Entry:
+def failed(cause: Cause, misconception: Misconception | None = None) -> Entry:
     wrong = explain.result("rows_of_length_one", cause)
     one = exercise("vectors.normalize", wrong, check(), misconception=misconception)
     return entry(result("me", one), {"vectors.py": CODE})
@@ -97,14 +97,14 @@ def test_feedback_page_has_message_hint_and_code_with_the_line_marked(tmp_path: 
 
 def test_feedback_page_explains_the_misconception_instead_of_the_hint(tmp_path: Path) -> None:
     known = next(one for one in misconceptions_of(COURSE, "vectors") if one.exercise == "vectors.normalize")
-    text = page(failed(RAISED, known.name), tmp_path)
+    text = page(failed(RAISED, known), tmp_path)
     assert "What happened:" in text and "Hint:" not in text
 
 
 def test_a_slip_of_one_student_hides_no_explanation_of_another() -> None:
     known = next(one for one in misconceptions_of(COURSE, "vectors") if one.exercise == "vectors.normalize")
     pages = Pages(COURSE, 10**6)
-    slip, other = (pages.page(failed(cause, known.name)) for cause in (replace(RAISED, is_slip=True), RAISED))
+    slip, other = (pages.page(failed(cause, known)) for cause in (replace(RAISED, is_slip=True), RAISED))
     assert [one.topics[0].others[0].explanation is None for one in (slip, other)] == [True, False]
 
 
@@ -115,7 +115,7 @@ def test_what_happened_comes_first_then_one_failure_and_the_others_are_folded_aw
         for name, call in (("one", "f(1)"), ("two", "f(2)"), ("alike", "f(2)"), ("four", "f(4)"))
     ]
     checks = [explain.result(one.name, one.cause) for one in checks if one.cause]
-    text = page(entry(result("me", exercise("vectors.normalize", *checks, misconception=known.name))), tmp_path)
+    text = page(entry(result("me", exercise("vectors.normalize", *checks, misconception=known))), tmp_path)
     beginning, _, folded = text.partition("<details>")
     assert beginning.index("What happened:") < beginning.index("f(1)") and "f(2)" not in beginning
     assert "and 3 more fail alike" in folded and folded.index("f(2)") < folded.index("f(4)")
@@ -183,9 +183,7 @@ def test_page_names_are_safe_stable_and_different_for_names_that_look_equal() ->
 
 def test_class_page_counts_what_happened(tmp_path: Path) -> None:
     known = next(one for one in misconceptions_of(COURSE, "vectors") if one.exercise == "vectors.normalize")
-    wrong = exercise(
-        "vectors.normalize", check("a", "failed", "Rows have length 1.\nx"), check(), misconception=known.name
-    )
+    wrong = exercise("vectors.normalize", check("a", "failed", "Rows have length 1.\nx"), check(), misconception=known)
     entries = [entry(result(f"s{i}", wrong, exercise("vectors.cosine", check("b", "blocked", "no")))) for i in range(3)]
     entries += [
         entry(result("good", exercise("vectors.normalize", check()), exercise("vectors.cosine", check())), seconds=9)

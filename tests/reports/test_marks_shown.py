@@ -66,13 +66,13 @@ def test_json_has_marks_items_and_comments(entries: dict[str, Entry]) -> None:
 
 
 def test_gradescope_shows_items_and_comments_and_what_is_not_marked(entries: dict[str, Entry]) -> None:
-    ada = json.loads(gradescope.results(entries["ada"], COURSE))
+    ada = json.loads(gradescope.results(entries["ada"]))
     tests = {one["name"]: one for one in ada["tests"]}
     report = tests["findings.report"]
     assert ada["score"] == 6.5 and (report["score"], report["max_score"]) == (3, 4)
     assert "✗ says why the ends of the curve are lost: 0/1" in report["output"] and "\x1b" not in report["output"]
     assert tests["curves.moving_average"]["output"].startswith("comment: =1+1 see <b>conv1d</b>")
-    cy = json.loads(gradescope.results(entries["=cy"], COURSE))
+    cy = json.loads(gradescope.results(entries["=cy"]))
     assert "2 of 2, 7.5 points not marked yet" in cy["output"] and cy["score"] == 2
     unmarked = next(one for one in cy["tests"] if one["name"] == "findings.plot")
     assert "status" not in unmarked and unmarked["output"].endswith("plot.png is not there\nnot marked yet")
@@ -89,7 +89,7 @@ def test_cells_of_an_lms_are_left_as_they_are_before_all_is_marked(entries: dict
         "Identifier,Full name,Grade,Maximum Grade,Feedback comments\n"
         "Participant 1,ada,,9.5,\nParticipant 2,bob,4,9.5,\nParticipant 3,=cy,,9.5,\n"
     )
-    filled, notes = moodle.fill(sheet, list(entries.values()), COURSE)
+    filled, notes = moodle.fill(sheet, list(entries.values()))
     rows = {row["Full name"]: row for row in csv.DictReader(io.StringIO(filled.decode()))}
     assert [rows[name]["Grade"] for name in ("ada", "bob", "=cy")] == ["6.5", "4", ""]
     assert any("2 cells left as they are, as the work is not marked yet" in note for note in notes)
@@ -103,7 +103,7 @@ def test_junit_and_github_count_what_is_not_marked_as_no_failure(entries: dict[s
     for chosen in ([entries["=cy"]], list(entries.values())):
         root = ElementTree.fromstring(b"".join(junit.document(chosen)))
         assert not root.findall(".//failure") and len(root.findall(".//skipped")) == (3 if len(chosen) == 1 else 5)
-    lines = list(code_hosts.commands([entries["=cy"]], COURSE, Path()))
+    lines = list(code_hosts.commands([entries["=cy"]], Path()))
     assert lines == [
         "::notice title=marked by a person::7.5 points not marked yet: curves.style, findings.plot, findings.report"
     ]

@@ -76,7 +76,7 @@ def feedback_page(one: Entry, out: Path) -> str:
 
 
 def annotations(one: Entry, out: Path) -> str:
-    return "\n".join(code_hosts.commands([one], COURSE, out))
+    return "\n".join(code_hosts.commands([one], out))
 
 
 def github_summary(one: Entry, out: Path) -> str:
@@ -88,7 +88,7 @@ def junit_file(one: Entry, out: Path) -> str:
 
 
 def gradescope_file(one: Entry, out: Path) -> str:
-    return gradescope.results(one, COURSE).decode()
+    return gradescope.results(one).decode()
 
 
 STUDENTS = [check_output, feedback_page, annotations, github_summary, junit_file, gradescope_file]

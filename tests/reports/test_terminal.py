@@ -24,10 +24,13 @@ def exercise(
     *checks: tuple[str, VerdictKind, str],
     score: float = 0,
     maximum: float = 1,
-    misconception: str | None = None,
+    explanation: str | None = None,
 ) -> ExerciseResult:
     results = tuple(check(*facts) for facts in checks)
-    return ExerciseResult(name=name, score=score, max=maximum, checks=results, misconception=misconception)
+    known = explanation and "known"
+    return ExerciseResult(
+        name=name, score=score, max=maximum, checks=results, misconception=known, explanation=explanation
+    )
 
 
 def shown(*exercises: ExerciseResult, missing: tuple[str, ...] = (), notes: tuple[str, ...] = ()) -> str:
@@ -59,7 +62,7 @@ def test_failure_shows_message_and_first_hint_and_where_more_is() -> None:
 
 def test_misconception_is_explained_instead_of_the_hint() -> None:
     known = misconceptions_of(COURSE, "vectors")[0]
-    failed = exercise(known.exercise, ("a", "failed", "wrong\nvery"), misconception=known.name)
+    failed = exercise(known.exercise, ("a", "failed", "wrong\nvery"), explanation=known.tell)
     text = shown(failed)
     assert "what happened: " + known.tell[:40] in text
     assert "hint: " not in text
