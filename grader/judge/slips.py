@@ -122,7 +122,7 @@ def _slips(cause: Cause, name: str, source: bytes, place: Place) -> Iterator[str
             case ast.Expr(ast.Compare(left, [ast.Eq()], [right])):
                 compared, assigned = (f"{ast.unparse(left)} {sign} {ast.unparse(right)}" for sign in ("==", "="))
                 yield f"{place(node.lineno)} only compares, `{compared}`: to give a value, write `{assigned}`"
-            case ast.Return(ast.Tuple([_])):
+            case ast.Return(ast.Tuple([_])) if "tuple" in f"{cause.reason} {cause.exception_message}":
                 yield f"{place(node.lineno)} returns a tuple of one value: the comma at its end makes it one"
             case ast.Assign([ast.Tuple([_, _, *_])], ast.Tuple([ast.Name(one), *others])) if others and all(
                 isinstance(other, ast.Name) and other.id == one for other in others

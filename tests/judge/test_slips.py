@@ -12,6 +12,7 @@ from grader.judge.slips import in_import, with_slips
 from grader.results import Cause, CheckResult, ExerciseResult, Frame
 
 WRONG = Cause(kind="assertion", sentence="It trains.", reason="another value")
+TUPLE = Cause(kind="assertion", reason="a tuple where a tensor of shape (2, 2) was expected")
 UNWRITTEN = Cause(kind="unwritten", reason="`fit` is not written yet")
 ENDED = Cause(kind="crash", reason="ended the process")
 ATTRIBUTE = Cause(
@@ -57,7 +58,7 @@ def first_sentence(source: str, cause: Cause, name: str = "fit") -> str:
             "line 4 gives the name `x` a new value, which the next round forgets",
         ),
         ("    cudnn.benchmark == x", WRONG, "line 2 only compares, `cudnn.benchmark == x`: to give a value, write"),
-        ("    return x @ x.T,", WRONG, "line 2 returns a tuple of one value: the comma at its end"),
+        ("    return x @ x.T,", TUPLE, "line 2 returns a tuple of one value: the comma at its end"),
         ("    up, down = x, x", WRONG, "line 2 gives several names to one object"),
         ("    x.require_grad = False", WRONG, "which torch does not know: did you mean `requires_grad`?"),
         ("    return {'model': model.state_dict}", WRONG, "does not call it: write `model.state_dict()`"),
@@ -86,6 +87,11 @@ def test_a_slip_is_named_with_its_line(body: str, cause: Cause, said: str) -> No
 )
 def test_a_slip_in_a_class_is_named(body: str, cause: Cause, said: str) -> None:
     assert said in first_sentence(f"class fit:\n{body}\n", cause)
+
+
+def test_a_tuple_of_one_value_is_no_slip_where_it_is_right() -> None:
+    source = "class fit:\n    def backward(ctx, grad):\n        return 2 * grad,\n"
+    assert "tuple" not in first_sentence(source, WRONG) and "tuple" in first_sentence(source, TUPLE)
 
 
 def test_a_method_that_is_called_without_self() -> None:
