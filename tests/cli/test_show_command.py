@@ -34,7 +34,7 @@ def test_a_page_needs_no_browser_and_nothing_from_elsewhere(handed_out: Path, tm
     assert done.returncode == 0 and done.stdout == f"{page} written\n"
     text = page.read_text()
     assert "<figcaption>Forty vectors, before and after</figcaption><svg" in text and "<script" not in text
-    nowhere = run_grader("show", "vectors", "--out", tmp_path / "no" / "out.html", cwd=handed_out)
+    nowhere = run_grader("show", "vectors", "--out", page / "out.html", cwd=handed_out)
     assert nowhere.returncode == 4 and nowhere.stderr.count("\n") == 2
 
 

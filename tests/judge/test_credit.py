@@ -149,7 +149,7 @@ def other_half(shared_course: Path, solution: str) -> SubmissionResult:
 
 def test_gradescope_gets_a_test_for_each_check_and_csv_the_parts(half: SubmissionResult, course: Path) -> None:
     given = entry(half)
-    document = json.loads(gradescope.results(given, Course.load(course)))
+    document = json.loads(gradescope.results(given))
     tests = {test["name"]: (test["score"], test["max_score"]) for test in document["tests"]}
     assert document["score"] == 1.5 and sum(score for score, _ in tests.values()) == pytest.approx(1.5)
     assert sum(most for _, most in tests.values()) == pytest.approx(3)
@@ -162,7 +162,7 @@ def test_gradescope_gets_a_test_for_each_check_and_csv_the_parts(half: Submissio
 
     by_hand = Override(student="s", exercise="vectors.cosine", points=2, max=2, why="w", who="me", made="now")
     overruled = replace(given.row, overrides=(by_hand,))
-    document = json.loads(gradescope.results(type(given)(overruled), Course.load(course)))
+    document = json.loads(gradescope.results(type(given)(overruled)))
     assert document["tests"][-1]["name"] == "vectors.cosine" and document["tests"][-1]["score"] == 2
 
 
@@ -179,7 +179,7 @@ def test_students_see_nothing_of_a_hidden_check_until_it_is_released(
         secret.verdict,
     )
     assert b"length_does" not in to_json(shown) and shown.score == other_half.score
-    document = gradescope.results(entry(other_half).for_students(), Course.load(course))
+    document = gradescope.results(entry(other_half).for_students())
     assert b"length does" not in document and b"hidden check 1" in document
 
     until = "2026-10-01T12:00:00+00:00"
