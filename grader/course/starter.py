@@ -112,7 +112,7 @@ def _all_or_nothing(files: Iterable[Path]) -> Iterator[None]:
             elif content is not None and file.read_bytes() != content:
                 write_atomically(file, [content])
         for folder in sorted(missing, reverse=True):  # inner ones first
-            if folder.is_dir():
+            with contextlib.suppress(OSError):  # one that is not there, or holds what something else put there
                 folder.rmdir()
         raise
 

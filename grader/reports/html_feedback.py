@@ -177,7 +177,6 @@ class Pages:
     """
 
     def __init__(self, course: Course, page_bytes: int) -> None:
-        self._course = course
         self._page_bytes = page_bytes
         self._exercises = {exercise.full_name: exercise for exercise in course.exercises}
         self._titles = {topic.name: topic.title for topic in course.topics}
