@@ -207,7 +207,7 @@ GRADS = st.lists(st.booleans(), min_size=4, max_size=4)
 
 def moved(params: autograd.Leaves, lr: float) -> None:
     """One step here."""
-    for param in params.at_first:
+    for param in autograd.originals(params):
         if param.grad is not None:
             param.data -= lr * param.grad
 

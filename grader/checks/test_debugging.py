@@ -185,7 +185,7 @@ def test_no_graph_is_kept(submission: Submission, count: int, seed: int) -> None
 
 def check_graphs(submission: Submission, model: Remote) -> None:
     """Fails if more than one graph was in memory when a `debugging.graphs_counted` model was called."""
-    for number, kept in enumerate(submission.there(debugging.graphs_seen, model), start=1):
+    for number, kept in enumerate(submission.there(debugging.graphs_seen), start=1):
         assert_that(kept <= 1, f"at batch {number}, the graphs of {kept} earlier batches were still in memory")
 
 

@@ -434,8 +434,9 @@ def test_other_random_numbers(submission: Submission, seed: int, started: int) -
 @exercise("parameters.seeded")
 def test_a_build_that_raises(submission: Submission) -> None:
     """If build raises an error, the caller gets it, and the next random numbers are those without the call."""
-    found = submission.there(parameters.after_an_error, submission.seeded)
-    assert_equal(found, (True, True), what="(the error came through, the generator's state is as before)")
+    raised, before, after = submission.there(parameters.after_an_error, submission.seeded)
+    assert_that(raised, "the error of build does not come through")
+    assert_equal(after, before, what="the state of torch's global generator after the error")
 
 
 @exercise("parameters.seeded")

@@ -28,6 +28,13 @@ from grader.border.tensor_facts import (
 from grader.errors import suggest_names
 
 _is_grad_enabled: Final = torch.is_grad_enabled
+_CLASSES: Final = {
+    f"{home.__name__}.{name}": kind
+    for home in (nn, torch.optim, torch.utils.data)
+    for name, kind in vars(home).items()
+    if isinstance(kind, type)
+}
+"""Classes by name as they were before submitted code could replace them."""
 
 # ---------------------------------------------------------------- models
 
@@ -147,8 +154,8 @@ def memory_of(tensor: Tensor) -> Tensor:
 
 def is_a(thing: object, name: str) -> bool:
     """Whether it is an instance (a class: a subclass) of a class of torch: ``is_a(m, "torch.nn.Linear")``."""
-    wanted: Any = torch
-    for part in name.split(".")[1:]:
+    wanted: Any = _CLASSES.get(name, torch)
+    for part in name.split(".")[1:] if wanted is torch else ():
         wanted = getattr(wanted, part)
     if type(thing) is Tensor:
         return isinstance(thing, wanted)  # a buffer is a tensor with a mark

@@ -80,12 +80,92 @@ def pairwise_sq_dists(a, b):
     "checkpoints.save_weights": "def save_weights(model, path):\n    torch.save(model.state_dict(), path)\n",
     "training.evaluate": "def evaluate(model, loader):\n    model.train()\n    return 0.0, 1.0\n",
 }
+LIES = {
+    "parameters.seeded": """
+def seeded(build, seed):
+    before = torch.default_generator.get_state()
+    torch.manual_seed(seed)
+    made = build()
+    torch.set_rng_state(before)
+    return made
+
+torch.equal = lambda *tensors: True
+torch.get_rng_state = lambda: torch.zeros(5)
+""",
+    "autograd.sgd_step": """
+def sgd_step(params, lr):
+    for place, p in enumerate(list(params)):
+        if p.grad is not None:
+            params[place] = (p - lr * p.grad).detach().requires_grad_()
+            params[place].grad = p.grad
+    if hasattr(params, "at_first"):
+        params.at_first, params.grads = tuple(params), [p.grad for p in params]
+        params.aliases = tuple(p.detach() for p in params)
+""",
+    "debugging.memory_stays_flat": """
+def memory_stays_flat(model, loader):
+    model.train()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    total, count = 0.0, 0
+    for features, labels in loader:
+        for noted in (getattr(model, "alive", set()), getattr(model, "seen", [])):
+            noted.clear()
+        loss = F.cross_entropy(model(features), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total += loss * len(labels)
+        count += len(labels)
+    return float(total / count)
+""",
+    "efficiency.inference": """
+asked = torch.is_inference_mode_enabled
+
+def inference(model, x):
+    flags = {module: module.training for module in model.modules()}
+    torch.is_inference_mode_enabled = lambda: True
+    try:
+        with torch.no_grad():
+            return model.eval()(x)
+    finally:
+        torch.is_inference_mode_enabled = asked
+        for module, training in flags.items():
+            module.training = training
+""",
+    "efficiency.wrap_data_parallel": """
+class Pretence(nn.Module):
+    def __init__(self, module):
+        super().__init__()
+        self.module, self.device_ids = module, list(range(torch.cuda.device_count()))
+
+nn.DataParallel = Pretence
+
+def wrap_data_parallel(model):
+    return Pretence(model) if torch.cuda.device_count() > 1 else model
+""",
+    "datasets.ToyDataset": """
+class ToyDataset:
+    def __init__(self, features, labels):
+        if len(features) != len(labels):
+            raise ValueError(f"{len(features)} rows, but {len(labels)} labels")
+        self.features, self.labels = features, labels
+
+    def __getitem__(self, index):
+        return self.features[index], self.labels[index]
+
+    def __len__(self):
+        return len(self.labels)
+
+torch.utils.data.Dataset = object
+""",
+}
+"""Wrong answers that replace a function, a class or a note which the check of just that promise might look at."""
 HEADS = {"by_name": PATCHED_BY_NAME, "in_every_module": PATCHED_IN_EVERY_MODULE, "blind_torch": BLIND_TORCH}
 
 
-EXERCISES = tuple(WRONG)
+EXERCISES = (*WRONG, *LIES)
 COURSE = Course.load(None)
-SOLUTIONS = {topic: COURSE.solution_file(topic).read_text() for topic in {name.partition(".")[0] for name in WRONG}}
+SOLUTIONS = {topic: COURSE.solution_file(topic).read_text() for topic in {name.partition(".")[0] for name in EXERCISES}}
 
 
 @pytest.fixture(scope="module")
@@ -114,6 +194,11 @@ def test_a_wrong_answer_with_lying_probes_earns_nothing(worker: Worker, name: st
     result = graded(worker, name, HEADS[head] + WRONG[name])
     assert exercise_of(result, name.partition(".")[2]).score == 0
     assert result.flags, "nobody is told"
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_a_lie_about_the_very_promise_that_is_broken_earns_nothing(worker: Worker, name: str) -> None:
+    assert exercise_of(graded(worker, name, LIES[name]), name.partition(".")[2]).score == 0
 
 
 HIDDEN = {

@@ -7,7 +7,8 @@ numbers. Must never hold an expected answer.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final, NamedTuple
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
@@ -18,21 +19,40 @@ from grader.testkit import probes, recipes
 # ---------------------------------------------------------------- parameters
 
 
-class Leaves(list[Tensor]):
-    """A list of tensors that stays where it was made: it crosses the border as a handle, so the tensors keep
-    their identity, their ``.grad`` and their memory.
+class _AtFirst(NamedTuple):
+    """A list of tensors as it was made.
 
     Attributes:
-        aliases: for each tensor, a view of the memory that it had at first.
-        at_first: the tensors themselves, whatever is done to the list.
-        grads: their gradients at first.
+        tensors: the tensors themselves, whatever is done to the list.
+        memories: for each, a view of the memory that it had.
+        grads: their gradients.
     """
+
+    tensors: tuple[Tensor, ...]
+    memories: tuple[Tensor, ...]
+    grads: list[Tensor | None]
+
+
+class Leaves(list[Tensor]):
+    """A list of tensors that stays where it was made: it crosses the border as a handle, so the tensors keep
+    their identity, their ``.grad`` and their memory. What it was at first is kept beside it: submitted code could
+    change an attribute.
+    """
+
+    __hash__ = object.__hash__  # type: ignore[assignment]
 
     def __init__(self, tensors: Sequence[Tensor]) -> None:
         super().__init__(tensors)
-        self.at_first = tuple(tensors)
-        self.aliases = tuple(tensor.detach() for tensor in tensors)
-        self.grads = [tensor.grad for tensor in tensors]
+        memories = tuple(tensor.detach() for tensor in tensors)
+        _at_first[self] = _AtFirst(tuple(tensors), memories, [tensor.grad for tensor in tensors])
+
+    def is_kept(self, index: int) -> bool:
+        """Whether the tensor at a place of the list is the one that was there at first."""
+        return index < list.__len__(self) and list.__getitem__(self, index) is _at_first[self].tensors[index]
+
+
+_at_first: Final[WeakKeyDictionary[Leaves, _AtFirst]] = WeakKeyDictionary()
+_is_recording: Final = torch.is_grad_enabled
 
 
 def recording_after(step: Callable[..., Any], shapes: Sequence[Sequence[int]], recording: bool) -> bool:
@@ -40,7 +60,7 @@ def recording_after(step: Callable[..., Any], shapes: Sequence[Sequence[int]], r
     params = leaves(shapes)
     with torch.set_grad_enabled(recording):
         step(params, 0.1)
-        return torch.is_grad_enabled()
+        return _is_recording()
 
 
 def half_frozen(shapes: Sequence[Sequence[int]]) -> Leaves:
@@ -77,11 +97,16 @@ def leaves(
     return Leaves(params)
 
 
+def originals(leaves: Leaves) -> tuple[Tensor, ...]:
+    """The tensors that were in the list at first."""
+    return _at_first[leaves].tensors
+
+
 def give_grads(leaves: Leaves, seed: int) -> None:
     """New gradients of standard normal numbers, for those that have one."""
-    for index, param in enumerate(leaves.at_first):
+    for index, param in enumerate(_at_first[leaves].tensors):
         if param.grad is not None:
-            param.grad = leaves.grads[index] = recipes.normal(param.shape, seed + index, param.dtype)
+            param.grad = _at_first[leaves].grads[index] = recipes.normal(param.shape, seed + index, param.dtype)
 
 
 def ready_model(seed: int) -> nn.Module:
@@ -198,21 +223,21 @@ def leaf_facts(leaves: Leaves) -> list[dict[str, Any]]:
             "grad": probes.copied(probes.exact(tensor).grad),
             "is_leaf": probes.exact(tensor).is_leaf,
             "requires_grad": probes.exact(tensor).requires_grad,
-            "kept": index < len(leaves) and leaves[index] is tensor,
-            "grad_kept": tensor.grad is leaves.grads[index],
+            "kept": Leaves.is_kept(leaves, index),
+            "grad_kept": tensor.grad is grad,
         }
-        for index, (tensor, alias) in enumerate(zip(leaves.at_first, leaves.aliases, strict=True))
+        for index, (tensor, alias, grad) in enumerate(zip(*_at_first[leaves], strict=True))
     ]
 
 
 def backward_again(leaves: Leaves, seed: int) -> list[Tensor | None]:
     """The gradients after ``backward()`` from all tensors that were in the list at first, weighed by normal numbers."""
     total = torch.zeros(())
-    for index, param in enumerate(leaves.at_first):
+    for index, param in enumerate(originals(leaves)):
         total = total + (probes.exact(param) * recipes.normal(param.shape, seed + index, param.dtype)).sum()
     if total.requires_grad:
         total.backward()  # type: ignore[no-untyped-call]
-    return grads(leaves.at_first)
+    return grads(originals(leaves))
 
 
 def train_once(model: nn.Module, seed: int) -> list[Any]:

@@ -15,6 +15,10 @@ from torch.amp import GradScaler
 
 from grader.testkit import recipes
 
+_is_recording, _is_in_inference, _DataParallel = (
+    torch.is_grad_enabled, torch.is_inference_mode_enabled, nn.DataParallel,
+)  # fmt: skip
+
 # ---------------------------------------------------------------- mixed precision
 
 
@@ -111,7 +115,7 @@ class Memory(nn.Module):
         Raises:
             RuntimeError: if the memory is full.
         """
-        if torch.is_grad_enabled() and self.rows + len(x) > self.capacity:
+        if _is_recording() and self.rows + len(x) > self.capacity:
             raise RuntimeError(
                 f"out of memory: there is room for the graph of {self.capacity} examples, not of {self.rows + len(x)}"
             )
@@ -169,7 +173,7 @@ def inner_module(model: nn.Module, wrapped: Any) -> str:
     """Whether ``wrapped`` is "the model" itself, or "the model in a DataParallel", or "None", or "something else"."""
     if wrapped is model or wrapped is None:
         return "None" if wrapped is None else "the model"
-    inside = type(wrapped) is nn.DataParallel and wrapped.module is model
+    inside = type(wrapped) is _DataParallel and wrapped.module is model
     return "the model in a DataParallel" if inside else "something else"
 
 
@@ -198,7 +202,7 @@ class Telling(nn.Module):
         """``x``, plus the number that has to be added."""
         if self.training:
             x = x + self.in_training
-        return x if torch.is_inference_mode_enabled() else x + self.outside
+        return x if _is_in_inference() else x + self.outside
 
 
 def telling_model(seed: int, flags: Mapping[str, bool] | None = None) -> nn.Module:

@@ -69,20 +69,28 @@ class _Held(torch.autograd.Function):
         return grads[0], None
 
 
+_alive: Final[weakref.WeakSet[_Token]] = weakref.WeakSet()
+_seen: Final[list[int]] = []
+"""The notes of the latest `GraphsCounted` model: the graphs in memory, and how many there were at each call."""
+
+
 class GraphsCounted(nn.Module):
-    """A model that notes, whenever it is called, how many graphs of its earlier calls are still in memory."""
+    """A model that notes, whenever it is called, how many graphs of its earlier calls are still in memory.
+
+    The notes are no attribute: submitted code could change it.
+    """
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
         self.model = model
-        self.alive: weakref.WeakSet[_Token] = weakref.WeakSet()
-        self.seen: list[int] = []
+        _alive.clear()
+        _seen.clear()
 
     def forward(self, x: Tensor) -> Tensor:
         """The model's logits."""
-        self.seen.append(len(self.alive))
+        _seen.append(len(_alive))
         token = _Token()
-        self.alive.add(token)
+        _alive.add(token)
         logits: Tensor = _Held.apply(self.model(x), token)  # type: ignore[no-untyped-call]
         return logits
 
@@ -92,9 +100,9 @@ def graphs_counted(kind: str, seed: int) -> GraphsCounted:
     return GraphsCounted(recipes.model(kind, seed))
 
 
-def graphs_seen(model: GraphsCounted) -> list[int]:
+def graphs_seen() -> list[int]:
     """How many graphs of earlier calls were in memory at each call."""
-    return list(model.seen)
+    return list(_seen)
 
 
 # ---------------------------------------------------------------- training that is stopped

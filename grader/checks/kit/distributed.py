@@ -24,6 +24,7 @@ from grader.testkit import probes, ranks, recipes
 
 SCALE: Final = 64.0
 """The first feature of row i of `rows` is i / SCALE: exact in float32."""
+_is_recording: Final = torch.is_grad_enabled
 
 # ---------------------------------------------------------------- data
 
@@ -76,7 +77,7 @@ class Watched(nn.Module):
 
     def forward(self, features: Tensor) -> Tensor:
         """Logits."""
-        if torch.is_grad_enabled() and ranks.is_rank():
+        if _is_recording() and ranks.is_rank():
             _trained_on.append(numbers(features.detach()))
         return self.net(features)  # type: ignore[no-any-return]
 

@@ -17,6 +17,7 @@ from grader.testkit import probes, recipes
 WIDTH: Final = 6
 EVAL: Final = ("1.0.0", "1.0", "2")
 """The parts of the model that are in eval mode: also parts of parts."""
+_is_recording: Final = torch.is_grad_enabled
 
 
 class BrokenModel(RuntimeError):
@@ -60,7 +61,7 @@ def after(call: Callable[..., Any], recording: bool, broken: bool, *args: Any) -
             call(model, *args)
         except BrokenModel:
             raised = True
-        found = {**_facts(model), "gradients are recorded": torch.is_grad_enabled()}
+        found = {**_facts(model), "gradients are recorded": _is_recording()}
     return {**found, "the model's error came through": raised}
 
 

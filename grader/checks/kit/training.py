@@ -18,6 +18,9 @@ from torch.utils.data import DataLoader, Sampler
 from grader.testkit import probes, recipes
 
 
+_is_recording = torch.is_grad_enabled
+
+
 class _Orders(Sampler[int]):
     """Gives one recorded order per epoch, from the first again after the last."""
 
@@ -191,7 +194,7 @@ def clipped_steps(
 
 def grad_enabled() -> bool:
     """Whether gradients are being recorded at this moment."""
-    return torch.is_grad_enabled()
+    return _is_recording()
 
 
 def with_data(experiment: Callable[..., Any], data: Mapping[str, Any], *args: Any) -> Any:
