@@ -6,6 +6,7 @@ import datetime
 import os
 import re
 import shutil
+import stat
 import subprocess
 import tempfile
 from pathlib import Path
@@ -34,7 +35,7 @@ def with_commit_time(arrival: Arrival, folder: Path) -> Arrival:
 def _last_commit(repository: Path) -> str:
     """The ISO time of the commit that is checked out; empty if it cannot be read, or git is not installed."""
     commit, git = _checked_out(repository), shutil.which("git")
-    if not commit or git is None:
+    if not commit or git is None or not _is_plain(repository / "objects"):
         return ""
     # Asked from a repository without settings: in the student's, they name programs that git would run.
     with tempfile.TemporaryDirectory(prefix="torchkata-") as own:
@@ -60,6 +61,13 @@ def _last_commit(repository: Path) -> str:
         return datetime.datetime.fromtimestamp(int(found[1])).astimezone().isoformat() if found else ""
     except (ValueError, OverflowError, OSError):
         return ""
+
+
+def _is_plain(objects: Path) -> bool:
+    """Whether there are only folders and files, and no other place is named: git would wait at a named pipe."""
+    inside = (os.path.join(at, name) for at, folders, files in os.walk(objects) for name in (*folders, *files))
+    kinds = {stat.S_IFMT(os.lstat(one).st_mode) for one in (str(objects), *inside)}
+    return kinds <= {stat.S_IFDIR, stat.S_IFREG} and not (objects / "info" / "alternates").exists()
 
 
 def _checked_out(repository: Path) -> str:

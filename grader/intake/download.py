@@ -157,22 +157,25 @@ def _grouped(
 ) -> list[DownloadSource]:
     students: dict[tuple[str, str], list[Piece]] = {}
     problems: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    names: dict[tuple[str, str], str] = {}
     for piece in pieces:
+        names.setdefault(_who(piece), piece.name)
         students.setdefault(_who(piece), []).append(piece)
     for piece, reason in problematic:
+        names.setdefault(_who(piece), piece.name)
         students.setdefault(_who(piece), [])
         problems.setdefault(_who(piece), []).append((piece.file, reason))
     return [
         DownloadSource(
-            name=next((said for one in of if one.about and (said := _said_name(download, one))), name),
+            name=next((said for one in of if one.about and (said := _said_name(download, one))), names[who]),
             path=at,
             topics=topics,
             download=download,
             pieces=tuple(of),
-            problems=tuple(problems.get((student, name), ())),
-            arrival=arrival_of(student, of),
+            problems=tuple(problems.get(who, ())),
+            arrival=arrival_of(who[0], of),
         )
-        for (student, name), of in students.items()
+        for who, of in students.items()
     ]
 
 
@@ -189,7 +192,8 @@ def arrival_of(student: str, pieces: Sequence[Piece]) -> Arrival:
 
 
 def _who(piece: Piece) -> tuple[str, str]:
-    return piece.student, piece.name
+    """The id, by which one student may have a name in two spellings; the name where there is none."""
+    return piece.student, "" if piece.student else piece.name
 
 
 def _is_topic(path: str, topics: Topics) -> bool:

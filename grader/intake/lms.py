@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from grader.intake.dates import read_time
+from grader.intake.roster import name_key
 from grader.intake.topics import Topics
 
 _MOODLE = re.compile(r"^(?P<name>.+?)_(?P<id>\d+)_assignsubmission_(?P<kind>[a-z]+)_?(?P<rest>[_/].*|)$", re.DOTALL)
@@ -177,19 +178,17 @@ def _brightspace(path: str, name: str) -> Piece | None:
 
 
 def _told_apart(pieces: list[Piece]) -> list[Piece]:
-    """The same: of Blackboard's ids without the assignment, of Brightspace's only those that have one name."""
-    names: dict[str, set[str]] = {}
+    """The same: of Blackboard's ids without the assignment, of the others only those that have one name."""
+    names: dict[str, set[tuple[str, ...]]] = {}
     for piece in pieces:
-        names.setdefault(piece.student, set()).add(piece.name)
+        names.setdefault(piece.student, set()).add(name_key(piece.name))
     if pieces and pieces[0].lms == "blackboard":
         first, last = min(names), max(names)
         same = next((at for at, pair in enumerate(zip(first, last, strict=False)) if pair[0] != pair[1]), len(first))
         title = first[: first.rfind("_", 0, same) + 1]
         ids = [piece.student.removeprefix(title) for piece in pieces]
         return [replace(piece, name=one, student=one) for piece, one in zip(pieces, ids, strict=True)]
-    if pieces and pieces[0].lms == "brightspace":
-        return [piece if len(names[piece.student]) == 1 else replace(piece, student="") for piece in pieces]
-    return pieces
+    return [piece if len(names[piece.student]) == 1 else replace(piece, student="") for piece in pieces]
 
 
 def blackboard_name(text: str, student: str) -> str:
@@ -229,7 +228,7 @@ def gradescope_pieces(paths: Iterable[str], metadata: str) -> list[Piece]:
             when = read_time(_UTC.sub("+00:00", about.get("created_at", "")))
             name = one.get("name") or key
             pieces.append(Piece(path, found["rest"], name, key, 0, "gradescope", submitted=when))  # type: ignore[index]
-    return pieces
+    return _told_apart(pieces)
 
 
 _UTC = re.compile(r"(?:\.\d+)? ?(?:Z|UTC)$|\.\d+")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import bisect
 import codecs
+import json
 import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -43,9 +44,9 @@ _MAX_NOTES = 50
 
 
 class _Cell(msgspec.Struct):
-    cell_type: str = ""
-    source: str | list[str] = ""
-    input: str | list[str] = ""  # as version 3 called it
+    cell_type: str | None = ""
+    source: str | list[str] | None = ""
+    input: str | list[str] | None = ""  # as version 3 called it
 
 
 class _Sheet(msgspec.Struct):
@@ -53,9 +54,8 @@ class _Sheet(msgspec.Struct):
 
 
 class _Notebook(msgspec.Struct):
-    nbformat: int = 4
-    cells: list[_Cell] = []
-    worksheets: list[_Sheet] = []
+    cells: list[_Cell] | None = []
+    worksheets: list[_Sheet] | None = []
 
 
 class NotebookCode(NamedTuple):
@@ -107,7 +107,7 @@ def module_of(content: bytes, heading: str = HANDED_IN) -> NotebookCode:
             if room >= 0:
                 written[found[2]] = before + _text(cell)[found.end() :].encode("utf-8", "replace")
         elif cell.cell_type == "code":
-            room -= sum(map(len, cell.source or cell.input))
+            room -= sum(map(len, cell.source or cell.input or ""))
             if room < 0:
                 notes.append(f"cell {number}: more than {FILE_BYTES >> 20} MiB of code: the rest was left out")
                 break
@@ -151,12 +151,23 @@ def text_of(content: bytes) -> str:
 
 
 def _cells(content: bytes) -> list[_Cell]:
-    notebook = msgspec.json.decode(content.removeprefix(b"\xef\xbb\xbf"), type=_Notebook)
-    return notebook.cells or [cell for sheet in notebook.worksheets for cell in sheet.cells]
+    content = content.removeprefix(b"\xef\xbb\xbf")
+    try:
+        notebook = msgspec.json.decode(content, type=_Notebook)
+    except msgspec.ValidationError:
+        raise
+    except msgspec.DecodeError as problem:  # Python writes and reads NaN, and half of a character
+        try:
+            read = json.loads(content, parse_constant=str)
+        except ValueError:
+            raise problem from None
+        again = json.dumps(read, ensure_ascii=False).encode("utf-8", "replace")
+        notebook = msgspec.json.decode(again, type=_Notebook)
+    return notebook.cells or [cell for sheet in notebook.worksheets or () for cell in sheet.cells]
 
 
 def _text(cell: _Cell) -> str:
-    source = cell.source or cell.input
+    source = cell.source or cell.input or ""
     return (source if isinstance(source, str) else "".join(source)).replace("\r\n", "\n")
 
 

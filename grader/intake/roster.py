@@ -94,8 +94,12 @@ class Roster:
             if student.group:
                 self._groups.setdefault(name_key(student.group), student)
         self._by_name: dict[tuple[str, ...], list[Student]] = {}
+        self._by_joined: dict[tuple[str, ...], list[Student]] = {}
         for student in self.students:
             self._by_name.setdefault(name_key(student.name), []).append(student)
+            words = re.findall(r"[^\W_]+", folded(student.name))
+            for joined in {"".join(words[at:] + words[:at]) for at in range(len(words)) if words[1:]}:
+                self._by_joined.setdefault((joined,), []).append(student)
 
     @classmethod
     def read(cls, file: Path) -> Roster:
@@ -139,8 +143,9 @@ class Roster:
         return self._groups.get(name_key(name))
 
     def named(self, name: str) -> list[Student]:
-        """The students of that name, whatever its accents, its case and the order of its words."""
-        return self._by_name.get(name_key(name), [])
+        """The students of that name, whatever its accents, its case, the order of its words and, as Canvas writes it in
+        the names of files, the spaces between them."""
+        return self._by_name.get(name_key(name)) or self._by_joined.get(name_key(name), [])
 
 
 class _Columns:

@@ -126,3 +126,15 @@ def test_a_clone_that_is_a_link_or_a_pipe_is_none(clone: Path, reader: Reader) -
     (other / ".git").mkdir()
     os.mkfifo(other / ".git" / "HEAD")
     assert arrival(other, reader).by == "file time"
+
+
+@pytest.mark.parametrize("odd", ["pipe", "link", "other objects"])
+def test_a_clone_in_which_git_could_wait_for_ever_is_none(clone: Path, odd: str, reader: Reader) -> None:
+    objects = clone / ".git" / "objects"
+    if odd == "pipe":
+        os.mkfifo(objects / "info" / "pipe")
+    elif odd == "link":
+        (objects / "ff").symlink_to(clone)
+    else:
+        (objects / "info" / "alternates").write_text(f"{clone}\n")
+    assert arrival(clone, reader).by == "file time"

@@ -93,6 +93,34 @@ def test_moodle_names_are_full_names_and_blind_ones_participants(tmp_path: Path)
     assert blind[0].name == "Participant 1000"
 
 
+def test_two_spellings_of_one_students_name_are_one_submission(tmp_path: Path) -> None:
+    """A stub in one folder does not replace the answer in the other, and no mark depends on which comes last."""
+    files = {"Jose\u0301 Ruiz_12_assignsubmission_file_/vectors.py": SOLUTION}
+    files["Jos\u00e9  Ruiz_12_assignsubmission_file_/vectors.py"] = STUB
+    (tmp_path / "moodle.zip").write_bytes(zipped(files))
+    (source,) = find_submissions([tmp_path / "moodle.zip"], topics_of(Course.load(OWN_COURSE)))
+    assert source.arrival.student == "12" and source.read().files == {"vectors.py": SOLUTION}
+
+
+def test_a_number_that_several_names_have_is_no_id(tmp_path: Path) -> None:
+    """Files that are named by hand may look like a download; else one student's work would be the mark of another."""
+    for name in ("ann", "bob"):
+        (tmp_path / f"{name}_1_2_vectors.py").write_bytes(SOLUTION)
+    found = find_submissions([tmp_path], TOPICS)
+    assert [(one.name, one.arrival.student) for one in found] == [("ann", ""), ("bob", "")]
+
+
+def test_canvas_writes_names_without_spaces(tmp_path: Path) -> None:
+    """Its ids are no ids of the university."""
+    (tmp_path / "list.csv").write_text("id,name\nu1,Zo\u00eb van der M\u00fcller\nu2,Ann Lee\nu3,Lee Ann\n")
+    files = {"vandermullerzoe_70_1_vectors.py": SOLUTION, "leeann_71_2_vectors.py": SOLUTION}
+    (tmp_path / "c.zip").write_bytes(zipped(files))
+    notes: list[str] = []
+    found = find_submissions([tmp_path / "c.zip"], TOPICS, roster=Roster.read(tmp_path / "list.csv"), note=notes.append)
+    assert {one.name: one.arrival.student for one in found} == {"Zo\u00eb van der M\u00fcller": "70", "leeann": "71"}
+    assert notes == ["leeann: could be any of 2 of that name in the roster (u2, u3): name it by the id"]
+
+
 def test_canvas_marks_lateness_and_a_roster_has_the_time(tmp_path: Path) -> None:
     archive = canvas_zip(tmp_path / "canvas.zip")
     marked = by_id(find_submissions([archive], TOPICS))

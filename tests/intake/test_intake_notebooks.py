@@ -7,7 +7,7 @@ import json
 import pytest
 from make_class_zips import notebook
 
-from grader.intake.notebook import RUNNING, Cells, module_of
+from grader.intake.notebook import RUNNING, Cells, module_of, text_of
 
 
 def namespace(*cells: str, error: bool = False) -> tuple[dict[str, object], list[str]]:
@@ -127,6 +127,36 @@ def test_old_format_and_sources_as_one_text_are_read() -> None:
     assert module_of(json.dumps(old).encode())[0] == b"# cell 1\na = 1\nb = 2\n"
     new = {"cells": [{"cell_type": "code", "source": "a = 1"}]}
     assert module_of(b"\xef\xbb\xbf" + json.dumps(new).encode())[0] == b"# cell 1\na = 1\n"
+
+
+CELL = '{"cell_type": "code", "source": "a = 1"}'
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        f'{{"cells": [{CELL}], "nbformat": "4"}}',
+        f'{{"cells": [{CELL}], "nbformat": 4.5, "worksheets": null}}',
+        f'{{"cells": null, "worksheets": [{{"cells": [{CELL}]}}]}}',
+        f'{{"cells": [{CELL[:-1]}, "input": null}}]}}',
+        f'{{"cells": [{CELL[:-1]}, "outputs": [{{"data": NaN}}, -Infinity]}}]}}',
+        f'{{"cells": [{CELL[:-1]}, "outputs": [{{"text": "half of an emoji: \\ud83d"}}]}}]}}',
+    ],
+)
+def test_what_other_programs_write_into_notebooks_is_no_reason_to_read_none(content: str) -> None:
+    assert module_of(content.encode())[:2] == (b"# cell 1\na = 1\n", [])
+    assert text_of(content.encode()) == "a = 1"
+
+
+@pytest.mark.parametrize("cell", ['{"cell_type": "code", "source": null}', '{"cell_type": null, "source": "b"}'])
+def test_an_odd_cell_costs_no_other(cell: str) -> None:
+    module, _, _ = module_of(f'{{"cells": [{cell}, {CELL}]}}'.encode())
+    assert module is not None and module.endswith(b"# cell 2\na = 1\n")
+
+
+def test_half_of_a_character_in_code_is_a_question_mark() -> None:
+    module, notes, _ = module_of(CELL.replace("a = 1", "a = '\\udc00'").join(['{"cells": [', "]}"]).encode())
+    assert (module, notes) == (b"# cell 1\na = '?'\n", [])
 
 
 def test_endless_code_is_bounded() -> None:

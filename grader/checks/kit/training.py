@@ -17,7 +17,6 @@ from torch.utils.data import DataLoader, Sampler
 
 from grader.testkit import probes, recipes
 
-
 _is_recording = torch.is_grad_enabled
 
 
