@@ -14,7 +14,8 @@ def use_output(output: int, errors: int) -> None:
     for descriptor in {output, errors}:
         if descriptor > 2:
             os.close(descriptor)
-    sys.stdout = open(1, "w", encoding="utf-8", errors="replace", closefd=False)  # noqa: SIM115
+    # By lines: what was printed before an endless loop or a crash says where it happened.
+    sys.stdout = open(1, "w", encoding="utf-8", errors="replace", closefd=False, buffering=1)  # noqa: SIM115
     sys.stderr = open(2, "w", encoding="utf-8", errors="replace", closefd=False, buffering=1)  # noqa: SIM115
 
 
