@@ -30,6 +30,8 @@ _LOOKS_LIKE_CODE = re.compile(r"^(?:def|class|import|from)\s", re.MULTILINE)
 _FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 _DEFINITION = re.compile(r"^(?:def|class)[ \t]+\w+[ \t]*[(:]", re.MULTILINE)
 _HEADER = re.compile(rb"(?:from __future__ import [\w, ]+  )?# (?:cell (\d{1,9})|In \[(\d{1,9})\])$")
+_COOKIE: Final = re.compile(rb"\A(.*\n[ \t\f]*#.*?coding)[:=]")
+"""The name of an encoding in a module's second line: a notebook is UTF-8, whatever a comment in it says."""
 HANDED_IN: Final = "cell {}"
 """The name of a cell in a notebook that was handed in: its place, because execution counts may be of any session."""
 RUNNING: Final = "In [{}]"
@@ -116,7 +118,7 @@ def module_of(content: bytes, heading: str = HANDED_IN) -> NotebookCode:
             parts.append(f"# {heading.format(number)}\n{source}\n")
     first = f"from __future__ import {', '.join(futures)}  " if futures else ""
     more = [f"{len(notes) - _MAX_NOTES:,} more notes like these"] if len(notes) > _MAX_NOTES else []
-    module = (first + "\n".join(parts)).encode("utf-8", "replace")
+    module = _COOKIE.sub(rb"\1 ", (first + "\n".join(parts)).encode("utf-8", "replace"))
     return NotebookCode(module, [*notes[:_MAX_NOTES], *more], written)
 
 

@@ -171,6 +171,6 @@ def why_not_python(content: bytes) -> str:
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
         content.decode(encoding)
-    except (SyntaxError, UnicodeDecodeError, LookupError):
+    except Exception:  # a codec that the file names may raise any of them
         return "it is not text in UTF-8, nor in an encoding that it names; save it as UTF-8"
     return ""

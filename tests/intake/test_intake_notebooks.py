@@ -154,6 +154,14 @@ def test_an_odd_cell_costs_no_other(cell: str) -> None:
     assert module is not None and module.endswith(b"# cell 2\na = 1\n")
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "undefined"])
+def test_an_encoding_that_a_cell_names_means_nothing(encoding: str) -> None:
+    module, notes, _ = module_of(notebook(f"# -*- coding: {encoding} -*-\na = 'ä'"))
+    names: dict[str, str] = {}
+    exec(module or b"", names)
+    assert (names["a"], notes) == ("ä", [])
+
+
 def test_half_of_a_character_in_code_is_a_question_mark() -> None:
     module, notes, _ = module_of(CELL.replace("a = 1", "a = '\\udc00'").join(['{"cells": [', "]}"]).encode())
     assert (module, notes) == (b"# cell 1\na = '?'\n", [])

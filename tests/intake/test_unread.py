@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import encodings
 import io
 import json
+import pkgutil
 import tracemalloc
 import zipfile
 from pathlib import Path
@@ -226,3 +228,10 @@ def test_text_that_python_reads_is_text(content: bytes) -> None:
 @pytest.mark.parametrize("content", [b"# coding: nonsense\n", b"\0", b"\xe9", b"\xef\xbb\xbf# coding: latin-1\n"])
 def test_bytes_that_python_does_not_read_are_none(content: bytes) -> None:
     assert why_not_python(content)
+
+
+def test_no_encoding_that_a_file_names_is_a_fault_of_the_grader() -> None:
+    """Some raise what is no `UnicodeDecodeError`: else a first line would take a topic's points out of the total."""
+    names = [module.name for module in pkgutil.iter_modules(encodings.__path__)]
+    reasons = {name: why_not_python(f"# coding: {name}\nx = 1\n".encode()) for name in names}
+    assert reasons["undefined"] and reasons["punycode"] and not reasons["latin_1"]
