@@ -43,6 +43,8 @@ _NEEDED: Final = frozenset(("dim", "eps", "i", "index", "mask", "prefix", "seed"
 """Arguments that no answer can do without."""
 _ASIDE: Final = ("Tensor", "torch", "self")
 """Ends of names whose attributes may be anything."""
+_MOST_TEXT: Final = 60
+"""Bytes of an expression that a message shows."""
 _CONFLICT: Final = re.compile(r"^(?:<{7}|={7}|>{7})(?: .*)?$")
 
 
@@ -119,8 +121,8 @@ def _slips(cause: Cause, name: str, source: bytes, place: Place) -> Iterator[str
     yield from _used_up(own, place)
     for node in ast.walk(own):
         match node:
-            case ast.Expr(ast.Compare(left, [ast.Eq()], [right])):
-                compared, assigned = (f"{ast.unparse(left)} {sign} {ast.unparse(right)}" for sign in ("==", "="))
+            case ast.Expr(ast.Compare(left, [ast.Eq()], [right])) if _text(left) and _text(right):
+                compared, assigned = (f"{_text(left)} {sign} {_text(right)}" for sign in ("==", "="))
                 yield f"{place(node.lineno)} only compares, `{compared}`: to give a value, write `{assigned}`"
             case ast.Return(ast.Tuple([_])) if "tuple" in f"{cause.reason} {cause.exception_message}":
                 yield f"{place(node.lineno)} returns a tuple of one value: the comma at its end makes it one"
@@ -132,19 +134,19 @@ def _slips(cause: Cause, name: str, source: bytes, place: Place) -> Iterator[str
                 attribute, [_SWITCH]
             ):
                 yield f"{place(node.lineno)} sets `{attribute}`, which torch does not know: did you mean `{_SWITCH}`?"
-            case ast.Expr(ast.Attribute() as named):
-                text = ast.unparse(named)
-                if len(text) < 60:
-                    yield f"{place(node.lineno)} only names `{text}` and does not call it: write `{text}()`"
+            case ast.Expr(ast.Attribute() as named) if text := _text(named):
+                yield f"{place(node.lineno)} only names `{text}` and does not call it: write `{text}()`"
             case ast.Attribute(owner, method, ast.Load()) if (
-                method in _METHODS and id(node) not in called and not ast.unparse(owner).endswith(_ASIDE)
+                method in _METHODS
+                and id(node) not in called
+                and not _text(owner).endswith(_ASIDE)
+                and (text := _text(node))
             ):
-                text = ast.unparse(node)
                 yield f"{place(node.lineno)} names `{text}` and does not call it: write `{text}()`"
             case ast.With(items) | ast.AsyncWith(items):
                 for item in items:
                     if isinstance(item.context_expr, ast.Attribute) and item.context_expr.attr in _SWITCHES:
-                        text = ast.unparse(item.context_expr)
+                        text = _text(item.context_expr)
                         yield f"{place(node.lineno)} says `with {text}`, which needs brackets: `with {text}():`"
             case ast.For(body=[_, *_, ast.Return() as leaves]):
                 yield f"the `return` in {place(leaves.lineno)} is in the loop, which ends there in its first round"
@@ -156,7 +158,7 @@ def _slips(cause: Cause, name: str, source: bytes, place: Place) -> Iterator[str
             case ast.Return(ast.Call(ast.Name(kind))) if _is_exception(kind):
                 yield f"{place(node.lineno)} returns a {kind}: write `raise` for `return`"
             case ast.Call(func, [ast.Name(one), ast.Name(other), *_]) if (
-                ast.unparse(func).rpartition(".")[2] == "cross_entropy" and one in _LABELS and other in _LOGITS
+                _text(func).rpartition(".")[2] == "cross_entropy" and one in _LABELS and other in _LOGITS
             ):
                 yield f"`cross_entropy` takes the logits first, then the labels: {place(node.lineno)} has them swapped"
             case ast.Call(ast.Name("id"), [ast.Name(one)]) if one in _arguments(own):
@@ -205,7 +207,7 @@ def _used_up(own: Definition, place: Place) -> Iterator[str]:
     for node in ast.walk(own):
         match node:
             case ast.Assign([ast.Name(name)], value) if isinstance(value, ast.GeneratorExp) or (
-                isinstance(value, ast.Call) and ast.unparse(value.func).rpartition(".")[2] in _ITERATORS
+                isinstance(value, ast.Call) and _text(value.func).rpartition(".")[2] in _ITERATORS
             ):
                 once[name] = node.lineno
             case ast.For(_, ast.Name(name)) | ast.comprehension(_, ast.Name(name)):
@@ -273,7 +275,7 @@ def _local_in_init(own: ast.ClassDef, name: str) -> int:
 
 def _is_kept_by_self(own: Definition, name: str) -> bool:
     attributes = (node for node in ast.walk(own) if isinstance(node, ast.Attribute) and node.attr == name)
-    return any(isinstance(one.ctx, ast.Store) and ast.unparse(one.value) == "self" for one in attributes)
+    return any(isinstance(one.ctx, ast.Store) and _text(one.value) == "self" for one in attributes)
 
 
 def _names(own: ast.ClassDef, name: str) -> bool:
@@ -281,6 +283,16 @@ def _names(own: ast.ClassDef, name: str) -> bool:
     methods_and_texts = {getattr(node, "name", getattr(node, "value", None)) for node in ast.walk(own)}
     stored = {node.id for node in ast.walk(own) if isinstance(node, ast.Name)}
     return name in stored or _is_kept_by_self(own, name) or name in {x for x in methods_and_texts if isinstance(x, str)}
+
+
+def _text(node: ast.expr) -> str:
+    """The code of a short expression; empty for any other, which may nest too deeply to be written out."""
+    if node.end_lineno != node.lineno or (node.end_col_offset or 0) - node.col_offset > _MOST_TEXT:
+        return ""
+    try:
+        return ast.unparse(node)
+    except ValueError:  # some texts inside of f-strings
+        return ""
 
 
 def _is_exception(name: str) -> bool:

@@ -197,3 +197,20 @@ def test_a_check_that_is_hidden_stays_hidden_and_keeps_its_points() -> None:
         (check,) = found.checks
         assert check.cause is not None and check.cause.advice and check.message.startswith(check.cause.advice)
         assert (check.hidden_until, check.max) == ("always", 2.0)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"x{'.item' * 900}",
+        f"x{'()' * 900}.item",
+        f"x == {'-' * 900}1",
+        f"x == 0x{'f' * 5000}",
+        f"x{'.a' * 900}.cross_entropy(labels, logits)",
+        f"y = x{'.a' * 900}.zip(x)",
+        f"with x{'.a' * 900}.no_grad: pass",
+    ],
+)
+def test_an_expression_that_nests_too_deeply_ends_no_judge(line: str) -> None:
+    """Python's own writer of expressions raises on them: the judge ended, and the points left the total."""
+    assert len(first_sentence(f"def fit(x):\n    {line}\n    return x\n", WRONG)) < 300
