@@ -474,14 +474,17 @@ def test_the_file_is_what_counts(submission: Submission, seed: int) -> None:
     one, other = new_path(submission, "one.pt", "other.pt")
     model, made = start(submission.there, "linear", "sgd", seed)
     submission.save_checkpoint(model, made, 3, one)
-    earlier = submission.there(probes.state, model)
+    earlier = submission.there(probes.state, model), submission.there(resuming.optimizer_numbers, made)["state"]
     submission.there(resuming.train, model, made, 2)
     submission.save_checkpoint(model, made, 7, other)
     assert_that(submission.outside(files.swap, "here", "one.pt", "other.pt"), "no file at `path` after a save")
     fresh = submission.there(recipes.model, "linear", seed + 1)
-    found = submission.resume(fresh, submission.there(resuming.optimizer, fresh), other)
+    remembers = submission.there(resuming.optimizer, fresh)
+    found = submission.resume(fresh, remembers, other)
     assert_equal(found, 4, what="the next epoch, when the files of epochs 3 and 7 have changed their places")
-    assert_close(submission.there(probes.state, fresh), earlier, what="the weights of epoch 3")
+    assert_close(submission.there(probes.state, fresh), earlier[0], what="the weights of epoch 3")
+    memory = submission.there(resuming.optimizer_numbers, remembers)["state"]
+    assert_close(memory, earlier[1], what="what the optimizer remembers of epoch 3")
 
 
 @exercise("checkpoints.save_checkpoint")

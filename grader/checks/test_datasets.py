@@ -195,7 +195,7 @@ def test_train_order_is_random_and_new_each_epoch(submission: Submission, batch_
         assert_equal(sorted(order), list(range(64)), what="the rows of an epoch")
         assert_that(order != list(range(64)), "the train loader gives the rows in the order of the dataset")
         assert_that(is_shuffled(order), f"the order of the rows is not random: {order}")
-    for first, second in pairwise(orders):
+    for first, second in combinations(orders, 2):
         assert_that(first != second, "two epochs have the same order")
         assert_that(is_shuffled([first.index(row) for row in second]), "an epoch follows the order of the one before")
 
@@ -325,6 +325,11 @@ def parts_of(submission: Submission, n: int, fraction: float, seed: int, kind: s
     """The items of the two parts that a student's split gives."""
     submission.there(probes.start_global, start)
     parts = submission.split(submission.there(recipes.numbered, n, kind), fraction, seed)
+    return items_of(submission, parts)
+
+
+def items_of(submission: Submission, parts: Any) -> Any:
+    """The items of the two parts."""
     if not isinstance(parts, (list, tuple)) or len(parts) != 2:
         raise Mismatch("not a pair of two datasets", parts, "(train, val)")
     return [submission.there(probes.items, part) for part in parts]
@@ -341,6 +346,15 @@ def test_every_row_is_in_one_part(submission: Submission, n: int, fraction: floa
     both = set(map(repr, train)) & set(map(repr, val))
     assert_that(not both, f"in both parts: row {', row '.join(sorted(both)[:5])}")
     assert_equal(sorted([*train, *val], key=repr), sorted(range(n), key=repr), what="the rows of both parts")
+
+
+@exercise("datasets.split")
+def test_rows_may_be_equal(submission: Submission) -> None:
+    """A row that is equal to another one is a row of its own: it is not lost."""
+    rows = [7, 7, 7, 7, 8, 8, 8, 8, 8, 8]
+    train, val = items_of(submission, submission.split(rows, 0.3, 1))
+    assert_equal(len(val), 3, what="how many of 10 rows are for validation")
+    assert_equal(sorted([*train, *val], key=repr), rows, what="the rows of both parts")
 
 
 @exercise("datasets.split")
@@ -543,6 +557,14 @@ def test_empty_and_long_sequences(submission: Submission) -> None:
     """An empty sequence becomes a row of padding, and a long one keeps all of its tokens."""
     for lengths in ([3, 0, 2], [0, 4], [0], [0, 0], [40, 1], [700, 3]):
         check_padded(submission, batch_of(lengths, 5))
+
+
+@exercise("datasets.pad_collate")
+@pytest.mark.parametrize("dtype", [torch.int64, torch.float32], ids=str)
+def test_tokens_below_zero(submission: Submission, dtype: torch.dtype) -> None:
+    """No number is special: a sequence may hold -1, -100 or any other, and the mask is True there."""
+    values = [[-1, 4, -100, 0], [-2, -999], [-1]]
+    check_padded(submission, [(torch.tensor(row, dtype=dtype), torch.tensor(i)) for i, row in enumerate(values)])
 
 
 @exercise("datasets.pad_collate")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import random
+from itertools import combinations
 
 import pytest
 import torch
@@ -267,9 +268,12 @@ def test_shuffles_anew(submission: Submission, seed: int) -> None:
     shared = []
     for rank in range(2):
         loader = submission.sharded_loader(rows, 5, rank, 2, seed)
-        first, second, third = (flat(batches_of(submission, loader, epoch)) for epoch in (0, 1, 0))
-        assert_that(first != second, "the order is the same in epochs 0 and 1")
-        assert_equal(third, first, what="epoch 0 again")
+        orders = [flat(batches_of(submission, loader, epoch)) for epoch in (0, 1, 2, 7, 0)]
+        for one, other in combinations((0, 1, 2, 3), 2):
+            named = f"{(0, 1, 2, 7)[one]} and {(0, 1, 2, 7)[other]}"
+            assert_that(orders[one] != orders[other], f"the order is the same in epochs {named}")
+        first, second, *_, last = orders
+        assert_equal(last, first, what="epoch 0 again")
         assert_that(first != sorted(first), "the rows are not shuffled")
         submission.there(probes.draw_from_global)
         other = submission.sharded_loader(rows, 5, rank, 2, seed)
@@ -544,6 +548,21 @@ def test_there_when_it_returns(submission: Submission, inside: bool, seed: int) 
         submission.save_on_rank0, model, path, held=0, look_outside=r.call(d.saved, r.in_folder("weights.pt"))
     )
     assert_that(not world.early, "rank 1 returned before rank 0 had written the file")
+    assert_that(world.outside is not None, "no file at `path` when all ranks have returned")
+    assert_close(world.outside, plain_state(number), what="what is in the file")
+
+
+@exercise("ddp.save_on_rank0")
+@given(seed=SEEDS)
+@once
+def test_complete_when_it_returns(submission: Submission, seed: int) -> None:
+    """No rank returns while the file is there but not complete. (In this check rank 0 pauses in the middle of it.)"""
+    (number,) = secrets(seed, 1)
+    world = r.run(
+        submission.save_on_rank0, r.call(d.held_while_written, "mlp", number), "weights.pt", held=0,
+        look_outside=r.call(d.saved, r.in_folder("weights.pt")),
+    )  # fmt: skip
+    assert_that(not world.early, "rank 1 returned while rank 0 was still writing the file")
     assert_that(world.outside is not None, "no file at `path` when all ranks have returned")
     assert_close(world.outside, plain_state(number), what="what is in the file")
 

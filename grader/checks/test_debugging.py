@@ -304,6 +304,11 @@ def parts_of(submission: Submission, n: int, fraction: float, seed: int, start: 
     """The rows of the two parts of 0, ..., n - 1."""
     submission.there(probes.start_global, start)
     parts = submission.honest_split(submission.there(recipes.numbered, n, "numbers"), fraction, seed)
+    return items_of(submission, parts)
+
+
+def items_of(submission: Submission, parts: Any) -> tuple[list[Any], list[Any]]:
+    """The items of the two parts."""
     if not isinstance(parts, (list, tuple)) or len(parts) != 2:
         raise Mismatch("not a pair of two datasets", parts, "(train, val)")
     train, val = (submission.there(probes.items, part) for part in parts)
@@ -319,6 +324,15 @@ def test_no_row_is_in_both_parts(submission: Submission, n: int, fraction: float
     both = [row for row in range(n) if row in train and row in val]
     assert_that(not both, f"in both parts: row {', row '.join(map(str, both[:5]))}")
     assert_equal(sorted([*train, *val], key=repr), sorted(range(n), key=repr), what="the rows of both parts")
+
+
+@exercise("debugging.honest_split")
+def test_rows_may_be_equal(submission: Submission) -> None:
+    """A row that is equal to another one is a row of its own: it is not lost."""
+    rows = [7, 7, 7, 7, 8, 8, 8, 8, 8, 8]
+    train, val = items_of(submission, submission.honest_split(rows, 0.3, 1))
+    assert_equal(len(val), 3, what="how many of 10 rows are for validation")
+    assert_equal(sorted([*train, *val], key=repr), rows, what="the rows of both parts")
 
 
 @exercise("debugging.honest_split")
@@ -599,7 +613,9 @@ def check_resumed(
 
 
 @exercise("debugging.same_after_resume")
-@pytest.mark.parametrize(("optimizer", "scheduler"), [("momentum", "constant"), ("plain", "steps"), ("adam", "cosine")])
+@pytest.mark.parametrize(
+    ("optimizer", "scheduler"), [("momentum", "constant"), ("plain", "steps"), ("adam", "restarts")]
+)
 @given(seed=SEEDS)
 @ONCE
 def test_as_if_it_had_not_stopped(submission: Submission, optimizer: str, scheduler: str, seed: int) -> None:

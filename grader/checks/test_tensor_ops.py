@@ -434,10 +434,10 @@ def test_gradient_reaches_the_scores(submission: Submission, n: int, classes: in
 
 
 @exercise("tensor_ops.true_class_scores")
-@given(many=st.integers(3000, 3100), seed=SEEDS)
+@given(many=st.integers(1900, 2000), seed=SEEDS)  # not 3000: a table of rows by rows has room too
 @settings(max_examples=2)
 def test_no_loop_over_rows(submission: Submission, many: int, seed: int) -> None:
-    """The number of torch calls is the same for 3 rows as for 3000."""
+    """The number of torch calls is the same for 3 rows as for thousands."""
     calls = []
     for n in (3, many):
         scores, labels = recipes.normal((n, 4), seed), recipes.labels(n, 4, seed)

@@ -118,6 +118,7 @@ _SCHEDULERS: Final[dict[str, Callable[[Any], LRScheduler]]] = {
     "exponential": lambda optimizer: torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.6),
     "milestones": lambda optimizer: torch.optim.lr_scheduler.MultiStepLR(optimizer, milestones=[1, 4], gamma=0.3),
     "cosine": lambda optimizer: torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=7),
+    "restarts": lambda optimizer: torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=4),
 }
 
 
@@ -158,7 +159,7 @@ def making(kind: str, optimizer: str, scheduler: str, seed: int) -> Making:
 
     Args:
         optimizer: "momentum" (SGD), "plain" (SGD), or "adam".
-        scheduler: "constant", "steps", "exponential", "milestones" or "cosine".
+        scheduler: "constant", "steps", "exponential", "milestones", "cosine" or "restarts".
     """
     return Making(kind, optimizer, scheduler, seed)
 

@@ -121,6 +121,28 @@ class HeldWhenSaved(Nested):
         return super().state_dict(*args, **kwargs)
 
 
+class HeldWhileWritten(Nested):
+    """A net whose weights take their time while they are written, when the file is there but not complete."""
+
+    def state_dict(self, *args: Any, **kwargs: Any) -> Any:
+        """The model's own; its last entry is held."""
+        state = super().state_dict(*args, **kwargs)
+        last = next(reversed(state))
+        state[last] = state[last].as_subclass(_HeldWhenPickled)
+        return state
+
+
+class _HeldWhenPickled(Tensor):
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        ranks.hold()
+        return self.as_subclass(Tensor).__reduce_ex__(protocol)
+
+
+def held_while_written(kind: str, seed: int) -> HeldWhileWritten:
+    """A `HeldWhileWritten` model of that kind of `recipes.model`."""
+    return HeldWhileWritten(recipes.model(kind, seed))
+
+
 def held_when_saved(kind: str, seed: int) -> HeldWhenSaved:
     """A `HeldWhenSaved` model of that kind of `recipes.model`."""
     return HeldWhenSaved(recipes.model(kind, seed))

@@ -34,7 +34,7 @@ _NESTS: Final[dict[str, Callable[[Tensor, Tensor], Any]]] = {
     "dict": lambda x, y: {"x": x, "y": y, 3: x},
     "named tuple": lambda x, y: Pair(x, y),
     "deep": lambda x, y: {"a": [x, {"b": (y, Pair([x], None))}], "c": Pair(y, {"d": x})},
-    "others": lambda x, y: {"x": x, "ids": ["one", 2, 3.5, None], "flag": True, "none": [], "empty": ({}, ())},
+    "others": lambda x, y: {"x": x, "ids": ["one", 2, 3.5, None], "flag": None, "none": [], "empty": ({}, ())},
     "nothing": lambda x, y: ["text", 7, None],
     "ordered": lambda x, y: OrderedDict(y=[y], x=OrderedDict(x=x)),
     "odd shapes": lambda x, y: [x[0, 0].clone(), x[:0], {"none": y[:0], "flags": y > 0}],
@@ -268,15 +268,16 @@ def rescaling(trainer: Any, device: torch.device) -> Any:
 
 
 class Rescaled(nn.Module):
-    """A model whose logits are three times as large."""
+    """A model on top of another one, with a scale that is trained too."""
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
         self.model = model
+        self.scale = nn.Parameter(torch.full((), 3.0, device=next(model.parameters()).device))
 
     def forward(self, x: Tensor) -> Any:
-        """Three times the model's logits."""
-        return 3 * self.model(x)
+        """The model's logits times the scale, which begins with 3."""
+        return self.scale * self.model(x)
 
 
 _OWN: dict[str, Any] = {}
