@@ -434,7 +434,7 @@ def test_gradient_reaches_the_scores(submission: Submission, n: int, classes: in
 
 
 @exercise("tensor_ops.true_class_scores")
-@given(many=st.integers(1900, 2000), seed=SEEDS)  # not 3000: a table of rows by rows has room too
+@given(many=st.integers(2010, 2040), seed=SEEDS)  # not more: a right answer may be a view of a table of rows by rows
 @settings(max_examples=2)
 def test_no_loop_over_rows(submission: Submission, many: int, seed: int) -> None:
     """The number of torch calls is the same for 3 rows as for thousands."""
