@@ -66,7 +66,10 @@ def _last_commit(repository: Path) -> str:
 def _is_plain(objects: Path) -> bool:
     """Whether there are only folders and files, and no other place is named: git would wait at a named pipe."""
     inside = (os.path.join(at, name) for at, folders, files in os.walk(objects) for name in (*folders, *files))
-    kinds = {stat.S_IFMT(os.lstat(one).st_mode) for one in (str(objects), *inside)}
+    try:
+        kinds = {stat.S_IFMT(os.lstat(one).st_mode) for one in (str(objects), *inside)}
+    except OSError:
+        return False
     return kinds <= {stat.S_IFDIR, stat.S_IFREG} and not (objects / "info" / "alternates").exists()
 
 

@@ -145,8 +145,8 @@ def _slips(cause: Cause, name: str, source: bytes, place: Place) -> Iterator[str
                 yield f"{place(node.lineno)} names `{text}` and does not call it: write `{text}()`"
             case ast.With(items) | ast.AsyncWith(items):
                 for item in items:
-                    if isinstance(item.context_expr, ast.Attribute) and item.context_expr.attr in _SWITCHES:
-                        text = _text(item.context_expr)
+                    mode = item.context_expr
+                    if isinstance(mode, ast.Attribute) and mode.attr in _SWITCHES and (text := _text(mode)):
                         yield f"{place(node.lineno)} says `with {text}`, which needs brackets: `with {text}():`"
             case ast.For(body=[_, *_, ast.Return() as leaves]):
                 yield f"the `return` in {place(leaves.lineno)} is in the loop, which ends there in its first round"

@@ -128,13 +128,15 @@ def test_a_clone_that_is_a_link_or_a_pipe_is_none(clone: Path, reader: Reader) -
     assert arrival(other, reader).by == "file time"
 
 
-@pytest.mark.parametrize("odd", ["pipe", "link", "other objects"])
-def test_a_clone_in_which_git_could_wait_for_ever_is_none(clone: Path, odd: str, reader: Reader) -> None:
+@pytest.mark.parametrize("odd", ["pipe", "link", "other objects", "no objects"])
+def test_a_clone_that_has_other_things_than_objects_is_none(clone: Path, odd: str, reader: Reader) -> None:
     objects = clone / ".git" / "objects"
     if odd == "pipe":
         os.mkfifo(objects / "info" / "pipe")
     elif odd == "link":
         (objects / "ff").symlink_to(clone)
+    elif odd == "no objects":
+        shutil.rmtree(objects)
     else:
         (objects / "info" / "alternates").write_text(f"{clone}\n")
     assert arrival(clone, reader).by == "file time"
