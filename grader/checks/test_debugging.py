@@ -390,12 +390,14 @@ def orders_of(submission: Submission, n: int, batch_size: int, seed: int, epochs
 @given(seed=SEEDS)
 @settings(max_examples=3)
 def test_epochs_differ(submission: Submission, seed: int) -> None:
-    """Of five epochs, no two have the same order."""
+    """Of five epochs, no two have the same order, nor the same one from another row on."""
     orders = orders_of(submission, 24, 5, seed, 5)
     assert_equal(len(orders), 5, what="how many orders there are")
     for (one, first), (other, second) in combinations(enumerate(orders, start=1), 2):
         text = f"epochs {one} and {other} have the same order: {', '.join(map(str, first[:6]))}, ..."
         assert_that(first != second, text)
+        shared = set(pairwise(first)) & set(pairwise(second))
+        assert_that(len(shared) < 12, f"epochs {one} and {other}: {len(shared)} of 24 rows follow the same row in both")
 
 
 @exercise("debugging.each_epoch_new")
