@@ -385,12 +385,13 @@ def test_steps_move_the_model(submission: Submission, kind: str, device: str, se
 
 
 @exercise("devices.prepare")
-@pytest.mark.parametrize("device", ["cpu", "cuda:0"])
-def test_only_the_place_of_the_model_changes(submission: Submission, device: str) -> None:
-    """Weights, training flags, and which parameters train, are those of the model that was passed."""
+@pytest.mark.parametrize(("device", "dtype"), [("cpu", torch.float64), ("cuda:0", torch.float32)], ids=str)
+def test_only_the_place_of_the_model_changes(submission: Submission, device: str, dtype: torch.dtype) -> None:
+    """Weights and their dtype, training flags, and which parameters train, are those of the model that was passed."""
     on_machine(submission, 1)
-    model, _ = submission.prepare(submission.there(resuming.placed, "frozen", 1), torch.device(device), 0.25)
-    here = resuming.placed("frozen", 1)
+    passed = submission.there(resuming.placed, "frozen", 1, "cpu", dtype)
+    model, _ = submission.prepare(passed, torch.device(device), 0.25)
+    here = resuming.placed("frozen", 1, "cpu", dtype)
     assert_equal(submission.there(probes.training_flags, model), probes.training_flags(here), what="training flags")
     assert_equal(submission.there(probes.trainable, model), probes.trainable(here), what="which parameters train")
     expected = {name: devices.on(value, device) for name, value in probes.state(here).items()}

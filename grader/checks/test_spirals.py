@@ -175,6 +175,14 @@ def test_two_nets_are_equal(submission: Submission) -> None:
     assert_equal(other, one, what="the weights of the second SpiralNet, made after the first one has changed")
 
 
+@exercise("spirals.SpiralNet")
+def test_its_seed_is_for_its_own_generator(submission: Submission) -> None:
+    """The seed 0 is that of a new generator: torch's global generator is not seeded."""
+    first, second = submission.there(kit.drawn_after, submission.SpiralNet, 6, 2)
+    text = "after a new SpiralNet the global random numbers are the same, whatever their seed was"
+    assert_that(not torch.equal(first, second), text)
+
+
 # ---------------------------------------------------------------- run
 
 HANDED_OUT: Final[dict[str, Any]] = {

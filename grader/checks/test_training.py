@@ -1121,12 +1121,13 @@ def experiment_here(data: dict[str, list[Any]], seed: int) -> dict[str, object]:
 @exercise("training.experiment")
 def test_appendix_a(submission: Submission) -> None:
     """With the data and the seed 123 of appendix A, which is the default, the losses are 0.75, 0.65, 0.44, 0.13, 0.03,
-    0.00, and all rows are classified correctly."""
+    0.00, and all rows are classified correctly; the probabilities have no graph."""
     found = submission.there(training.with_data, submission.experiment, APPENDIX_A)
     if isinstance(found, dict) and "losses" in found:
         book = [0.75, 0.65, 0.44, 0.13, 0.03, 0.00]
         assert_close(found["losses"], book, rtol=0.0, atol=0.0051, what="losses to 2 decimals")
     assert_close(found, experiment_here(APPENDIX_A, 123), **CLOSE)
+    assert_that(not found["probabilities"].requires_grad, "the probabilities require grad")
 
 
 @exercise("training.experiment")

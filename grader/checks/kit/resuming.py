@@ -19,9 +19,9 @@ from grader.testkit import probes, recipes
 # ---------------------------------------------------------------- models
 
 
-def placed(kind: str, seed: int, device: str = "cpu") -> nn.Module:
-    """``recipes.model(kind, seed)`` in mixed modes and with gradients left over, on a device."""
-    made = recipes.with_stale_grads(recipes.model(kind, seed, {"0": False, "norm": False}), seed).to(device)
+def placed(kind: str, seed: int, device: str = "cpu", dtype: torch.dtype = torch.float32) -> nn.Module:
+    """``recipes.model(kind, seed)`` in mixed modes and with gradients left over, on a device and of a dtype."""
+    made = recipes.with_stale_grads(recipes.model(kind, seed, {"0": False, "norm": False}), seed).to(device, dtype)
     for param in made.parameters():
         if param.grad is not None:
             param.grad = param.grad.to(device)

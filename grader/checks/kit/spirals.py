@@ -131,6 +131,16 @@ def after_another(net: Callable[..., Any], hidden: int, depth: int) -> list[dict
     return [first, probes.state(net(hidden, depth))]
 
 
+def drawn_after(net: Callable[..., Any], hidden: int, depth: int) -> list[Tensor]:
+    """What torch's global generator gives after a new network, for two seeds of that generator."""
+    drawn = []
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        net(hidden, depth)
+        drawn.append(torch.rand(5))
+    return drawn
+
+
 # ---------------------------------------------------------------- runs that stop
 
 
