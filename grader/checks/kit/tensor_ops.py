@@ -48,6 +48,11 @@ def result_and_later(
     return first, result, list(x.shape)
 
 
+def copying(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with its results copied: one may be a view of a table of rows by rows, which is too big to send."""
+    return lambda *args: probes.copied(function(*args))
+
+
 def result_and_itself(function: Callable[..., Any], x: Tensor, later: Tensor) -> tuple[Any, Any]:
     """The result of ``function(x)``, and the same after ``x`` got other numbers and another dimension in front."""
     x = x.clone()

@@ -1,5 +1,5 @@
 # verdict: failed
-# message: same_after_resume
+# message: compared with a run without a stop
 def same_after_resume(
     make: Callable[[], tuple[nn.Module, Optimizer, LRScheduler]],
     data: Sequence[tuple[Tensor, Tensor]],

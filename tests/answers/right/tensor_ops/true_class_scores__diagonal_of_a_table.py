@@ -1,0 +1,2 @@
+def true_class_scores(scores: Tensor, labels: Tensor) -> Tensor:
+    return scores[:, labels].diagonal()
