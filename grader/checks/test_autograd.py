@@ -195,7 +195,7 @@ def test_one_element_moves_at_a_time(submission: Submission, x: Tensor) -> None:
 def test_x_is_exactly_as_before(submission: Submission, x: Tensor) -> None:
     """Afterwards x has exactly the numbers it had, to the last bit."""
     seen = observe(submission.numerical_gradient, autograd.sum_of_waves, x)
-    assert_equal(seen.changed, (), what="arguments that were changed")
+    assert_that(seen.changed == (), "an argument was changed in place")
     assert_close(seen.result, x.cos() - 0.25 * (-0.5 * x).exp(), rtol=1e-6, atol=1e-7)
 
 

@@ -455,7 +455,7 @@ def test_right_labels_pass(submission: Submission, n: int, classes: int, dtype: 
     """Labels from 0 to num_classes - 1, of any integer dtype, raise no error and are not changed; an empty tensor
     too."""
     seen = observe(submission.check_labels, recipes.labels(n, classes, seed).to(dtype), classes)
-    assert_equal(seen.changed, (), what="arguments that were changed")
+    assert_that(seen.changed == (), "an argument was changed in place")
 
 
 @exercise("datasets.check_labels")
@@ -533,7 +533,7 @@ def check_padded(submission: Submission, batch: list[tuple[Tensor, Tensor]]) -> 
     seen = observe(submission.pad_collate, batch)
     found = tuple(seen.result) if isinstance(seen.result, list) else seen.result
     assert_equal(found, padded(batch), what="(padded, mask, labels)")
-    assert_equal(seen.changed, (), what="arguments that were changed")
+    assert_that(seen.changed == (), "an argument was changed in place")
 
 
 @exercise("datasets.pad_collate")

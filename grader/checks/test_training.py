@@ -178,7 +178,7 @@ def test_features_in_any_memory_layout(submission: Submission) -> None:
     model = submission.there(recipes.model, "mlp", 4)
     optimizer = submission.there(recipes.optimizer, model)
     seen = observe(submission.train_step, model, recipes.normal((3, 4), 5), recipes.labels(3), optimizer)
-    assert_equal(seen.changed, (), what="arguments that were changed")
+    assert_that(seen.changed == (), "an argument was changed in place")
 
 
 # ---------------------------------------------------------------- train_epoch

@@ -263,14 +263,16 @@ def gist(check: CheckResult) -> str:
 def what_happened(exercise: ExerciseResult, check: CheckResult) -> str:
     """The first sentence about a failure, on one line: the misconception's if one was recognised, else the advice.
 
-    An advice that only compares numbers comes after the check's own sentence.
+    An advice that only compares numbers, or only names an exception, is followed by the check's own sentence.
     """
     explanation = explanation_of(exercise)
     if explanation:
         return explanation
     found, cause = gist(check), check.cause
-    is_comparison = cause is not None and cause.kind == "assertion" and found == cause.reason.partition("\n")[0]
-    return f"{found}: {cause.sentence}" if cause is not None and is_comparison and cause.sentence else found
+    if cause is None or not cause.sentence:
+        return found
+    is_comparison = cause.kind == "assertion" and found == cause.reason.partition("\n")[0]
+    return f"{found}: {cause.sentence}" if is_comparison or found.startswith("your code raised ") else found
 
 
 def hint_command(exercise: Exercise | None, shown: str | None) -> str | None:

@@ -47,6 +47,7 @@ def matched(folder: Path, line: str) -> Problem | None:
 
 
 RAISES = answered(normalize="return undefined_name(x)")
+RAISES_ITS_OWN = answered(normalize='raise RuntimeError("odd")')
 LOOPS = answered(normalize="while True:\n        pass")
 ENDS = answered(normalize="import os\n    os._exit(3)")
 WRONG = answered(normalize="return x + 1")
@@ -55,6 +56,11 @@ NO_IMPORT = "import torch\n\nnormalize = cosine = 1 / 0\n"
 KINDS: dict[str, tuple[str, str, str]] = {
     "a wrong answer": (WRONG, "def normalize", "vectors.normalize: "),
     "an exception": (RAISES, "return undefined_name", "vectors.normalize: `undefined_name` is not defined"),
+    "an exception of its own": (
+        RAISES_ITS_OWN,
+        "raise RuntimeError",
+        "vectors.normalize: your code raised RuntimeError: odd: The row (3, 4) becomes (0.6, 0.8), whatever",
+    ),
     "a timeout": (LOOPS, "while True", "vectors.normalize: no answer in 2 s; it was in line "),
     "a crash": (ENDS, "def normalize", "vectors.normalize: your code ended the process"),
     "a syntax error": (NOT_PYTHON, "return x +*", "vectors: vectors.py cannot be imported: SyntaxError in line "),
