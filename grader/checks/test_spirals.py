@@ -650,6 +650,22 @@ def assert_as_one(submission: Submission, size: int, seed: int) -> float:
     return right.accuracies[-1]
 
 
+@exercise("spirals.run_on_ranks")
+@given(seed=SEEDS)
+@ONCE
+def test_the_seed_decides_the_order(submission: Submission, seed: int) -> None:
+    """With another seed the rows are shuffled in another way, not only split in another way: sharded_loader gets the
+    seed."""
+    ways = []
+    for number in (seed, seed + 1):
+        ((batches, _),) = on_ranks(submission, 1, FOR_RANKS, number).looks
+        rows = rows_of(batches, spirals(FOR_RANKS["N_PER_CLASS"], FOR_RANKS["NOISE"], number))
+        first, second = epochs_of(submission, FOR_RANKS, number, rows, FOR_RANKS["BATCH_SIZE"])[:2]
+        places = list(chain(*first))
+        ways.append([places.index(row) for row in chain(*second)])  # whatever rows the split has chosen
+    assert_that(ways[0] != ways[1], "the second epoch is the same mixture of the first for every seed")
+
+
 # ---------------------------------------------------------------- report
 
 HISTORIES: Final = {

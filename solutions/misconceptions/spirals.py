@@ -1138,6 +1138,21 @@ def whole_batches_on_each_rank(rank: int, world_size: int, seed: int, epochs: in
     return _WholeBatches(rank, world_size, seed, epochs)()
 
 
+class _SeedOfItsOwn(_OnRanks):
+    def loader(self, train: Dataset) -> DataLoader:
+        from ddp import sharded_loader
+
+        return sharded_loader(train, self.constants.BATCH_SIZE // self.world_size, self.rank, self.world_size, 0)
+
+
+@misconception(
+    "run_on_ranks",
+    tell="The seed is not passed on to sharded_loader: the rows are shuffled in the same way for every seed.",
+)
+def shuffles_by_a_fixed_seed(rank: int, world_size: int, seed: int, epochs: int) -> dict[str, Any]:
+    return _SeedOfItsOwn(rank, world_size, seed, epochs)()
+
+
 class _NoSetEpoch(_OnRanks):
     def begin(self, loader: DataLoader, epoch: int) -> None:
         pass
