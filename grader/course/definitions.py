@@ -5,8 +5,8 @@ Submitted code is never run, imported or parsed here, as it may be broken or mad
 
 from __future__ import annotations
 
+import functools
 import re
-from collections import Counter
 
 _NEXT_STATEMENT = re.compile(r"[^\s#)\]}]")
 """The start of a line at the margin that does not belong to the definition above it."""
@@ -82,16 +82,20 @@ def defined_names(lines: list[str]) -> list[str]:
 
 def untouched_names(work: bytes, stub: bytes) -> frozenset[str]:
     """The names that a student's file defines once, in just the lines of the stub."""
-    lines, stub_lines = lines_in(work), lines_in(stub)
-    heads, stub_heads = _heads(lines), dict(_heads(stub_lines))
-    counted = Counter(name for name, _ in heads)
+    mine, handed_out = _blocks(work), _blocks(stub)
     return frozenset(
-        name
-        for name, number in heads
-        if counted[name] == 1
-        and name in stub_heads
-        and _block_at(lines, number) == _block_at(stub_lines, stub_heads[name])
+        name for name, blocks in mine.items() if len(blocks) == 1 and blocks == handed_out.get(name, [])[-1:]
     )
+
+
+@functools.lru_cache(maxsize=64)
+def _blocks(content: bytes) -> dict[str, list[list[str]]]:
+    """The lines of all definitions at the top level, by name."""
+    lines = lines_in(content)
+    found: dict[str, list[list[str]]] = {}
+    for name, number in _heads(lines):
+        found.setdefault(name, []).append(_block_at(lines, number))
+    return found
 
 
 def block_of(lines: list[str], name: str) -> list[str]:

@@ -111,6 +111,14 @@ class Topics:
         """How many exercises of a topic a module has answers to; of a topic without known exercises: 1 for any code."""
         return len(self.written(topic, content)) if topic in self.exercises else min(len(code_lines(content)), 1)
 
+    def is_handed_out(self, text: str) -> bool:
+        """Whether a text is a file of the course to the letter, as most files of a folder are at first."""
+        return text in self._stub_texts
+
+    @functools.cached_property
+    def _stub_texts(self) -> frozenset[str]:
+        return frozenset(stub.decode("utf-8", "replace") for stub in self.stubs.values())
+
     def is_stub(self, topic: str, text: str) -> bool:
         """Whether a text is only what was handed out for a topic."""
         return bool(text) and set(code_lines(text.encode())) <= set(code_lines(self.stubs.get(topic, b"")))

@@ -61,6 +61,7 @@ def unread_topics(
 def _unread(
     files: Mapping[str, bytes], notes: list[Note], topics: Topics, seen: Sequence[SeenText]
 ) -> Iterator[Unread]:
+    seen = [one for one in seen if not topics.is_handed_out(one.text)]
     named = {f"{topic}.py" for topic in topics.names}
     anything_read = bool(named & files.keys())
     not_own = {topic: _why_not_own(topic, files, topics) for topic in topics.names if f"{topic}.py" in files}
@@ -119,6 +120,8 @@ def _of_doubt(
         return f"{why}; {f'{where}: ' if where != file else ''}{about[0].text}"
     if beside := _elsewhere(topic, topics, seen) or other:
         return f"{why}, but {beside} is there too"
+    if content == topics.stubs.get(topic):
+        return ""
     text = next((one.text for one in seen if one.path == file), "")
     name, in_comments = topics.hidden_in(topic, text, topics.at_top(content))
     if in_comments:

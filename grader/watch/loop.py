@@ -66,6 +66,7 @@ class Watch:
         titles: Sequence[str] = (),
     ) -> None:
         self._course = course
+        self._topics = topics_of(course)
         self._path = path = path.absolute()  # the current folder may be moved away, and another take its place
         self._scope = scope
         self._titles = titles
@@ -320,7 +321,7 @@ class Watch:
         return found
 
     def _read(self) -> Submission:
-        return open_submission(self._path, topics_of(self._course)).read()
+        return open_submission(self._path, self._topics).read()
 
     def _read_or_say(self) -> Submission | None:
         """The work as it is now; None where there is none, which is said, and waited for."""
