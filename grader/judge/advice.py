@@ -351,7 +351,7 @@ _IN_LINES: Final[tuple[tuple[str, str, Sentence], ...]] = (
         "the tensor has fewer dimensions than you ask for: its shape has one entry for each",
     ),
     (
-        r"^(?:RuntimeError|TypeError)",
+        r"^(?:RuntimeError|TypeError|AcceleratorError)",
         r"\bGenerator\([^)\s]",
         "`torch.Generator(...)` takes a device, no seed: write `torch.Generator().manual_seed(seed)`",
     ),

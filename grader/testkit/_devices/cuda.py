@@ -27,7 +27,7 @@ def replacements(machine: Machine) -> list[Replacement]:
     """The replacements in torch's modules for a machine."""
     cuda: Any = torch.cuda
     core: Any = torch._C
-    return [
+    found: list[Replacement] = [
         *((core, name, value) for name, value in _core(machine).items()),
         *((cuda, name, value) for name, value in _cuda(machine).items()),
         (cuda.Event, "__new__", _event(machine)),
@@ -43,6 +43,10 @@ def replacements(machine: Machine) -> list[Replacement]:
         (torch.version, "cuda", torch.version.cuda or "12.8"),
         *((comm, function.__name__, function) for function in _parallel(machine)),
     ]
+    for owner, name, value in found:
+        if (inner := getattr(vars(owner).get(name), "__wrapped__", None)) is not None:
+            value.__wrapped__ = inner  # torch's compiler looks for it in functions that torch caches
+    return found
 
 
 def _accelerated(machine: Machine, what: Callable[[], Any]) -> Any:
