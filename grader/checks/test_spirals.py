@@ -651,6 +651,7 @@ def assert_as_one(submission: Submission, size: int, seed: int) -> float:
 
 
 @exercise("spirals.run_on_ranks")
+@needs("ranks")
 @given(seed=SEEDS)
 @ONCE
 def test_the_seed_decides_the_order(submission: Submission, seed: int) -> None:

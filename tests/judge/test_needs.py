@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,21 @@ def test_what_a_check_needs_is_not_assessed_and_says_why() -> None:
     assert check_of(result, "with_a_fixture").message == "needs a large disk"
     assert check_of(result, "skips_before_it_asks").message == "needs a quantum computer"
     assert (result.score, result.max) == (MAX, MAX)
+
+
+def test_of_the_shipped_checks_those_of_one_exercise_all_need_ranks_or_none_does() -> None:
+    """Else a machine without ranks would fail everybody by the one that does not say so."""
+    found: dict[str, set[bool]] = {}
+    for file in sorted((REPO / "grader" / "checks").glob("test_*.py")):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        for_all = any(ast.unparse(one) == "pytestmark = needs('ranks')" for one in tree.body)
+        for check in (one for one in tree.body if isinstance(one, ast.FunctionDef)):
+            marks = [ast.unparse(mark) for mark in check.decorator_list]
+            for mark in marks:
+                if mark.startswith("exercise("):
+                    found.setdefault(mark, set()).add(for_all or "needs('ranks')" in marks)
+    assert found["exercise('spirals.run_on_ranks')"] == {True}
+    assert [name for name, kinds in found.items() if len(kinds) > 1] == []
 
 
 def test_what_depends_on_something_not_assessed_is_not_assessed_either() -> None:
