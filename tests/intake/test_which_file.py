@@ -99,6 +99,7 @@ def test_where_nothing_of_the_topic_is_there_but_other_code_a_person_takes_a_loo
     [
         {"vectors.py": STUB},
         {"vectors.py": b"import os\n" + STUB},
+        {"vectors.py": STUB, "as_it_was/vectors.py": STUB, "mine.py": STUB},
         {"vectors.py": STUB, "notes.txt": b"", "data.csv": b"1,2\n3,4\n"},
         {"vectors.py": STUB, ".ipynb_checkpoints/vectors-checkpoint.py": STUB},
         {

@@ -443,6 +443,12 @@ def test_a_function_in_place_of_its_result_asks_for_the_call() -> None:
     assert advice_on(cause) == "at [0]: a function where an int was expected: call it, with `()`"
 
 
+def test_a_seed_for_a_generator_is_explained_where_torch_takes_it_for_a_gpu() -> None:
+    line = Frame("a.py", 3, "f", "g = torch.Generator(123)")
+    cause = Cause(kind="exception", exception_type="AcceleratorError", exception_message="CUDA error", frames=(line,))
+    assert advice_on(cause).startswith("`torch.Generator(...)` takes a device, no seed")
+
+
 def test_the_first_sentence_is_one_line() -> None:
     error = raised_by(two_lines)
     assert error.message == "the first line\nand another"

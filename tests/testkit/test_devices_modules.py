@@ -89,6 +89,11 @@ def test_activation_checkpoints_work(log: list[Any]) -> None:
     assert layer.weight.grad.is_cuda and x.grad.is_cuda
 
 
+def test_what_torch_caches_has_its_inner_function_still(log: list[Any]) -> None:
+    """The compiler of torch 2.15 asks for it when it is imported."""
+    assert torch.backends.mps.is_available() is False and torch.backends.mps.is_available.__wrapped__
+
+
 # ---------------------------------------------------------------- modules, data, files
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from functools import reduce
-from types import SimpleNamespace, TracebackType
+from types import FunctionType, SimpleNamespace, TracebackType
 from typing import Any, Final
 
 import torch
@@ -44,8 +44,9 @@ def replacements(machine: Machine) -> list[Replacement]:
         *((comm, function.__name__, function) for function in _parallel(machine)),
     ]
     for owner, name, value in found:
-        if (inner := getattr(vars(owner).get(name), "__wrapped__", None)) is not None:
-            value.__wrapped__ = inner  # torch's compiler looks for it in functions that torch caches
+        inner = getattr(vars(owner).get(name), "__wrapped__", None)
+        if inner is not None and isinstance(value, FunctionType):
+            vars(value)["__wrapped__"] = inner  # torch's compiler looks for it in functions that torch caches
     return found
 
 
