@@ -1,5 +1,5 @@
 # verdict: failed
-# message: arguments that were changed | in-place
+# message: an argument was changed in place
 
 
 def no_nan(logits, labels):
