@@ -3,8 +3,6 @@
 Never raised for the grader's own faults: those are shown with their traceback.
 """
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable
 from pathlib import Path

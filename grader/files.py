@@ -1,7 +1,5 @@
 """Writing a file completely or not at all. Never leaves half a file behind, and never changes any other file."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Iterable

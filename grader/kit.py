@@ -5,8 +5,6 @@ code: it must never hold an expected answer, and students can read it. Must not 
 the warm host has no business with; `grader.course.model` finds the folder.
 """
 
-from __future__ import annotations
-
 import ast
 import importlib
 import importlib.util

@@ -1,7 +1,5 @@
 """Locks on open files, by whichever way the system offers."""
 
-from __future__ import annotations
-
 import sys
 from typing import Final
 

@@ -3,8 +3,6 @@
 Must never ask torch or the driver: the host must not start CUDA before it forks.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import os

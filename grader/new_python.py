@@ -1,7 +1,5 @@
 """How a further Python is started that runs this package, wherever the current folder is."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

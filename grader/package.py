@@ -1,7 +1,5 @@
 """The package itself: its version and its folder."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Final
 

@@ -4,8 +4,6 @@
 text, within bounds, and nothing else. Imports no torch and no library that draws.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Mapping, Sequence

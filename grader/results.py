@@ -3,8 +3,6 @@
 Never holds live objects: everything here can be written as JSON and read back equal.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final, Literal
 

@@ -3,8 +3,6 @@
 `clean` is the only place where text from submissions is made harmless for a terminal, a log or a page.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import unicodedata

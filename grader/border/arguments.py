@@ -1,7 +1,5 @@
 """The judge's side of an arena: whether submitted code changed the tensors that a check passed to it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple

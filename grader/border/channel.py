@@ -3,8 +3,6 @@
 Nothing here runs submitted code, and of a reply only its plain data is used.
 """
 
-from __future__ import annotations
-
 import hashlib
 import time
 from collections import deque
@@ -17,17 +15,7 @@ from grader.border.arguments import WatchedArguments
 from grader.border.bounds import Budget, WireError
 from grader.border.failures import ArgumentChanged, BadReply, MissingName, exception_of, not_simulated, one_line
 from grader.border.frames import MAX_PAYLOAD
-from grader.border.messages import (
-    FORGET,
-    Digest,
-    Exchange,
-    Missing,
-    Raised,
-    Reply,
-    Request,
-    Returned,
-    TooLarge,
-)
+from grader.border.messages import FORGET, Digest, Exchange, Missing, Raised, Reply, Request, Returned, TooLarge
 from grader.border.proxies import Call, Remote, RemoteFunction
 from grader.border.transport import Transport
 from grader.border.wire import Tree

@@ -3,8 +3,6 @@
 Makes them from the message about an exception, of which only plain data is used.
 """
 
-from __future__ import annotations
-
 import builtins
 import re
 from collections.abc import Sequence

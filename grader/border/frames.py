@@ -4,8 +4,6 @@ Every reader of the package is a `FrameReader`, most by way of `receive`. Must n
 announced length, nor read beyond the frame that it is asked for, as that would take the descriptors of the next one.
 """
 
-from __future__ import annotations
-
 import socket
 import struct
 from collections.abc import Callable, Sequence

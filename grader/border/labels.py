@@ -4,8 +4,6 @@ A simulated GPU tensor is an ordinary CPU tensor with such a label. So is, in th
 student's real GPU. Must never move a tensor, except in a student process that uses real devices.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext

@@ -4,8 +4,6 @@ A message is decoded by its type, strictly: a student process sends data of exac
 refused. Must never hold an expected answer. `Raised` and `SentLine` repeat the submission, and are not to be believed.
 """
 
-from __future__ import annotations
-
 from typing import Any, Final, TypeAlias
 
 import msgspec

@@ -1,7 +1,5 @@
 """Standard output and standard error of a process that runs submitted code: sent to descriptors of the grader."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sys

@@ -4,8 +4,6 @@ The judge reads that memory itself. This side only does the rest: a tensor that 
 copied back, and a changed shape is marked. A tensor that cannot be read any more counts as changed.
 """
 
-from __future__ import annotations
-
 import gc
 import weakref
 from contextlib import suppress

@@ -4,8 +4,6 @@ It runs wherever submitted code runs (a student process, or in-process under pla
 answer and decides nothing: it calls, and sends the result. Must never import checks, solutions or the judge.
 """
 
-from __future__ import annotations
-
 import builtins
 import contextlib
 import dis
@@ -29,16 +27,7 @@ from grader.border import wire
 from grader.border.arena import Arena, is_watched
 from grader.border.bounds import WireError
 from grader.border.labels import surroundings
-from grader.border.messages import (
-    FORGET,
-    MAX_MESSAGE,
-    Missing,
-    Raised,
-    Request,
-    Returned,
-    SentLine,
-    TooLarge,
-)
+from grader.border.messages import FORGET, MAX_MESSAGE, Missing, Raised, Request, Returned, SentLine, TooLarge
 from grader.border.placing import Placing
 from grader.border.tensor_facts import name_of_class
 from grader.border.wire import Tree

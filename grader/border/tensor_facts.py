@@ -5,8 +5,6 @@ method's place. Here the methods of torch's base classes are called, as they wer
 subclass with ``__torch_dispatch__`` still runs its own code: then a function may raise anything.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 

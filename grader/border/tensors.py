@@ -3,8 +3,6 @@
 Must never trust a shape that it reads.
 """
 
-from __future__ import annotations
-
 import ctypes
 import math
 import re

@@ -3,8 +3,6 @@
 Judge and plain pytest give different ones; nothing here runs anything.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 

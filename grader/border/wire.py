@@ -6,8 +6,6 @@ the plain type; everything else is a *handle*. Must never pickle, evaluate or ca
 value, and must never trust a length, a shape or a tag that it reads.
 """
 
-from __future__ import annotations
-
 import functools
 import sys
 from collections.abc import Callable

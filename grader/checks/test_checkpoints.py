@@ -309,10 +309,7 @@ def test_the_model_ends_on_the_device(
             {"leave_out": "1.running_mean"},
             "the file has no 1.running_mean, and no error is raised: the model keeps its old numbers there",
         ),
-        (
-            {"extra": "9.weight"},
-            "the file has 9.weight, which the model does not have, and no error is raised",
-        ),
+        ({"extra": "9.weight"}, "the file has 9.weight, which the model does not have, and no error is raised"),
         (
             {"extra": "9.weight", "leave_out": "3.bias"},
             "the file has 9.weight in place of 3.bias, and no error is raised: the model keeps its old numbers there",

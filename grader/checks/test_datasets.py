@@ -497,11 +497,7 @@ def test_the_number_of_classes_is_no_class(submission: Submission, classes: int,
 def test_floats_are_refused(submission: Submission) -> None:
     """Labels of a floating dtype raise a ValueError, even if their values are integers.
     Without any label, an error and none are both right."""
-    for values, dtype in (
-        ([0.0, 1.0], torch.float32),
-        ([0.5], torch.float64),
-        ([1.0, 2.0], torch.bfloat16),
-    ):
+    for values, dtype in (([0.0, 1.0], torch.float32), ([0.5], torch.float64), ([1.0, 2.0], torch.bfloat16)):
         with raises(ValueError):
             submission.check_labels(torch.tensor(values, dtype=dtype), 3)
 

@@ -513,11 +513,7 @@ def test_one_synchronisation(submission: Submission, count: int, before: int, af
 
 def assert_nothing_left(submission: Submission) -> None:
     """Fails if a default of torch has been changed and not changed back."""
-    expected = {
-        "device of a new tensor": "cpu",
-        "dtype of a new tensor": torch.float32,
-        "gradients are recorded": True,
-    }
+    expected = {"device of a new tensor": "cpu", "dtype of a new tensor": torch.float32, "gradients are recorded": True}
     assert_equal(submission.there(moving.defaults), expected, what="torch's defaults afterwards")
 
 

@@ -220,11 +220,7 @@ def test_settings_fit_the_device(submission: Submission, device: str, gpus: int,
     """Memory is pinned for CUDA devices only, and workers are persistent when there are any."""
     submission.there(devices.start, gpus=gpus)
     loader = submission.fast_loader(submission.there(recipes.numbered, 8), 4, torch.device(device), workers)
-    expected = {
-        "pin_memory": device.startswith("cuda"),
-        "persistent_workers": workers > 0,
-        "num_workers": workers,
-    }
+    expected = {"pin_memory": device.startswith("cuda"), "persistent_workers": workers > 0, "num_workers": workers}
     assert_equal(submission.there(checklist.loader_facts, loader), expected)
 
 

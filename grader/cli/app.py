@@ -4,8 +4,6 @@ The subcommands are in one module for each kind of user. Importing this module n
 hypothesis or rich.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

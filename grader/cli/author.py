@@ -83,8 +83,7 @@ def verify(
     course: CourseHereOption = None,
     devices: DevicesOption = "auto",
     mutants: Annotated[
-        bool,
-        typer.Option("--mutants", help="Change the solutions in many small ways; list those that no check fails."),
+        bool, typer.Option("--mutants", help="Change the solutions in many small ways; list those that no check fails.")
     ] = False,
     watch: Annotated[
         bool, typer.Option("--watch", help="Go on, and verify the exercises that change whenever a file is saved.")

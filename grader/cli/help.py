@@ -1,7 +1,5 @@
 """The help of `grader`: its commands and their options in groups, as plain text that fits any terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Final
 

@@ -224,8 +224,7 @@ def override(
 )
 def mark(
     exercise: Annotated[
-        str | None,
-        typer.Argument(metavar="[TOPIC | EXERCISE]", help="Only this.  [default: all that a person marks]"),
+        str | None, typer.Argument(metavar="[TOPIC | EXERCISE]", help="Only this.  [default: all that a person marks]")
     ] = None,
     student: Annotated[
         str | None, typer.Option("--student", metavar="STUDENT", help="Only this one: name, or the LMS's id.")

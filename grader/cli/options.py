@@ -1,7 +1,5 @@
 """Options that several commands share, and how their text is read. Imports nothing slow: every command needs it."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Annotated, Literal
@@ -162,9 +160,7 @@ OutOption = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of
 RosterOption = Annotated[
     Path | None,
     typer.Option(
-        "--roster",
-        metavar="CSV",
-        help="Names for ids: columns id and name (submitted, extension); or an LMS export.",
+        "--roster", metavar="CSV", help="Names for ids: columns id and name (submitted, extension); or an LMS export."
     ),
 ]
 Due = Annotated[

@@ -1,7 +1,5 @@
 """Prints for the commands: lines on stdout, errors on stderr. Never lets a control character through."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable
 

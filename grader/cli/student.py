@@ -73,8 +73,7 @@ _Form = Literal["text", "concise", "json", "github"]
 )
 def check(
     names: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="TOPIC | EXERCISE | FILE | DIR", autocompletion=complete_name),
+        list[str] | None, typer.Argument(metavar="TOPIC | EXERCISE | FILE | DIR", autocompletion=complete_name)
     ] = None,
     submission: WorkOption = None,
     every_failure: Annotated[
@@ -166,8 +165,7 @@ def _printer(form: _Form) -> Printer | None:
 @app.command("list", epilog="\b\nExamples:\n  grader list\n  grader list tensor_ops")
 def list_exercises(
     names: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="TOPIC | EXERCISE", autocompletion=complete_name, show_default=False),
+        list[str] | None, typer.Argument(metavar="TOPIC | EXERCISE", autocompletion=complete_name, show_default=False)
     ] = None,
     course: CourseOption = None,
 ) -> None:

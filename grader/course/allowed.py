@@ -1,7 +1,5 @@
 """Says what a key of ``course.toml`` may hold, in the words of its author: read off the types of the entries."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any, Final

@@ -3,8 +3,6 @@
 Reads source, and never runs a line of it.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from pathlib import Path

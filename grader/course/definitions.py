@@ -3,8 +3,6 @@
 Submitted code is never run, imported or parsed here, as it may be broken or made to break a parser.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 

@@ -1,7 +1,5 @@
 """When work is due and the cost of a late day, from a course or a command line."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 

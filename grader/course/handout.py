@@ -4,8 +4,6 @@ Never overwrites a student's work: a replaced file is kept as ``NAME.bak``. An o
 folder itself, without answers: never a solution, never a misconception.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator

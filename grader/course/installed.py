@@ -4,8 +4,6 @@ The name of such an entry point is the course's name on the command line; its va
 course's: ``attention = "attention_course"``. Never imports any of them.
 """
 
-from __future__ import annotations
-
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path

@@ -3,8 +3,6 @@
 Never looks at any other file and never guesses: an unknown key is an error, not a comment.
 """
 
-from __future__ import annotations
-
 import keyword
 import math
 import re

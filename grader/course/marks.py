@@ -1,7 +1,5 @@
 """How a mark is made of points: which work counts of several, the weights of topics, and letter grades."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, Final, Literal
 

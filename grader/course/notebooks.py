@@ -3,8 +3,6 @@
 Taken together, its code cells are the stub: a notebook is graded exactly as the file is.
 """
 
-from __future__ import annotations
-
 import ast
 import itertools
 import json

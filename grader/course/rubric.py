@@ -1,7 +1,5 @@
 """Exercises that a person marks: the keys that their tables in ``course.toml`` may have. Reads no file."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath

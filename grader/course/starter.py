@@ -3,8 +3,6 @@
 Never replaces a file, changes only the course's own, and leaves nothing behind if it fails.
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import importlib.util

@@ -4,8 +4,6 @@ A marked part is left out, or replaced with lines of a program with a bug. Never
 through, and never writes half a file.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 import io

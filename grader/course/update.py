@@ -3,8 +3,6 @@
 Works on lines, as a file may be broken just when its owner wants an exercise back.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

@@ -3,8 +3,6 @@
 Runs no submitted code itself: it calls ``grader grade`` and reads the gradebook.
 """
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import subprocess

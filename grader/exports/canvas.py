@@ -1,7 +1,5 @@
 """The Canvas gradebook: one column of the file that the instructor exported is filled, nothing else is touched."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

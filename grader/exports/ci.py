@@ -3,8 +3,6 @@
 The workflow never runs a file of the repository and installs nothing from it: it passes the folder to the grader.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 import textwrap
@@ -16,12 +14,7 @@ from grader.package import __version__
 
 
 def workflow(
-    host: str,
-    requirement: str,
-    course_repository: str | None = None,
-    only: Sequence[str] = (),
-    *,
-    hashes: bool = True,
+    host: str, requirement: str, course_repository: str | None = None, only: Sequence[str] = (), *, hashes: bool = True
 ) -> str:
     """The text of the workflow file.
 

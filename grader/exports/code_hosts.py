@@ -3,8 +3,6 @@
 Only this module makes the commands in the output: text from submissions is escaped, so that it stays data.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

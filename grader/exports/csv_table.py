@@ -1,7 +1,5 @@
 """A CSV table of the class: a row per submission, a column per exercise. No cell can act as a formula."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Gradescope's results.json of one submission. Gradescope can always read it, also when grading failed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

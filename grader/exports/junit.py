@@ -1,7 +1,5 @@
 """JUnit XML, as GitLab, Jenkins and test reporters of GitHub read it. Text from submissions is never markup in it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from xml.sax.saxutils import escape, quoteattr
 

@@ -3,8 +3,6 @@
 Never guesses: a submission or row in doubt is not matched, and a note names it.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

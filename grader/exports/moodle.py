@@ -1,7 +1,5 @@
 """Moodle's offline grading worksheet: Grade and Feedback comments are filled, nothing else is touched."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,10 +18,7 @@ _OURS = "Automatic feedback"
 
 
 def fill(
-    path: Path,
-    entries: Sequence[Entry],
-    unread_as_zero: bool = False,
-    missing_as_zero: bool = False,
+    path: Path, entries: Sequence[Entry], unread_as_zero: bool = False, missing_as_zero: bool = False
 ) -> tuple[bytes, list[str]]:
     """The worksheet with grades and feedback, and notes on what was left out. Feedback that a person wrote stays.
 

@@ -4,8 +4,6 @@ A wheel for students holds what the course hands out, and no answer. The same gr
 bytes.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import io

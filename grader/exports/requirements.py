@@ -3,8 +3,6 @@
 torch comes from an index of its own, whose builds have no CUDA.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import json
 import platform

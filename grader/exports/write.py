@@ -1,7 +1,5 @@
 """``grader export``: from the gradebook to a file in another program's format, written in one step."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os

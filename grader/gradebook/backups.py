@@ -3,8 +3,6 @@
 A backup is checked before it gets its name, so a damaged gradebook never replaces a good backup.
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import os

@@ -28,13 +28,7 @@ from grader.errors import UserError
 from grader.gradebook import by_people, reading
 from grader.gradebook.backups import backups, write_backup
 from grader.gradebook.records import Comment, Extension, LookedAt, Mark, Override, Row, Run
-from grader.gradebook.schema import (
-    NAME,
-    connect,
-    connect_for_reading,
-    file_errors,
-    is_read_only,
-)
+from grader.gradebook.schema import NAME, connect, connect_for_reading, file_errors, is_read_only
 from grader.intake.roster import Student
 from grader.intake.submission import Submission
 from grader.results import SubmissionResult, from_json, to_json

@@ -3,8 +3,6 @@
 Never writes.
 """
 
-from __future__ import annotations
-
 import sqlite3
 import zlib
 from collections.abc import Callable, Collection, Sequence

@@ -1,7 +1,5 @@
 """Whose mark comes from which results: a student's own, or those of everybody in a group. Works on records only."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import msgspec

@@ -1,7 +1,5 @@
 """Late work: how late it came, and its penalty. Never changes the score; reports show both."""
 
-from __future__ import annotations
-
 import datetime
 import math
 

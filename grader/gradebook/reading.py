@@ -1,7 +1,5 @@
 """Queries that give records back. Never writes."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -196,12 +194,7 @@ def last_run(db: sqlite3.Connection) -> int | None:
 
 
 def _row(
-    db: sqlite3.Connection,
-    history: History,
-    name: str,
-    course: str,
-    policy: LatePolicy,
-    exercises: Sequence[str],
+    db: sqlite3.Connection, history: History, name: str, course: str, policy: LatePolicy, exercises: Sequence[str]
 ) -> Row:
     seen, whose = history.seen[-1], history.whose
     text, digest, seconds, made_in, graded, notes, arrived = db.execute(

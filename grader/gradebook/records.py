@@ -1,7 +1,5 @@
 """The records that the gradebook gives back: plain, frozen data. Never holds a connection, never decides a verdict."""
 
-from __future__ import annotations
-
 import hashlib
 import sqlite3
 from collections.abc import Mapping

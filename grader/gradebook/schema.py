@@ -3,8 +3,6 @@
 Never changes or replaces a file that is damaged, or that is not a gradebook.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shlex

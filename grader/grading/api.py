@@ -3,8 +3,6 @@
 Makes no verdict: every verdict comes from a worker, as for the commands.
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 from collections.abc import Iterable, Iterator

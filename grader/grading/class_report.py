@@ -1,7 +1,5 @@
 """The end of `grader grade`: it writes results.jsonl, and prints the table and notes. Makes no verdict."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path

@@ -3,8 +3,6 @@
 Submitted code never runs in the Dask worker itself, and only bytes that decode to plain data go back.
 """
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import time

@@ -1,7 +1,5 @@
 """The exit codes of the commands that grade, and which of them results lead to."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from grader.results import ALL_LAYERS, SubmissionResult

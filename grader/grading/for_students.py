@@ -1,7 +1,5 @@
 """Results as students may see them now, without hidden checks: for commands that grade a student's own work."""
 
-from __future__ import annotations
-
 import msgspec
 
 from grader.grading.graders import Graded

@@ -8,8 +8,6 @@ submission at which workers end again gets no points for what they did then, unl
 rest is graded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final

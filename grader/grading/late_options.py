@@ -1,7 +1,5 @@
 """The cost of late work in a run: the options of its command line, then those of earlier ones, then the course's."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Final
 

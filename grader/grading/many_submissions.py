@@ -21,13 +21,7 @@ from grader.grading.graders import Graders, unread
 from grader.grading.late_options import policy_of, together
 from grader.grading.local_workers import LocalWorkers
 from grader.grading.sandbox_needed import require_sandbox
-from grader.grading.settings import (
-    ClassSettings,
-    GradingSettings,
-    settings_that_matter,
-    topics_of,
-    worker_options,
-)
+from grader.grading.settings import ClassSettings, GradingSettings, settings_that_matter, topics_of, worker_options
 from grader.intake.find import Source, find_submissions
 from grader.intake.reader import Reader
 from grader.intake.roster import Roster

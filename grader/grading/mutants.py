@@ -3,8 +3,6 @@
 A check that no mutant fails, or a mutant that no check fails, says something about the checks. Runs nothing.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from typing import Final

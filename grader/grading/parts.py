@@ -3,8 +3,6 @@
 Topics whose exercises need one another stay together, so each part's verdicts are those that the whole would have.
 """
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence

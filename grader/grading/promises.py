@@ -3,8 +3,6 @@
 Every defect is one line with its file. Nothing is graded here: `TopicEvidence` has the results.
 """
 
-from __future__ import annotations
-
 import ast
 import io
 from collections.abc import Callable, Iterator

@@ -3,8 +3,6 @@
 Both ends are trusted; no submitted code ever holds either. Never uses pickle, never imports torch.
 """
 
-from __future__ import annotations
-
 from typing import IO, Any
 
 import msgspec

@@ -1,7 +1,5 @@
 """`grader regrade`: grades the kept work of one student again, and records the result only once somebody agrees."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Whether submissions of others may be graded on this system: only in a sandbox, unless somebody says otherwise."""
 
-from __future__ import annotations
-
 from grader.errors import UserError
 from grader.student import engine
 

@@ -1,7 +1,5 @@
 """The settings of `grader check` and `grader grade`, and the part of them that workers get."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

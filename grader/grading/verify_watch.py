@@ -5,8 +5,6 @@ this process verifies. Stubs are released first. `grader verify` alone makes the
 pictures for pages.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 import importlib

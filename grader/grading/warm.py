@@ -4,8 +4,6 @@ One worker process for a few topics, two for many, and one thread that asks them
 replaced quietly. Decides no verdict.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor

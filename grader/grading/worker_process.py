@@ -3,8 +3,6 @@
 No submitted code runs in the main process, and it takes nothing from a worker but replies that decode to data.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

@@ -4,8 +4,6 @@ Of several files for a topic, the one with most answers counts, of equals the fi
 file was taken for a topic because of its definitions, or is in doubt, a note says so.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 Never takes more than the bounds, never follows a symbolic link, never opens anything but a regular file.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Callable

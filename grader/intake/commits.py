@@ -1,7 +1,5 @@
 """The time of the last commit in a student's clone. Git reads the student's objects, never the student's settings."""
 
-from __future__ import annotations
-
 import datetime
 import os
 import re

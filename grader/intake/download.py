@@ -3,8 +3,6 @@
 Never writes a file, and never shows one student's files to another's submission.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

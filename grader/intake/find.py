@@ -3,8 +3,6 @@
 Never mixes the work of two students, and never leaves out a file that could be a submission.
 """
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@ Never follows a symbolic link inside a submission, never opens anything but a re
 and never leaves something out without a note.
 """
 
-from __future__ import annotations
-
 import datetime
 import itertools
 import os

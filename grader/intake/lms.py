@@ -3,8 +3,6 @@
 Works on names, and on the texts of the platform's own that say whose a submission is; never opens a file.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace

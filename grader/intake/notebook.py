@@ -5,8 +5,6 @@ that raises or does not end is left out later, when the module is imported: see 
 of the grader itself, which a ready notebook is full of, are left out without a note.
 """
 
-from __future__ import annotations
-
 import ast
 import bisect
 import codecs

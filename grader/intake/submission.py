@@ -3,8 +3,6 @@
 Never touches the disk: readers (`grader.intake`) make submissions, the worker receives them.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Decides which topics were handed in as something that could not be read: no answer, and no wrong one either."""
 
-from __future__ import annotations
-
 import codecs
 import io
 import re

@@ -3,8 +3,6 @@
 Known names are enough; else the place of a column and its cells say which it is. Works on cells only.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Final

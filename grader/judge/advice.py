@@ -4,8 +4,6 @@ Pure: looks at nothing but the cause, imports no torch, and decides nothing. A s
 with the student's own names and shapes. If none is known, it is the exception or the reason itself.
 """
 
-from __future__ import annotations
-
 import builtins
 import difflib
 import functools
@@ -400,10 +398,7 @@ _OTHER_TYPES: Final = (
     (r"\ba tuple where a list was expected", "`list(...)` makes one"),
     (r"\ba list where a tuple was expected", "`tuple(...)` makes one"),
     (r"\ba float where an int was expected", "`//` divides whole numbers, `/` always gives a float"),
-    (
-        r"\ba tuple where a tensor",
-        "`max` with a `dim`, for one, gives values and indices: take the part that is asked",
-    ),
+    (r"\ba tuple where a tensor", "`max` with a `dim`, for one, gives values and indices: take the part that is asked"),
     (r"\ba list where a tensor", "make a tensor of it"),
     (r"\ba (?:float|int) where a tensor", "leave out `.item()` or `float(...)`, or make a tensor of it"),
     (r"\ba str where an? (?:int|float) was expected", "`int(...)` or `float(...)` makes a number of it"),

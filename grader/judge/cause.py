@@ -3,8 +3,6 @@
 A cause holds the student's own lines only, never the grader's frames, and never an expected value of a hidden check.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Final
 

@@ -3,8 +3,6 @@
 Whatever happens while one runs ends as its own result, but for the end of the warm host, with which the worker ends.
 """
 
-from __future__ import annotations
-
 import contextlib
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -4,8 +4,6 @@ That line differs from run to run, the loop does not. Reads the source as text o
 and parsing deeply nested code could crash the judge.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

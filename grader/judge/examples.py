@@ -4,8 +4,6 @@ Hypothesis takes most of the time of a property check. Its examples are determin
 seed and replays the same ones for every submission. Must never time anything: all limits are counts.
 """
 
-from __future__ import annotations
-
 import contextlib
 import inspect
 import zlib

@@ -3,8 +3,6 @@
 Pure: looks at nothing but the cause, imports no torch, and decides nothing.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Collects the lines and events of a submission that an instructor should look at. Decides no verdict."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 

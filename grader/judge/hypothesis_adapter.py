@@ -5,8 +5,6 @@ reassignable ``test.hypothesis.inner_test``. Not documented are how to give a te
 and how to keep constants of loaded modules out of its examples.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any, Final

@@ -337,11 +337,7 @@ class Judge:
         return True
 
     def _run_in_order(
-        self,
-        exercise: str,
-        desk: TopicDesk,
-        is_untouched: bool,
-        did_run: Callable[[Check, CheckResult], None],
+        self, exercise: str, desk: TopicDesk, is_untouched: bool, did_run: Callable[[Check, CheckResult], None]
     ) -> tuple[list[CheckResult], dict[str, Trace]] | None:
         """The results and traces; None once a check does not pass in a used process.
 

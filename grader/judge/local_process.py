@@ -5,8 +5,6 @@ as well.
 Isolates nothing: submitted code has all that this process had.
 """
 
-from __future__ import annotations
-
 import contextlib
 import faulthandler
 import os

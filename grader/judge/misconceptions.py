@@ -4,8 +4,6 @@ The course's misconceptions run in a student process like any other submission, 
 differs; a student whose record is the same made that mistake. Nothing is guessed: without equal records, no name.
 """
 
-from __future__ import annotations
-
 import contextlib
 import py_compile
 import re

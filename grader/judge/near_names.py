@@ -3,8 +3,6 @@
 Reads text only: submitted code is never run, imported or parsed here.
 """
 
-from __future__ import annotations
-
 import builtins
 import functools
 import re

@@ -3,8 +3,6 @@
 A picture decides no verdict, and whatever happens while it is made ends as one line of text. Draws nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any

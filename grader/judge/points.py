@@ -1,7 +1,5 @@
 """The points of an exercise, from the results of its checks or, later, from a person."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 from collections import Counter

@@ -4,8 +4,6 @@ A check's body decides by its inputs and the replies alone. So a request is sent
 before is known, as the body would send it. If every reply is that of a run that passed, the body need not run.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from typing import Final

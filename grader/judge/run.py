@@ -4,8 +4,6 @@ If a failure counts at the desk, the examples after the first that fails are run
 compared with the record of all calls, and then a smaller example is looked for. Else the first failure is the end.
 """
 
-from __future__ import annotations
-
 import contextlib
 import traceback
 from collections.abc import Iterator

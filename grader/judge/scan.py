@@ -3,8 +3,6 @@
 It is evidence for a person, and changes no verdict. Runs nothing that it reads.
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import functools

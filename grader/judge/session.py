@@ -4,8 +4,6 @@ All of it is ``pytest.main`` with a plugin whose run-test loop is the grading. L
 ini file, plugin, conftest or environment variable of the place where the grader was started.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os

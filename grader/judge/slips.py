@@ -3,8 +3,6 @@
 Looks at the text of the exercise that has failed, runs nothing, and decides nothing but the first sentence.
 """
 
-from __future__ import annotations
-
 import ast
 import builtins
 import functools

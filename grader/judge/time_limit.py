@@ -5,8 +5,6 @@ a slow submission nor a busy machine uses any of it. Code deep in C cannot be in
 signs of life end, and the main process ends the worker (`grading/supervisor.py`).
 """
 
-from __future__ import annotations
-
 import _thread
 import contextlib
 import signal

@@ -7,8 +7,6 @@ A topic has one budget of time. Everything draws from it: imports, checks, secon
 is kept for each exercise after it, so that no exercise pays for another.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 import time

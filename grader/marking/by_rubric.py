@@ -108,11 +108,7 @@ class Marking:
         self._who = who or user()
 
     def tasks(
-        self,
-        exercise: str | None = None,
-        student: str | None = None,
-        everything: bool = False,
-        share: Share = WHOLE,
+        self, exercise: str | None = None, student: str | None = None, everything: bool = False, share: Share = WHOLE
     ) -> list[Task]:
         """The tasks that are left, or whose work has changed since: exercise by exercise, in order of the students.
 

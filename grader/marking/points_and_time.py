@@ -1,7 +1,5 @@
 """Points and time that a person gives: `grader override` and `grader extend`. Writes to the gradebook."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import getpass

@@ -3,8 +3,6 @@
 Shows submitted work as text only, cleaned and within bounds; opens it in another program only when asked to.
 """
 
-from __future__ import annotations
-
 import contextlib
 import tempfile
 import textwrap
@@ -78,12 +76,7 @@ class MarkingScreen:
     """
 
     def __init__(
-        self,
-        marking: Marking,
-        tasks: Sequence[Task],
-        console: Console,
-        terminal: Terminal,
-        anonymous: bool = False,
+        self, marking: Marking, tasks: Sequence[Task], console: Console, terminal: Terminal, anonymous: bool = False
     ) -> None:
         """Takes the tasks in their order; ``anonymous``: in one that tells no names, and shows none."""
         self.marked = 0

@@ -3,8 +3,6 @@
 Says what the feedback page says (`reports/html_feedback.py`); its template escapes everything. Decides nothing.
 """
 
-from __future__ import annotations
-
 import functools
 import io
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ Takes cells as intake takes those of a notebook that was handed in, but of the s
 that give a value to a name that these use: other code has run in the notebook, and may take long. Runs nothing.
 """
 
-from __future__ import annotations
-
 import ast
 import dis
 import json

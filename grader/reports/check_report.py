@@ -4,8 +4,6 @@ A student reads the end of it: the first exercise that fails is explained there,
 written yet, or fails for one reason in all of a topic, is one line for the topic. Decides nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 
 import msgspec

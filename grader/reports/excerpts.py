@@ -3,8 +3,6 @@
 Reads text only: submitted code is never run, imported or parsed, as it may be broken or made to break a parser.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 
 import msgspec

@@ -3,8 +3,6 @@
 At most `MOST_ROWS` lines of the terminal, whatever a submission sent. Prints text of submissions only behind a bar.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from rich.console import Console

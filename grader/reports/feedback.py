@@ -3,8 +3,6 @@
 Decides nothing and prints nothing: terminal, pages and exports share it, so that all of them say the same.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 import re

@@ -1,7 +1,5 @@
 """Lines about points, time, marks and comments that people gave, and about work that nobody has marked yet."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator
 

@@ -3,8 +3,6 @@
 Results keep all of it for the instructor; everything that a student may read is made by these functions.
 """
 
-from __future__ import annotations
-
 import datetime
 from typing import Final
 

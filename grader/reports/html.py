@@ -4,8 +4,6 @@ The templates escape everything from submissions after `clean`; the policy in ea
 page carries, and no connections. Shows results and decides nothing.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

@@ -14,15 +14,7 @@ from typing import Final
 from grader.course import Course
 from grader.intake.roster import Student
 from grader.reports.entries import Entry
-from grader.reports.feedback import (
-    FAILING,
-    check_title,
-    headline,
-    notable,
-    one_cause,
-    to_look_at,
-    worst,
-)
+from grader.reports.feedback import FAILING, check_title, headline, notable, one_cause, to_look_at, worst
 from grader.results import NOT_ASSESSED, ExerciseResult, SubmissionResult
 from grader.text import listed, one_line, points
 

@@ -3,8 +3,6 @@
 Makes data for the template; escapes nothing and forms no HTML.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 

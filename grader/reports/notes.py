@@ -1,7 +1,5 @@
 """Notes for the person at the command line, on stderr: one line each, and a limited number of them."""
 
-from __future__ import annotations
-
 import sys
 
 from grader.text import clean

@@ -3,8 +3,6 @@
 Only numbers and characters of this module go to plotext; labels are printed by rich, as any text. Decides nothing.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any, Final

@@ -3,8 +3,6 @@
 Reads text only, and decides no verdict.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

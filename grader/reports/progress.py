@@ -1,7 +1,5 @@
 """The progress bar of a class and the spinner of one submission: on a terminal only. Elsewhere they show nothing."""
 
-from __future__ import annotations
-
 import contextlib
 import sys
 import time

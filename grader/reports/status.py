@@ -1,7 +1,5 @@
 """The lines that `grader status` and `grader diff` print."""
 
-from __future__ import annotations
-
 import platform
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence

@@ -4,8 +4,6 @@ Prints text from submissions only through `clean` and never as markup. A bar beg
 nothing that a student prints looks like a line of the grader or a command of the CI system.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """A student's progress: the lines of `grader`, `grader list` and `grader next`. Plain, because Rich is slow to load."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

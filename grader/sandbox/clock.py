@@ -3,8 +3,6 @@
 Nor is time that the grader waited before it could ask or read on, or that the machine itself did not run.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable

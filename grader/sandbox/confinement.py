@@ -3,8 +3,6 @@
 Must never return with a planned layer missing: every failure is raised, and the caller ends the process.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -3,8 +3,6 @@
 Every call raises OSError on failure; nothing here decides anything. Importing it is safe on every system.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

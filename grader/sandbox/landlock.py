@@ -3,8 +3,6 @@
 Must never widen what the file permissions allow; a path that does not exist is left out of the list.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import stat

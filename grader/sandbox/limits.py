@@ -3,8 +3,6 @@
 Must never raise a limit: it only lowers those of the host process.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 

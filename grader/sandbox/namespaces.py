@@ -3,8 +3,6 @@
 Must never run in the host itself, except `fork_as_init` and `send_up`, which leave the host where it was.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import select

@@ -3,8 +3,6 @@
 macOS counts as a system that cannot fork: there, libraries that torch uses end a process that was forked.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import signal

@@ -4,8 +4,6 @@ It reads Linux's /proc; on other systems `any_system.py` asks psutil. Must never
 it was given.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -4,8 +4,6 @@ Layers that the system does not offer are left out and named; a child that canno
 Must never let a child run with fewer layers than `Sandbox.layers` says.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

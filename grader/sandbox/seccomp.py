@@ -4,8 +4,6 @@ Everything not named here is allowed: the filter keeps submitted code from other
 used parts of the kernel and the network; it must never be the only thing between a submission and a file.
 """
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import socket

@@ -3,8 +3,6 @@
 Must never offer a home folder, the project, or a folder of `sys.path` that is not a package folder.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 import sys

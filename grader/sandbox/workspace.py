@@ -3,8 +3,6 @@
 Must never remove a folder that another sandbox, of any process, still uses, nor one that is no sandbox's.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

@@ -4,8 +4,6 @@ The only module that imports copydetect, an extra that brings matplotlib. Submit
 split into tokens.
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Set
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 The template escapes everything from submissions; the page carries no script.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which submissions of a class have code that is much alike, topic by topic. Reads files; decides nothing."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections import Counter

@@ -6,7 +6,6 @@ a small budget, because code that trains or plots beside the answers is not grad
 processes only.
 """
 
-from __future__ import annotations
 import __future__
 
 import ast

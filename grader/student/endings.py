@@ -1,7 +1,5 @@
 """Why processes of submissions end: too much memory, which is watched here, or in their own way."""
 
-from __future__ import annotations
-
 import contextlib
 import signal
 import threading

@@ -5,8 +5,6 @@ a process with threads cannot fork safely. The judge asks, the host answers, one
 and ends the processes; if the judge is gone, the host ends it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import os

@@ -1,7 +1,5 @@
 """The interface of a host, which starts the processes of submissions: `HostClient` forks, `PortableHost` spawns."""
 
-from __future__ import annotations
-
 import abc
 from collections.abc import Mapping, Sequence
 
@@ -28,11 +26,7 @@ class Host(abc.ABC):
         self.most_bytes = limits.memory_bytes
 
     def prepare(
-        self,
-        hidden: Sequence[str],
-        preload: Sequence[str],
-        devices: Devices = "simulated",
-        kit: Kit | None = None,
+        self, hidden: Sequence[str], preload: Sequence[str], devices: Devices = "simulated", kit: Kit | None = None
     ) -> None:
         """Hides folders and loads modules and the course's kit. Does not wait until it is done."""
         self.most_bytes += 0 if devices == "simulated" else CUDA_BYTES

@@ -5,8 +5,6 @@ in each process, for two questions that have the same answer wherever nothing wa
 answers stands in its place, until anything else is asked of it; then the real one is imported.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import importlib.util

@@ -4,8 +4,6 @@ It never runs submitted code and never imports the submission, so its messages c
 no expected answer. In a PID namespace it is the first process: when it ends, all below it ends.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import select
@@ -41,11 +39,7 @@ class Leader:
     """Serves one judge over a socket; the process is its own."""
 
     def __init__(
-        self,
-        control: socket.socket,
-        setup: SetUp,
-        testkit: Mapping[str, ModuleType],
-        kit: Mapping[str, ModuleType],
+        self, control: socket.socket, setup: SetUp, testkit: Mapping[str, ModuleType], kit: Mapping[str, ModuleType]
     ) -> None:
         self._control = control
         self._setup = setup

@@ -1,7 +1,5 @@
 """A lock among the graders of one user: submissions choose fixed ports, and may share a network."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import tempfile

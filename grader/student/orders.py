@@ -1,7 +1,5 @@
 """Orders from the judge to the warm host or to a spawned process, and their answers: each with a tag of its own."""
 
-from __future__ import annotations
-
 from typing import TypeAlias
 
 import msgspec

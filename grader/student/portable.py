@@ -84,11 +84,7 @@ class PortableTopic(TopicProcesses):
     """One topic of one submission: a work folder and spawned processes."""
 
     def __init__(
-        self,
-        host: PortableHost,
-        topic: str,
-        files: Mapping[str, bytes],
-        bindings: Sequence[tuple[str, str]] | None,
+        self, host: PortableHost, topic: str, files: Mapping[str, bytes], bindings: Sequence[tuple[str, str]] | None
     ) -> None:
         super().__init__(topic, files, bindings)
         self._host = host

@@ -1,7 +1,5 @@
 """Loads modules before this process, or its children, may run submitted code, so that no submission pays for it."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import os

@@ -1,7 +1,5 @@
 """The prints of a submission: reading them never blocks."""
 
-from __future__ import annotations
-
 import os
 import select
 import threading

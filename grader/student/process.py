@@ -4,8 +4,6 @@ From the import on nothing that it sends is trusted. It holds no check and no ex
 can take part in an exercise, be one of several ranks, or stand beside the submission without importing it.
 """
 
-from __future__ import annotations
-
 import faulthandler
 import importlib.util
 import itertools

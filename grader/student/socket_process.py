@@ -1,7 +1,5 @@
 """The judge's side of any process that answers requests on a socket of its own, sandboxed or not. Never waits."""
 
-from __future__ import annotations
-
 import abc
 import select
 import socket

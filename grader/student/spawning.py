@@ -3,8 +3,6 @@
 Runs in the judge. A process that has run submitted code never comes back here.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hmac
 import os

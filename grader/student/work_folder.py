@@ -3,8 +3,6 @@
 Never follows a symbolic link out of it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

@@ -4,8 +4,6 @@ Only exact built-in types and tensors are compared, never through the value's ow
 in the judge on decoded data.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sized
 from contextlib import contextmanager

@@ -11,8 +11,6 @@ Must never give a wrong verdict: a function that cannot be simulated raises `Not
 says why.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final

@@ -3,8 +3,6 @@
 The warm host imports them before its first fork: inside the sandbox the grader's own folder cannot be read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import ModuleType
 from typing import Final

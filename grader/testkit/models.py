@@ -3,8 +3,6 @@
 Must never hold an expected answer, or import anything but torch and the standard library.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

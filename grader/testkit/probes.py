@@ -4,8 +4,6 @@ They run over there through ``submission.there(probe, ...)`` and give plain valu
 expected answer, decide anything, or ask an object of submitted code for a fact about itself that torch can tell.
 """
 
-from __future__ import annotations
-
 import importlib
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -15,16 +13,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor, nn
 
-from grader.border.tensor_facts import (
-    copy,
-    copy_of,
-    grad_of,
-    name_of_class,
-    parts,
-    plain,
-    registered,
-    requires_grad,
-)
+from grader.border.tensor_facts import copy, copy_of, grad_of, name_of_class, parts, plain, registered, requires_grad
 from grader.errors import suggest_names
 
 _is_grad_enabled: Final = torch.is_grad_enabled

@@ -5,8 +5,6 @@ work out the expected values. The same arguments give the same bits. Must never 
 global generator, or import anything that the student process must not hold.
 """
 
-from __future__ import annotations
-
 import operator
 import sys
 from collections.abc import Callable, Mapping, Sequence

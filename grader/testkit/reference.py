@@ -4,8 +4,6 @@ Runs in the judge alone, as these are expected answers: never in a process that 
 A check passes on models, loaders and optimizers that its recipes made locally.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any

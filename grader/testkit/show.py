@@ -3,8 +3,6 @@
 Never calls a method that submitted code could have defined: it is given decoded data only.
 """
 
-from __future__ import annotations
-
 import ast
 import itertools
 from collections.abc import Iterable, Iterator, Sequence

@@ -3,8 +3,6 @@
 Runs in the student process; checks use it through `grader.testkit.observation`. Must never decide anything.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any

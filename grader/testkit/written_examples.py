@@ -3,8 +3,6 @@
 Decides nothing: it gives what each example printed or raised. Must never hold what a docstring says that comes.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import sys

@@ -1,7 +1,5 @@
 """Opens a file at a line in the student's editor. Runs only what the environment names, or VS Code."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

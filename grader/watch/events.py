@@ -1,7 +1,5 @@
 """What happens while `grader watch` runs: saves, keys, results; and the queue in which they wait for their turn."""
 
-from __future__ import annotations
-
 import contextlib
 import queue
 import signal

@@ -3,8 +3,6 @@
 All state belongs to the thread that runs it; watcher, keys and worker only put events into a queue. Decides no verdict.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Sequence
 from concurrent.futures import CancelledError

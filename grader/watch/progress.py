@@ -1,7 +1,5 @@
 """How far a student is while `grader watch` runs, and which exercise comes next; kept in the folder, if it can be."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

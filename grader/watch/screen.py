@@ -3,8 +3,6 @@
 Shows failures as `grader check` does (`reports/failure.py`). Decides nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from rich.console import Console
@@ -25,15 +23,7 @@ from grader.text import clean, counted, points, progress_bar
 
 _FEWEST_ROWS = 10
 """Of a picture, however low the window is."""
-KEYS = {
-    "h": "hint",
-    "n": "next",
-    "a": "all",
-    "r": "run",
-    "o": "open",
-    "l": "list",
-    "q": "quit",
-}
+KEYS = {"h": "hint", "n": "next", "a": "all", "r": "run", "o": "open", "l": "list", "q": "quit"}
 
 
 class Screen:

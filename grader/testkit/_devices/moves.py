@@ -3,8 +3,6 @@
 A move copies, as on real devices: no two devices ever share memory.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Rules for single functions: the attributes of labelled tensors, gradients, hooks, and torch's odd ones."""
 
-from __future__ import annotations
-
 import re
 from typing import Any, Final
 

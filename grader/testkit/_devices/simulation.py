@@ -3,8 +3,6 @@
 Must never leave a mode, a replaced name or a default device behind.
 """
 
-from __future__ import annotations
-
 import importlib
 import re
 import threading

@@ -3,8 +3,6 @@
 Must never call a torch function that takes tensors other than on the plain CPU tensors that it is given.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Callable

@@ -4,8 +4,6 @@ Its thread wants the interpreter's lock to drop a reference while the destructor
 one keeps it until it ends by ``os._exit``.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 _kept: list[object] = []

@@ -4,8 +4,6 @@ Must never believe more of a reply than its plain data, and never wait. A dump i
 process of the student's: it may say anything, so nothing here trusts it.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sysconfig

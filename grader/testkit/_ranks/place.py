@@ -3,8 +3,6 @@
 Its functions run beside the submission, in the process that never imports it; but `hold` on a rank.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

@@ -5,8 +5,6 @@ arguments only. Must never end by itself: torch can deadlock when it takes proce
 until the judge has the process killed.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import signal

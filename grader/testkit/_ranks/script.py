@@ -4,8 +4,6 @@ It runs as ``python SCRIPT`` does, but for torch's own end: taking process group
 may end in any way; torchrun's worker has to return when all went well.
 """
 
-from __future__ import annotations
-
 import os
 import runpy
 import signal

@@ -3,8 +3,6 @@
 The state of a process that still runs, and the text of an exception, are the submission's own words.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

@@ -3,8 +3,6 @@
 It runs in the judge. It must never wait without a limit.
 """
 
-from __future__ import annotations
-
 import select
 import time
 from collections.abc import Callable, Sequence

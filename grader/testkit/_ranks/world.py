@@ -158,11 +158,7 @@ class RunningWorld:
         return wire.pack(request_of(self._channel, function, *args))
 
     def _outcomes(
-        self,
-        members: Sequence[Member],
-        job: Job,
-        early: Sequence[int],
-        printed: Sequence[tuple[str, str]],
+        self, members: Sequence[Member], job: Job, early: Sequence[int], printed: Sequence[tuple[str, str]]
     ) -> Outcomes | Trouble | Missing:
         missing = next((name for member in members if (name := member.missing_name) is not None), None)
         if missing is not None:
