@@ -1,7 +1,8 @@
 """The course in `examples/attention`: it is sound, right answers of another kind pass, and pip installs it.
 
 The course keeps the processor time of `grader verify` low itself: small models, few examples for what is slow, and
-texts that are learned in 80 steps. Changes of its solutions (`--mutants`) are nightly.
+texts that are learned in 80 steps. The suite verifies one of its topics; the whole course, its checks in one process,
+and changes of its solutions (`--mutants`) are nightly.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from shared import PATIENCE, REPO, WarmUp
+from shared import PATIENCE, REPO, WarmUp, as_nightly
 
 pytestmark = pytest.mark.slow
 
@@ -29,8 +30,9 @@ def verify(*options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=REPO, capture_output=True, text=True, timeout=PATIENCE, check=False)
 
 
-def test_the_course_is_sound() -> None:
-    done = verify()
+@pytest.mark.parametrize("names", [("attention",), as_nightly(((),))], ids=["a topic", "all"])
+def test_the_course_is_sound(names: tuple[str, ...]) -> None:
+    done = verify(*names)
     assert "the course is sound" in done.stdout.splitlines(), done.stdout + done.stderr
 
 
@@ -48,6 +50,7 @@ def test_right_answers_of_another_kind_pass(warm: WarmUp) -> None:
     assert {exercise.name for exercise in result.exercises if not exercise.checks} == {"attention.picture_read"}
 
 
+@pytest.mark.nightly
 def test_the_same_checks_pass_in_one_process() -> None:
     checks, answers = ATTENTION / "checks" / "test_blocks.py", ATTENTION / "solutions"
     command = ["-m", "pytest", "-q", checks, "--submission", answers, "-p", "grader.judge.plugin"]
