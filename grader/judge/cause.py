@@ -10,16 +10,7 @@ from typing import Any, Final
 import pytest
 from msgspec.structs import replace
 
-from grader.border.failures import (
-    MEMORY_SHORT,
-    BadReply,
-    ImportFailure,
-    KilledBySystem,
-    MissingName,
-    OutOfMemory,
-    SubmissionCrashed,
-    SubmissionRaised,
-)
+from grader.border import failures
 from grader.border.messages import MAX_MESSAGE
 from grader.border.proxies import Call, Remote
 from grader.judge.check import Check, Desk
@@ -34,7 +25,7 @@ MAX_PRINTS: Final = 1_000
 def failed(check: Check, call: Call | None, failure: BaseException, prints: str) -> Cause:
     """A wrong answer or an exception."""
     facts: dict[str, Any] = {"kind": "assertion"}
-    if isinstance(failure, SubmissionRaised):
+    if isinstance(failure, failures.SubmissionRaised):
         facts = {"kind": "exception", **_raised(failure)}
     elif isinstance(failure, Mismatch):
         parts = call.result if call and isinstance(call.result, (list, tuple)) else ()
@@ -45,7 +36,7 @@ def failed(check: Check, call: Call | None, failure: BaseException, prints: str)
     else:  # a plain ``assert``, or an exception that is not the expected one
         if call and call.answered and not isinstance(call.result, Remote):
             facts["returned"] = show(call.result)
-        if isinstance(failure.__cause__, SubmissionRaised):
+        if isinstance(failure.__cause__, failures.SubmissionRaised):
             facts |= _raised(failure.__cause__)
         own, _, _ = str(failure).partition("\nassert ")  # without pytest's additions
         facts["reason"] = (own.strip() or str(failure).strip() or "the answer is wrong")[:MAX_TEXT]
@@ -57,7 +48,7 @@ def _of_check(check: Check, call: Call | None, prints: str, **facts: Any) -> Cau
     return _with_prints(Cause(sentence=check.sentence[:MAX_TEXT], call=shown, **facts), prints)
 
 
-def _raised(error: SubmissionRaised, most: int = 500) -> dict[str, Any]:
+def _raised(error: failures.SubmissionRaised, most: int = 500) -> dict[str, Any]:
     kind = error.kind or "Exception"
     return {"exception_type": kind, "exception_message": error.message[:most], "frames": error.frames}
 
@@ -65,13 +56,13 @@ def _raised(error: SubmissionRaised, most: int = 500) -> dict[str, Any]:
 def unwritten(check: Check, failure: BaseException) -> Cause:
     """A name that is not defined, or a stub as it was handed out."""
     topic, _, exercise = check.exercise.partition(".")
-    if isinstance(failure, MissingName):
+    if isinstance(failure, failures.MissingName):
         name, file = failure.message, f"{topic}.py"
         return Cause(kind="missing", reason=f"`{name}` is not defined in {file}", names=(name,), file=file)
     return Cause(kind="unwritten", reason=f"`{exercise}` is not written yet")
 
 
-def not_simulated(failure: SubmissionRaised) -> Cause:
+def not_simulated(failure: failures.SubmissionRaised) -> Cause:
     """The submission used something that simulated devices do not have."""
     return Cause(kind="not_simulated", **_raised(failure, 300))
 
@@ -99,20 +90,20 @@ def topic_timeout(time: SpentTime) -> Cause:
     return Cause(kind="timeout", stage="topic", reason=f"the topic's {time.limit:g} s are used up", time=time)
 
 
-def crashed(check: Check, desk: Desk, error: SubmissionCrashed) -> Cause:
+def crashed(check: Check, desk: Desk, error: failures.SubmissionCrashed) -> Cause:
     """The process ended, went over a limit, or sent something that is not an answer."""
     facts = _crash(error, desk.memory_limit)
-    if isinstance(error, KilledBySystem):
+    if isinstance(error, failures.KilledBySystem):
         return Cause(**facts)
     return _of_check(check, desk.last_call(), desk.take_prints(), **facts)
 
 
-def _crash(error: SubmissionCrashed, memory_limit: int) -> dict[str, Any]:
-    if isinstance(error, KilledBySystem):
-        return {"kind": "memory_short", "reason": MEMORY_SHORT}
-    kind = "no_answer" if isinstance(error, BadReply) else "crash"
+def _crash(error: failures.SubmissionCrashed, memory_limit: int) -> dict[str, Any]:
+    if isinstance(error, failures.KilledBySystem):
+        return {"kind": "memory_short", "reason": failures.MEMORY_SHORT}
+    kind = "no_answer" if isinstance(error, failures.BadReply) else "crash"
     facts: dict[str, Any] = {"kind": kind, "reason": str(error)[:MAX_TEXT] or "ended the process"}
-    if isinstance(error, OutOfMemory):
+    if isinstance(error, failures.OutOfMemory):
         facts |= {"memory": TooMuchMemory(memory_limit, error.held, error.asked), "frames": error.frames[-1:]}
     return facts
 
@@ -140,7 +131,7 @@ def unusable(check: Check, error: Exception) -> Cause:
     return Cause(kind="no_answer", sentence=check.sentence[:MAX_TEXT], reason=reason)
 
 
-def import_failed(topic: str, failure: ImportFailure, prints: str, memory_limit: int = 0) -> Cause:
+def import_failed(topic: str, failure: failures.ImportFailure, prints: str, memory_limit: int = 0) -> Cause:
     """The topic's module could not be imported.
 
     Args:
@@ -149,13 +140,13 @@ def import_failed(topic: str, failure: ImportFailure, prints: str, memory_limit:
     file = f"{topic}.py"
     facts: dict[str, Any] = {"stage": "import", "file": file}
     match failure:
-        case KilledBySystem():
+        case failures.KilledBySystem():
             facts = _crash(failure, memory_limit)
-        case SubmissionCrashed():
+        case failures.SubmissionCrashed():
             facts |= _crash(failure, memory_limit)
-        case SubmissionRaised(kind="SystemExit" | "KeyboardInterrupt"):
+        case failures.SubmissionRaised(kind="SystemExit" | "KeyboardInterrupt"):
             facts |= {"kind": "crash", **_raised(failure, MAX_MESSAGE)}
-        case SubmissionRaised():
+        case failures.SubmissionRaised():
             facts |= {"kind": "exception", **_raised(failure, MAX_MESSAGE)}
         case _:
             facts |= {"kind": "timeout", "reason": f"import of {file} did not end in time"}

@@ -19,7 +19,7 @@ from grader.border.proxies import SubmissionProxy
 from grader.judge import cause as causes
 from grader.judge import explain, run
 from grader.judge.check import Check, Desk, Trace
-from grader.judge.marks import NotRun, Place, endless, kept_busy, mark_on, place_of
+from grader.judge.marks import NotRun, Place, endless, kept_busy, place_of
 from grader.judge.time_limit import Overrun, TimeLimit
 from grader.pictures import Picture, bounded
 from grader.results import VERDICT_OF, Cause, CheckResult
@@ -66,7 +66,7 @@ class CollectedChecks:
 
     def mark_on(self, place: Place) -> NotRun | None:
         """The mark because of which nothing of the place is run, else None."""
-        return mark_on(place, self._marks)
+        return next((mark for mark in self._marks if mark.place.covers(place)), None)
 
     def of(self, exercise: str) -> list[Check]:
         """The checks of an exercise, in their files' order."""

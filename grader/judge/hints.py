@@ -22,9 +22,6 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 _MOST_NAMES: Final = 2_000
 """Names of a file that are compared: each takes the judge some time, for every check that fails."""
-_DEFINED: Final = re.compile(r"^(?:async\s+def|def|class)\s+(\w+)|^(\w+)\s*=[^=]", re.MULTILINE)
-_NAME: Final = re.compile(r"(?<![.\w])[^\W\d]\w{1,40}\b")
-_NOT_CODE: Final = re.compile(r'(?s)""".*?"""|\'\'\'.*?\'\'\'|#[^\n]*|"[^"\n]*"|\'[^\'\n]*\'')
 _UNKNOWN: Final = re.compile(r"name '(\w+)' is not defined")
 _CONFLICT: Final = re.compile(r"^(?:<{7}|={7}|>{7})(?: .*)?$")
 _QUOTES: Final = "“”‘’„«»"
@@ -137,23 +134,32 @@ class Hints:
         if self._left_out and (lost := self._left_out.why_lost(name)):
             return lost
         if cause.kind == "missing":
-            wrote = " and ".join(f"`{one}`" for one in close_names(name, self._names[0] - set(self._exercises)))
+            wrote = " and ".join(f"`{one}`" for one in close_names(name, set(self._defined) - set(self._exercises)))
             return f"`{name}` is not defined in {cause.file}: you wrote {wrote}" if wrote else ""
         if unknown:
-            return unknown_name(name, self._names[1])
+            return unknown_name(name, self._names)
         near = close_names(_module_in(cause), self._modules) if cause.exception_type == "ModuleNotFoundError" else []
         return f"there is no module `{_module_in(cause)}`{did_you_mean(near)}" if near else ""
 
     @functools.cached_property
-    def _names(self) -> tuple[set[str], set[str]]:
-        return names_in(self._source)
+    def _names(self) -> list[str]:
+        """The names that occur in the file."""
+        nodes = (node for statement in self._top for node in ast.walk(statement))
+        names = (getattr(node, "id", getattr(node, "name", getattr(node, "arg", None))) for node in nodes)
+        return list(dict.fromkeys(name for name in names if isinstance(name, str)))[:_MOST_NAMES]
+
+    @functools.cached_property
+    def _defined(self) -> list[str]:
+        """The names that the file defines at its top level."""
+        targets = (target for one in self._top if isinstance(one, ast.Assign) for target in one.targets)
+        names = [one.name for one in self._top if isinstance(one, Definition)]
+        return [*names, *(one.id for one in targets if isinstance(one, ast.Name))][:_MOST_NAMES]
 
     # ---------------------------------------------------------------- slips of the pen
 
     def _definitions(self, name: str) -> list[Definition]:
         """The definitions of a name at the top of the file, in order."""
-        kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-        return [one for one in self._top if isinstance(one, kinds) and one.name == name]
+        return [one for one in self._top if isinstance(one, Definition) and one.name == name]
 
     def _slips(self, cause: Cause, name: str) -> Iterator[str]:
         definitions, place = self._definitions(name), self._place
@@ -288,14 +294,6 @@ class Hints:
                         yield f"{where} is a local variable of `__init__` that nothing reads: write `self.{local}`"
                 for argument in sorted(_arguments(method) & _NEEDED - {node.id for node in names}):
                     yield f"`{method.name}` never uses its argument `{argument}`: what does the answer take from it?"
-
-
-def names_in(source: bytes) -> tuple[set[str], set[str]]:
-    """The names that a file defines at its top level, and all names in its code; the first `_MOST_NAMES` of each."""
-    text = source[:MOST_BYTES].decode("utf-8-sig", "replace")
-    defined = dict.fromkeys(name for pair in _DEFINED.findall(text) for name in pair if name)
-    names = dict.fromkeys(_NAME.findall(_NOT_CODE.sub("", text)))
-    return set(list(defined)[:_MOST_NAMES]), set(list(names)[:_MOST_NAMES])
 
 
 def _module_in(cause: Cause) -> str:

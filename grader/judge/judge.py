@@ -28,7 +28,6 @@ from grader.judge.scan import scan
 from grader.judge.session import with_collected_checks
 from grader.judge.time_limit import TimeLimit
 from grader.judge.topic_desk import TopicDesk
-from grader.pictures import Picture
 from grader.results import MOST_FLAGS, Cause, CheckResult, ExerciseResult, Flag, Frame, SubmissionResult
 from grader.student import late_dynamo
 from grader.student.interfaces import Host
@@ -220,10 +219,6 @@ class Judge:
             exercise, checks, [explain.result(check.name, one) for check, one in zip(checks, found, strict=True)]
         )
 
-    def make_pictures(self, exercise: str, desk: TopicDesk) -> tuple[Picture, ...]:
-        """The pictures of an exercise (full name), each asked for in a fresh student process."""
-        return tuple(self.checks.make_pictures(exercise, desk))
-
     def desk(
         self, topic: str, files: Mapping[str, bytes], *, is_own: bool = False
     ) -> contextlib.AbstractContextManager[TopicDesk]:
@@ -357,7 +352,7 @@ class _Grading:
         is_wanted = result.name in self._judge.pictured and (not self._only or result.name in self._only)
         if not is_wanted or not result.is_right:
             return result
-        return replace(result, pictures=self._judge.make_pictures(result.name, desk))
+        return replace(result, pictures=tuple(self._judge.checks.make_pictures(result.name, desk)))
 
 
 _Topics: TypeAlias = Sequence[tuple[Topic, Sequence[Exercise]]]

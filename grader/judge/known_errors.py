@@ -34,14 +34,6 @@ def on_exception(cause: Cause) -> str:
         if found := re.search(str(pattern), subject):
             parts = map(_Part, found.groups(""))
             return repaired(sentence.format("", *parts) if isinstance(sentence, str) else sentence(*parts))
-    signature = re.match(r"([\w.]+)\(\) (?:takes|missing|got)\b", cause.exception_message)
-    if signature and cause.exception_type == "TypeError" and not cause.frames:  # it did not even begin
-        counts = re.search(r"\w\.\w+\(\) takes (\d+) positional arguments? but (\d+)", cause.exception_message)
-        if counts and int(counts[2]) == int(counts[1]) + 1:
-            return f"`{signature[1]}` takes one argument too few: is `self` its first one?"
-        return f"`{signature[1]}` cannot be called as the check does ({cause.exception_message}): keep the signature"
-    if lacks := re.search(r"([\w.]+)\(\) missing \d+ required .*arguments?: (.+)", cause.exception_message):
-        return f"`{lacks[1].removesuffix('.__init__')}` is called without {lacks[2]}, which it needs"
     return ""
 
 
@@ -433,6 +425,13 @@ _EXCEPTIONS: Final[tuple[str | Callable[..., str], ...]] = (
     "`breakpoint()` cannot stop while you are graded: print values, or stop there under `grader debug`",
     r"index (-?\d+) is out of bounds for dimension (\d+) with size (\d+)",
     "index {1} is asked of dimension {2}, which has size {3}: indices begin at 0",
+    # A call that did not even begin has no line.
+    r"^TypeError: (\w[\w.]*\.\w+)\(\) takes (?:0 \w+ \w+ but 1|1 \w+ \w+ but 2|2 \w+ \w+ but 3|3 \w+ \w+ but 4)\b.*\n$",
+    "`{1}` takes one argument too few: is `self` its first one?",
+    r"^TypeError: (([\w.]+)\(\) (?:takes|missing|got)\b.*)\n$",
+    "`{2}` cannot be called as the check does ({1}): keep the signature",
+    r"([\w.]+?)(?:\.__init__)?\(\) missing \d+ required .*arguments?: (.+)",
+    "`{1}` is called without {2}, which it needs",
 )
 """Patterns, each followed by its sentence. A pattern is looked for in ``TypeError: the message``, and in the next line
 that of the student's code which raised it. The first that fits counts."""

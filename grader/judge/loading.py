@@ -10,16 +10,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from grader.border.failures import (
-    OUT_OF_MEMORY,
-    BadReply,
-    ImportFailure,
-    SubmissionCrashed,
-    SubmissionRaised,
-    SubmissionTimeout,
-    one_line,
-    raised_error,
-)
+from grader.border import failures
 from grader.border.messages import Definitions, FailedStatement, Imported
 from grader.intake.notebook import Cells
 from grader.judge.known_errors import with_message
@@ -35,11 +26,13 @@ MOST_TRIES: Final = 4
 _MOST_LINE: Final = 10_000_000
 _NAMED: Final = 5
 
-Import = Callable[[Definitions | None, float], tuple[ImportFailure | None, Imported]]
+Import = Callable[[Definitions | None, float], tuple[failures.ImportFailure | None, Imported]]
 """Imports the topic in a fresh process, within so many seconds: why it could not, and what it left out."""
 
 
-def load(exercises: Sequence[str], seconds: float, do_import: Import) -> tuple[ImportFailure | None, Imported | None]:
+def load(
+    exercises: Sequence[str], seconds: float, do_import: Import
+) -> tuple[failures.ImportFailure | None, Imported | None]:
     """Imports a topic: why it cannot be imported as it is, else None, and what it left out if it could be loaded then.
 
     Statements that do not end are left out from the beginning in a further try, so that all processes of the submission
@@ -63,18 +56,18 @@ def load(exercises: Sequence[str], seconds: float, do_import: Import) -> tuple[I
             if order.skips_rest or not overran:
                 return first, imported
             order = replace(order, without=[*order.without, *overran])
-        elif order.skips_rest or isinstance(failure, SubmissionRaised) or not _may_be_scratch(failure):
+        elif order.skips_rest or isinstance(failure, failures.SubmissionRaised) or not _may_be_scratch(failure):
             break
         else:
             order = replace(order, skips_rest=True)
     # What ended a later try says more than that the first took too long.
-    ended = isinstance(failure, SubmissionCrashed) and not isinstance(failure, BadReply)
-    return (failure if isinstance(first, SubmissionTimeout) and ended else first), None
+    ended = isinstance(failure, failures.SubmissionCrashed) and not isinstance(failure, failures.BadReply)
+    return (failure if isinstance(first, failures.SubmissionTimeout) and ended else first), None
 
 
-def _may_be_scratch(failure: ImportFailure) -> bool:
+def _may_be_scratch(failure: failures.ImportFailure) -> bool:
     """Whether an import failed as code does that was left beside the answers; none of that ends its own process."""
-    return not isinstance(failure, SubmissionCrashed) or str(failure) == OUT_OF_MEMORY
+    return not isinstance(failure, failures.SubmissionCrashed) or str(failure) == failures.OUT_OF_MEMORY
 
 
 class LeftOut:
@@ -89,7 +82,7 @@ class LeftOut:
         """The statements that were left out and why, for students and instructors; of a notebook, its cells."""
         notes = []
         for number, failed in enumerate(self._imported.failed[:_NAMED]):
-            names = [one_line(name) for name, cause in self._imported.lost if cause == number][:_NAMED]
+            names = [failures.one_line(name) for name, cause in self._imported.lost if cause == number][:_NAMED]
             without = f", and with it {', '.join(names)}" if names else ""
             place = self._lines(failed.first, failed.last)
             notes.append(f"{self._file}: {place} {_why(failed)}: left out{without}")
@@ -121,6 +114,8 @@ class LeftOut:
 def _why(failed: FailedStatement) -> str:
     if failed.raised is None:
         return "took too much time or memory"
-    raised = raised_error(failed.raised)
-    cause = Cause(kind="exception", exception_type=raised.kind, exception_message=one_line(raised.message, 300))
+    raised = failures.raised_error(failed.raised)
+    cause = Cause(
+        kind="exception", exception_type=raised.kind, exception_message=failures.one_line(raised.message, 300)
+    )
     return f"raised {with_message(cause)}"

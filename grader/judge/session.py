@@ -221,8 +221,7 @@ class _Session(CheckHooks, Generic[T]):
         self.error = excinfo.value
         return True  # pytest prints nothing: `with_collected_checks` raises it
 
-    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        self.error = excinfo.value
+    pytest_keyboard_interrupt = pytest_internalerror
 
 
 def _exception_of(report: pytest.TestReport) -> str:
