@@ -77,8 +77,8 @@ def floor_worker(submissions: list[str], names: list[str]) -> None:
 
     from grader.border.proxies import SubmissionProxy
     from grader.judge import examples
-    from grader.judge.collected import CollectedChecks
     from grader.judge.in_process import LocalDesk
+    from grader.judge.run import CollectedChecks
     from grader.judge.session import with_collected_checks
 
     torch.set_num_threads(1)

@@ -21,7 +21,7 @@ from grader.border.wire import Tree
 from grader.judge.check import Check, Desk, RunOn
 
 if TYPE_CHECKING:
-    from grader.judge.collected import CollectedChecks
+    from grader.judge.run import CollectedChecks
 
 Change = Callable[[Any], Any]
 

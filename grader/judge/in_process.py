@@ -28,8 +28,8 @@ from grader.border.transport import Process
 from grader.judge import cause as causes
 from grader.judge import explain
 from grader.judge.check import Check, Desk, RunOn
-from grader.judge.collected import CollectedChecks
 from grader.judge.local_process import LocalProcess
+from grader.judge.run import CollectedChecks
 from grader.judge.session import with_collected_checks
 from grader.judge.time_limit import Overrun
 from grader.kit import Kit, load

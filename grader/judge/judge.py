@@ -19,11 +19,11 @@ from grader.intake.submission import Submission
 from grader.judge import cause as causes
 from grader.judge import explain
 from grader.judge.check import Check, Trace
-from grader.judge.collected import Assessment, CollectedChecks
 from grader.judge.hints import Hints
 from grader.judge.marks import NotRun, Place
 from grader.judge.misconceptions import MisconceptionRecords, Replacements, RunChecks, files_with_misconceptions
 from grader.judge.points import manual_of, with_points
+from grader.judge.run import Assessment, CollectedChecks
 from grader.judge.scan import scan
 from grader.judge.session import with_collected_checks
 from grader.judge.time_limit import TimeLimit

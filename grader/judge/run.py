@@ -1,14 +1,21 @@
-"""Runs one check against one submission and decides its verdict: the same way in the judge and under plain pytest.
+"""Runs checks against submissions and decides their verdicts: the same way in the judge and under plain pytest.
 
-If a failure counts at the desk, the examples after the first that fails are run too, because misconceptions are
-compared with the record of all calls, and then a smaller example is looked for. Else the first failure is the end.
+`run` runs one check. If a failure counts at the desk, the examples after the first that fails are run too, because
+misconceptions are compared with the record of all calls, and then a smaller example is looked for. Else the first
+failure is the end.
+
+`CollectedChecks` runs those of a session: not if they are marked, and within the judge's own time limit. Whatever
+happens while one runs ends as its own result, but for the end of the warm host, with which the worker ends. The
+pictures beside the checks are made here, too: they decide no verdict, and a failure of one ends as a line of text.
 """
+
+from __future__ import annotations
 
 import contextlib
 import itertools
 import traceback
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
 from hypothesis.errors import StopTest, UnsatisfiedAssumption
@@ -21,10 +28,18 @@ from grader.judge import cause as causes
 from grader.judge import examples as generated
 from grader.judge import explain
 from grader.judge.check import Check, CheckFault, Desk, Example, Trace
+from grader.judge.marks import NotRun, Place, endless, kept_busy, place_of
 from grader.judge.right_runs import RightRuns
-from grader.results import Cause, CheckResult
+from grader.judge.time_limit import Overrun, TimeLimit
+from grader.pictures import Picture, bounded
+from grader.results import VERDICT_OF, Cause, CheckResult
+from grader.testkit.marking import EXERCISE_MARK, NEEDS_MARK, PICTURE_MARK
+from grader.text import one_line
 
-Failure = AssertionError | SubmissionRaised
+if TYPE_CHECKING:
+    from grader.course import Course
+
+Failure: TypeAlias = AssertionError | SubmissionRaised
 
 
 def run(check: Check, desk: Desk, fixtures: dict[str, Any]) -> tuple[CheckResult, Trace]:
@@ -209,3 +224,222 @@ def _is_unwritten(failure: Failure) -> bool:
 
 def _failure_kind(failure: Failure) -> str:
     return failure.kind if isinstance(failure, SubmissionRaised) else "assertion"
+
+
+class CollectedChecks:
+    """The checks of some topics.
+
+    Args:
+        run_in_session: runs one by pytest's own protocol, with its fixtures.
+        limit: ends every check that takes too much of the judge's own time.
+        began: called with the place of each check before it runs.
+    """
+
+    def __init__(
+        self,
+        checks: Iterable[Check],
+        run_in_session: Callable[[Check, Desk], tuple[CheckResult, Trace]],
+        limit: TimeLimit,
+        began: Callable[[Place], None],
+    ) -> None:
+        self.began = began
+        self._marks: Sequence[NotRun] = ()
+        self._time_limit = limit
+        self._endless: dict[Place, Cause] = {}
+        self._run_in_session = run_in_session
+        self._checks: dict[str, list[Check]] = {}
+        for check in checks:
+            self._checks.setdefault(check.exercise, []).append(check)
+
+    @contextlib.contextmanager
+    def leaving_out(self, marks: Sequence[NotRun]) -> Iterator[None]:
+        """Does not run the marked checks while it lasts: they get the cause of their mark."""
+        before, self._marks = self._marks, marks
+        try:
+            yield
+        finally:
+            self._marks = before
+
+    def mark_on(self, place: Place) -> NotRun | None:
+        """The mark because of which nothing of the place is run, else None."""
+        return next((mark for mark in self._marks if mark.place.covers(place)), None)
+
+    def of(self, exercise: str) -> list[Check]:
+        """The checks of an exercise, in their files' order."""
+        return self._checks.get(exercise, [])
+
+    def not_to_run(self) -> tuple[NotRun, ...]:
+        """The checks that did not end on the reference solution either, up to now."""
+        return tuple(NotRun(place, cause) for place, cause in self._endless.items())
+
+    def run(self, check: Check, desk: Desk) -> tuple[CheckResult, Trace]:
+        """Runs one check against a submission, with pytest's own set-up and tear-down of its fixtures."""
+        if reason := check.unmet():
+            return skipped_result(check, reason)
+        place = place_of(check.exercise, check.name)
+        mark = self.mark_on(place)
+        if cause := mark.cause if mark else self._endless.get(place):
+            return explain.result(check.name, cause), Trace(VERDICT_OF[cause.kind])
+        self.began(place)
+        result = None
+        try:
+            with contextlib.suppress(Overrun), self._time_limit.counting(check.item.path):
+                result = self._run_on(check, desk)
+        except Exception as error:  # while replies were handled, not in the check's body
+            desk.end_process()
+            traceback.clear_frames(error.__traceback__)
+            if desk.reference_also_fails(check, lambda reference: self._run_on(check, reference)):
+                return explain.result(check.name, causes.fault(check, error)), Trace("error")
+            return explain.result(check.name, causes.unusable(check, error)), Trace("crashed")
+        overrun = self._time_limit.overrun
+        verdict = result[0].verdict if result is not None else ""
+        if result is not None and (overrun is None or verdict not in ("error", "timeout")):
+            return result  # What was ended was only the search for a smaller example.
+        assert overrun is not None
+        if verdict == "timeout":  # there the solution's code may have taken the overrun for its own exception
+            check.on_reference = "overruns"
+        return self._ended(check, desk, place, overrun)
+
+    def _run_on(self, check: Check, desk: Desk) -> tuple[CheckResult, Trace]:
+        """Runs a check without fixtures directly: pytest's set-up takes longer than most checks."""
+        parameters: dict[str, Any] = getattr(getattr(check.item, "callspec", None), "params", {})
+        marks = {mark.name for mark in check.item.iter_markers()}
+        has_fixtures = set(check.item.fixturenames) - {"submission", *parameters}
+        if has_fixtures or marks - {EXERCISE_MARK, NEEDS_MARK, "parametrize", "hypothesis"}:
+            return self._run_in_session(check, desk)
+        try:
+            return run(check, desk, dict(parameters))
+        except pytest.skip.Exception as skipped:
+            return skipped_result(check, str(skipped))
+
+    def _ended(self, check: Check, desk: Desk, place: Place, overrun: Overrun) -> tuple[CheckResult, Trace]:
+        """The result of a check that did not end: a failure if it ends on the reference solution, else an error.
+
+        One that does not end there either is not run again.
+        """
+        desk.end_process()
+        with contextlib.suppress(Overrun), self._time_limit.counting(check.item.path):
+            desk.reference_also_fails(check, lambda reference: self._run_on(check, reference))
+        if self._time_limit.overrun is not None:  # pytest's own protocol has kept it from getting here
+            check.on_reference = "overruns"
+        if check.on_reference == "passes":
+            return explain.result(check.name, kept_busy(overrun.seconds, check.sentence)), Trace("failed")
+        cause = endless(overrun.seconds, overrun.line)
+        if check.on_reference in ("overruns", "unclear"):
+            self._endless[place] = cause
+        return explain.result(check.name, cause), Trace("error")
+
+    def make_pictures(self, exercise: str, desk: Desk) -> Iterator[Picture]:
+        """The pictures of an exercise, each made in a fresh process, and within the time of a check.
+
+        The functions that make them are beside its checks, in their order.
+        """
+        checks = self.of(exercise)
+        modules = {check.item.path: check.item.module for check in checks}
+        for path, function in ((path, one) for path, module in modules.items() for one in vars(module).values()):
+            mark = getattr(function, "__dict__", {}).get(PICTURE_MARK)
+            if mark is None or mark[0] != exercise or function.__module__ != modules[path].__name__:
+                continue
+            place = place_of(exercise, f"picture {function.__name__}")
+            title = one_line(mark[1])
+            if self.mark_on(place):  # it ended a worker, or an exercise without checks is left out
+                yield Picture(title, problem="it cannot be made of this answer")
+                continue
+            self.began(place)
+            desk.begin_again()
+            made = Picture(title, problem="it takes too long to make of this answer")
+            with contextlib.suppress(Overrun), self._time_limit.counting(path):
+                made = _picture(title, function, desk)
+            desk.end_process()
+            yield made
+
+
+def _picture(title: str, function: Callable[..., Any], desk: Desk) -> Picture:
+    """The picture that a function makes, or one line about why there is none."""
+    try:
+        channel = desk.channel()
+        channel.begin_example(may_change=True)
+        return Picture(title, bounded(function(SubmissionProxy(channel))))
+    except MissingName as error:
+        problem = f"there is no `{error.message}`"
+    except SubmissionRaised as error:
+        problem = f"your code raised {error.kind}: {error.message}"
+    except SubmissionTimeout:
+        problem = "your code gave no answer in time"
+    except SubmissionCrashed as error:
+        problem = f"the process of your code {error}"
+    except (ValueError, AssertionError, pytest.skip.Exception) as error:
+        problem = str(error)
+    except Exception as error:
+        problem = f"{type(error).__name__}: {error}"
+    return Picture(title, problem=one_line(problem.split("\n", 1)[0], 200))
+
+
+def skipped_result(check: Check, reason: str) -> tuple[CheckResult, Trace]:
+    return explain.result(check.name, causes.not_assessed(reason)), Trace("skipped")
+
+
+class Assessment:
+    """Decides which checks of a course are not assessed on this machine, from the check and the machine alone.
+
+    A submission has no say: everybody can earn the same points here. Each check is decided once, when it is first
+    asked for. Must never ask a student process.
+
+    Args:
+        layers: gives the layers of the sandbox that submissions get.
+    """
+
+    def __init__(self, course: Course, checks: CollectedChecks, layers: Callable[[], Collection[str]]) -> None:
+        self._needs = {one.full_name: one.needs for topic in course.topics for one in topic.exercises}
+        self._checks = checks
+        self._layers = layers
+        self._reasons: dict[str, str] = {}
+
+    def reason(self, check: Check, *, is_run: bool = True) -> str:
+        """Why a check is not assessed here; empty if it is.
+
+        It needs something that this machine lacks, or it skips itself before it has asked the submission anything, or
+        its exercise needs one that is not assessed.
+
+        Args:
+            is_run: whether the check will be run if it is assessed: all its examples are needed then.
+        """
+        found = self._reasons.get(check.item.nodeid)
+        if found is None:
+            asked = check if is_run else check.with_first_example()
+            found = check.unmet(self._layers()) or self._own_skip(asked) or self._lacking_need(check.exercise)
+            self._reasons[check.item.nodeid] = found
+        return found
+
+    def _own_skip(self, check: Check) -> str:
+        """Why a check skips itself: it is run with a submission that answers nothing."""
+        result, _ = self._checks.run(check, _NobodysDesk())
+        return result.message if result.verdict == "skipped" else ""
+
+    def _lacking_need(self, exercise: str) -> str:
+        for need in self._needs.get(exercise, ()):
+            checks = self._checks.of(need)
+            if checks and all(map(self.reason, checks)):
+                return f"needs {need}, which is not assessed here: {self.reason(checks[0])}"
+        return ""
+
+
+class _Nobody:
+    """A `Transport` whose process has ended."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, object] = {}
+
+    def call(self, request: bytes) -> bytes:
+        raise SubmissionCrashed("is not there")
+
+    call_outside = call
+
+
+class _NobodysDesk(Desk):
+    """A desk at which nobody answers: a check gets as far as its first request."""
+
+    shrinks_failures = False
+
+    def channel(self) -> Channel:
+        return Channel(_Nobody())

@@ -20,10 +20,10 @@ import pytest
 
 from grader.errors import UserError
 from grader.judge import cause as causes
-from grader.judge import explain, run
+from grader.judge import explain
 from grader.judge.check import Check, Desk, Trace
-from grader.judge.collected import CollectedChecks, skipped_result
 from grader.judge.marks import Place
+from grader.judge.run import CollectedChecks, run, skipped_result
 from grader.judge.time_limit import TimeLimit
 from grader.results import CheckResult
 from grader.testkit.marking import EXERCISE_MARK, NEEDS_MARK
@@ -98,7 +98,7 @@ class CheckHooks:
         # Without the values that Hypothesis generates: their parameters have a default.
         parameters = inspect.signature(pyfuncitem.obj).parameters.values()
         fixtures = {one.name: pyfuncitem.funcargs[one.name] for one in parameters if one.default is one.empty}
-        result, trace = run.run(check, self._desk_for(check), fixtures)
+        result, trace = run(check, self._desk_for(check), fixtures)
         self.outcomes[pyfuncitem.nodeid] = result, trace
         if result.verdict != "passed":
             pytest.fail(f"[{result.verdict}] {result.message}", pytrace=False)
