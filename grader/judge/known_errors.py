@@ -10,7 +10,7 @@ import inspect
 import math
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Final
 
 from grader.results import Cause
@@ -31,28 +31,42 @@ def on_exception(cause: Cause) -> str:
     line = cause.frames[-1].text if cause.frames else ""
     subject = f"{cause.exception_type}: {cause.exception_message}\n{line}"
     for pattern, sentence in zip(_EXCEPTIONS[::2], _EXCEPTIONS[1::2], strict=True):
-        if found := re.search(str(pattern), subject):
-            parts = map(_Part, found.groups(""))
-            return repaired(sentence.format("", *parts) if isinstance(sentence, str) else sentence(*parts))
+        if found := re.search(pattern, subject):
+            return repaired(sentence.format(*(_Part(found, number) for number in range(found.re.groups + 1))))
     return ""
 
 
-class _Part(str):
+class _Part:
     """A group of a pattern in a sentence: ``{1}`` as it is, ``{1:an}`` with its article, ``{1:shape}`` as a shape.
 
-    ``{1:value}`` is a number with a noun.
+    ``{1:value}`` is a number with a noun, and ``{1:next}`` the number after it. ``{2:member 1}`` offers names of the
+    first group that are similar to the second, ``{2:argument 1}`` its arguments, and ``{1:unknown}`` is a sentence.
     """
 
+    def __init__(self, found: re.Match[str], number: int) -> None:
+        self._found = found
+        self._text = found[number] or ""
+
     def __format__(self, form: str) -> str:
-        match form:
-            case "":
-                return str(self)
-            case "an":
-                return with_article(self)
-            case "shape":  # of `2x3` or `[2, 3]`
-                sizes = re.findall(r"\d+", self)
+        match form.split():
+            case []:
+                return self._text
+            case ["an"]:
+                return with_article(self._text)
+            case ["shape"]:  # of `2x3` or `[2, 3]`
+                sizes = re.findall(r"\d+", self._text)
                 return f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
-        return counted(int(self), form)
+            case ["next"]:
+                return str(int(self._text) + 1)
+            case ["unknown"]:
+                return unknown_name(self._text)
+            case ["member", owner]:  # a student's own class has none here
+                members = _members(self._found[int(owner)])
+                near = close_names(self._text, members) or (_full_names(self._text) if members else [])
+                return did_you_mean(near)
+            case ["argument", function]:
+                return did_you_mean(close_names(self._text, _parameters(self._found[int(function)])))
+        return counted(int(self._text), form)
 
 
 def repaired(sentence: str) -> str:
@@ -113,27 +127,12 @@ def _found(owner: str) -> object:
     return sys.modules.get(owner) or next((value for value in values if callable(value)), None)
 
 
-def _no_attribute(owner: str, name: str) -> str:
-    members = _members(owner)
-    near = close_names(name, members) or (_full_names(name) if members else [])  # a student's own class has none here
-    return f"{owner} has no `{name}`{did_you_mean(near)}"
-
-
-def _not_in_module(name: str, module: str) -> str:
-    return f"`{module}` has no `{name}`{did_you_mean(close_names(name, _members(module)))}"
-
-
-def _unknown_argument(function: str, argument: str) -> str:
-    function = function.removesuffix(".__init__")
+def _parameters(function: str) -> list[str]:
+    """The names of a function's or a class's parameters; none if they are not known."""
     try:
-        parameters = list(inspect.signature(_found(function)).parameters)  # type: ignore[arg-type]
+        return list(inspect.signature(_found(function)).parameters)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        parameters = []
-    return f"`{function}` has no argument `{argument}`{did_you_mean(close_names(argument, parameters))}"
-
-
-def _no_rank(rank: str, highest: str) -> str:
-    return f"there is no rank {rank} of {int(highest) + 1}: are the rank and the number of ranks swapped?"
+        return []
 
 
 # ---------------------------------------------------------------- tables
@@ -181,7 +180,7 @@ _SUPER: Final = "call `super().__init__()` first in `__init__`: before it a modu
 _LOSS: Final = "a loss of `nn` is a layer: make it first, then call it, as `nn.CrossEntropyLoss()(logits, labels)`"
 _OF_MATH: Final = "|".join(name for name in dir(math) if not name.startswith("_"))
 
-_EXCEPTIONS: Final[tuple[str | Callable[..., str], ...]] = (
+_EXCEPTIONS: Final = (
     # Exceptions whose meaning depends on the student's line.
     r"(?s)NoneType.*\n.*=.*\b(?:all_reduce|broadcast|reduce|barrier|clip_grad_value_)\(.*\)",
     "what is called here changes tensors in place and returns None: go on with the tensor itself",
@@ -220,7 +219,7 @@ _EXCEPTIONS: Final[tuple[str | Callable[..., str], ...]] = (
     "`torch.Tensor` is a class and takes no such arguments: `torch.tensor(...)` makes a tensor of numbers",
     # Any line.
     r"name '(\w+)' is not defined",
-    unknown_name,
+    "{1:unknown}",
     r"variable '(\w+)'",
     "`{1}` is used before it has a value: on some way through the function it is not set",
     r"before Module\.__init__\(\)|object has no attribute '_(?:modules|parameters|buffers|backward_hooks)'",
@@ -230,7 +229,7 @@ _EXCEPTIONS: Final[tuple[str | Callable[..., str], ...]] = (
     r"'NoneType'|not NoneType|but got NoneType",
     f"there is None where a value is needed: {_FORGOT}",
     r"module '([\w.]+)' has no attribute '(\w+)'",
-    _no_attribute,
+    "{1} has no `{2}`{2:member 1}",
     r": '(?:function|method|builtin_function_or_method)' object has no attribute '(\w+)'",
     "`.{1}` is asked of a function itself: call it first, with `()`",
     r"'\w+Loss' object has no attribute",
@@ -238,11 +237,11 @@ _EXCEPTIONS: Final[tuple[str | Callable[..., str], ...]] = (
     r"'_IncompatibleKeys' object",
     "`load_state_dict` changes the model and returns the names that did not fit: go on with the model itself",
     r"'(\w+)' object has no attribute '(\w+)'",
-    _no_attribute,
+    "{1} has no `{2}`{2:member 1}",
     r"No module named '([\w.]+)'",
     "the module `{1}` is not installed here: use only what the exercise's file imports already",
     r"cannot import name '(\w+)' from '([\w.]+)'",
-    _not_in_module,
+    "`{2}` has no `{1}`{1:member 2}",
     r"shapes cannot be multiplied \((\d+)x(\d+) and (\d+)x(\d+)\)",
     "shapes ({1}, {2}) and ({3}, {4}) cannot be multiplied: the first has {2} columns, the second {3} rows",
     r"tensor a \((\d+)\) must match the size of tensor b \((\d+)\) at non-singleton dimension (\d+)",
@@ -300,8 +299,8 @@ _EXCEPTIONS: Final[tuple[str | Callable[..., str], ...]] = (
     "`{1}` is not there while you are graded: only your code is taken along, so make the data in it",
     r"urlopen error|Network is unreachable|[Nn]ame resolution|Name or service not known",
     "there is no network while you are graded: make the data in the code",
-    r"([\w.]+)\(\) got an unexpected keyword argument '(\w+)'",
-    _unknown_argument,
+    r"([\w.]+?)(?:\.__init__)?\(\) got an unexpected keyword argument '(\w+)'",
+    "`{1}` has no argument `{2}`{2:argument 1}",
     r"unsupported operand type\(s\) for (.+?)(?: or pow\(\))?: '([\w.]+)' and '([\w.]+)'",
     "`{1}` cannot join {2:an} and {3:an}",
     r"values to unpack \(expected (?:at least )?(\d+), got (\d+)",
@@ -371,7 +370,7 @@ _EXCEPTIONS: Final[tuple[str | Callable[..., str], ...]] = (
     r"torch\.nn\.[\w.]*?(\w+) is not a Module subclass",
     "`{1}` is a class and no layer: `nn.{1}()` makes one",
     r"Invalid rank (\d+), rank should be in the interval \[0, (-?\d+)\]",
-    _no_rank,
+    "there is no rank {1} of {2:next}: are the rank and the number of ranks swapped?",
     r"(?:min|max)\(\) arg is an empty sequence|(?:min|max)\(\) iterable argument is empty",
     "nothing is the least or the largest of no items: treat the empty case first, or give a `default=`",
     r"list is not a Module subclass",
