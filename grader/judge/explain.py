@@ -229,8 +229,11 @@ class CellPlaces:
     """
 
     def __init__(self, files: Mapping[str, bytes]) -> None:
-        self._files = files
-        self._cells: dict[str, Cells | None] = {}
+        # A line of source names its file without the folder, which must not leave it in doubt.
+        names = [path.rpartition("/")[2] for path in files]
+        self._cells = {
+            name: Cells(content) for name, content in zip(names, files.values(), strict=True) if names.count(name) == 1
+        }
 
     def in_result(self, check: CheckResult) -> CheckResult:
         """The same result of a check that was just run, whose message names cells."""
@@ -241,23 +244,16 @@ class CellPlaces:
         """The same cause, whose lines say in which cell they are; those that its words name, too."""
 
         def named(found: re.Match[str]) -> str:
-            cells = self._of(found[2])
+            cells = self._cells.get(found[2])
             return cells.place(int(found[1])) if cells else found[0]
 
         return replace(cause, frames=tuple(map(self._frame, cause.frames)), reason=_LINE_OF.sub(named, cause.reason))
 
     def line_in(self, file: str) -> Callable[[int], str]:
         """A function that names a line of a file: ``line 12``, or its cell in a notebook."""
-        cells = self._of(file)
+        cells = self._cells.get(file)
         return cells.place if cells else "line {}".format
 
     def _frame(self, frame: Frame) -> Frame:
-        cells = self._of(frame.file) if frame.line else None
+        cells = self._cells.get(frame.file) if frame.line else None
         return replace(frame, place=cells.place(frame.line)[:MAX_TEXT]) if cells else frame
-
-    def _of(self, file: str) -> Cells | None:
-        """The cells of a file; a line of source names it without its folder, which must not leave it in doubt."""
-        if file not in self._cells:
-            found = [content for path, content in self._files.items() if path.rpartition("/")[2] == file]
-            self._cells[file] = Cells(found[0]) if len(found) == 1 else None
-        return self._cells[file]

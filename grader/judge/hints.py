@@ -33,11 +33,7 @@ _METHODS: Final = frozenset(("state_dict", "parameters", "named_parameters", "nu
 """Methods that are values only by mistake."""
 _SWITCH: Final = "requires_grad"
 """An attribute that torch reads; another name in its place is a new attribute, which nobody reads."""
-_SPECIAL: Final = {
-    **dict.fromkeys(("init", "int", "innit", "inti"), "__init__"),
-    **dict.fromkeys(("len", "length"), "__len__"),
-    **dict.fromkeys(("getitem", "get_item"), "__getitem__"),
-}
+_SPECIAL: Final = {"__init__": "init int innit inti", "__len__": "len length", "__getitem__": "getitem get_item"}
 """How names of special methods are misspelt, but for their underscores."""
 _ITERATORS: Final = frozenset(("parameters", "named_parameters", "modules", "buffers", "zip", "map", "filter"))
 _NEEDED: Final = frozenset(("dim", "eps", "i", "index", "mask", "prefix", "seed"))
@@ -261,7 +257,7 @@ class Hints:
         """Methods whose names were meant to be special ones, and names that are looked for in the wrong place."""
         methods = {one.name: one for one in _methods(own)}
         for name, method in methods.items():
-            meant = _SPECIAL.get(name.strip("_"), "")
+            meant = next((one for one, misspelt in _SPECIAL.items() if name.strip("_") in misspelt.split()), "")
             if meant and meant not in methods:
                 at = self._place(method.lineno)
                 yield f"{at} defines `{name}`: did you mean `{meant}`, the name that Python looks for?"

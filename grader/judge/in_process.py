@@ -63,9 +63,7 @@ class LocalTransport:
     def call(self, request: bytes) -> bytes:
         return self._service.answer(request)
 
-    def call_outside(self, request: bytes) -> bytes:
-        """There is no other process: the same one answers."""
-        return self._service.answer(request)
+    call_outside = call  # there is no other process: the same one answers
 
     def processes(self, count: int, imports: bool = True) -> list[Process]:
         if self._make_service is None or not hasattr(os, "fork"):

@@ -21,7 +21,7 @@ from grader.judge import explain
 from grader.judge.check import Check, Trace
 from grader.judge.hints import Hints
 from grader.judge.marks import NotRun, Place
-from grader.judge.misconceptions import MisconceptionRecords, Replacements, RunChecks, files_with_misconceptions
+from grader.judge.misconceptions import MisconceptionRecords, files_with_misconceptions
 from grader.judge.points import manual_of, with_points
 from grader.judge.run import Assessment, CollectedChecks
 from grader.judge.scan import scan
@@ -101,7 +101,7 @@ class Judge:
         self.pictured = frozenset(pictured)
         self._topics = topics
         self._assessment = Assessment(course, checks, lambda: host.layers)
-        self.misconceptions = MisconceptionRecords(course, self._misconceptions_runner)
+        self.misconceptions = MisconceptionRecords(course, checks, self.misconceptions_desk)
 
     def grade(
         self,
@@ -240,19 +240,6 @@ class Judge:
             if reason := desk.why_not_imported():
                 raise CourseError(self.course.misconceptions_file(topic), None, reason)
             yield desk
-
-    @contextlib.contextmanager
-    def _misconceptions_runner(self, topic: str) -> Iterator[RunChecks]:
-        with self.misconceptions_desk(topic) as desk:
-
-            def run_checks(exercise: str, replacements: Replacements, only: str) -> Iterator[tuple[str, Trace]]:
-                desk.replace_functions(replacements)
-                desk.begin_again()
-                for check in self.checks.of(exercise):
-                    if only in ("", check.name):
-                        yield check.name, self.checks.run(check, desk)[1]
-
-            yield run_checks
 
 
 class _Grading:

@@ -18,6 +18,8 @@ from grader.border.messages import Digest, Exchange, Raised, Reply, Returned, Ru
 from grader.border.service import WRONG_ANSWERS
 from grader.course import Course, Exercise, Misconception, misconceptions_of
 from grader.judge.check import Trace
+from grader.judge.run import CollectedChecks
+from grader.judge.topic_desk import TopicDesk
 from grader.results import NOT_ASSESSED
 from grader.testkit.compare import Mismatch, assert_close
 from grader.testkit.watching import watch, without_spelling
@@ -28,24 +30,23 @@ _OBSERVE: Final = wire.pack(["r", watch.__module__, watch.__qualname__])
 _NAMES: Final = re.compile(r"'[^']*'|\[[^\]]*\]|0x\w+|\w+\(\)|\d+")
 """Names, numbers and sizes in the message of an exception, which differ where the mistake is the same."""
 
-Replacements = tuple[tuple[str, str], ...]
-"""Names in a topic's module, each with the function of its misconceptions that takes its place."""
-RunChecks = Callable[[str, Replacements, str], Iterator[tuple[str, Trace]]]
-"""Runs the checks of an exercise (full name) in order on the solutions with replacements, in a process of their own;
-gives the name and the trace of each. The third argument names the only check to run; empty means all."""
-OpenTopic = Callable[[str], AbstractContextManager[RunChecks]]
-"""Makes a topic's misconceptions ready to be run."""
-
 
 class MisconceptionRecords:
-    """The records of a course's misconceptions, each made when it is first needed, as far as it is needed."""
+    """The records of a course's misconceptions, each made when it is first needed, as far as it is needed.
 
-    def __init__(self, course: Course, open_topic: OpenTopic) -> None:
+    Args:
+        open_desk: opens a desk for a topic's solutions, whose functions can be replaced by misconceptions.
+    """
+
+    def __init__(
+        self, course: Course, checks: CollectedChecks, open_desk: Callable[[str], AbstractContextManager[TopicDesk]]
+    ) -> None:
         self._course = course
-        self._open_topic = open_topic
+        self._checks = checks
+        self._open_desk = open_desk
         self._records: dict[tuple[str, str], dict[str, Trace]] = {}
         self._stack: ExitStack | None = None
-        self._run_checks: RunChecks | None = None
+        self._desk: TopicDesk | None = None
 
     @contextmanager
     def topic(self, name: str) -> Iterator[None]:
@@ -60,7 +61,7 @@ class MisconceptionRecords:
             try:
                 yield
             finally:
-                self._stack = self._run_checks = None
+                self._stack = self._desk = None
 
     def recognised(self, exercise: Exercise, traces: Mapping[str, Trace]) -> Misconception | None:
         """The first misconception of the exercise with the same record, or None.
@@ -101,11 +102,15 @@ class MisconceptionRecords:
         return known.keys() >= traces.keys()
 
     def _run(self, misconception: Misconception, only: str = "") -> Iterator[tuple[str, Trace]]:
-        if self._run_checks is None:
+        """Runs the checks of its exercise, or one of them, in a process of its own: name and trace of each."""
+        if self._desk is None:
             assert self._stack is not None
-            topic = misconception.exercise.partition(".")[0]
-            self._run_checks = self._stack.enter_context(self._open_topic(topic))
-        return self._run_checks(misconception.exercise, ((misconception.part, misconception.function),), only)
+            self._desk = self._stack.enter_context(self._open_desk(misconception.exercise.partition(".")[0]))
+        self._desk.replace_functions(((misconception.part, misconception.function),))
+        self._desk.begin_again()
+        for check in self._checks.of(misconception.exercise):
+            if only in ("", check.name):
+                yield check.name, self._checks.run(check, self._desk)[1]
 
 
 def files_with_misconceptions(course: Course, topic: str) -> dict[str, bytes]:

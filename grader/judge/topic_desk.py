@@ -27,7 +27,6 @@ from grader.judge import explain
 from grader.judge.check import Check, Desk, RunOn
 from grader.judge.in_process import reference_raises
 from grader.judge.loading import LeftOut, load
-from grader.judge.misconceptions import Replacements
 from grader.results import Cause, Flag, Frame, SpentTime
 from grader.sandbox import process_tree
 from grader.sandbox.clock import Deadline
@@ -175,8 +174,8 @@ class TopicDesk(Desk):
         """Why the topic cannot be imported as it is, on one line for the course's author; empty if it was."""
         return explain.for_author(self.import_failure) if self.import_failure else ""
 
-    def replace_functions(self, replacements: Replacements) -> None:
-        """From the next process on, calls go to the functions that take the place of others."""
+    def replace_functions(self, replacements: tuple[tuple[str, str], ...]) -> None:
+        """From the next process on, calls of a function go to another: names in the topic and in its misconceptions."""
         self._leader.bindings = replacements
         self.end_process()
 
