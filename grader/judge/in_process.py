@@ -7,7 +7,6 @@ student's files; the judge uses it only for the course's own solutions.
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -36,6 +35,7 @@ from grader.kit import Kit, load
 from grader.results import NOT_ASSESSED
 from grader.student.definitions import NothingLoaded, load_definitions
 from grader.student.one_at_a_time import one_at_a_time
+from grader.student.process import import_file
 from grader.testkit._ranks.world import RunningWorld
 from grader.testkit.in_student_process import MODULES
 
@@ -127,7 +127,7 @@ class LocalDesk(Desk):
         return _ServiceOfFolder(self._folder, imported, module, files, modules=modules, arena=arena)
 
     def _load(self, path: Path, files: frozenset[str]) -> ModuleType:
-        return load_module(self._topic, path)
+        return import_file(self._topic, path)
 
     def end_process(self) -> None:
         if self._transport is not None:
@@ -148,7 +148,7 @@ class SubmissionDesk(LocalDesk):
     def _load(self, path: Path, files: frozenset[str]) -> ModuleType:
         """The module, or only its definitions if its import raises, as in a student process."""
         try:
-            return load_module(self._topic, path)
+            return import_file(self._topic, path)
         except (Exception, SystemExit):
             if not self._course.strict_import:
                 order = Definitions([one.name for one in self._course.topic(self._topic).exercises])
@@ -253,12 +253,8 @@ class _ServiceOfFolder(Service):
 
 def load_module(name: str, path: Path) -> ModuleType:
     """Imports a file under a name, again if it was imported before; its folder's other modules can be imported, too."""
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    with _importable(path.parent, {name: module}):
-        spec.loader.exec_module(module)
-    return module
+    with _importable(path.parent, {}):
+        return import_file(name, path)
 
 
 @contextlib.contextmanager
