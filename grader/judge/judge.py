@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
@@ -63,9 +63,8 @@ def with_judge(
         UserError: when the checks cannot be collected, or the host cannot be made ready.
     """
     late_dynamo.install()
-    every = [(topic, (*topic.exercises, *topic.manual)) for topic in course.topics]
-    topics = _chosen(every, course.with_needs(exercises))
-    files = [course.check_file(topic.name) for topic, found in topics if _with_checks(found)]
+    topics = _chosen(course.topics, course.with_needs(exercises))
+    files = [course.check_file(topic.name) for topic in topics if topic.exercises]
     kit.load(course.kit)
     kit.let_checks_import(course.checks_dir)
     for file in files:
@@ -82,7 +81,7 @@ class Judge:
     """Grades submissions one after the other against a course's checks; `with_judge` makes one.
 
     Args:
-        topics: the topics to grade, and of each the exercises.
+        topics: the topics to grade, with the exercises to grade.
     """
 
     def __init__(
@@ -90,7 +89,7 @@ class Judge:
         course: Course,
         host: Host,
         checks: CollectedChecks,
-        topics: _Topics,
+        topics: Sequence[Topic],
         names_misconceptions: bool,
         pictured: Collection[str],
     ) -> None:
@@ -124,9 +123,9 @@ class Judge:
         grading = _Grading(self, submission, only, known or (lambda result: None))
         topics = _chosen(self._topics, self.course.with_needs(only))
         with self.checks.leaving_out(marks):
-            for topic, exercises in topics:
-                grading.grade_topic(topic, exercises)
-        names = {topic.name for topic, _ in topics}
+            for topic in topics:
+                grading.grade_topic(topic)
+        names = {topic.name for topic in topics}
         others = {topic.name for topic in self.course.topics} - names
         read = scan(grading.modules, self.course.kit.name if self.course.kit else "", others)
         return SubmissionResult(
@@ -269,9 +268,9 @@ class _Grading:
         self.flags: dict[Flag, None] = {}
         self.notes: list[str] = []
 
-    def grade_topic(self, topic: Topic, exercises: Sequence[Exercise]) -> None:
-        """Grades some exercises of a topic; those that a person marks come last."""
-        if checked := _with_checks(exercises):
+    def grade_topic(self, topic: Topic) -> None:
+        """Grades the exercises of a topic; those that a person marks come last."""
+        if topic.exercises:
             file = f"{topic.name}.py"
             if file in self.modules:
                 self._judge.checks.began(Place(topic.name))
@@ -280,10 +279,10 @@ class _Grading:
             else:
                 cause = causes.missing_file(topic.name, next(iter(self._submission.notes_on(file)), ""))
             if cause is not None:
-                self._not_passed(checked, cause)
+                self._not_passed(topic.exercises, cause)
             else:
-                self._grade_module(topic, checked)
-        for exercise in (one for one in exercises if one.kind == "manual"):
+                self._grade_module(topic)
+        for exercise in topic.manual:
             template = self._judge.course.template_file(exercise)
             manual = manual_of(exercise, self._submission.files, template)
             self._add(ExerciseResult(name=exercise.full_name, score=0.0, max=0.0, manual=manual))
@@ -298,21 +297,21 @@ class _Grading:
         for exercise in exercises:
             self._add(self._judge.not_passed(exercise, cause))
 
-    def _grade_module(self, topic: Topic, exercises: Sequence[Exercise]) -> None:
-        """Grades exercises of a topic whose file is there, in processes of its own."""
+    def _grade_module(self, topic: Topic) -> None:
+        """Grades the exercises of a topic whose file is there, in processes of its own."""
         judge, file = self._judge, f"{topic.name}.py"
         source, before = self.modules[file], len(self.results)
         with judge.desk(topic.name, self.modules) as desk, judge.misconceptions.topic(topic.name):
             left_out = desk.left_out
-            names = [one.name for one in topic.exercises]
+            names = [one.name for one in judge.course.topic(topic.name).exercises]
             modules = [one.name for one in judge.course.modules]
             hints = Hints(source, self._cells.line_in(file), names, modules, left_out)
             if desk.import_failure and left_out is None:
-                self._not_passed(exercises, hints.explain_import(self._cells.cause(desk.import_failure)))
+                self._not_passed(topic.exercises, hints.explain_import(self._cells.cause(desk.import_failure)))
             else:
                 stub = judge.course.stub_file(topic.name)
                 untouched = untouched_names(source, stub.read_bytes()) if stub.is_file() else ()
-                for exercise in exercises:
+                for exercise in topic.exercises:
                     if unmet := [need for need in exercise.needs if need not in self._met]:
                         self._not_passed([exercise], causes.blocked(unmet))
                     else:
@@ -342,17 +341,14 @@ class _Grading:
         return replace(result, pictures=tuple(self._judge.checks.make_pictures(result.name, desk)))
 
 
-_Topics: TypeAlias = Sequence[tuple[Topic, Sequence[Exercise]]]
+def _chosen(topics: Iterable[Topic], wanted: Collection[str]) -> list[Topic]:
+    """The topics with only those exercises that have these full names; none without any."""
 
+    def among(exercises: Iterable[Exercise]) -> tuple[Exercise, ...]:
+        return tuple(one for one in exercises if one.full_name in wanted)
 
-def _chosen(topics: _Topics, wanted: Collection[str]) -> _Topics:
-    """The exercises with these full names, and their topics."""
-    every = ((topic, [one for one in exercises if one.full_name in wanted]) for topic, exercises in topics)
-    return [(topic, found) for topic, found in every if found]
-
-
-def _with_checks(exercises: Iterable[Exercise]) -> list[Exercise]:
-    return [one for one in exercises if one.kind == "automatic"]
+    found = [replace(one, exercises=among(one.exercises), manual=among(one.manual)) for one in topics]
+    return [topic for topic in found if topic.exercises or topic.manual]
 
 
 def _is_unwritten(result: CheckResult) -> bool:
