@@ -13,7 +13,6 @@ five functions, each with three examples and one property of 50.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import subprocess
 import sys
 import tempfile
@@ -72,12 +71,14 @@ def floor(submissions: list[Path], topics: list[str]) -> float:
 
 def floor_worker(submissions: list[str], names: list[str]) -> None:
     """Runs every check on each submission in this process, Hypothesis and shrinking as in plain pytest."""
+    import pytest
     import torch
+    from hypothesis import settings
 
     from grader.border.proxies import SubmissionProxy
-    from grader.judge.collected import CollectedChecks
-    from grader.judge.hypothesis_adapter import changed_settings
+    from grader.judge import examples
     from grader.judge.in_process import LocalDesk
+    from grader.judge.run import CollectedChecks
     from grader.judge.session import with_collected_checks
 
     torch.set_num_threads(1)
@@ -93,14 +94,12 @@ def floor_worker(submissions: list[str], names: list[str]) -> None:
                     desk: Any = LocalDesk(Path(folder), topic.name, course.kit)
                     for check in collected.of(exercise.full_name):
                         test: Any = check.item.obj
-                        own_settings = (
-                            changed_settings(test, database=None, deadline=None)
-                            if hasattr(test, "hypothesis")
-                            else contextlib.nullcontext()
-                        )
                         params = dict(check.item.callspec.params) if hasattr(check.item, "callspec") else {}
                         try:
-                            with own_settings:
+                            with pytest.MonkeyPatch.context() as patch:
+                                if examples.is_property(test):
+                                    own = settings(examples.settings_of(test), database=None, deadline=None)
+                                    patch.setattr(test, examples.SETTINGS, own)
                                 test(submission=SubmissionProxy(desk.channel()), **params)
                         except BaseException as error:
                             if isinstance(error, KeyboardInterrupt):

@@ -17,6 +17,8 @@ MAX_TEXT: Final = 6_000
 """Characters of one text of a cause, and of a message without its prints; ordinary ones are much shorter."""
 
 VerdictKind = Literal["passed", "failed", "blocked", "skipped", "timeout", "crashed", "error"]
+MOST_FLAGS: Final = 40
+"""Flags of one submission that are kept."""
 NOT_ASSESSED: frozenset[str] = frozenset({"skipped", "error"})
 """Verdicts that take their check out of the total: they say nothing about the student."""
 

@@ -18,11 +18,10 @@ from grader.border.channel import Channel
 from grader.border.failures import SubmissionCrashed
 from grader.border.messages import FORGET, RUN_OF_RANKS, Digest, Exchange, Reply, Request, Returned
 from grader.border.wire import Tree
-from grader.judge.check import Check
-from grader.judge.desk import Desk, RunOn
+from grader.judge.check import Check, Desk, RunOn
 
 if TYPE_CHECKING:
-    from grader.judge.collected import CollectedChecks
+    from grader.judge.run import CollectedChecks
 
 Change = Callable[[Any], Any]
 

@@ -183,7 +183,7 @@ class TopicEvidence:
             pictures = [
                 (exercise.full_name, picture)
                 for exercise in self.topic.exercises
-                for picture in self._judge.make_pictures(exercise.full_name, desk)
+                for picture in self._judge.checks.make_pictures(exercise.full_name, desk)
             ]
         return GradedFile(file, "", tuple(results), untrue, tuple(pictures))
 

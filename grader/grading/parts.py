@@ -13,10 +13,9 @@ import msgspec
 from grader.course import Course
 from grader.grading.graders import Graded
 from grader.grading.worker_process import Watcher
-from grader.judge.flags import MOST_FLAGS
 from grader.judge.marks import Place
 from grader.machine import idle_cores, workers_in_memory
-from grader.results import ExerciseResult
+from grader.results import MOST_FLAGS, ExerciseResult
 
 Parts = tuple[tuple[str, ...], ...]
 """Full names of the exercises of each part; no names mean all."""

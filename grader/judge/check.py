@@ -1,20 +1,25 @@
-"""One collected check. Runs nothing itself."""
+"""One collected check, its trace, and the interface through which it calls a submission. Runs nothing itself."""
 
 from __future__ import annotations
 
 import contextlib
 import copy
 from collections import defaultdict
-from collections.abc import Callable
-from typing import Any, Literal
+from collections.abc import Callable, Collection
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 import pytest
 
+from grader.border.channel import Channel
 from grader.border.messages import Exchange
+from grader.border.proxies import Call
 from grader.judge import examples as generated
 from grader.judge.right_runs import RightRuns
 from grader.judge.time_limit import TimeLimit
+from grader.results import CheckResult, Frame, SpentTime
+from grader.testkit import devices
+from grader.testkit.marking import NEEDS, NEEDS_MARK
 
 Example = dict[str, Any]
 
@@ -28,6 +33,10 @@ class Trace(msgspec.Struct, frozen=True):
     """How the process ended, if it did."""
 
 
+class CheckFault(Exception):
+    """The check itself is wrong: the verdict is ``error``."""
+
+
 class Check:
     """One collected check.
 
@@ -37,6 +46,7 @@ class Check:
     Attributes:
         name: its name without ``test_``, with pytest's parameter id.
         exercise: full name of its exercise.
+        topic: the name of its topic.
         sentence: its docstring's first paragraph on one line.
         hidden: whether a failure must not show the expected value.
         is_secret: whether students see neither its name nor its sentence.
@@ -46,6 +56,7 @@ class Check:
         body: the check's own function, without Hypothesis's wrapper.
         on_reference: how it ends on the reference solution; "unclear" if the solution gave no answer; None until that
             is asked for, or if there is no solution.
+        right_runs: of each example, the runs that passed.
     """
 
     def __init__(
@@ -63,6 +74,7 @@ class Check:
         self.item = item
         self.name = item.name.removeprefix("test_")
         self.exercise = exercise
+        self.topic = exercise.partition(".")[0]
         self.hidden = bool(hidden)
         self.is_secret = hidden == "all"
         self.bonus = bonus
@@ -76,30 +88,99 @@ class Check:
         self.body = limit.timed(body) if limit else body
         self.on_reference: Literal["passes", "fails", "overruns", "unclear"] | None = None
         self.right_runs: defaultdict[int, RightRuns] = defaultdict(RightRuns)
-        self._examples: list[Example] | None = None
-        self._drawn = False
+        self._examples: list[Example] | None = [{}]
+        self._is_drawn = not generated.is_property(function)
 
     def examples(self) -> list[Example] | None:
         """Its examples, drawn once; ``[{}]`` for a check without any; None for one that draws while it runs."""
-        if not generated.is_property(self.item.obj):
-            return [{}]
-        if not self._drawn:
+        if not self._is_drawn:
             self._examples = generated.draw(self.item.obj, self.seed, self.name)
-            self._drawn = True
+            self._is_drawn = True
         return self._examples
 
     def with_first_example(self) -> Check:
         """The same check with its first example alone, unless all are drawn: that takes less than half of the time."""
-        if self._drawn or not generated.is_property(self.item.obj):
-            return self
         # The run of the whole check reports any error in it, or why it skips itself.
         with contextlib.suppress(Exception, pytest.skip.Exception, pytest.fail.Exception):
-            if first := generated.draw(self.item.obj, self.seed, self.name, at_most=1):
+            if not self._is_drawn and (first := generated.draw(self.item.obj, self.seed, self.name, at_most=1)):
                 found = copy.copy(self)
-                found._examples, found._drawn = first[:1], True
+                found._examples, found._is_drawn = first[:1], True
                 return found
         return self
 
+    def unmet(self, layers: Collection[str] = ()) -> str:
+        """Why this machine does not meet the check's `needs` mark; empty if it does.
 
-class CheckFault(Exception):
-    """The check itself is wrong: the verdict is ``error``."""
+        Args:
+            layers: the layers of the sandbox; none if nothing is sandboxed.
+        """
+        mark = self.item.get_closest_marker(NEEDS_MARK)
+        is_met = {"gpu": lambda: devices.real(1), "ranks": lambda: "seccomp" not in layers or "net-namespace" in layers}
+        return next((NEEDS[need] for need in (mark.args if mark else ()) if not is_met[need]()), "")
+
+
+class Desk:
+    """Through a desk a check calls a submission, and reads its prints and the lines at which it stopped.
+
+    The submission is in a sandboxed process, or is a module of this process. Here: a desk without limits, prints or
+    further processes.
+
+    Attributes:
+        shrinks_failures: whether a smaller failing example is looked for, which only a reader of messages needs.
+        wants_trace_only: whether a run yields only its trace and no cause.
+        is_final: whether a failure counts now; if not, only whether the check passes is wanted.
+        memory_limit: the memory that a submission may use (bytes); 0 if there is no limit.
+    """
+
+    shrinks_failures = True
+    wants_trace_only = False
+    is_final = True
+    memory_limit = 0
+
+    def channel(self) -> Channel:
+        """The channel to the current exercise's process, with an empty record and a new deadline.
+
+        Raises:
+            SubmissionCrashed: no process can be started for the exercise.
+        """
+        raise NotImplementedError
+
+    def renew_time(self) -> None:
+        """Gives the running check its full time again."""
+
+    def end_process(self) -> None:
+        """Ends the process; the next `channel` starts a new one."""
+
+    def begin_again(self) -> None:
+        """Begins the exercise again, in a fresh process."""
+        self.end_process()
+
+    def end_worlds(self) -> None:
+        """Ends the further processes that the check has started."""
+
+    def take_prints(self) -> str:
+        """The text that the submission printed since this was last called."""
+        return ""
+
+    def stopped_at(self) -> Frame | None:
+        """After a timeout: the line of the topic's file that was running, or its loop; None if that is not known."""
+        return None
+
+    def spent_time(self) -> SpentTime | None:
+        """After a timeout: the time that is over, and how it was spent; None if that is not known."""
+        return None
+
+    def last_call(self) -> Call | None:
+        """The last call that the check made, for messages; None before the first."""
+        return None
+
+    def reference_also_fails(self, check: Check, run: RunOn) -> bool:
+        """Whether the reference solution does not pass the check either; if so, the check itself is wrong.
+
+        Args:
+            run: runs the check with another desk, that of the reference solution.
+        """
+        return True
+
+
+RunOn: TypeAlias = Callable[[Desk], tuple[CheckResult, Trace]]

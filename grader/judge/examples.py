@@ -2,28 +2,69 @@
 
 Hypothesis takes most of the time of a property check. Its examples are deterministic, so the judge draws them once per
 seed and replays the same ones for every submission. Must never time anything: all limits are counts.
+
+No other file uses undocumented parts of Hypothesis, seen on 6.170.15: how to give a test other settings once it is
+decorated, and how to keep constants of loaded modules out of its examples. Documented are ``hypothesis.seed`` and the
+reassignable ``test.hypothesis.inner_test``.
 """
 
 import contextlib
 import inspect
 import zlib
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable
 from typing import Any, Final
 
 import hypothesis
-from hypothesis import HealthCheck, Phase
+import pytest
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis.errors import HypothesisException
+from hypothesis.internal.conjecture import providers
 from hypothesis.strategies import DataObject
 
-from grader.judge.hypothesis_adapter import changed_settings, no_constants_of_modules, settings_of
 from grader.testkit.strategies import varied_by
 
+SEEN_ON: Final = "6.170.15"
+SETTINGS: Final = "_hypothesis_internal_use_settings"
+"""The attribute of a decorated test that holds its settings."""
+_CONSTANTS: Final = ("Constants", "CONSTANTS_CACHE", "_get_local_constants")
+"""Names in ``providers``: the store of a module's constants, the cache of those allowed, and their source."""
 MOST_SHRINKS: Final = 150
 """Executions while a failure is made smaller."""
 
 Attempt = Callable[[dict[str, Any]], bool]
 """Runs one example; True when it failed, as the failure that is being shrunk if there is one."""
+
+
+class HypothesisChanged(RuntimeError):
+    """The installed Hypothesis does not keep its settings in the expected place, so no examples can be made.
+
+    Remedy: install the version that the grader was seen on.
+    """
+
+
+@hypothesis.given(number=hypothesis.strategies.none())
+def _probe(number: None) -> None:
+    """Never run: shows the attributes of a decorated test."""
+
+
+def missing_names() -> list[str]:
+    """The names used here that the installed Hypothesis lacks; empty on the versions that it was seen on."""
+    missing = [] if hasattr(_probe, SETTINGS) else [f"test.{SETTINGS}"]
+    return missing + [f"providers.{name}" for name in _CONSTANTS if not hasattr(providers, name)]
+
+
+def settings_of(test: Callable[..., Any]) -> settings:
+    """The settings of a test that is decorated already.
+
+    Raises:
+        HypothesisChanged: if its settings are in another place.
+    """
+    own: settings | None = getattr(test, SETTINGS, None)
+    if own is None:
+        raise HypothesisChanged(
+            f"Hypothesis {hypothesis.__version__} keeps no {SETTINGS}; the grader was seen on {SEEN_ON}"
+        )
+    return own
 
 
 def is_property(test: Callable[..., Any]) -> bool:
@@ -44,8 +85,8 @@ def draw(test: Any, seed: int, name: str, at_most: int | None = None) -> list[di
     """
     examples: list[dict[str, Any]] = []
     phases = [Phase.explicit, Phase.generate]
-    _run(test, seed, name, lambda kwargs: examples.append(kwargs), phases, {"max_examples": at_most} if at_most else {})
-    if any(isinstance(value, DataObject) for kwargs in examples for value in kwargs.values()):
+    _run(test, seed, name, examples.append, phases=phases, **({"max_examples": at_most} if at_most else {}))
+    if any(isinstance(value, DataObject) for example in examples for value in example.values()):
         return None
     return examples
 
@@ -57,53 +98,47 @@ def search(test: Any, seed: int, name: str, attempt: Attempt, *, shrinks: bool) 
     """
     count = 0
 
-    def guarded(kwargs: dict[str, Any]) -> None:
+    def guarded(example: dict[str, Any]) -> None:
         nonlocal count
         count += 1
-        if (count <= MOST_SHRINKS or not shrinks) and attempt(kwargs):
+        if (count <= MOST_SHRINKS or not shrinks) and attempt(example):
             raise AssertionError("still failing")
 
     phases = [Phase.explicit, Phase.generate, *([Phase.shrink] if shrinks else [])]
     with contextlib.suppress(AssertionError, HypothesisException):
-        _run(test, seed, name, guarded, phases)
+        _run(test, seed, name, guarded, phases=phases)
 
 
-def _run(
-    test: Any,
-    seed: int,
-    name: str,
-    inner: Callable[[dict[str, Any]], None],
-    phases: list[Phase],
-    further: Mapping[str, Any] = MappingProxyType({}),
-) -> None:
-    """Runs Hypothesis over the check's strategies with another body, and with further settings."""
+def _run(test: Any, seed: int, name: str, inner: Callable[[dict[str, Any]], None], **changes: Any) -> None:
+    """Runs Hypothesis over the check's strategies with another body and changed settings.
+
+    Constants that it finds in the modules that happen to be loaded are kept out: with them, examples would depend on
+    which topics are graded, and on the folder of the grader. Versions from before this feature need nothing.
+    """
     not_drawn = list(inspect.signature(test).parameters)  # the submission, pytest's parameters and fixtures
 
-    def replacement(**kwargs: Any) -> None:
-        for name in not_drawn:
-            kwargs.pop(name, None)
-        inner(kwargs)
+    def replacement(**values: Any) -> None:
+        inner({name: value for name, value in values.items() if name not in not_drawn})
 
-    handle = test.hypothesis
-    body, handle.inner_test = handle.inner_test, replacement
-    try:
-        with (
-            no_constants_of_modules(),
-            varied_by(seed),
-            changed_settings(
-                test,
-                database=None,
-                deadline=None,
-                print_blob=False,
-                report_multiple_bugs=False,
-                phases=phases,
-                suppress_health_check=list(HealthCheck),
-                verbosity=hypothesis.Verbosity.quiet,
-                **further,
-            ),
-        ):
-            # The seed stays on the test. That is harmless: only this function runs the test, and always sets the seed.
-            hypothesis.seed(zlib.crc32(f"{seed}/{name}".encode()))(test)
-            test(**dict.fromkeys(not_drawn))
-    finally:
-        handle.inner_test = body
+    own = settings(
+        settings_of(test),
+        database=None,
+        deadline=None,
+        print_blob=False,
+        report_multiple_bugs=False,
+        suppress_health_check=list(HealthCheck),
+        verbosity=hypothesis.Verbosity.quiet,
+        **changes,
+    )
+    with pytest.MonkeyPatch.context() as patch, varied_by(seed):
+        patch.setattr(test, SETTINGS, own)
+        patch.setattr(test.hypothesis, "inner_test", replacement)
+        if not missing_names():
+            patch.setattr(providers, "_get_local_constants", vars(providers)["Constants"])
+            patch.setattr(providers, "CONSTANTS_CACHE", _cache)
+        # The seed stays on the test. That is harmless: only this function runs the test, and always sets the seed.
+        hypothesis.seed(zlib.crc32(f"{seed}/{name}".encode()))(test)
+        test(**dict.fromkeys(not_drawn))
+
+
+_cache: Final[Any] = None if missing_names() else type(providers.CONSTANTS_CACHE)(1024)

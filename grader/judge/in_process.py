@@ -7,14 +7,13 @@ student's files; the judge uses it only for the course's own solutions.
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -27,32 +26,21 @@ from grader.border.service import Service
 from grader.border.transport import Process
 from grader.judge import cause as causes
 from grader.judge import explain
-from grader.judge.check import Check
-from grader.judge.collected import CollectedChecks
-from grader.judge.desk import Desk, RunOn
+from grader.judge.check import Check, Desk, RunOn
 from grader.judge.local_process import LocalProcess
+from grader.judge.run import CollectedChecks
 from grader.judge.session import with_collected_checks
 from grader.judge.time_limit import Overrun
 from grader.kit import Kit, load
 from grader.results import NOT_ASSESSED
 from grader.student.definitions import NothingLoaded, load_definitions
 from grader.student.one_at_a_time import one_at_a_time
+from grader.student.process import import_file
 from grader.testkit._ranks.world import RunningWorld
 from grader.testkit.in_student_process import MODULES
 
 if TYPE_CHECKING:
     from grader.course import Course
-
-
-_ON_REFERENCE: Final[Mapping[str, Literal["passes", "fails"]]] = {
-    "passed": "passes",
-    "skipped": "passes",
-    "failed": "fails",
-    "error": "fails",
-}
-"""How a check ends on the reference solution, by its verdict; with any other, that is unclear."""
-HERE: Final = Path()
-"""The current folder."""
 
 
 class LocalTransport:
@@ -64,7 +52,7 @@ class LocalTransport:
     """
 
     def __init__(
-        self, service: Service, make_service: Callable[[], Service] | None = None, folder: Path = HERE
+        self, service: Service, make_service: Callable[[], Service] | None = None, folder: Path = Path()
     ) -> None:
         self._service = service
         self._make_service = make_service
@@ -75,14 +63,17 @@ class LocalTransport:
     def call(self, request: bytes) -> bytes:
         return self._service.answer(request)
 
-    def call_outside(self, request: bytes) -> bytes:
-        """There is no other process: the same one answers."""
-        return self._service.answer(request)
+    call_outside = call  # there is no other process: the same one answers
 
     def processes(self, count: int, imports: bool = True) -> list[Process]:
         if self._make_service is None or not hasattr(os, "fork"):
             pytest.skip("needs further processes of the submission, which cannot be forked here")
-        _import_before_fork()
+        # The modules that ranks need first, because each rank would pay more than a second for them.
+        import torch._dynamo
+        import torch.distributed.run
+        import torch.nn.parallel
+        import torch.optim  # noqa: F401
+
         make = self._make_service if imports else lambda: Service(ModuleType("outside"), frozenset(), modules=MODULES)
         started = [LocalProcess(make, self._folder) for _ in range(count)]
         self._started += started
@@ -107,14 +98,6 @@ class LocalTransport:
         self._started.clear()
 
 
-def _import_before_fork() -> None:
-    """Imports the modules that ranks need first, because each rank would pay more than a second for them."""
-    import torch._dynamo
-    import torch.distributed.run
-    import torch.nn.parallel
-    import torch.optim  # noqa: F401
-
-
 class LocalDesk(Desk):
     """A desk for one topic's module in a folder; every fresh channel imports the module again."""
 
@@ -127,26 +110,24 @@ class LocalDesk(Desk):
 
     def channel(self) -> Channel:
         if self._channel is None:
-            self._channel = self._fresh_channel()
+            self.end_process()
+            arena = Arena.local()
+            self._transport = LocalTransport(self._make_service(arena), self._make_service, self._folder)
+            self._channel = Channel(self._transport, self._kit.name if self._kit else "", arena)
         self._channel.restart()
         return self._channel
 
-    def _fresh_channel(self) -> Channel:
-        self.end_process()
-        arena = Arena.local()
-        self._transport = LocalTransport(self._make_service(arena), self._make_service, self._folder)
-        return Channel(self._transport, self._kit.name if self._kit else "", arena)
-
     def _make_service(self, arena: Arena | None = None) -> Service:
         path = self._folder / f"{self._topic}.py"
-        files = frozenset(str(file) for file in path.parent.glob("*.py"))
-        modules: dict[str, ModuleType] = {}
-        with _importable(self._folder, modules):
-            modules[self._topic] = self._load(path, files)
-        return _ServiceOfFolder(self._folder, modules, files, {**MODULES, **load(self._kit)}, arena, self._topic)
+        files = frozenset(str(file) for file in self._folder.glob("*.py"))
+        imported: dict[str, ModuleType] = {}
+        with _importable(self._folder, imported):
+            imported[self._topic] = module = self._load(path, files)
+        modules = {**MODULES, **load(self._kit)}
+        return _ServiceOfFolder(self._folder, imported, module, files, modules=modules, arena=arena)
 
     def _load(self, path: Path, files: frozenset[str]) -> ModuleType:
-        return load_module(self._topic, path)
+        return import_file(self._topic, path)
 
     def end_process(self) -> None:
         if self._transport is not None:
@@ -155,12 +136,6 @@ class LocalDesk(Desk):
 
     def last_call(self) -> Call | None:
         return self._channel.last if self._channel else None
-
-
-class ReferenceDesk(LocalDesk):
-    """A desk for the course's solution: a check that raises an error on it too is wrong itself."""
-
-    shrinks_failures = False
 
 
 class SubmissionDesk(LocalDesk):
@@ -173,14 +148,13 @@ class SubmissionDesk(LocalDesk):
     def _load(self, path: Path, files: frozenset[str]) -> ModuleType:
         """The module, or only its definitions if its import raises, as in a student process."""
         try:
-            return load_module(self._topic, path)
+            return import_file(self._topic, path)
         except (Exception, SystemExit):
-            if self._course.strict_import:
-                raise
-            order = Definitions([one.name for one in self._course.topic(self._topic).exercises])
-            describe = Service(ModuleType(self._topic), files).describe
-            with contextlib.suppress(NothingLoaded, SyntaxError):
-                return load_definitions(self._topic, path, order, describe)[0]
+            if not self._course.strict_import:
+                order = Definitions([one.name for one in self._course.topic(self._topic).exercises])
+                describe = Service(ModuleType(self._topic), files).describe
+                with contextlib.suppress(NothingLoaded, SyntaxError):
+                    return load_definitions(self._topic, path, order, describe)[0]
             raise
 
     def reference_also_fails(self, check: Check, run: RunOn) -> bool:
@@ -196,13 +170,16 @@ def reference_raises(course: Course, check: Check, run: RunOn) -> bool:
         Overrun: the check does not end, when it is asked for the first time.
     """
     if check.on_reference is None:
-        topic = check.exercise.partition(".")[0]
-        if not course.solution_file(topic).is_file():
+        if not course.solution_file(check.topic).is_file():
             return False
-        desk = ReferenceDesk(course.solutions_dir, topic, course.kit)
+        desk = LocalDesk(course.solutions_dir, check.topic, course.kit)
+        desk.shrinks_failures = False
         try:
-            result, _ = run(desk)
-            check.on_reference = _ON_REFERENCE.get(result.verdict, "unclear")
+            verdict = run(desk)[0].verdict
+            if verdict in ("passed", "skipped"):
+                check.on_reference = "passes"
+            else:
+                check.on_reference = "fails" if verdict in ("failed", "error") else "unclear"
         except Exception:  # an exception that cannot even be described
             check.on_reference = "fails"
         except Overrun:
@@ -229,30 +206,29 @@ class LocalDesks:
         for need in self._needs.get(check.exercise, ()):
             if not self._passes(need):
                 pytest.skip(f"[blocked] {explain.message(causes.blocked([need]))}")
-        topic = check.exercise.partition(".")[0]
-        if not (self._folder / f"{topic}.py").is_file():
-            pytest.fail(f"[failed] {explain.message(causes.missing_file(topic))}", pytrace=False)
+        file = self._folder / f"{check.topic}.py"
+        if not file.is_file():
+            pytest.fail(f"[failed] {explain.message(causes.missing_file(check.topic))}", pytrace=False)
         if check.exercise not in self._desks:
-            desk = SubmissionDesk(self._folder, topic, self._course)
+            desk = SubmissionDesk(self._folder, check.topic, self._course)
             try:
                 desk.channel()
             except BaseException as error:
-                service = Service(ModuleType(topic), frozenset({str((self._folder / f"{topic}.py").resolve())}))
-                failure = raised_error(service.describe(error))
-                pytest.fail(f"[failed] {explain.message(causes.import_failed(topic, failure, ''))}", pytrace=False)
+                service = Service(ModuleType(check.topic), frozenset({str(file.resolve())}))
+                cause = causes.import_failed(check.topic, raised_error(service.describe(error)), "")
+                pytest.fail(f"[failed] {explain.message(cause)}", pytrace=False)
             self._desks[check.exercise] = desk
         return self._desks[check.exercise]
 
     def _passes(self, exercise: str) -> bool:
         """Whether an exercise passes. Its checks run here once: pytest-xdist may run them in another process."""
+
+        def all_pass(checks: CollectedChecks) -> bool:
+            verdicts = [checks.run(check, self.desk_for(check))[0].verdict for check in checks.of(exercise)]
+            return all(one in ("passed", *NOT_ASSESSED) for one in verdicts) and set(verdicts) != {"skipped"}
+
         if exercise not in self._passed:
-            topic = exercise.partition(".")[0]
-            file = self._course.check_file(topic)
-
-            def all_pass(checks: CollectedChecks) -> bool:
-                verdicts = [checks.run(check, self.desk_for(check))[0].verdict for check in checks.of(exercise)]
-                return all(one in ("passed", *NOT_ASSESSED) for one in verdicts) and set(verdicts) != {"skipped"}
-
+            file = self._course.check_file(exercise.partition(".")[0])
             self._passed[exercise] = with_collected_checks([file], self._course.checks_dir, self._seed, all_pass)
         return self._passed[exercise]
 
@@ -262,18 +238,11 @@ class _ServiceOfFolder(Service):
 
     Args:
         imported: the modules of the folder that were imported so far, by name.
+        arguments: those of `Service`.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        imported: dict[str, ModuleType],
-        files: frozenset[str],
-        modules: Mapping[str, ModuleType],
-        arena: Arena | None,
-        topic: str,
-    ) -> None:
-        super().__init__(imported[topic], files, modules=modules, arena=arena)
+    def __init__(self, folder: Path, imported: dict[str, ModuleType], *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
         self._folder = folder
         self._imported = imported
 
@@ -284,12 +253,8 @@ class _ServiceOfFolder(Service):
 
 def load_module(name: str, path: Path) -> ModuleType:
     """Imports a file under a name, again if it was imported before; its folder's other modules can be imported, too."""
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    with _importable(path.parent, {name: module}):
-        spec.loader.exec_module(module)
-    return module
+    with _importable(path.parent, {}):
+        return import_file(name, path)
 
 
 @contextlib.contextmanager

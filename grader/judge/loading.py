@@ -5,30 +5,16 @@ Notes name all that is left out, and a definition that needs it fails for that r
 student processes, and takes their replies for data.
 """
 
-from __future__ import annotations
-
-import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
-import msgspec
 from msgspec.structs import replace
 
-from grader.border.failures import (
-    OUT_OF_MEMORY,
-    BadReply,
-    ImportFailure,
-    SubmissionCrashed,
-    SubmissionRaised,
-    SubmissionTimeout,
-    one_line,
-    raised_error,
-)
+from grader.border import failures
 from grader.border.messages import Definitions, FailedStatement, Imported
 from grader.intake.notebook import Cells
-from grader.judge import explain
-from grader.judge.advice import with_message
-from grader.results import Cause, CheckResult, ExerciseResult
+from grader.judge.known_errors import with_message
+from grader.results import Cause
 
 AS_IT_IS: Final = 0.25
 AS_IT_IS_SECONDS: Final = 1.0
@@ -39,67 +25,15 @@ MOST_TRIES: Final = 4
 """How often it is loaded statement by statement at most."""
 _MOST_LINE: Final = 10_000_000
 _NAMED: Final = 5
-_UNKNOWN: Final = re.compile(r"name '(\w+)' is not defined")
 
-Import = Callable[[Definitions | None, float], tuple[ImportFailure | None, Imported]]
+Import = Callable[[Definitions | None, float], tuple[failures.ImportFailure | None, Imported]]
 """Imports the topic in a fresh process, within so many seconds: why it could not, and what it left out."""
 
 
-class Partial(msgspec.Struct, frozen=True):
-    """A topic of which only the definitions were loaded.
-
-    Attributes:
-        file: the topic's file.
-        failure: why it could not be imported as it is.
-        definitions: how further processes load it.
-        imported: the statements that were left out, as the process says.
-    """
-
-    file: str
-    failure: ImportFailure
-    definitions: Definitions
-    imported: Imported
-
-    def notes(self, source: bytes) -> list[str]:
-        """The statements that were left out and why, for students and instructors; of a notebook, its cells."""
-        places = _LinePlaces(source)
-        advice = "" if places.is_notebook else '; put code that only runs something under `if __name__ == "__main__":`'
-        notes = []
-        for number, failed in enumerate(self.imported.failed[:_NAMED]):
-            names = [one_line(name) for name, cause in self.imported.lost if cause == number][:_NAMED]
-            without = f", and with it {', '.join(names)}" if names else ""
-            notes.append(f"{self.file}: {places.of(failed.first, failed.last)} {_why(failed)}: left out{without}")
-        if (more := len(self.imported.failed) - _NAMED) > 0:
-            notes.append(f"{self.file}: {more} more statements were left out")
-        if not notes:  # it only takes longer to import than most files
-            return []
-        return [f"{notes[0]}; all else is graded{advice}", *notes[1:]]
-
-    def explain_lost(self, result: ExerciseResult, source: bytes) -> ExerciseResult:
-        """The same result; if it fails for a name that was lost, it says which statement of `source` failed."""
-        lost = dict(self.imported.lost)
-        if not any(check.cause and check.cause.kind in ("missing", "exception") for check in result.checks):
-            return result
-        where = _LinePlaces(source)
-        return replace(result, checks=tuple(self._explained(check, lost, where) for check in result.checks))
-
-    def _explained(self, check: CheckResult, lost: dict[str, int], where: _LinePlaces) -> CheckResult:
-        cause = check.cause
-        unknown = _UNKNOWN.search(cause.exception_message) if cause and cause.exception_type == "NameError" else None
-        name = cause.names[0] if cause and cause.kind == "missing" and cause.names else unknown[1] if unknown else ""
-        number = lost.get(name, -1)
-        if cause is None or not 0 <= number < len(self.imported.failed):
-            return check
-        failed = self.imported.failed[number]
-        place = where.line(failed.first, self.file)
-        advice = f"`{name}` has no value, as {place} {_why(failed)}"
-        return explain.with_cause(check, replace(cause, advice=advice))
-
-
 def load(
-    file: str, exercises: Sequence[str], seconds: float, do_import: Import
-) -> tuple[ImportFailure | None, Partial | None]:
-    """Imports a topic; why it cannot be imported, else None, and the parts that were left out, if any.
+    exercises: Sequence[str], seconds: float, do_import: Import
+) -> tuple[failures.ImportFailure | None, Imported | None]:
+    """Imports a topic: why it cannot be imported as it is, else None, and what it left out if it could be loaded then.
 
     Statements that do not end are left out from the beginning in a further try, so that all processes of the submission
     have run the same ones. If there is no answer at all, only imports, definitions and constants are run.
@@ -120,47 +54,68 @@ def load(
         if failure is None:
             overran = [one.first for one in imported.failed if one.raised is None and one.first not in order.without]
             if order.skips_rest or not overran:
-                return None, Partial(file, first, order, imported)
+                return first, imported
             order = replace(order, without=[*order.without, *overran])
-        elif order.skips_rest or isinstance(failure, SubmissionRaised) or not _may_be_scratch(failure):
+        elif order.skips_rest or isinstance(failure, failures.SubmissionRaised) or not _may_be_scratch(failure):
             break
         else:
             order = replace(order, skips_rest=True)
     # What ended a later try says more than that the first took too long.
-    ended = isinstance(failure, SubmissionCrashed) and not isinstance(failure, BadReply)
-    return (failure if isinstance(first, SubmissionTimeout) and ended else first), None
+    ended = isinstance(failure, failures.SubmissionCrashed) and not isinstance(failure, failures.BadReply)
+    return (failure if isinstance(first, failures.SubmissionTimeout) and ended else first), None
 
 
-def _may_be_scratch(failure: ImportFailure) -> bool:
+def _may_be_scratch(failure: failures.ImportFailure) -> bool:
     """Whether an import failed as code does that was left beside the answers; none of that ends its own process."""
-    return not isinstance(failure, SubmissionCrashed) or str(failure) == OUT_OF_MEMORY
+    return not isinstance(failure, failures.SubmissionCrashed) or str(failure) == failures.OUT_OF_MEMORY
+
+
+class LeftOut:
+    """The statements of a topic that were left out, as its process says; looks at the text of the file only."""
+
+    def __init__(self, file: str, source: bytes, imported: Imported) -> None:
+        self._file = file
+        self._imported = imported
+        self._cells = Cells(source)
+
+    def notes(self) -> list[str]:
+        """The statements that were left out and why, for students and instructors; of a notebook, its cells."""
+        notes = []
+        for number, failed in enumerate(self._imported.failed[:_NAMED]):
+            names = [failures.one_line(name) for name, cause in self._imported.lost if cause == number][:_NAMED]
+            without = f", and with it {', '.join(names)}" if names else ""
+            place = self._lines(failed.first, failed.last)
+            notes.append(f"{self._file}: {place} {_why(failed)}: left out{without}")
+        if (more := len(self._imported.failed) - _NAMED) > 0:
+            notes.append(f"{self._file}: {more} more statements were left out")
+        advice = "" if self._cells else '; put code that only runs something under `if __name__ == "__main__":`'
+        return [f"{note}; all else is graded{advice}" for note in notes[:1]] + notes[1:]
+
+    def why_lost(self, name: str) -> str:
+        """The sentence about a name that has no value, because a statement has failed; empty for any other name."""
+        number = dict(self._imported.lost).get(name, -1)
+        if not 0 <= number < len(self._imported.failed):
+            return ""
+        failed = self._imported.failed[number]
+        place = self._file
+        if 0 < failed.first < _MOST_LINE:
+            place = self._cells.place(failed.first) if self._cells else f"line {failed.first} of {self._file}"
+        return f"`{name}` has no value, as {place} {_why(failed)}"
+
+    def _lines(self, first: int, last: int) -> str:
+        """``line 3``, ``lines 3–5``, ``cell 4``."""
+        if not 0 < first <= last < _MOST_LINE:
+            return "a line"
+        if self._cells:
+            return self._cells.named([self._cells.find(first)[0]])
+        return f"line {first}" if first == last else f"lines {first}–{last}"
 
 
 def _why(failed: FailedStatement) -> str:
     if failed.raised is None:
         return "took too much time or memory"
-    raised = raised_error(failed.raised)
-    cause = Cause(kind="exception", exception_type=raised.kind, exception_message=one_line(raised.message, 300))
+    raised = failures.raised_error(failed.raised)
+    cause = Cause(
+        kind="exception", exception_type=raised.kind, exception_message=failures.one_line(raised.message, 300)
+    )
     return f"raised {with_message(cause)}"
-
-
-class _LinePlaces:
-    """Names the place of a line: the line itself, or the cell of the notebook that the module was made of."""
-
-    def __init__(self, source: bytes) -> None:
-        self._cells = Cells(source)
-        self.is_notebook = bool(self._cells)
-
-    def of(self, first: int, last: int) -> str:
-        """``line 3``, ``lines 3–5``, ``cell 4``."""
-        if not 0 < first <= last < _MOST_LINE:
-            return "a line"
-        if self.is_notebook:
-            return self._cells.named([self._cells.find(first)[0]])
-        return f"line {first}" if first == last else f"lines {first}–{last}"
-
-    def line(self, line: int, file: str) -> str:
-        """``line 3 of vectors.py``, ``cell 4, line 1``; the file alone for a line that cannot be."""
-        if not 0 < line < _MOST_LINE:
-            return file
-        return self._cells.place(line) if self.is_notebook else f"line {line} of {file}"

@@ -53,12 +53,9 @@ class LocalProcess(SocketProcess):
         super().__init__(pid, ours, *pipes)
 
     def _crash(self, reason: str) -> SubmissionCrashed:
+        """How it has ended; it is killed if it has only closed its socket."""
         if reason:
             return BadReply(f"sent something that is no answer ({reason})")
-        return SubmissionCrashed(self._why_it_ended())
-
-    def _why_it_ended(self) -> str:
-        """How it has ended; it is killed if it has only closed its socket."""
         process, status = os.waitpid(self.pid, os.WNOHANG)
         if not process:
             self._kill()
@@ -66,8 +63,8 @@ class LocalProcess(SocketProcess):
         self.pid = -1
         code = os.waitstatus_to_exitcode(status)
         if code < 0:
-            return f"was ended by signal {-code} ({signal.Signals(-code).name})"
-        return f"ended the process with exit code {code}"
+            return SubmissionCrashed(f"was ended by signal {-code} ({signal.Signals(-code).name})")
+        return SubmissionCrashed(f"ended the process with exit code {code}")
 
     def ask_where(self) -> None:
         self._dumps.take()

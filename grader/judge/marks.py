@@ -5,8 +5,6 @@ Imports nothing slow: the main process makes marks, and worker processes obey th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import msgspec
 
 from grader.results import Cause, Frame
@@ -29,11 +27,6 @@ class NotRun(msgspec.Struct, frozen=True):
 
     place: Place
     cause: Cause
-
-
-def mark_on(place: Place, marks: Iterable[NotRun]) -> NotRun | None:
-    """The first mark that covers the place."""
-    return next((mark for mark in marks if mark.place.covers(place)), None)
 
 
 def endless(seconds: float, line: Frame | None) -> Cause:

@@ -4,14 +4,12 @@ The course's misconceptions run in a student process like any other submission, 
 differs; a student whose record is the same made that mistake. Nothing is guessed: without equal records, no name.
 """
 
-import contextlib
-import py_compile
+import importlib.util
+import marshal
 import re
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from pathlib import Path
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from typing import Any, Final
 
 from grader.border import wire
@@ -20,6 +18,8 @@ from grader.border.messages import Digest, Exchange, Raised, Reply, Returned, Ru
 from grader.border.service import WRONG_ANSWERS
 from grader.course import Course, Exercise, Misconception, misconceptions_of
 from grader.judge.check import Trace
+from grader.judge.run import CollectedChecks
+from grader.judge.topic_desk import TopicDesk
 from grader.results import NOT_ASSESSED
 from grader.testkit.compare import Mismatch, assert_close
 from grader.testkit.watching import watch, without_spelling
@@ -30,23 +30,38 @@ _OBSERVE: Final = wire.pack(["r", watch.__module__, watch.__qualname__])
 _NAMES: Final = re.compile(r"'[^']*'|\[[^\]]*\]|0x\w+|\w+\(\)|\d+")
 """Names, numbers and sizes in the message of an exception, which differ where the mistake is the same."""
 
-Replacements = tuple[tuple[str, str], ...]
-"""Names in a topic's module, each with the function of its misconceptions that takes its place."""
-RunChecks = Callable[[str, Replacements, str], Iterator[tuple[str, Trace]]]
-"""Runs the checks of an exercise (full name) in order on the solutions with replacements, in a process of their own;
-gives the name and the trace of each. The third argument names the only check to run; empty means all."""
-OpenTopic = Callable[[str], AbstractContextManager[RunChecks]]
-"""Makes a topic's misconceptions ready to be run."""
-
 
 class MisconceptionRecords:
-    """The records of a course's misconceptions, each made when it is first needed, as far as it is needed."""
+    """The records of a course's misconceptions, each made when it is first needed, as far as it is needed.
 
-    def __init__(self, course: Course, open_topic: OpenTopic) -> None:
+    Args:
+        open_desk: opens a desk for a topic's solutions, whose functions can be replaced by misconceptions.
+    """
+
+    def __init__(
+        self, course: Course, checks: CollectedChecks, open_desk: Callable[[str], AbstractContextManager[TopicDesk]]
+    ) -> None:
         self._course = course
-        self._open_topic = open_topic
+        self._checks = checks
+        self._open_desk = open_desk
         self._records: dict[tuple[str, str], dict[str, Trace]] = {}
-        self._ready: dict[str, RunChecks] = {}
+        self._stack: ExitStack | None = None
+        self._desk: TopicDesk | None = None
+
+    @contextmanager
+    def topic(self, name: str) -> Iterator[None]:
+        """Keeps the misconceptions of a topic ready until the end, once the first of them was run.
+
+        Within it, that takes no time for a second exercise.
+        """
+        if self._stack is not None:
+            yield
+            return
+        with ExitStack() as self._stack:
+            try:
+                yield
+            finally:
+                self._stack = self._desk = None
 
     def recognised(self, exercise: Exercise, traces: Mapping[str, Trace]) -> Misconception | None:
         """The first misconception of the exercise with the same record, or None.
@@ -54,12 +69,12 @@ class MisconceptionRecords:
         Args:
             traces: by name of check, of every check that was run, in order.
         """
-        failing = [trace for trace in traces.values() if _fails(trace)]
-        if not any(map(_shows_an_answer, failing)):
+        failing = [trace for trace in traces.values() if _outcome(trace) != "passed"]
+        if not any(trace.ending or any(one.reply for one in _exchanges(trace)) for trace in failing):
             return None
-        with self.topic(exercise.topic) as run_checks:
+        with self.topic(exercise.topic):
             for misconception in misconceptions_of(self._course, exercise.topic):
-                if misconception.exercise == exercise.full_name and self._is(misconception, traces, run_checks):
+                if misconception.exercise == exercise.full_name and self._is(misconception, traces):
                     return misconception
         return None
 
@@ -67,49 +82,35 @@ class MisconceptionRecords:
         """Keeps the records of a misconception that the caller has run already."""
         self._records[exercise.full_name, name] = dict(traces)
 
-    def _is(self, misconception: Misconception, traces: Mapping[str, Trace], run_checks: RunChecks) -> bool:
+    def _is(self, misconception: Misconception, traces: Mapping[str, Trace]) -> bool:
         """Whether its record is equal in every check; runs no more of its checks than it takes."""
         known = self._records.setdefault((misconception.exercise, misconception.name), {})
-        parts = ((misconception.part, misconception.function),)
         if not all(same_record(known[check], trace) for check, trace in traces.items() if check in known):
             return False
         if known.keys() >= traces.keys():
             return True
         # First the check that failed first: most misconceptions differ there, and those before it may take long.
-        first = next(check for check, trace in traces.items() if _fails(trace))
-        if first not in known and first != next(iter(traces)):
-            for _, trace in run_checks(misconception.exercise, parts, first):
-                if not same_record(trace, traces[first]):
-                    return False
+        first = next(check for check, trace in traces.items() if _outcome(trace) != "passed")
+        is_tried = first not in known and first != next(iter(traces))
+        if is_tried and not all(same_record(one, traces[first]) for _, one in self._run(misconception, first)):
+            return False
         # From the first check on, in one process, as the student's were: an answer may depend on earlier calls.
-        for check, trace in run_checks(misconception.exercise, parts, ""):
+        for check, trace in self._run(misconception):
             known[check] = trace
             if check in traces and not same_record(trace, traces[check]):
                 return False
         return known.keys() >= traces.keys()
 
-    @contextmanager
-    def topic(self, name: str) -> Iterator[RunChecks]:
-        """Gives a function that runs checks. The misconceptions of the topic are made ready when the first is run.
-
-        They stay so until the end: within it, that takes no time for a second exercise.
-        """
-        if name in self._ready:
-            yield self._ready[name]
-            return
-        with ExitStack() as stack:
-            opened: RunChecks | None = None
-
-            def run_checks(exercise: str, replacements: Replacements, only: str) -> Iterator[tuple[str, Trace]]:
-                nonlocal opened
-                opened = opened or stack.enter_context(self._open_topic(name))
-                return opened(exercise, replacements, only)
-
-            self._ready[name] = run_checks
-            try:
-                yield run_checks
-            finally:
-                del self._ready[name]
+    def _run(self, misconception: Misconception, only: str = "") -> Iterator[tuple[str, Trace]]:
+        """Runs the checks of its exercise, or one of them, in a process of its own: name and trace of each."""
+        if self._desk is None:
+            assert self._stack is not None
+            self._desk = self._stack.enter_context(self._open_desk(misconception.exercise.partition(".")[0]))
+        self._desk.replace_functions(((misconception.part, misconception.function),))
+        self._desk.begin_again()
+        for check in self._checks.of(misconception.exercise):
+            if only in ("", check.name):
+                yield check.name, self._checks.run(check, self._desk)[1]
 
 
 def files_with_misconceptions(course: Course, topic: str) -> dict[str, bytes]:
@@ -120,21 +121,14 @@ def files_with_misconceptions(course: Course, topic: str) -> dict[str, bytes]:
     """
     files = {path.name: path.read_bytes() for path in sorted(course.solutions_dir.glob("*.py"))}
     files[f"{WRONG_ANSWERS}.py"] = course.misconceptions_file(topic).read_bytes()
-    return files | _compiled({name: files[name] for name in (f"{topic}.py", f"{WRONG_ANSWERS}.py") if name in files})
-
-
-def _compiled(files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The compiled code of these files, by the name under which an import looks for it; none for a broken file."""
-    found = {}
-    with tempfile.TemporaryDirectory() as folder:
-        for name, source in files.items():
-            target = Path(folder, f"{name}c")
-            Path(folder, name).write_bytes(source)
-            with contextlib.suppress(py_compile.PyCompileError):  # its import says why
-                mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
-                py_compile.compile(str(Path(folder, name)), str(target), name, doraise=True, invalidation_mode=mode)
-                found[f"__pycache__/{Path(name).stem}.{sys.implementation.cache_tag}.pyc"] = target.read_bytes()
-    return found
+    for module in (topic, WRONG_ANSWERS):
+        source = files.get(f"{module}.py", b"")
+        with suppress(SyntaxError, ValueError):  # its import says why
+            code = marshal.dumps(compile(source, f"{module}.py", "exec", dont_inherit=True))
+            # The header says: found by a hash of the source, which nobody needs to compare.
+            header = importlib.util.MAGIC_NUMBER + (1).to_bytes(4, "little") + importlib.util.source_hash(source)
+            files[f"__pycache__/{module}.{sys.implementation.cache_tag}.pyc"] = header + code
+    return files
 
 
 def same_record(one: Trace, other: Trace) -> bool:
@@ -146,8 +140,8 @@ def same_record(one: Trace, other: Trace) -> bool:
     return (
         _outcome(one) == _outcome(other)
         and one.ending == other.ending
-        and len(one.examples) == len(other.examples)
-        and all(map(_same_example, one.examples, other.examples))
+        and [len(example) for example in one.examples] == [len(example) for example in other.examples]
+        and all(map(_same_exchange, _exchanges(one), _exchanges(other)))
         and (_outcome(one) == "passed" or _same_last_error(one, other))
     )
 
@@ -156,16 +150,8 @@ def _outcome(trace: Trace) -> str:
     return "passed" if trace.verdict in NOT_ASSESSED else trace.verdict
 
 
-def _fails(trace: Trace) -> bool:
-    return trace.verdict not in ("passed", *NOT_ASSESSED)
-
-
-def _shows_an_answer(trace: Trace) -> bool:
-    return bool(trace.ending) or any(exchange.reply for example in trace.examples for exchange in example)
-
-
-def _same_example(one: tuple[Exchange, ...], other: tuple[Exchange, ...]) -> bool:
-    return len(one) == len(other) and all(map(_same_exchange, one, other))
+def _exchanges(trace: Trace) -> Iterator[Exchange]:
+    return (exchange for example in trace.examples for exchange in example)
 
 
 def _same_exchange(one: Exchange, other: Exchange) -> bool:

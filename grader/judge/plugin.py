@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from grader.course import Course
-    from grader.judge.check import Check
-    from grader.judge.desk import Desk
-    from grader.judge.hooks import DeskFor
+    from grader.judge.check import Check, Desk
+    from grader.judge.session import DeskFor
 
 _SHIPPED_CHECKS: Final = Path(__file__).resolve().parent.parent / "checks"
 _TOPICS: Final = re.compile(rb"^[ \t]*(\[\[[ \t]*topics\b|topics[ \t]*=)", re.MULTILINE)
@@ -87,17 +86,13 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
         require_imported_names(module_path, course.kit)
     except UserError as error:
         raise parent.CollectError(str(error)) from None
-    _register_hooks(config)
+    if not config.pluginmanager.has_plugin("torchkata-checks"):
+        from grader.judge import session
 
-
-def _register_hooks(config: pytest.Config) -> None:
-    """Turns the marked tests of this session into checks, from now on."""
-    if not config.pluginmanager.has_plugin("torchkata-hooks"):
-        from grader.judge import hooks
-
-        checks = hooks.CheckHooks(_seed(config), lambda: _in_process_desks(config))
-        config.pluginmanager.register(hooks, "torchkata-hooks")
-        config.pluginmanager.register(checks, "torchkata-checks")
+        # From now on, the marked tests of this session are checks.
+        hooks = session.CheckHooks(_seed(config), lambda: _in_process_desks(config))
+        config.pluginmanager.register(session, "torchkata-session")
+        config.pluginmanager.register(hooks, "torchkata-checks")
 
 
 def _in_process_desks(config: pytest.Config) -> DeskFor:

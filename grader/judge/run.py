@@ -1,13 +1,21 @@
-"""Runs one check against one submission and decides its verdict: the same way in the judge and under plain pytest.
+"""Runs checks against submissions and decides their verdicts: the same way in the judge and under plain pytest.
 
-If a failure counts at the desk, the examples after the first that fails are run too, because misconceptions are
-compared with the record of all calls, and then a smaller example is looked for. Else the first failure is the end.
+`run` runs one check. If a failure counts at the desk, the examples after the first that fails are run too, because
+misconceptions are compared with the record of all calls, and then a smaller example is looked for. Else the first
+failure is the end.
+
+`CollectedChecks` runs those of a session: not if they are marked, and within the judge's own time limit. Whatever
+happens while one runs ends as its own result, but for the end of the warm host, with which the worker ends. The
+pictures beside the checks are made here, too: they decide no verdict, and a failure of one ends as a line of text.
 """
 
+from __future__ import annotations
+
 import contextlib
+import itertools
 import traceback
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
 from hypothesis.errors import StopTest, UnsatisfiedAssumption
@@ -19,12 +27,19 @@ from grader.border.proxies import SubmissionProxy
 from grader.judge import cause as causes
 from grader.judge import examples as generated
 from grader.judge import explain
-from grader.judge.check import Check, CheckFault, Example, Trace
-from grader.judge.desk import Desk
+from grader.judge.check import Check, CheckFault, Desk, Example, Trace
+from grader.judge.marks import NotRun, Place, endless, kept_busy, place_of
 from grader.judge.right_runs import RightRuns
-from grader.results import CheckResult
+from grader.judge.time_limit import Overrun, TimeLimit
+from grader.pictures import Picture, bounded
+from grader.results import VERDICT_OF, Cause, CheckResult
+from grader.testkit.marking import EXERCISE_MARK, NEEDS_MARK, PICTURE_MARK
+from grader.text import one_line
 
-Failure = AssertionError | SubmissionRaised
+if TYPE_CHECKING:
+    from grader.course import Course
+
+Failure: TypeAlias = AssertionError | SubmissionRaised
 
 
 def run(check: Check, desk: Desk, fixtures: dict[str, Any]) -> tuple[CheckResult, Trace]:
@@ -40,22 +55,15 @@ def run(check: Check, desk: Desk, fixtures: dict[str, Any]) -> tuple[CheckResult
         except Exception as error:
             raise CheckFault from error
         channel = desk.channel()
-        if examples is None:
-            failure = _run_drawing_check(check, desk, channel, fixtures)
-            return _result(check, desk, channel, fixtures, failure, [], iter(()))
-        exchanges: list[tuple[Exchange, ...]] = []
-        running = _run_examples(check, channel, desk, fixtures, exchanges)
-        failure = next(running, None)
-        return _result(check, desk, channel, fixtures, failure, exchanges, running)
+        return _Run(check, desk, fixtures, channel).result(examples)
     except SubmissionTimeout as error:
         if channel is not None and channel.asks_on_and_on and desk.is_final and not desk.wants_trace_only:
             # Raises an `Overrun` if the check's own loop does not end.
             desk.reference_also_fails(check, lambda reference: run(check, reference, fixtures))
-        where, spent = desk.stopped_at(), desk.spent_time()
-        cause = causes.timeout(check, desk.last_call(), where, desk.take_prints(), str(error), spent)
+        cause = causes.timeout(check, desk, str(error))
         trace = Trace("timeout", error.examples)
     except SubmissionCrashed as error:
-        cause = causes.crashed(check, desk.last_call(), error, desk.take_prints(), desk.memory_limit)
+        cause = causes.crashed(check, desk, error)
         trace = Trace("crashed", error.examples, str(error))
     except CheckFault as error:
         cause = causes.fault(check, error.__cause__ or error)
@@ -64,161 +72,142 @@ def run(check: Check, desk: Desk, fixtures: dict[str, Any]) -> tuple[CheckResult
     return explain.result(check.name, cause), trace
 
 
-def _result(
-    check: Check,
-    desk: Desk,
-    channel: Channel,
-    fixtures: dict[str, Any],
-    failure: Failure | None,
-    exchanges: list[tuple[Exchange, ...]],
-    running: Iterator[Failure],
-) -> tuple[CheckResult, Trace]:
-    """The result and the trace that follow from the first failure.
+class _Run:
+    """One run of a check through a channel of a desk, with the values of its fixtures and parameters."""
 
-    Args:
-        exchanges: of each example that was run.
-        running: runs the examples after it.
-    """
-    if failure is None:
-        return CheckResult(name=check.name, verdict="passed"), Trace("passed")
-    if _is_unwritten(failure):
-        return explain.result(check.name, causes.unwritten(check, failure)), Trace("failed")
-    if not desk.is_final:
-        return CheckResult(name=check.name, verdict="failed"), Trace("failed")
-    if isinstance(failure, NotSimulatedHere):
-        return explain.result(check.name, causes.not_simulated(failure)), Trace("failed")
-    return _diagnose(check, desk, channel, fixtures, failure, exchanges, running)
+    def __init__(self, check: Check, desk: Desk, fixtures: dict[str, Any], channel: Channel) -> None:
+        self._check = check
+        self._desk = desk
+        self._fixtures = fixtures
+        self._channel = channel
+        self._exchanges: list[tuple[Exchange, ...]] = []  # of each example that was run
+        self._cause: Cause | None = None
 
-
-def _run_example(
-    check: Check,
-    desk: Desk,
-    channel: Channel,
-    fixtures: dict[str, Any],
-    example: Example,
-    right: RightRuns | None = None,
-) -> Failure | None:
-    """Runs the check's body on one example, unless its replies are those of a run that passed.
-
-    Args:
-        right: such runs; None if the messages of a failure are wanted.
-    """
-    try:
-        channel.before_call = desk.take_prints if desk.is_final else None  # a failure shows those of its own call
-        channel.begin_example(check.may_change)
-        if right is None or not right.are_repeated(channel):
-            check.body(**{**fixtures, "submission": SubmissionProxy(channel)}, **example)
-        channel.check_arguments()
-    except (AssertionError, SubmissionRaised) as failure:
-        return failure.with_traceback(None)  # a traceback would keep all that the submission sent in memory
-    except pytest.fail.Exception as error:
-        return AssertionError(str(error))
-    except UnsatisfiedAssumption:
-        return None
-    except (Exception, pytest.skip.Exception) as error:
-        if isinstance(error, pytest.skip.Exception) and not channel.record:
-            raise
-        # A skip after that could be the wish of the submission.
-        # Either the answer is of a kind that the check does not expect, or the check itself is wrong.
-        traceback.clear_frames(
-            error.__traceback__
-        )  # The values of the check may fill all the memory that the judge may use.
-        if not channel.record or desk.reference_also_fails(check, lambda reference: run(check, reference, fixtures)):
-            raise CheckFault from error
-        unusable = AssertionError(f"this answer cannot be used: {type(error).__name__}: {error}")
-        unusable.__cause__ = error
-        return unusable
-    return None
-
-
-def _run_drawing_check(check: Check, desk: Desk, channel: Channel, fixtures: dict[str, Any]) -> Failure | None:
-    """The first failure of a check that draws values while it runs (``st.data()``)."""
-    found: list[Failure] = []
-
-    def attempt(example: Example) -> bool:
-        failure = _run_example(check, desk, channel, fixtures, example)
-        found.extend([failure] if failure is not None else [])
-        return failure is not None
-
-    if (stop := _search(check, attempt, shrinks=False)) is not None:
-        raise stop
-    return found[0] if found else None
-
-
-def _run_examples(
-    check: Check, channel: Channel, desk: Desk, fixtures: dict[str, Any], traces: list[tuple[Exchange, ...]]
-) -> Iterator[Failure]:
-    """Runs all examples, adds the exchanges of each to `traces`, and yields the failures as they come."""
-    for number, example in enumerate(check.examples() or []):
-        seen = len(channel.record)
-        right = check.right_runs[number] if not desk.is_final else None
-        failure = _run_example(check, desk, channel, fixtures, example, right)
-        if failure is None:
-            check.right_runs[number].add(channel.record[seen:])
-        traces.append(tuple(channel.record[seen:]))
-        if failure is not None:
-            yield failure
-
-
-def _diagnose(
-    check: Check,
-    desk: Desk,
-    channel: Channel,
-    fixtures: dict[str, Any],
-    first: Failure,
-    traces: list[tuple[Exchange, ...]],
-    running: Iterator[Failure],
-) -> tuple[CheckResult, Trace]:
-    """Records the other examples, then looks for the smallest that fails in the same way."""
-    found = None
-    if not desk.wants_trace_only:
-        found = causes.failed(check, desk.last_call(), first, desk.take_prints())
-    kind = _failure_kind(first)
-    try:
-        desk.renew_time()
-        for failure in running:
-            if isinstance(failure, NotSimulatedHere):
-                return explain.result(check.name, causes.not_simulated(failure)), Trace("failed")
-        if found is not None and desk.shrinks_failures and generated.may_be_shrunk(check.item.obj):
-
-            def attempt(example: Example) -> bool:
-                nonlocal found
-                channel.last = None
-                failure = _run_example(check, desk, channel, fixtures, example)
-                if failure is None or _failure_kind(failure) != kind:
-                    return False
-                found = causes.failed(check, channel.last, failure, desk.take_prints())
-                return True
-
-            with contextlib.suppress(pytest.skip.Exception):
-                if isinstance(stop := _search(check, attempt, shrinks=True), SubmissionTimeout | SubmissionCrashed):
-                    raise stop
-    except (SubmissionTimeout, SubmissionCrashed):
-        desk.end_process()  # the verdict stays *failed*; only a better message is lost
-    desk.end_worlds()
-    trace = Trace("failed", tuple(traces))
-    if found is None:
-        return CheckResult(name=check.name, verdict="failed"), trace
-    return explain.result(check.name, found), trace
-
-
-def _search(check: Check, attempt: generated.Attempt, *, shrinks: bool) -> BaseException | None:
-    """Runs `examples.search`; the exception that an attempt has raised, after which no other one is run."""
-    stop: list[BaseException] = []
-
-    def guarded(example: Example) -> bool:
-        if stop:
-            return False
+    def result(self, examples: list[Example] | None) -> tuple[CheckResult, Trace]:
+        """The result and the trace that follow from the first failure."""
+        check = self._check
+        running = self._failures(examples)
+        first = next(running, None)
+        if first is None:
+            return CheckResult(name=check.name, verdict="passed"), Trace("passed")
+        if _is_unwritten(first):
+            return explain.result(check.name, causes.unwritten(check, first)), Trace("failed")
+        if not self._desk.is_final:
+            return CheckResult(name=check.name, verdict="failed"), Trace("failed")
+        if not self._desk.wants_trace_only:
+            self._cause = self._cause_of(first)
         try:
-            return attempt(example)
-        except StopTest:
-            raise
-        except BaseException as error:
-            stop.append(error)
-            return False
+            self._desk.renew_time()
+            for failure in itertools.chain([first], running):
+                if isinstance(failure, NotSimulatedHere):
+                    return explain.result(check.name, causes.not_simulated(failure)), Trace("failed")
+            if self._cause and self._desk.shrinks_failures and generated.may_be_shrunk(check.item.obj):
+                self._shrink(_failure_kind(first))
+        except (SubmissionTimeout, SubmissionCrashed):
+            self._desk.end_process()  # the verdict stays *failed*; only a better message is lost
+        self._desk.end_worlds()
+        trace = Trace("failed", tuple(self._exchanges))
+        if self._cause is None:
+            return CheckResult(name=check.name, verdict="failed"), trace
+        return explain.result(check.name, self._cause), trace
 
-    generated.search(check.item.obj, check.seed, check.name, guarded, shrinks=shrinks)
-    return stop[0] if stop else None
+    def _failures(self, examples: list[Example] | None) -> Iterator[Failure]:
+        """Runs all examples, keeps the exchanges of each, and yields the failures as they come.
+
+        Of a check that draws values while it runs (``st.data()``), only the first failure.
+        """
+        if examples is None:
+            yield from self._first_drawn_failure()
+            return
+        for number, example in enumerate(examples):
+            seen = len(self._channel.record)
+            right = self._check.right_runs[number]
+            failure = self._run_example(example, None if self._desk.is_final else right)
+            exchanges = tuple(self._channel.record[seen:])
+            self._exchanges.append(exchanges)
+            if failure is None:
+                right.add(exchanges)
+            else:
+                yield failure
+
+    def _first_drawn_failure(self) -> list[Failure]:
+        found: list[Failure] = []
+
+        def attempt(example: Example) -> bool:
+            failure = self._run_example(example)
+            found.extend([failure] if failure is not None else [])
+            return failure is not None
+
+        if (stop := self._search(attempt, shrinks=False)) is not None:
+            raise stop
+        return found[:1]
+
+    def _shrink(self, kind: str) -> None:
+        """Keeps the cause of the smallest example that fails in the same way."""
+
+        def attempt(example: Example) -> bool:
+            self._channel.last = None
+            failure = self._run_example(example)
+            if failure is None or _failure_kind(failure) != kind:
+                return False
+            self._cause = self._cause_of(failure)
+            return True
+
+        with contextlib.suppress(pytest.skip.Exception):
+            if isinstance(stop := self._search(attempt, shrinks=True), SubmissionTimeout | SubmissionCrashed):
+                raise stop
+
+    def _search(self, attempt: generated.Attempt, *, shrinks: bool) -> BaseException | None:
+        """Runs `examples.search`; the exception that an attempt has raised, after which no other one is run."""
+        stop: BaseException | None = None
+
+        def guarded(example: Example) -> bool:
+            nonlocal stop
+            try:
+                return stop is None and attempt(example)
+            except StopTest:
+                raise
+            except BaseException as error:
+                stop = error
+                return False
+
+        generated.search(self._check.item.obj, self._check.seed, self._check.name, guarded, shrinks=shrinks)
+        return stop
+
+    def _cause_of(self, failure: Failure) -> Cause:
+        return causes.failed(self._check, self._channel.last, failure, self._desk.take_prints())
+
+    def _run_example(self, example: Example, right: RightRuns | None = None) -> Failure | None:
+        """Runs the check's body on one example, unless its replies are those of a run that passed.
+
+        Args:
+            right: such runs; None if the messages of a failure are wanted.
+        """
+        channel, check, desk = self._channel, self._check, self._desk
+        try:
+            channel.before_call = desk.take_prints if desk.is_final else None  # a failure shows those of its own call
+            channel.begin_example(check.may_change)
+            if right is None or not right.are_repeated(channel):
+                check.body(**{**self._fixtures, "submission": SubmissionProxy(channel)}, **example)
+            channel.check_arguments()
+        except (AssertionError, SubmissionRaised) as failure:
+            return failure.with_traceback(None)  # a traceback would keep all that the submission sent in memory
+        except pytest.fail.Exception as error:
+            return AssertionError(str(error))
+        except UnsatisfiedAssumption:
+            return None
+        except (Exception, pytest.skip.Exception) as error:
+            if isinstance(error, pytest.skip.Exception) and not channel.record:
+                raise
+            # A skip after that could be the wish of the submission.
+            # Either the answer is of a kind that the check does not expect, or the check itself is wrong.
+            traceback.clear_frames(error.__traceback__)  # the check's values may fill all the memory of the judge
+            if not channel.record or desk.reference_also_fails(check, lambda other: run(check, other, self._fixtures)):
+                raise CheckFault from error
+            unusable = AssertionError(f"this answer cannot be used: {type(error).__name__}: {error}")
+            unusable.__cause__ = error
+            return unusable
+        return None
 
 
 def _is_unwritten(failure: Failure) -> bool:
@@ -228,10 +217,229 @@ def _is_unwritten(failure: Failure) -> bool:
     """
     if isinstance(failure, MissingName):
         return True
-    if not isinstance(failure, SubmissionRaised) or failure.kind != "NotImplementedError" or not failure.frames:
+    if not isinstance(failure, SubmissionRaised) or failure.kind != "NotImplementedError":
         return False
-    return "NotImplementedError" in failure.frames[-1].text
+    return any("NotImplementedError" in frame.text for frame in failure.frames[-1:])
 
 
 def _failure_kind(failure: Failure) -> str:
     return failure.kind if isinstance(failure, SubmissionRaised) else "assertion"
+
+
+class CollectedChecks:
+    """The checks of some topics.
+
+    Args:
+        run_in_session: runs one by pytest's own protocol, with its fixtures.
+        limit: ends every check that takes too much of the judge's own time.
+        began: called with the place of each check before it runs.
+    """
+
+    def __init__(
+        self,
+        checks: Iterable[Check],
+        run_in_session: Callable[[Check, Desk], tuple[CheckResult, Trace]],
+        limit: TimeLimit,
+        began: Callable[[Place], None],
+    ) -> None:
+        self.began = began
+        self._marks: Sequence[NotRun] = ()
+        self._time_limit = limit
+        self._endless: dict[Place, Cause] = {}
+        self._run_in_session = run_in_session
+        self._checks: dict[str, list[Check]] = {}
+        for check in checks:
+            self._checks.setdefault(check.exercise, []).append(check)
+
+    @contextlib.contextmanager
+    def leaving_out(self, marks: Sequence[NotRun]) -> Iterator[None]:
+        """Does not run the marked checks while it lasts: they get the cause of their mark."""
+        before, self._marks = self._marks, marks
+        try:
+            yield
+        finally:
+            self._marks = before
+
+    def mark_on(self, place: Place) -> NotRun | None:
+        """The mark because of which nothing of the place is run, else None."""
+        return next((mark for mark in self._marks if mark.place.covers(place)), None)
+
+    def of(self, exercise: str) -> list[Check]:
+        """The checks of an exercise, in their files' order."""
+        return self._checks.get(exercise, [])
+
+    def not_to_run(self) -> tuple[NotRun, ...]:
+        """The checks that did not end on the reference solution either, up to now."""
+        return tuple(NotRun(place, cause) for place, cause in self._endless.items())
+
+    def run(self, check: Check, desk: Desk) -> tuple[CheckResult, Trace]:
+        """Runs one check against a submission, with pytest's own set-up and tear-down of its fixtures."""
+        if reason := check.unmet():
+            return skipped_result(check, reason)
+        place = place_of(check.exercise, check.name)
+        mark = self.mark_on(place)
+        if cause := mark.cause if mark else self._endless.get(place):
+            return explain.result(check.name, cause), Trace(VERDICT_OF[cause.kind])
+        self.began(place)
+        result = None
+        try:
+            with contextlib.suppress(Overrun), self._time_limit.counting(check.item.path):
+                result = self._run_on(check, desk)
+        except Exception as error:  # while replies were handled, not in the check's body
+            desk.end_process()
+            traceback.clear_frames(error.__traceback__)
+            if desk.reference_also_fails(check, lambda reference: self._run_on(check, reference)):
+                return explain.result(check.name, causes.fault(check, error)), Trace("error")
+            return explain.result(check.name, causes.unusable(check, error)), Trace("crashed")
+        overrun = self._time_limit.overrun
+        verdict = result[0].verdict if result is not None else ""
+        if result is not None and (overrun is None or verdict not in ("error", "timeout")):
+            return result  # What was ended was only the search for a smaller example.
+        assert overrun is not None
+        if verdict == "timeout":  # there the solution's code may have taken the overrun for its own exception
+            check.on_reference = "overruns"
+        return self._ended(check, desk, place, overrun)
+
+    def _run_on(self, check: Check, desk: Desk) -> tuple[CheckResult, Trace]:
+        """Runs a check without fixtures directly: pytest's set-up takes longer than most checks."""
+        parameters: dict[str, Any] = getattr(getattr(check.item, "callspec", None), "params", {})
+        marks = {mark.name for mark in check.item.iter_markers()}
+        has_fixtures = set(check.item.fixturenames) - {"submission", *parameters}
+        if has_fixtures or marks - {EXERCISE_MARK, NEEDS_MARK, "parametrize", "hypothesis"}:
+            return self._run_in_session(check, desk)
+        try:
+            return run(check, desk, dict(parameters))
+        except pytest.skip.Exception as skipped:
+            return skipped_result(check, str(skipped))
+
+    def _ended(self, check: Check, desk: Desk, place: Place, overrun: Overrun) -> tuple[CheckResult, Trace]:
+        """The result of a check that did not end: a failure if it ends on the reference solution, else an error.
+
+        One that does not end there either is not run again.
+        """
+        desk.end_process()
+        with contextlib.suppress(Overrun), self._time_limit.counting(check.item.path):
+            desk.reference_also_fails(check, lambda reference: self._run_on(check, reference))
+        if self._time_limit.overrun is not None:  # pytest's own protocol has kept it from getting here
+            check.on_reference = "overruns"
+        if check.on_reference == "passes":
+            return explain.result(check.name, kept_busy(overrun.seconds, check.sentence)), Trace("failed")
+        cause = endless(overrun.seconds, overrun.line)
+        if check.on_reference in ("overruns", "unclear"):
+            self._endless[place] = cause
+        return explain.result(check.name, cause), Trace("error")
+
+    def make_pictures(self, exercise: str, desk: Desk) -> Iterator[Picture]:
+        """The pictures of an exercise, each made in a fresh process, and within the time of a check.
+
+        The functions that make them are beside its checks, in their order.
+        """
+        checks = self.of(exercise)
+        modules = {check.item.path: check.item.module for check in checks}
+        for path, function in ((path, one) for path, module in modules.items() for one in vars(module).values()):
+            mark = getattr(function, "__dict__", {}).get(PICTURE_MARK)
+            if mark is None or mark[0] != exercise or function.__module__ != modules[path].__name__:
+                continue
+            place = place_of(exercise, f"picture {function.__name__}")
+            title = one_line(mark[1])
+            if self.mark_on(place):  # it ended a worker, or an exercise without checks is left out
+                yield Picture(title, problem="it cannot be made of this answer")
+                continue
+            self.began(place)
+            desk.begin_again()
+            made = Picture(title, problem="it takes too long to make of this answer")
+            with contextlib.suppress(Overrun), self._time_limit.counting(path):
+                made = _picture(title, function, desk)
+            desk.end_process()
+            yield made
+
+
+def _picture(title: str, function: Callable[..., Any], desk: Desk) -> Picture:
+    """The picture that a function makes, or one line about why there is none."""
+    try:
+        channel = desk.channel()
+        channel.begin_example(may_change=True)
+        return Picture(title, bounded(function(SubmissionProxy(channel))))
+    except MissingName as error:
+        problem = f"there is no `{error.message}`"
+    except SubmissionRaised as error:
+        problem = f"your code raised {error.kind}: {error.message}"
+    except SubmissionTimeout:
+        problem = "your code gave no answer in time"
+    except SubmissionCrashed as error:
+        problem = f"the process of your code {error}"
+    except (ValueError, AssertionError, pytest.skip.Exception) as error:
+        problem = str(error)
+    except Exception as error:
+        problem = f"{type(error).__name__}: {error}"
+    return Picture(title, problem=one_line(problem.split("\n", 1)[0], 200))
+
+
+def skipped_result(check: Check, reason: str) -> tuple[CheckResult, Trace]:
+    return explain.result(check.name, causes.not_assessed(reason)), Trace("skipped")
+
+
+class Assessment:
+    """Decides which checks of a course are not assessed on this machine, from the check and the machine alone.
+
+    A submission has no say: everybody can earn the same points here. Each check is decided once, when it is first
+    asked for. Must never ask a student process.
+
+    Args:
+        layers: gives the layers of the sandbox that submissions get.
+    """
+
+    def __init__(self, course: Course, checks: CollectedChecks, layers: Callable[[], Collection[str]]) -> None:
+        self._needs = {one.full_name: one.needs for topic in course.topics for one in topic.exercises}
+        self._checks = checks
+        self._layers = layers
+        self._reasons: dict[str, str] = {}
+
+    def reason(self, check: Check, *, is_run: bool = True) -> str:
+        """Why a check is not assessed here; empty if it is.
+
+        It needs something that this machine lacks, or it skips itself before it has asked the submission anything, or
+        its exercise needs one that is not assessed.
+
+        Args:
+            is_run: whether the check will be run if it is assessed: all its examples are needed then.
+        """
+        found = self._reasons.get(check.item.nodeid)
+        if found is None:
+            asked = check if is_run else check.with_first_example()
+            found = check.unmet(self._layers()) or self._own_skip(asked) or self._lacking_need(check.exercise)
+            self._reasons[check.item.nodeid] = found
+        return found
+
+    def _own_skip(self, check: Check) -> str:
+        """Why a check skips itself: it is run with a submission that answers nothing."""
+        result, _ = self._checks.run(check, _NobodysDesk())
+        return result.message if result.verdict == "skipped" else ""
+
+    def _lacking_need(self, exercise: str) -> str:
+        for need in self._needs.get(exercise, ()):
+            checks = self._checks.of(need)
+            if checks and all(map(self.reason, checks)):
+                return f"needs {need}, which is not assessed here: {self.reason(checks[0])}"
+        return ""
+
+
+class _Nobody:
+    """A `Transport` whose process has ended."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, object] = {}
+
+    def call(self, request: bytes) -> bytes:
+        raise SubmissionCrashed("is not there")
+
+    call_outside = call
+
+
+class _NobodysDesk(Desk):
+    """A desk at which nobody answers: a check gets as far as its first request."""
+
+    shrinks_failures = False
+
+    def channel(self) -> Channel:
+        return Channel(_Nobody())

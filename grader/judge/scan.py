@@ -7,7 +7,6 @@ import ast
 import contextlib
 import functools
 import inspect
-import itertools
 import re
 import sys
 import threading
@@ -62,10 +61,6 @@ _CALLED: Final = frozenset(("__import__", "vars", *_RUNS_TEXT, *_BY_NAME))
 _IMPORTS: Final = frozenset(("__import__", "importlib.import_module"))
 _CLASSES: Final = frozenset(("torch.Tensor", "torch.nn.Module"))
 _MISSING: Final = object()
-
-
-_PUT_TOGETHER: Final = (ast.BinOp, ast.JoinedStr, ast.FormattedValue, ast.Call, ast.Subscript)
-"""Nodes that `_constant_text` knows as a text, but for a constant."""
 _MOST_TERMS: Final = 40
 """Terms that a text is put together from."""
 _COOKIE_BYTES: Final = 400
@@ -98,20 +93,18 @@ def _reached(files: Mapping[str, bytes], others: Collection[str]) -> list[str]:
     unread = {path for path in modules if path.removesuffix(".py") in others}
     queue = [path for path in modules if path not in unread]
     for path in queue:
-        named = {one for one in unread if _names(files[path], one)}
+        content = files[path]
+        is_spelt = b"coding" in content[:_COOKIE_BYTES]
+        named = {one for one in unread if is_spelt or one.removesuffix(".py").encode() in content}
         unread -= named
         queue += sorted(named)
     return [path for path in modules if path not in unread]
 
 
-def _names(content: bytes, path: str) -> bool:
-    return b"coding" in content[:_COOKIE_BYTES] or path.removesuffix(".py").encode() in content
-
-
 @functools.lru_cache(maxsize=256)
 def _noticed_in(content: bytes, unneeded: frozenset[str]) -> tuple[tuple[int, str], ...]:
     """Everything that `_SourceFile` notices; kept, because a class shares its stubs, a student most of their files."""
-    return tuple(itertools.islice(_SourceFile(unneeded).look(content), MOST_FLAGS))
+    return tuple(_SourceFile(unneeded).look(content)[:MOST_FLAGS])
 
 
 class _SourceFile:
@@ -126,68 +119,54 @@ class _SourceFile:
         self._names: dict[str, str] = {}
         self._classes: set[str] = set()
 
-    def look(self, content: bytes | str) -> Iterator[tuple[int, str]]:
+    def look(self, content: bytes | str) -> list[tuple[int, str]]:
         """Line and description of each thing that is noticed, in order; nothing if the file cannot be parsed."""
         if len(content) > MOST_BYTES:
-            yield 0, "is too long to be read for what no exercise needs"
-            return
+            return [(0, "is too long to be read for what no exercise needs")]
         tree = parsed(content)
-        if tree is None:
-            return
-        nodes = list(ast.walk(tree))
+        nodes = list(ast.walk(tree)) if tree else []
         for node in nodes:
-            if isinstance(node, ast.Import | ast.ImportFrom):
-                self._remember(node)
-            elif isinstance(node, ast.ClassDef):
-                self._classes.add(node.name)
-        for node in sorted((node for node in nodes if isinstance(node, ast.Assign)), key=lambda node: node.lineno):
-            self._remember_alias(node)
-        texts = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}  # docstrings
+            match node:
+                case ast.Import(names=names):
+                    for alias in names:
+                        name = alias.name if alias.asname else _root(alias.name)
+                        self._names[alias.asname or name] = name
+                case ast.ImportFrom(module=str(module), level=0, names=names):
+                    self._names |= {alias.asname or alias.name: f"{module}.{alias.name}" for alias in names}
+                case ast.ClassDef(name=name):
+                    self._classes.add(name)
+        for assign in sorted((node for node in nodes if isinstance(node, ast.Assign)), key=lambda node: node.lineno):
+            # Another name for a module, or for a function that is recognised: ``t = torch``, ``change = setattr``.
+            name = self._dotted(assign.value)
+            if name in sys.modules or name in _CALLED or name in _CLASSES:
+                self._names |= {target.id: name for target in assign.targets if isinstance(target, ast.Name)}
         harmless = {id(part) for node in nodes for part in self._harmless(node)}
-        noticed = [
-            (getattr(node, "lineno", 0), what)
-            for node in nodes
-            if id(node) not in harmless and (id(node) not in texts or not isinstance(node, ast.Constant))
-            for what in self._noticed(node)
-        ]
-        yield from sorted(noticed)
-
-    def _remember(self, node: ast.Import | ast.ImportFrom) -> None:
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                name = alias.name if alias.asname else alias.name.partition(".")[0]
-                self._names[alias.asname or name] = name
-        elif node.module and not node.level:
-            for alias in node.names:
-                self._names[alias.asname or alias.name] = f"{node.module}.{alias.name}"
-
-    def _remember_alias(self, node: ast.Assign) -> None:
-        """Another name for a module, or for a function that is recognised: ``t = torch``, ``change = setattr``."""
-        name = self._dotted(node.value)
-        if name in sys.modules or name in _CALLED or name in _CLASSES:
-            self._names |= {target.id: name for target in node.targets if isinstance(target, ast.Name)}
+        left = [node for node in nodes if id(node) not in harmless]
+        return sorted((getattr(node, "lineno", 0), text) for node in left for text in self._noticed(node))
 
     def _harmless(self, node: ast.AST) -> Iterator[ast.expr]:
-        """The parts of an expression that only ask whether something is there, e.g. a notebook's kernel."""
+        """Docstrings, and parts of an expression that only ask if something is there, e.g. a notebook's kernel."""
         match node:
+            case ast.Expr(ast.Constant() as docstring):
+                yield docstring
             case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[names]) if self._is_modules(names):
                 yield names
-            case ast.Subscript(value=names, slice=key, ctx=ast.Load() | ast.Del()) if self._is_modules(names):
-                yield from [names] if self._is_harmless_key(key) else []
-            case ast.Call(func=ast.Attribute(value=names, attr="get" | "pop"), args=[key, *_]):
-                yield from [names] if self._is_modules(names) and self._is_harmless_key(key) else []
-            case ast.Call(func=ast.Name(id="hasattr" | "dir"), args=[ast.Name(id="__builtins__") as names, *_]):
+            case ast.Subscript(names, key, ast.Load() | ast.Del()) | ast.Call(
+                ast.Attribute(names, "get" | "pop"), [key, *_]
+            ) if self._is_modules(names):
+                # By the name of the file itself, or of a module that nobody would change.
+                name = _constant_text(key)
+                is_other = name is not None and not self._is_unneeded(name) and _root(name) not in _GUARDED
+                if is_other or (isinstance(key, ast.Name) and key.id == "__name__"):
+                    yield names
+            case ast.Call(ast.Name("hasattr" | "dir"), [ast.Name("__builtins__") as names, *_]):
                 yield names
 
     def _is_modules(self, node: ast.expr) -> bool:
         return self._dotted(node) == "sys.modules"
 
-    def _is_harmless_key(self, key: ast.expr) -> bool:
-        """Whether it is the name of the file itself, or of a module that nobody would change."""
-        if isinstance(key, ast.Name):
-            return key.id == "__name__"
-        name = _constant_text(key)
-        return name is not None and not self._is_unneeded(name) and _root(name) not in _GUARDED
+    def _is_unneeded(self, module: str) -> bool:
+        return _root(module) in self._unneeded or _UNNEEDED_NAME.fullmatch(module) is not None
 
     def _noticed(self, node: ast.AST) -> Iterator[str]:
         match node:
@@ -198,88 +177,74 @@ class _SourceFile:
                     yield f"imports {module}"
                 for one in names:
                     name = f"{module}.{one.name}"
-                    if _is_unneeded_name(name) or _HIDDEN_ATTRIBUTE.fullmatch(one.name):
+                    if _UNNEEDED_NAME.fullmatch(name) or _HIDDEN_ATTRIBUTE.fullmatch(one.name):
                         yield f"uses {name}"
-            case ast.Attribute(attr=attribute):
-                yield from self._attribute(node, attribute)
-            case ast.Name(id="__builtins__"):
+            case ast.Attribute():
+                yield from self._attribute(node)
+            case ast.Subscript(value, ctx=ast.Store() | ast.Del()):
+                owner = self._dotted(value)
+                if owner.endswith(".__dict__") and _root(owner) in _GUARDED:
+                    yield f"replaces what is in {owner}"
+            case ast.Name("__builtins__"):
                 yield "uses __builtins__"
-            case ast.Constant(value=str(text)):
-                if _is_telling(text):
-                    yield f"names {text[:60]!r}"
             case ast.FunctionDef(name=name) if _HIDDEN_ATTRIBUTE.fullmatch(name):
                 yield f"defines {name}"
             case ast.Call():
                 yield from self._call(node)
-        if isinstance(node, _PUT_TOGETHER) and (spelt := _constant_text(node)) and _is_telling(spelt):
-            yield f"spells {spelt[:60]!r}"
-        for target in _targets(node):
-            yield from self._replaces(target)
+        text = _constant_text(node)
+        if text and (_HIDDEN_ATTRIBUTE.fullmatch(text) or _PLACES.search(text)):
+            yield f"{'names' if isinstance(node, ast.Constant) else 'spells'} {text[:60]!r}"
 
-    def _is_unneeded(self, module: str) -> bool:
-        return module.partition(".")[0] in self._unneeded or _is_unneeded_name(module)
-
-    def _attribute(self, node: ast.Attribute, attribute: str) -> Iterator[str]:
-        if _HIDDEN_ATTRIBUTE.fullmatch(attribute):
-            if not (attribute == "__subclasses__" and self._is_own_class(node.value)):
-                yield f"uses {attribute}"
-        elif _is_unneeded_name(name := self._dotted(node)):
+    def _attribute(self, node: ast.Attribute) -> Iterator[str]:
+        owner = self._dotted(node.value)
+        if _HIDDEN_ATTRIBUTE.fullmatch(node.attr):
+            is_own_class = isinstance(node.value, ast.Name) and node.value.id in self._classes
+            if not is_own_class or node.attr != "__subclasses__":
+                yield f"uses {node.attr}"
+        elif _UNNEEDED_NAME.fullmatch(name := self._dotted(node)):
             yield f"uses {name}"
+        if not isinstance(node.ctx, ast.Load):
+            yield from self._replaced(owner, node.attr)
 
-    def _is_own_class(self, node: ast.expr) -> bool:
-        return isinstance(node, ast.Name) and node.id in self._classes
+    def _replaced(self, owner: str, name: str | None) -> Iterator[str]:
+        """A new value for a name takes the place of a function; not if it is a new name, or often replaced."""
+        if name == "__code__":
+            yield "replaces __code__"
+        elif _root(owner) in _GUARDED and (name is None or _is_replaced(owner, name)):
+            yield f"replaces {owner}.{name or '…'}"
 
     def _call(self, node: ast.Call) -> Iterator[str]:
-        name = self._dotted(node.func).removeprefix("builtins.")
+        called = self._dotted(node.func).removeprefix("builtins.")
         first, other = (*node.args, None, None)[:2]
-        if name in _RUNS_TEXT and first is not None:
-            text = _constant_text(first)
-            if text is None:
-                yield f"{name} of text that is made up"
-            else:
-                yield from (f"{name}: {what}" for _, what in _SourceFile(self._unneeded).look(text))
-        elif name in _IMPORTS and first is not None:
-            module = _constant_text(first)
-            if module is None:
-                if not isinstance(first, ast.Name | ast.Attribute):
-                    yield "imports a module whose name is made up"
-            elif self._is_unneeded(module):
-                yield f"imports {module}"
-        elif name in _BY_NAME and first is not None and other is not None:
-            yield from self._by_name(name, self._dotted(first), other)
-        elif name == "vars" and first is not None and self._is_guarded(owner := self._dotted(first)):
+        if first is None:
+            return
+        text, owner = _constant_text(first), self._dotted(first)
+        is_made_up = text is None and not isinstance(first, ast.Name | ast.Attribute)
+        if called in _RUNS_TEXT and text is None:
+            yield f"{called} of text that is made up"
+        elif called in _RUNS_TEXT:
+            yield from (f"{called}: {what}" for _, what in _SourceFile(self._unneeded).look(text or ""))
+        elif called in _IMPORTS and is_made_up:
+            yield "imports a module whose name is made up"
+        elif called in _IMPORTS and text and self._is_unneeded(text):
+            yield f"imports {text}"
+        elif called in _BY_NAME and other is not None:
+            yield from self._by_name(called, owner, other)
+        elif called == "vars" and _root(owner) in _GUARDED:
             yield f"uses vars({owner})"
 
     def _by_name(self, function: str, owner: str, attribute: ast.expr) -> Iterator[str]:
         """An attribute by its name: ``getattr(sys, "mod" + "ules")``."""
         name = _constant_text(attribute)
-        if name is not None and _is_unneeded_name(f"{owner}.{name}"):
+        changes = function in ("setattr", "delattr")
+        if name is not None and _UNNEEDED_NAME.fullmatch(f"{owner}.{name}"):
             yield f"uses {owner}.{name}"
-        if function in ("setattr", "delattr") and name == "__code__":
-            yield "replaces __code__"
-        elif function in ("setattr", "delattr") and self._is_guarded(owner):
-            if name is None or _is_replaced(owner, name):
-                yield f"replaces {owner}.{name or '…'}"
-        elif name is None:
+        if changes:
+            yield from self._replaced(owner, name)
+        if name is None and not (changes and _root(owner) in _GUARDED):
             is_made_up = not isinstance(attribute, ast.Name | ast.Attribute)
-            if owner.partition(".")[0] in _SPELT or (is_made_up and _root(owner) in _GUARDED):
+            if _root(owner) in _SPELT or (is_made_up and _root(owner) in _GUARDED):
                 yield f"{function} of {owner} by a name that is made up"
-
-    def _replaces(self, target: ast.expr) -> Iterator[str]:
-        if isinstance(target, ast.Attribute):
-            owner = self._dotted(target.value)
-            if target.attr == "__code__":
-                yield "replaces __code__"
-            elif self._is_guarded(owner) and _is_replaced(owner, target.attr):
-                yield f"replaces {owner}.{target.attr}"
-        elif isinstance(target, ast.Subscript):
-            owner = self._dotted(target.value)
-            if owner.endswith(".__dict__") and self._is_guarded(owner):
-                yield f"replaces what is in {owner}"
-
-    def _is_guarded(self, name: str) -> bool:
-        """Whether it is a guarded module, or something in one, by an imported name."""
-        return _root(name) in _GUARDED and name != ""
 
     def _dotted(self, node: ast.expr) -> str:
         """The full name that a dotted name stands for, e.g. ``torch.nn.Linear``; empty if that is not known."""
@@ -289,13 +254,9 @@ class _SourceFile:
             node = node.value
         if isinstance(node, ast.Call) and node.args and self._dotted(node.func) in _IMPORTS:
             return ".".join([_constant_text(node.args[0]) or "", *reversed(parts)])
-        if not isinstance(node, ast.Name):
-            return ""
-        if parts or node.id in self._names:
-            if node.id not in self._names:
-                return ""
+        if isinstance(node, ast.Name) and node.id in self._names:
             return ".".join([self._names[node.id], *reversed(parts)])
-        return node.id if node.id in _CALLED else ""
+        return node.id if isinstance(node, ast.Name) and not parts and node.id in _CALLED else ""
 
 
 def parsed(content: bytes | str) -> ast.Module | None:
@@ -334,55 +295,26 @@ def _is_replaced(owner: str, name: str) -> bool:
     return value is None or inspect.getattr_static(value, name, _MISSING) is not _MISSING
 
 
-def _is_unneeded_name(name: str) -> bool:
-    return _UNNEEDED_NAME.fullmatch(name) is not None
-
-
-def _is_telling(text: str) -> bool:
-    return bool(_HIDDEN_ATTRIBUTE.fullmatch(text) or _PLACES.search(text))
-
-
-def _targets(node: ast.AST) -> list[ast.expr]:
-    """The targets that a statement assigns to or deletes."""
-    match node:
-        case ast.Assign(targets=targets) | ast.Delete(targets=targets):
-            return [part for target in targets for part in _unpacked(target)]
-        case ast.AugAssign(target=target) | ast.AnnAssign(target=target) | ast.For(target=target):
-            return _unpacked(target)
-        case ast.With(items=items):
-            return [part for item in items if item.optional_vars for part in _unpacked(item.optional_vars)]
-    return []
-
-
-def _unpacked(target: ast.expr) -> list[ast.expr]:
-    return list(target.elts) if isinstance(target, ast.Tuple | ast.List) else [target]
-
-
 def _constant_text(node: ast.AST, depth: int = 8) -> str | None:
     """The text of a constant, or of one that is put together of constants only; None if it is not one."""
-    if not depth:
-        return None
+    parts: Sequence[ast.expr] = ()
+    between: str | None = ""
     match node:
-        case ast.Constant(value=str(text)):
+        case ast.Constant(str(text)):
             return text
-        case ast.BinOp(op=ast.Add(), left=left, right=right):
-            return _together([left, right], "", depth)
-        case ast.JoinedStr(values=values):
-            return _together(values, "", depth)
-        case ast.FormattedValue(value=value, format_spec=None):
-            return _constant_text(value, depth - 1)
-        case ast.Call(
-            func=ast.Attribute(value=value, attr="join"), args=[ast.List(elts=parts) | ast.Tuple(elts=parts)]
-        ):
+        case ast.BinOp(left, ast.Add(), right):
+            parts = [left, right]
+        case ast.JoinedStr(parts):
+            pass
+        case ast.FormattedValue(value, format_spec=None):
+            parts = [value]
+        case ast.Call(ast.Attribute(value, "join"), [ast.List(parts) | ast.Tuple(parts)]) if depth:
             between = _constant_text(value, depth - 1)
-            return None if between is None else _together(parts, between, depth)
-        case ast.Subscript(value=value, slice=ast.Slice(lower=None, upper=None, step=ast.UnaryOp(op=ast.USub()))):
+        case ast.Subscript(value, ast.Slice(None, None, ast.UnaryOp(ast.USub()))) if depth:
             forwards = _constant_text(value, depth - 1)
             return None if forwards is None else forwards[::-1]
-    return None
-
-
-def _together(nodes: Sequence[ast.expr], between: str, depth: int) -> str | None:
-    texts = [_constant_text(node, depth - 1) for node in nodes[:_MOST_TERMS]]
+    if not depth or not parts or between is None:
+        return None
+    texts = [_constant_text(part, depth - 1) for part in parts[:_MOST_TERMS]]
     known = [text for text in texts if text is not None]
-    return between.join(known) if len(known) == len(nodes) else None
+    return between.join(known) if len(known) == len(parts) else None

@@ -1,10 +1,13 @@
-"""The judge's pytest session: collects a course's checks once and stays open while they are run again and again.
+"""Makes checks of marked tests, and keeps the judge's pytest session, in which they are run again and again.
 
-All of it is ``pytest.main`` with a plugin whose run-test loop is the grading. Looks at the course's folders only: no
-ini file, plugin, conftest or environment variable of the place where the grader was started.
+`CheckHooks` does the former, and is the same under plain pytest; only the desk through which a check calls its
+submission differs. For its fixture, this module itself is registered as a plugin, too. The judge's session is
+``pytest.main`` with a plugin whose run-test loop is the grading. It looks at the course's folders only: no ini file,
+plugin, conftest or environment variable of the place where the grader was started.
 """
 
 import contextlib
+import inspect
 import io
 import os
 import sys
@@ -17,29 +20,89 @@ import pytest
 
 from grader.errors import UserError
 from grader.judge import cause as causes
-from grader.judge import explain, hooks
-from grader.judge.check import Check, Trace
-from grader.judge.collected import CollectedChecks, skipped_result
-from grader.judge.desk import Desk
-from grader.judge.hooks import CheckHooks
+from grader.judge import explain
+from grader.judge.check import Check, Desk, Trace
 from grader.judge.marks import Place
+from grader.judge.run import CollectedChecks, run, skipped_result
 from grader.judge.time_limit import TimeLimit
 from grader.results import CheckResult
+from grader.testkit.marking import EXERCISE_MARK, NEEDS_MARK
 
 T = TypeVar("T")
-RunCheck = Callable[[Check, Desk], tuple[CheckResult, Trace]]
-"""Runs a check at a desk, by pytest's own protocol."""
+DeskFor = Callable[[Check], Desk]
+"""Gives a check the desk through which it calls its submission."""
 
-# fmt: off
 _NOT_USED = (
-    "terminal", "cacheprovider", "capture", "logging", "warnings", "faulthandler", "junitxml", "doctest",
-    "unittest", "debugging", "recwarn", "stepwise", "pastebin", "setuponly", "setupplan", "threadexception",
-    "unraisableexception", "pytester", "xdist", "xdist.looponfail", "hypothesispytest", "torchkata",
+    "terminal cacheprovider capture logging warnings faulthandler junitxml doctest unittest debugging recwarn stepwise "
+    "pastebin setuponly setupplan threadexception unraisableexception pytester xdist xdist.looponfail hypothesispytest "
+    "torchkata"
 )
-# fmt: on
 """Plugins of pytest that the judge does not use."""
-_ENVIRONMENT = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": None, "PYTEST_PLUGINS": None}
-"""Environment variables that pytest reads: their values for the judge; None removes one."""
+
+
+class NoSubmissionYet:
+    """The value of ``submission`` in fixtures, which are set up before there is a submission."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise pytest.UsageError("`submission` can be used in a check, not in a fixture")
+
+
+@pytest.fixture(name="submission", scope="session")
+def submission_fixture() -> NoSubmissionYet:
+    """The proxy to the submitted module: each check gets its own when it runs."""
+    return NoSubmissionYet()
+
+
+class CheckHooks:
+    """Turns every test with a ``grader_exercise`` mark into a check, and runs it with its desk.
+
+    Args:
+        seed: seed of the generated inputs.
+        open_desks: called once, when there are checks; returns the function that finds the desk of each.
+        limit: the limit of the judge's own time; None under plain pytest.
+
+    Attributes:
+        checks: the checks by node id, in the order of their files.
+        outcomes: the last result and trace of each check that was run, by node id.
+    """
+
+    def __init__(self, seed: int, open_desks: Callable[[], DeskFor], limit: TimeLimit | None = None) -> None:
+        self._seed = seed
+        self._limit = limit
+        self._open_desks = open_desks
+        self._desk_for: DeskFor | None = None
+        self.checks: dict[str, Check] = {}
+        self.outcomes: dict[str, tuple[CheckResult, Trace]] = {}
+
+    def pytest_configure(self, config: pytest.Config) -> None:
+        options = "name, hidden=False, may_change=False, ..."
+        config.addinivalue_line("markers", f"{EXERCISE_MARK}({options}): the exercise that a check belongs to")
+        config.addinivalue_line("markers", f"{NEEDS_MARK}(*needs): what a check needs of the machine to be assessed")
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        for item in items:
+            mark = item.get_closest_marker(EXERCISE_MARK)
+            if mark is not None and isinstance(item, pytest.Function):
+                self.checks[item.nodeid] = Check(item, mark.args[0], self._seed, limit=self._limit, **mark.kwargs)
+        if self.checks and self._desk_for is None:
+            self._desk_for = self._open_desks()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool | None:
+        check = self.checks.get(pyfuncitem.nodeid)
+        if check is None or self._desk_for is None:
+            return None
+        if reason := check.unmet():
+            pytest.skip(reason)
+        # Without the values that Hypothesis generates: their parameters have a default.
+        parameters = inspect.signature(pyfuncitem.obj).parameters.values()
+        fixtures = {one.name: pyfuncitem.funcargs[one.name] for one in parameters if one.default is one.empty}
+        result, trace = run(check, self._desk_for(check), fixtures)
+        self.outcomes[pyfuncitem.nodeid] = result, trace
+        if result.verdict != "passed":
+            pytest.fail(f"[{result.verdict}] {result.message}", pytrace=False)
+        return True
 
 
 def with_collected_checks(
@@ -65,71 +128,66 @@ def with_collected_checks(
         UserError: when a check file cannot be collected: one line for each, with the reason.
     """
     files = list(files)
-    limit = limit or TimeLimit()
+    session = _Session(seed, limit or TimeLimit(), use, began)
     if not files:  # pytest would collect the current folder
-        return use(CollectedChecks((), _no_check, limit, began))
+        return session.use()
     missing = [str(file) for file in files if not file.is_file()]
     if missing:  # pytest would look at the current folder instead
         raise _cannot_collect([f"{file} does not exist" for file in missing])
-    session = _Session(seed, limit, lambda checks, run: use(CollectedChecks(checks, run, limit, began)))
     arguments = ["-c", os.devnull, "--rootdir", str(root), "--confcutdir", str(root), "--import-mode=importlib"]
-    for name in _NOT_USED:
+    for name in _NOT_USED.split():
         arguments += ["-p", f"no:{name}"]
-    with _environment(_ENVIRONMENT), _check_files_forgotten(root):
-        code = pytest.main([*arguments, *map(str, files)], plugins=[hooks, session.hooks, session])
-    return session.outcome(code)
+    with pytest.MonkeyPatch.context() as patch, _check_files_forgotten(root):
+        patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+        patch.delenv("PYTEST_ADDOPTS", raising=False)
+        patch.delenv("PYTEST_PLUGINS", raising=False)
+        code = pytest.main([*arguments, *map(str, files)], plugins=[sys.modules[__name__], session])
+    if session.error is not None:
+        raise session.error
+    if not session.returned:
+        raise _cannot_collect(session.problems or [f"pytest has stopped with {code!r}"])
+    return session.returned[0]
 
 
-def _no_check(check: Check, desk: Desk) -> tuple[CheckResult, Trace]:
-    raise AssertionError("there are no checks")
+class _Session(CheckHooks, Generic[T]):
+    """A plugin for one pytest session, in which ``use`` takes the place of running the tests.
 
+    Attributes:
+        use: uses the checks that were collected.
+        returned: the value that ``use`` returned, if it did.
+        error: the exception of ``use``.
+        problems: the reasons why check files cannot be collected.
+    """
 
-class _Session(Generic[T]):
-    """A plugin for one pytest session, in which ``use`` takes the place of running the tests."""
-
-    def __init__(self, seed: int, limit: TimeLimit, use: Callable[[Iterable[Check], RunCheck], T]) -> None:
-        self.hooks = CheckHooks(seed, lambda: self._current_desk, limit)
-        self._use = use
-        self._returned: list[T] = []
-        self._error: BaseException | None = None
-        self._problems: list[str] = []
-        self._desk: Desk | None = None
+    def __init__(
+        self, seed: int, limit: TimeLimit, use: Callable[[CollectedChecks], T], began: Callable[[Place], None]
+    ) -> None:
+        super().__init__(seed, lambda: lambda check: self._desk, limit)
+        self.use: Callable[[], T] = lambda: use(CollectedChecks(self.checks.values(), self.run, limit, began))
+        self.returned: list[T] = []
+        self.error: BaseException | None = None
+        self.problems: list[str] = []
+        self._desk = Desk()
         self._reports: list[pytest.TestReport] = []
         self._missing_fixture = ""
-
-    def outcome(self, code: int) -> T:
-        """The value that ``use`` returned; the exit code is pytest's.
-
-        Raises:
-            UserError: when a check file could not be collected. Otherwise the exception of ``use``.
-        """
-        if self._error is not None:
-            raise self._error
-        if not self._returned:
-            raise _cannot_collect(self._problems or [f"pytest has stopped with {code!r}"])
-        return self._returned[0]
 
     def run(self, check: Check, desk: Desk) -> tuple[CheckResult, Trace]:
         """Runs one check by pytest's own protocol: set-up, call, tear-down."""
         self._desk = desk
         self._reports.clear()
         self._missing_fixture = ""
-        self.hooks.outcomes.pop(check.item.nodeid, None)
+        self.outcomes.pop(check.item.nodeid, None)
         check.item.ihook.pytest_runtest_protocol(item=check.item, nextitem=None)
         for report in self._reports:
             if report.skipped:
                 reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
                 return skipped_result(check, reason.removeprefix("Skipped: "))
-        outcome = self.hooks.outcomes.pop(check.item.nodeid, None)
+        outcome = self.outcomes.pop(check.item.nodeid, None)
         failed = [report for report in self._reports if report.failed and (outcome is None or report.when != "call")]
         if outcome is None or failed:
             text = self._missing_fixture or (_exception_of(failed[0]) if failed else "")
             return explain.result(check.name, causes.fault(check, text)), Trace("error")
         return outcome
-
-    def _current_desk(self, check: Check) -> Desk:
-        assert self._desk is not None
-        return self._desk
 
     @pytest.hookimpl(wrapper=True)
     def pytest_collection(self) -> Generator[None, object, object]:
@@ -137,34 +195,33 @@ class _Session(Generic[T]):
             try:
                 return (yield)
             except pytest.UsageError as error:
-                self._problems.append(str(error))
+                self.problems.append(str(error))
                 return None
 
     def pytest_exception_interact(self, node: pytest.Item | pytest.Collector, call: pytest.CallInfo[Any]) -> None:
         error = call.excinfo.value if call.excinfo is not None else None
         if error is not None and isinstance(node, pytest.Collector):
-            self._problems.append(_reason(node.path, error))
+            self.problems.append(_reason(node.path, error))
         elif isinstance(error, pytest.FixtureLookupError):  # its report ends with a line of source, not with the reason
             self._missing_fixture = f"there is no fixture `{error.argname}`"
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self) -> bool:
-        if not self._problems:
+        if not self.problems:
             try:
-                self._returned.append(self._use(self.hooks.checks.values(), self.run))
+                self.returned.append(self.use())
             except BaseException as error:  # pytest would print it and go on
-                self._error = error
+                self.error = error
         return True
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._reports.append(report)
 
     def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> bool:
-        self._error = excinfo.value
+        self.error = excinfo.value
         return True  # pytest prints nothing: `with_collected_checks` raises it
 
-    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        self._error = excinfo.value
+    pytest_keyboard_interrupt = pytest_internalerror
 
 
 def _exception_of(report: pytest.TestReport) -> str:
@@ -193,9 +250,8 @@ def _reason(file: Path, error: BaseException) -> str:
         if missing and any((folder / missing).is_dir() for folder in file.parents[:2]):
             message += f'; if this is the kit, course.toml says so below [course]: kit = "{missing}"'
         elif missing == "kit":
-            message += (
-                f'; a kit is a folder {file.parents[1] / missing}, and in course.toml below [course]: kit = "kit"'
-            )
+            place = file.parents[1] / missing
+            message += f'; a kit is a folder {place}, and in course.toml below [course]: kit = "kit"'
     return f"{name}{f':{line}' if line else ''}: {type(cause).__name__}: {message}"
 
 
@@ -213,22 +269,3 @@ def _check_files_forgotten(root: Path) -> Iterator[None]:
         for name in sys.modules.keys() - before:
             if Path(getattr(sys.modules[name], "__file__", None) or os.devnull).is_relative_to(root):
                 del sys.modules[name]
-
-
-@contextlib.contextmanager
-def _environment(changes: dict[str, str | None]) -> Iterator[None]:
-    """Environment variables while the context lasts; those with None are not set."""
-    before = {name: os.environ.get(name) for name in changes}
-    try:
-        _set(changes)
-        yield
-    finally:
-        _set(before)
-
-
-def _set(variables: dict[str, str | None]) -> None:
-    for name, value in variables.items():
-        if value is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = value

@@ -10,6 +10,7 @@ import contextlib
 import signal
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
@@ -71,12 +72,18 @@ class TimeLimit:
         if _TICK_SIGNAL is None or threading.current_thread() is not threading.main_thread():
             yield
             return
-        previous = signal.signal(_TICK_SIGNAL, self._tick)
-        try:
-            with _timer() if hasattr(signal, "setitimer") else _timer_thread(_TICK_SIGNAL):
-                yield
-        finally:
-            signal.signal(_TICK_SIGNAL, previous)
+        with contextlib.ExitStack() as stack:
+            stack.callback(signal.signal, _TICK_SIGNAL, signal.signal(_TICK_SIGNAL, self._tick))
+            if hasattr(signal, "setitimer"):
+                signal.setitimer(signal.ITIMER_REAL, _TICK_SECONDS, _TICK_SECONDS)
+                stack.callback(signal.setitimer, signal.ITIMER_REAL, 0)
+            else:
+                is_over = threading.Event()
+                thread = threading.Thread(target=_interrupt_until, args=[is_over], daemon=True, name="time-limit")
+                thread.start()
+                stack.callback(thread.join)
+                stack.callback(is_over.set)
+            yield
 
     @contextlib.contextmanager
     def counting(self, file: Path) -> Iterator[None]:
@@ -113,58 +120,23 @@ class TimeLimit:
     def _tick(self, number: int, frame: FrameType | None) -> None:
         before, self._processor_time = self._processor_time, time.thread_time()
         worked = self._processor_time - before
-        if self._file is not None and not _is_waiting(frame):
+        lines = list(traceback.walk_stack(frame))
+        is_waiting = any(one.f_code.co_filename.startswith(_WAITS) for one, _ in lines)
+        if self._file is not None and not is_waiting:
             self._used += worked
             self._blocked = 0.0 if worked > _IDLE * _TICK_SECONDS else self._blocked + _TICK_SECONDS
             if self._used > self._seconds or self._blocked > BLOCKED_FACTOR * self._seconds:
                 self._raised += 1
-                self.overrun = Overrun(self._seconds, _line_of(frame, self._file))
+                own = ((one.f_code.co_name, line) for one, line in lines if one.f_code.co_filename == str(self._file))
+                name, line = next(own, ("", 0))
+                self.overrun = Overrun(self._seconds, Frame(self._file.name, line, name) if line else None)
                 if self._raised > _MOST_RAISED:
                     return  # The check swallows it: without signs of life, the main process ends this one.
                 raise self.overrun
         self._alive()
 
 
-@contextlib.contextmanager
-def _timer() -> Iterator[None]:
-    signal.setitimer(signal.ITIMER_REAL, _TICK_SECONDS, _TICK_SECONDS)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-
-
-@contextlib.contextmanager
-def _timer_thread(number: signal.Signals) -> Iterator[None]:
-    """The same for systems without interval timers: a thread has Python call the signal's handler."""
-    is_over = threading.Event()
-
-    def tick() -> None:
-        while not is_over.wait(_TICK_SECONDS):
-            _thread.interrupt_main(number)
-
-    thread = threading.Thread(target=tick, daemon=True, name="time-limit")
-    thread.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        thread.join()
-
-
-def _is_waiting(frame: FrameType | None) -> bool:
-    """Whether the judge waits for a student process."""
-    while frame is not None:
-        if frame.f_code.co_filename.startswith(_WAITS):
-            return True
-        frame = frame.f_back
-    return False
-
-
-def _line_of(frame: FrameType | None, file: Path) -> Frame | None:
-    """The innermost line in the check's file."""
-    while frame is not None:
-        if frame.f_code.co_filename == str(file):
-            return Frame(file.name, frame.f_lineno, frame.f_code.co_name)
-        frame = frame.f_back
-    return None
+def _interrupt_until(is_over: threading.Event) -> None:
+    """On systems without interval timers, a thread has Python call the signal's handler."""
+    while _TICK_SIGNAL is not None and not is_over.wait(_TICK_SECONDS):
+        _thread.interrupt_main(_TICK_SIGNAL)

@@ -9,10 +9,13 @@ is kept for each exercise after it, so that no exercise pays for another.
 
 import contextlib
 import math
+import re
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
+
+from msgspec.structs import replace
 
 from grader.border.channel import Channel
 from grader.border.failures import ImportFailure, SubmissionCrashed, SubmissionTimeout
@@ -21,13 +24,10 @@ from grader.border.proxies import Call
 from grader.course import Course
 from grader.judge import cause as causes
 from grader.judge import explain
-from grader.judge.check import Check
-from grader.judge.desk import Desk, RunOn
-from grader.judge.endless_loops import endless_loop
+from grader.judge.check import Check, Desk, RunOn
 from grader.judge.in_process import reference_raises
-from grader.judge.loading import Partial, load
-from grader.judge.misconceptions import Replacements
-from grader.results import Flag, Frame, SpentTime
+from grader.judge.loading import LeftOut, load
+from grader.results import Cause, Flag, Frame, SpentTime
 from grader.sandbox import process_tree
 from grader.sandbox.clock import Deadline
 from grader.sandbox.limits import Limits
@@ -41,6 +41,9 @@ MOST_USED: Final = 3
 """How many exercises are named that used most of a topic's time; those that took less than a twentieth are not."""
 KEPT: Final = 0.5
 """The part of its equal share of the topic's time that is kept for an exercise while those before it run."""
+_MOST_LINES: Final = 3000
+"""How many lines above a line its loop is looked for."""
+_HEAD: Final = re.compile(rb"(?:async[ \t]+)?(while|for|def|class)\b")
 
 
 class TopicTime:
@@ -58,28 +61,21 @@ class TopicTime:
         self._kept_for_each = KEPT * limits.topic_seconds / max(exercises, 1)
         self._to_come = exercises
         self._paused = 0.0
-        self._spent: dict[str, float] = {}
-        self._running, self._began = "", self._now()
+        self._spent: defaultdict[str, float] = defaultdict(float)
+        self._running, self._began = "", time.monotonic()
         self._used_up: SpentTime | None = None
-
-    def _now(self) -> float:
-        """The seconds of the clock without the judge's own work."""
-        return time.monotonic() - self._paused
 
     def begin_exercise(self, name: str) -> None:
         """Nothing is kept any more for the exercise that begins now (full name)."""
         self._to_come = max(self._to_come - 1, 0)
-        self._note_spent()
+        self.used()
         self._running = name
-
-    def _note_spent(self) -> None:
-        now = self._now()
-        self._spent[self._running] = self._spent.get(self._running, 0.0) + now - self._began
-        self._began = now
 
     def used(self) -> tuple[tuple[str, float], ...]:
         """The exercises that have used most of the time up to now, by the clock; the name is empty for the import."""
-        self._note_spent()
+        now = time.monotonic() - self._paused  # the judge's own work does not count
+        self._spent[self._running] += now - self._began
+        self._began = now
         longest = sorted(self._spent.items(), key=lambda one: -one[1])[:MOST_USED]
         return tuple((name, rounded(spent)) for name, spent in longest if spent >= self._limits.topic_seconds / 20)
 
@@ -94,10 +90,6 @@ class TopicTime:
             return self._limits.topic_seconds
         kept = self._kept_for_each * self._to_come
         return self._topic.own_left(kept + self._limits.check_seconds) + self._paused - kept
-
-    def at_most(self, seconds: float) -> float:
-        """The limit of something that may take this many seconds (s), if the topic still has them."""
-        return max(min(seconds, self.left()), 0.01)
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
@@ -114,116 +106,76 @@ def rounded(seconds: float) -> float:
     return float(f"{seconds:.2g}")
 
 
-@dataclass(frozen=True)
-class TopicImport:
-    """How a topic was imported.
-
-    Attributes:
-        failure: why it cannot be imported, else None.
-        prints: printed by its last import.
-        partial: the statements that were left out, if only its definitions could be loaded.
-    """
-
-    failure: ImportFailure | None
-    prints: str
-    partial: Partial | None = None
-
-    def for_author(self, topic: str) -> str:
-        """Why the topic cannot be imported as it is, on one line for the course's author; empty if it was."""
-        failure = self.partial.failure if self.partial else self.failure
-        return explain.for_author(causes.import_failed(topic, failure, "")) if failure else ""
-
-
-@dataclass
-class _ImportedProcess:
-    """The student process that answers the checks.
-
-    Attributes:
-        threads: how many it had after its import.
-        is_shared: whether it has answered an exercise before the one that runs now.
-    """
-
-    process: StudentProcess
-    threads: int = 0
-    is_shared: bool = False
-    channel: Channel | None = None
-
-
 class TopicDesk(Desk):
     """A desk for the exercises of one topic, one after the other.
 
     Args:
         files: the submission's files by name; the topic's own must be among them.
-        is_own: whether they are the course's own, with its wrong answers beside them.
+        is_own: whether they are the course's own, with its wrong answers beside them; then only traces are wanted.
 
     Attributes:
         is_final: whether a failure of the running exercise counts: nothing else was asked of its process.
-        imported: how the topic was imported first.
+        import_failure: why the topic cannot be imported as it is; None if it can.
+        left_out: the statements that were left out, if it could be loaded without them.
         time: the budget of the topic's time.
         flags: of actions that no exercise needs, as far as the ended processes of the submission say.
     """
 
     def __init__(
-        self,
-        host: Host,
-        course: Course,
-        topic: str,
-        files: Mapping[str, bytes],
-        *,
-        is_own: bool = False,
-        wants_trace_only: bool = False,
+        self, host: Host, course: Course, topic: str, files: Mapping[str, bytes], *, is_own: bool = False
     ) -> None:
-        self.wants_trace_only = wants_trace_only
-        self.is_final = True
+        self.wants_trace_only = is_own
         self.flags: dict[Flag, None] = {}
         self._check_seconds = host.limits.check_seconds
         self.memory_limit = host.limits.memory_bytes
         self._course = course
         self._topic = topic
-        self._files = files
+        self._source = files[f"{topic}.py"]
+        exercises = [one.name for one in course.topic(topic).exercises]
         self._leader = host.open_topic(topic, files, () if is_own else None)
         deadline = None if is_own else self._leader.deadline(host.limits.topic_seconds)
-        self.time = TopicTime(deadline, host.limits, len(course.topic(topic).exercises))
-        self._running: _ImportedProcess | None = None
-        self.imported = self._import_whole() if is_own or course.strict_import else self._import()
+        self.time = TopicTime(deadline, host.limits, len(exercises))
+        self._process: StudentProcess | None = None
+        self._threads = 0  # of the process after its import
+        self._is_shared = False  # whether the process has answered an exercise before the running one
+        self._channel: Channel | None = None
+        imported = None
+        if is_own or course.strict_import:
+            failure = self._start()
+        else:
+            failure, imported = load(exercises, self.time.left(), self._import)
+        self.import_failure: Cause | None = None
+        if failure is not None:
+            self.import_failure = causes.import_failed(topic, failure, self._import_prints, self.memory_limit)
+        self.left_out = None if imported is None else LeftOut(f"{topic}.py", self._source, imported)
 
-    def _import_whole(self) -> TopicImport:
-        failure, prints = self._start()
-        return TopicImport(failure, prints)
+    def _import(self, definitions: Definitions | None, seconds: float) -> tuple[ImportFailure | None, Imported]:
+        self._leader.definitions = definitions
+        failure = self._start(seconds)
+        assert self._process is not None
+        return failure, self._process.imported
 
-    def _import(self) -> TopicImport:
-        """Imports the topic, or only its definitions."""
-        prints = ""
-
-        def do_import(definitions: Definitions | None, seconds: float) -> tuple[ImportFailure | None, Imported]:
-            nonlocal prints
-            self._leader.definitions = definitions
-            failure, prints = self._start(seconds)
-            assert self._running is not None
-            return failure, self._running.process.imported
-
-        exercises = [one.name for one in self._course.topic(self._topic).exercises]
-        failure, partial = load(f"{self._topic}.py", exercises, self.time.left(), do_import)
-        return TopicImport(failure, prints, partial)
-
-    def _start(self, seconds: float = math.inf) -> tuple[ImportFailure | None, str]:
-        """Starts a fresh process; why it could not import the topic within that time, else None, and its prints."""
+    def _start(self, seconds: float = math.inf) -> ImportFailure | None:
+        """Starts a fresh process; why it could not import the topic within that time, else None."""
         self.end_process()
-        seconds = self.time.at_most(seconds)
-        process = self._leader.start_afresh()
-        self._running = _ImportedProcess(process)
-        failure = process.finish_import(self._leader.deadline(seconds))
+        self._process = process = self._leader.start_afresh()
+        failure = process.finish_import(self._deadline(seconds))
         if failure is None:
             self._leader.keep_files()
-            self._running.threads = process_tree.count_threads(process.pid)
-        return failure, process.take_prints()
+            self._threads = process_tree.count_threads(process.pid)
+        self._import_prints = process.take_prints()
+        return failure
+
+    def _deadline(self, seconds: float) -> Deadline:
+        """The limit of something that may take this many seconds, if the topic still has them."""
+        return self._leader.deadline(max(min(seconds, self.time.left()), 0.01))
 
     def why_not_imported(self) -> str:
         """Why the topic cannot be imported as it is, on one line for the course's author; empty if it was."""
-        return self.imported.for_author(self._topic)
+        return explain.for_author(self.import_failure) if self.import_failure else ""
 
-    def replace_functions(self, replacements: Replacements) -> None:
-        """From the next process on, calls go to the functions that take the place of others."""
+    def replace_functions(self, replacements: tuple[tuple[str, str], ...]) -> None:
+        """From the next process on, calls of a function go to another: names in the topic and in its misconceptions."""
         self._leader.bindings = replacements
         self.end_process()
 
@@ -232,8 +184,7 @@ class TopicDesk(Desk):
     def begin(self, exercise: str) -> None:
         """Begins an exercise (full name), in the process that the one before has used if all its answers were right."""
         self.time.begin_exercise(exercise)
-        running = self._running
-        self.is_final = running is None or not running.process.alive or not running.is_shared
+        self.is_final = self._process is None or not self._process.alive or not self._is_shared
 
     def begin_again(self) -> None:
         """Begins the exercise again, in a fresh process: now its failures count."""
@@ -242,79 +193,71 @@ class TopicDesk(Desk):
 
     def finish(self, *, is_right: bool) -> None:
         """Ends an exercise: removes its files from the work folder, and ends its process unless all was right."""
-        running = self._running
-        if is_right and running is not None and running.process.alive:
+        if is_right and self._process is not None and self._process.alive:
             with contextlib.suppress(LeaderGone):
                 self._leader.tidy()
-                if not self._leader.has_left_something(running.process, running.threads):
-                    running.is_shared = True
+                if not self._leader.has_left_something(self._process, self._threads):
+                    self._is_shared = True
                     return
         self.end_process()
 
     # ---------------------------------------------------------------- a check
 
     def channel(self) -> Channel:
-        if self._running is None or not self._running.process.alive:
-            failure, _ = self._start()
+        if self._process is None or not self._process.alive:
+            failure = self._start()
             if isinstance(failure, SubmissionTimeout):
                 raise SubmissionTimeout(f"no time was left to import {self._topic}.py again")
             if failure is not None:
                 self.end_process()
                 raise SubmissionCrashed("cannot be imported a second time")
-        running = self._running
-        assert running is not None
-        if running.channel is None:
+        assert self._process is not None
+        if self._channel is None:
             kit = self._course.kit.name if self._course.kit else ""
-            running.channel = Channel(running.process, kit, running.process.arena)
+            self._channel = Channel(self._process, kit, self._process.arena)
         self.renew_time()
-        running.channel.restart()
-        return running.channel
+        self._channel.restart()
+        return self._channel
 
     def renew_time(self) -> None:
         """Gives the running check its full time, as far as the topic still has it."""
-        assert self._running is not None
-        seconds = self._check_seconds * (1.0 if self.is_final else FIRST_TRY)
-        self._running.process.deadline = self._leader.deadline(self.time.at_most(seconds))
+        assert self._process is not None
+        self._process.deadline = self._deadline(self._check_seconds * (1.0 if self.is_final else FIRST_TRY))
 
     def end_process(self) -> None:
-        if self._running is not None:
+        if self._process is not None:
             if self._leader.bindings is None:
-                self.flags |= dict.fromkeys(self._running.process.flags())
-            self._running.process.end()
-            self._running = None
+                self.flags |= dict.fromkeys(self._process.flags())
+            self._process.end()
+        self._process = self._channel = None
+        self._is_shared = False
 
     def end_worlds(self) -> None:
         """Ends the further processes that the check has started: a failed check leaves none to the next."""
-        if self._running is not None:
-            self._running.process.end_others()
+        if self._process is not None:
+            self._process.end_others()
 
     def take_prints(self) -> str:
-        return self._running.process.take_prints() if self._running else ""
+        return self._process.take_prints() if self._process else ""
 
-    def stopped_at(self) -> tuple[Frame, ...]:
-        file = f"{self._topic}.py"
-        frames = [line for line in (self._running.process.stopped_at if self._running else ()) if line.file == file]
-        place = endless_loop(frames, self._files[file])
-        return (place,) if place else ()
+    def stopped_at(self) -> Frame | None:
+        lines = self._process.stopped_at if self._process else ()
+        return endless_loop([line for line in lines if line.file == f"{self._topic}.py"], self._source)
 
     def spent_time(self) -> SpentTime | None:
-        if self._running is None or self._running.channel is None:
+        if self._process is None or self._channel is None:
             return None
-        channel, limit = self._running.channel, rounded(self._running.process.deadline.seconds)
-        is_slow = channel.asks_on_and_on and channel.answered > 0
-        return SpentTime(
-            limit,
-            channel.answered if is_slow else 0,
-            rounded(channel.longest) if is_slow else 0.0,
-            self.time.used() if limit < rounded(self._check_seconds) else (),
-        )
+        spent = SpentTime(rounded(self._process.deadline.seconds))
+        if self._channel.asks_on_and_on and self._channel.answered > 0:  # it is slow
+            spent = replace(spent, answered=self._channel.answered, longest=rounded(self._channel.longest))
+        return replace(spent, used=self.time.used()) if spent.limit < rounded(self._check_seconds) else spent
 
     def last_call(self) -> Call | None:
-        return self._running.channel.last if self._running and self._running.channel else None
+        return self._channel.last if self._channel else None
 
     def exchanges(self) -> tuple[Exchange, ...]:
         """The exchanges of the check that ran last; none if its process has ended."""
-        return tuple(self._running.channel.record) if self._running and self._running.channel else ()
+        return tuple(self._channel.record) if self._channel else ()
 
     def reference_also_fails(self, check: Check, run: RunOn) -> bool:
         with self.time.paused():
@@ -324,3 +267,53 @@ class TopicDesk(Desk):
         """Ends all processes of the submission."""
         self.end_process()
         self._leader.close()
+
+
+# ---------------------------------------------------------------- the line of an endless loop
+
+
+def endless_loop(frames: Sequence[Frame], source: bytes) -> Frame | None:
+    """The most likely loop round the lines that a process was in; the innermost of these lines if there is no loop.
+
+    The line that it was in when its time was up differs from run to run, the loop does not. A ``while`` is likelier
+    than a ``for``. Of several, the outermost ``while`` is taken, which the process is in each time, but the innermost
+    ``for``. Reads the source as text only: parsing deeply nested code could crash the judge.
+
+    Args:
+        frames: lines of one file, innermost first.
+        source: that file.
+    """
+    lines = source.splitlines()
+    loops = [(frame, *_loop(lines, frame.line)) for frame in frames]
+    whiles = [replace(frame, line=line) for frame, keyword, line in loops if keyword == b"while"]
+    fors = [replace(frame, line=line) for frame, keyword, line in loops if keyword == b"for"]
+    found = next(iter((*whiles[-1:], *fors, *frames)), None)
+    if found is None:
+        return None
+    text = lines[found.line - 1] if 0 < found.line <= len(lines) else b""
+    return replace(found, text=text.strip()[:200].decode("utf-8", "replace"))
+
+
+def _loop(lines: Sequence[bytes], number: int) -> tuple[bytes, int]:
+    """Keyword and line of a loop round the line: its function's outermost ``while``, else its outermost ``for``."""
+    if not 0 < number <= len(lines):
+        return b"", 0
+    found: dict[bytes, int] = {}
+    depth = _indent(lines[number - 1]) + 1
+    for index in range(number, max(number - _MOST_LINES, 0), -1):
+        line = lines[index - 1]
+        text = line.strip()
+        if not text or text.startswith(b"#") or _indent(line) >= depth:
+            continue
+        depth = _indent(line)
+        head = _HEAD.match(text)
+        if head and head[1] in (b"def", b"class"):
+            break
+        if head:
+            found[head[1]] = index
+    return next(((keyword, found[keyword]) for keyword in (b"while", b"for") if keyword in found), (b"", 0))
+
+
+def _indent(line: bytes) -> int:
+    expanded = line.expandtabs()
+    return len(expanded) - len(expanded.lstrip())

@@ -14,8 +14,8 @@ from shared import WarmUp
 from grader import kit
 from grader.course import Course
 from grader.intake.submission import Submission
-from grader.judge.collected import CollectedChecks
 from grader.judge.in_process import LocalDesk
+from grader.judge.run import CollectedChecks
 from grader.judge.session import with_collected_checks
 from grader.results import SubmissionResult, to_json
 

@@ -25,8 +25,9 @@ from grader.border.service import Service
 from grader.intake.notebook import RUNNING, module_of
 from grader.judge import cause as causes
 from grader.judge import explain
-from grader.judge.advice import advice_on, close_names
-from grader.judge.near_names import names_in, with_near_names
+from grader.judge.explain import advice_on
+from grader.judge.hints import Hints
+from grader.judge.known_errors import close_names
 from grader.results import Cause, ExerciseResult, Frame
 from grader.testkit.compare import Mismatch, assert_close
 
@@ -460,23 +461,29 @@ def test_a_near_name_in_the_file_is_offered_for_a_missing_one() -> None:
     missing = Cause(
         kind="missing", reason="`gram` is not defined in tensor_ops.py", names=("gram",), file="tensor_ops.py"
     )
-    (found,) = with_near_names(result_of(missing), b"def grams(x):\n    pass\n").checks
+    (found,) = Hints(b"def grams(x):\n    pass\n", "line {}".format).explain(result_of(missing)).checks
     assert found.message == "`gram` is not defined in tensor_ops.py: you wrote `grams`"
-    (other,) = with_near_names(result_of(missing), b"def grams(x):\n    pass\n", ["gram", "grams"]).checks
+    (other,) = (
+        Hints(b"def grams(x):\n    pass\n", "line {}".format, ["gram", "grams"]).explain(result_of(missing)).checks
+    )
     assert other.message == "`gram` is not defined in tensor_ops.py"  # `grams` is an exercise of its own
 
 
 def test_a_name_of_the_file_is_offered_for_one_that_is_not_defined_but_none_of_a_comment() -> None:
     cause = causes.failed(check(), None, raised_by(lambda: scroe), "")  # noqa: F821
     source = b'"""scroes"""\nscore = 1  # scroel\nx.scroe_\nreturn scroe\n'
-    (found,) = with_near_names(result_of(cause), source).checks
+    (found,) = Hints(source, "line {}".format).explain(result_of(cause)).checks
     assert found.message.startswith("`scroe` is not defined: did you mean `score`?")
 
 
 def test_a_file_of_very_many_names_costs_the_judge_no_more_than_some() -> None:
-    source = b"".join(b"name_%d = 1\n" % n for n in range(20_000))
-    assert [len(names) for names in names_in(source)] == [2_000, 2_000]
-    assert names_in(b"score = 1\n\ndef f(x):\n    return score\n")[0] == ("score", "f")
+    cause = causes.failed(check(), None, raised_by(lambda: name_1234x + name_9999x), "")  # noqa: F821
+    source = b"".join(b"name_%d = 1\n" % n for n in range(10_000))
+    (found,) = Hints(source, "line {}".format).explain(result_of(cause)).checks
+    assert "did you mean `name_1234`" in found.message
+    other = causes.failed(check(), None, raised_by(lambda: name_9999x), "")  # noqa: F821
+    (found,) = Hints(source, "line {}".format).explain(result_of(other)).checks
+    assert "name_9999`" not in found.message
 
 
 def test_frames_of_a_recursion_are_folded() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from grader.judge import examples
 from grader.judge.check import Check
-from grader.judge.endless_loops import endless_loop
+from grader.judge.topic_desk import endless_loop
 from grader.results import Frame
 from grader.testkit import exercise
 

@@ -6,16 +6,9 @@ import pytest
 
 from grader.border.failures import BadReply, ImportFailure, SubmissionCrashed, SubmissionTimeout, raised_error
 from grader.border.messages import Definitions, FailedStatement, Imported, Raised
-from grader.judge import explain
-from grader.judge.loading import MOST_TRIES, NEXT_SECONDS, Partial, load
-from grader.results import Cause, ExerciseResult
+from grader.judge.loading import MOST_TRIES, NEXT_SECONDS, LeftOut, load
 
-WANTED = Definitions(["f"])
 LATE = SubmissionTimeout()
-
-
-def partial(imported: Imported) -> Partial:
-    return Partial("t.py", raised_error(Raised("NameError", True, "x\x1b[31m\n" * 999, ())), WANTED, imported)
 
 
 def test_notes_are_bounded_lines_whatever_a_process_sends() -> None:
@@ -23,22 +16,19 @@ def test_notes_are_bounded_lines_whatever_a_process_sends() -> None:
     failed = [FailedStatement(-5, 1 << 60, raised), FailedStatement(3, 1, None)] * 500
     lost = [("n\x1b" * 999, number % 7 - 3) for number in range(5000)]
     for source in (b"x = 1\n" * 10, b"# cell 2\nx = 1\n\n# cell 4\ny = 2\n"):
-        notes = partial(Imported(failed, lost)).notes(source)
+        notes = LeftOut("t.py", source, Imported(failed, lost)).notes()
         assert len(notes) <= 6
         for note in notes:
             assert note.isprintable() and len(note) < 2000
 
 
 def test_a_number_without_a_statement_explains_nothing() -> None:
-    cause = Cause(kind="missing", names=("f",), file="t.py", reason="`f` is not defined in t.py")
-    result = ExerciseResult(name="t.f", score=0, max=1, checks=(explain.result("a", cause),))
     for number in (-1, 1, 1 << 40):
         said = Imported([FailedStatement(1, 1, None)], [("f", number)])
-        assert partial(said).explain_lost(result, b"x = 1\n") == result
+        assert LeftOut("t.py", b"x = 1\n", said).why_lost("f") == ""
     said = Imported([FailedStatement(2, 2, None)], [("f", 0)])
     for source, place in ((b"x = 1\n", "line 2 of t.py"), (b"# cell 4\nx = 1\n", "cell 4, line 1")):
-        explained = partial(said).explain_lost(result, source).checks[0].message
-        assert explained.startswith(f"`f` has no value, as {place} took too")
+        assert LeftOut("t.py", source, said).why_lost("f").startswith(f"`f` has no value, as {place} took too")
 
 
 Answer = tuple[ImportFailure | None, Imported]
@@ -52,7 +42,7 @@ def test_what_answers_junk_or_ends_its_process_gets_no_second_try(failure: Impor
         tries.append(definitions)
         return failure, Imported()
 
-    assert load("t.py", ["f"], 60.0, do_import) == (failure, None)
+    assert load(["f"], 60.0, do_import) == (failure, None)
     assert tries == [None]
 
 
@@ -67,12 +57,12 @@ def test_statements_that_overran_are_left_out_from_the_beginning_in_every_furthe
         return None, Imported([FailedStatement(line, line, None) for line in range(1, min(len(asked), last) + 1)])
 
     last = 2
-    failure, found = load("t.py", ["f"], 60.0, do_import)
-    assert failure is None and found is not None and found.definitions == Definitions(["f"], [1, 2])
+    failure, found = load(["f"], 60.0, do_import)
+    assert failure is LATE and found is not None
     assert asked == [[], [], [1, 2]]
     asked.clear()
     last = 1_000
-    assert load("t.py", ["f"], 60.0, do_import) == (LATE, None)
+    assert load(["f"], 60.0, do_import) == (LATE, None)
     assert len(asked) == 1 + MOST_TRIES
 
 
@@ -85,7 +75,7 @@ def test_if_nothing_answers_only_definitions_are_run_all_within_the_topics_time(
         orders.append(definitions)
         return LATE, Imported()
 
-    assert load("t.py", ["f"], 60.0, do_import) == (LATE, None)
+    assert load(["f"], 60.0, do_import) == (LATE, None)
     assert orders == [None, Definitions(["f"]), Definitions(["f"], skips_rest=True)]
     assert sum(given) <= 60 and max(given) <= NEXT_SECONDS
 
@@ -96,4 +86,4 @@ def test_without_any_definition_the_first_failure_stays() -> None:
     def do_import(definitions: Definitions | None, seconds: float) -> Answer:
         return later if definitions else first, Imported()
 
-    assert load("t.py", ["f"], 60.0, do_import) == (first, None)
+    assert load(["f"], 60.0, do_import) == (first, None)

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from shared import OWN_COURSE
@@ -14,75 +16,79 @@ from grader.border.messages import Exchange
 from grader.border.service import WRONG_ANSWERS
 from grader.course import Course
 from grader.judge.check import Trace
-from grader.judge.misconceptions import MisconceptionRecords, Replacements, RunChecks, files_with_misconceptions
+from grader.judge.misconceptions import MisconceptionRecords, files_with_misconceptions
 
 OTHER = Trace("failed", ((Exchange(b"request", b"reply"),),))
 """What no misconception does."""
 
 
-def test_two_failing_exercises_of_a_topic_need_it_once() -> None:
-    course, open_now, opened = Course.load(OWN_COURSE), [], []
+class Topics:
+    """Opens desks on which nothing lies, and runs checks of which every one has a given trace.
+
+    Attributes:
+        opened: the topics that were opened, in order; `open_now`: those that are not closed.
+        ran: the checks that were run.
+    """
+
+    def __init__(self, **traces: Trace) -> None:
+        self.traces = traces
+        self.opened: list[str] = []
+        self.open_now: list[str] = []
+        self.ran: list[str] = []
 
     @contextmanager
-    def open_topic(name: str) -> Iterator[RunChecks]:
-        def run_checks(exercise: str, replacements: Replacements, only: str) -> Iterator[tuple[str, Trace]]:
-            assert open_now == [name]
-            yield "a", Trace("failed", ((),))
+    def desk(self, topic: str) -> Iterator[Any]:
+        self.opened.append(topic)
+        self.open_now.append(topic)
+        yield SimpleNamespace(replace_functions=lambda replacements: None, begin_again=lambda: None)
+        self.open_now.remove(topic)
 
-        open_now.append(name)
-        opened.append(name)
-        yield run_checks
-        open_now.remove(name)
+    def of(self, exercise: str) -> list[Any]:
+        return [SimpleNamespace(name=name) for name in self.traces]
 
-    records = MisconceptionRecords(course, open_topic)
+    def run(self, check: Any, desk: object) -> tuple[None, Trace]:
+        assert self.open_now
+        self.ran.append(check.name)
+        return None, self.traces[check.name]
+
+    def records(self, course: Course) -> MisconceptionRecords:
+        checks: Any = self
+        return MisconceptionRecords(course, checks, self.desk)
+
+
+def test_two_failing_exercises_of_a_topic_need_it_once() -> None:
+    course, topics = Course.load(OWN_COURSE), Topics(a=Trace("failed", ((),)))
     first, second = course.exercises
+    records = topics.records(course)
     with records.topic("vectors"):
-        assert not opened
+        assert not topics.opened
         for exercise in (first, second):
             assert records.recognised(exercise, {"a": OTHER}) is None
-        assert opened == ["vectors"] == open_now
-    assert not open_now
-    records = MisconceptionRecords(course, open_topic)
+        assert topics.opened == ["vectors"] == topics.open_now
+    assert not topics.open_now
+    records = topics.records(course)
     for exercise in (first, second):  # nobody keeps it ready
         records.recognised(exercise, {"a": OTHER})
-    assert len(opened) > 2 and not open_now
+    assert len(topics.opened) > 2 and not topics.open_now
 
 
 def test_a_misconception_that_differs_where_the_student_failed_first_runs_no_other_check() -> None:
-    course, asked = Course.load(OWN_COURSE), []
-
-    @contextmanager
-    def open_topic(name: str) -> Iterator[RunChecks]:
-        def run_checks(exercise: str, replacements: Replacements, only: str) -> Iterator[tuple[str, Trace]]:
-            asked.append(only)
-            yield only, Trace("failed", ((),))
-
-        yield run_checks
-
+    course, topics = Course.load(OWN_COURSE), Topics(takes_long=Trace("passed"), a=Trace("failed", ((),)))
     exercise = next(iter(course.exercises))
     traces = {"takes_long": Trace("passed"), "a": OTHER}
-    assert MisconceptionRecords(course, open_topic).recognised(exercise, traces) is None
-    assert asked and set(asked) == {"a"}
+    assert topics.records(course).recognised(exercise, traces) is None
+    assert topics.ran and set(topics.ran) == {"a"}
 
 
 @pytest.mark.parametrize(("elsewhere", "is_named"), [("passed", False), ("same", True), ("other", False)])
 def test_a_mistake_is_named_only_if_every_check_has_the_same_record(elsewhere: str, is_named: bool) -> None:
     course = Course.load(OWN_COURSE)
     record = {"passed": Trace("passed"), "same": OTHER, "other": Trace("failed", ((),))}[elsewhere]
-
-    @contextmanager
-    def open_topic(name: str) -> Iterator[RunChecks]:
-        def run_checks(exercise: str, replacements: Replacements, only: str) -> Iterator[tuple[str, Trace]]:
-            yield "a", OTHER
-            yield "b", record
-
-        yield run_checks
-
+    topics = Topics(a=OTHER, b=record)
     exercise = next(iter(course.exercises))
-    found = MisconceptionRecords(course, open_topic).recognised(exercise, {"a": OTHER, "b": OTHER})
-    assert (found is not None) == is_named
+    assert (topics.records(course).recognised(exercise, {"a": OTHER, "b": OTHER}) is not None) == is_named
     first_differs = {"a": Trace("failed", ((),)), "b": OTHER}
-    assert MisconceptionRecords(course, open_topic).recognised(exercise, first_differs) is None
+    assert topics.records(course).recognised(exercise, first_differs) is None
 
 
 @pytest.mark.parametrize("module", ["vectors", WRONG_ANSWERS])

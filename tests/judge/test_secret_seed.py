@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from grader import kit
 from grader.course import Course
 from grader.judge import examples
-from grader.judge.collected import CollectedChecks
+from grader.judge.run import CollectedChecks
 from grader.judge.session import with_collected_checks
 from grader.testkit import exercise, seeds, tensors
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from grader.errors import UserError
-from grader.judge.collected import CollectedChecks
 from grader.judge.in_process import LocalDesk
+from grader.judge.run import CollectedChecks
 from grader.judge.session import with_collected_checks
 
 HEAD = "import pytest\nfrom grader.testkit import exercise\n"

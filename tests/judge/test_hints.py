@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from shared import REPO
 
-from grader.judge.near_names import with_near_names
-from grader.judge.slips import in_import, with_slips
+from grader.judge.hints import Hints
 from grader.results import Cause, CheckResult, ExerciseResult, Frame
 
 WRONG = Cause(kind="assertion", sentence="It trains.", reason="another value")
@@ -21,10 +20,14 @@ ATTRIBUTE = Cause(
 RIGHT = sorted([*(REPO / "solutions").glob("*.py"), *(REPO / "tests" / "answers" / "right").glob("*/*.py")])
 
 
+def hints(source: str | bytes) -> Hints:
+    return Hints(source.encode() if isinstance(source, str) else source, "line {}".format)
+
+
 def first_sentence(source: str, cause: Cause, name: str = "fit") -> str:
     check = CheckResult(name="it_trains", verdict="crashed" if cause.kind == "crash" else "failed", cause=cause)
     result = ExerciseResult(name=f"training.{name}", score=0.0, max=1.0, checks=(check,))
-    (found,) = with_slips(result, source.encode(), "line {}".format).checks
+    (found,) = hints(source).explain(result).checks
     assert found.cause is not None
     return found.cause.advice
 
@@ -99,7 +102,7 @@ def test_an_argument_that_nothing_reads_is_no_news_beside_a_known_mistake() -> N
     source = b"def fit(seed):\n    return 1\n"
     for known in (None, "never_seeds"):
         result = ExerciseResult(name="training.fit", score=0.0, max=1.0, checks=(check,), misconception=known)
-        (found,) = with_slips(result, source, "line {}".format).checks
+        (found,) = hints(source).explain(result).checks
         assert (found is check) == (known is not None)
 
 
@@ -121,7 +124,8 @@ def test_a_name_that_self_keeps() -> None:
         "class fit:\n    def __init__(self, rows):\n        self.rows = rows\n    def get(self):\n        return rows\n"
     )
     assert first_sentence(source, cause) == "`rows` is not defined: `__init__` keeps it as `self.rows`"
-    assert first_sentence("class fit:\n    def __len__(self):\n        return len(rows)\n", cause) == ""
+    unknown = first_sentence("class fit:\n    def __len__(self):\n        return len(rows)\n", cause)
+    assert unknown == "`rows` is not defined"
 
 
 def test_a_package_that_is_imported_and_never_used() -> None:
@@ -133,12 +137,12 @@ def test_a_package_that_is_imported_and_never_used() -> None:
         exception_message="No module named 'seaborn.objects'",
         frames=(Frame("training.py", 1, "", "import seaborn.objects as so"),),
     )
-    unused = in_import(cause, b"import seaborn.objects as so\nx = 1\n", "line {}".format)
+    unused = hints(b"import seaborn.objects as so\nx = 1\n").explain_import(cause)
     assert unused.advice == (
         "training.py cannot be imported: `seaborn` is not installed here, and is never used: delete line 1"
     )
-    assert in_import(cause, b"import seaborn.objects as so\nso.Plot()\n", "line {}".format) is cause
-    assert in_import(cause, b"from seaborn.objects import *\n", "line {}".format) is cause
+    assert hints(b"import seaborn.objects as so\nso.Plot()\n").explain_import(cause) is cause
+    assert hints(b"from seaborn.objects import *\n").explain_import(cause) is cause
 
 
 @pytest.mark.parametrize(
@@ -177,8 +181,8 @@ def test_right_code_has_none(file: Path) -> None:
 def test_text_that_is_no_python_is_named(source: str, said: str) -> None:
     frames = (Frame("training.py", 2, "", "…"),)
     cause = Cause(kind="exception", stage="import", file="training.py", exception_type="SyntaxError", frames=frames)
-    assert said in in_import(cause, source.encode(), "line {}".format).advice
-    plain = in_import(cause, b"x = 1\ndef f(:\n", "line {}".format)
+    assert said in hints(source).explain_import(cause).advice
+    plain = hints(b"x = 1\ndef f(:\n").explain_import(cause)
     assert plain is cause
 
 
@@ -186,8 +190,8 @@ def test_a_check_that_is_hidden_stays_hidden_and_keeps_its_points() -> None:
     unknown = Cause(kind="exception", exception_type="NameError", exception_message="name 'modle' is not defined")
     hidden = CheckResult(name="it_trains", verdict="failed", cause=unknown, score=0.0, max=2.0, hidden_until="always")
     result = ExerciseResult(name="training.fit", score=0.0, max=2.0, checks=(hidden,))
-    source = b"def fit(model):\n    model.train\n    return modle\n"
-    for found in (with_slips(result, source, "line {}".format), with_near_names(result, source)):
+    for source in ("def fit(model):\n    model.train\n    return modle\n", "def fit(model):\n    return modle\n"):
+        found = hints(source).explain(result)
         (check,) = found.checks
         assert check.cause is not None and check.cause.advice and check.message.startswith(check.cause.advice)
         assert (check.hidden_until, check.max) == ("always", 2.0)

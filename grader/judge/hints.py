@@ -1,0 +1,338 @@
+"""Explains failures by the text of the file as it was handed in: slips of the pen, and names that are nearly right.
+
+Runs nothing, and decides nothing but the first sentence.
+"""
+
+import ast
+import builtins
+import functools
+import re
+from collections.abc import Callable, Collection, Iterator
+from typing import Final
+
+from msgspec.structs import replace
+
+from grader.judge import explain
+from grader.judge.known_errors import close_names, did_you_mean, unknown_name
+from grader.judge.loading import LeftOut
+from grader.judge.scan import MOST_BYTES, parsed
+from grader.results import Cause, CheckResult, ExerciseResult
+
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+_MOST_NAMES: Final = 2_000
+"""Names of a file that are compared: each takes the judge some time, for every check that fails."""
+_UNKNOWN: Final = re.compile(r"name '(\w+)' is not defined")
+_CONFLICT: Final = re.compile(r"^(?:<{7}|={7}|>{7})(?: .*)?$")
+_QUOTES: Final = "“”‘’„«»"
+
+_SWITCHES: Final = frozenset(("no_grad", "inference_mode", "enable_grad"))
+_LABELS: Final = frozenset(("y", "label", "labels", "target", "targets"))
+_LOGITS: Final = frozenset(("logits", "output", "outputs", "pred", "preds", "predictions", "scores"))
+_METHODS: Final = frozenset(("state_dict", "parameters", "named_parameters", "numel", "item", "tolist"))
+"""Methods that are values only by mistake."""
+_SWITCH: Final = "requires_grad"
+"""An attribute that torch reads; another name in its place is a new attribute, which nobody reads."""
+_SPECIAL: Final = {"__init__": "init int innit inti", "__len__": "len length", "__getitem__": "getitem get_item"}
+"""How names of special methods are misspelt, but for their underscores."""
+_ITERATORS: Final = frozenset(("parameters", "named_parameters", "modules", "buffers", "zip", "map", "filter"))
+_NEEDED: Final = frozenset(("dim", "eps", "i", "index", "mask", "prefix", "seed"))
+"""Arguments that no answer can do without."""
+_ASIDE: Final = ("Tensor", "torch", "self")
+"""Ends of names whose attributes may be anything."""
+_MOST_TEXT: Final = 60
+"""Bytes of an expression that a message shows."""
+
+
+class Hints:
+    """The hints that the file of a topic gives.
+
+    Args:
+        source: the file as it was handed in.
+        place: names a line of it: ``line 12``, or ``In [4], line 2`` in a notebook.
+        exercises: names of the topic's exercises: no other exercise is offered for one that is missing.
+        modules: the course's modules, of which one is offered for a module that does not exist.
+        left_out: the statements of the file that were left out, if any.
+    """
+
+    def __init__(
+        self,
+        source: bytes,
+        place: Callable[[int], str],
+        exercises: Collection[str] = (),
+        modules: Collection[str] = (),
+        left_out: LeftOut | None = None,
+    ) -> None:
+        self._source = source
+        self._place = place
+        self._exercises = exercises
+        self._modules = modules
+        self._left_out = left_out
+
+    def explain(self, result: ExerciseResult) -> ExerciseResult:
+        """The same result, whose failures begin with the sentence that explains them, if there is one."""
+        return replace(result, checks=tuple(self._explained(check, result) for check in result.checks))
+
+    def _explained(self, check: CheckResult, result: ExerciseResult) -> CheckResult:
+        cause = check.cause
+        if cause is None or check.verdict not in ("failed", "crashed") or cause.kind == "not_simulated":
+            return check
+        name = result.name.partition(".")[2]
+        slip = next(self._slips(cause, name), "") if cause.kind != "missing" else ""
+        if not slip and cause.kind == "assertion" and result.misconception is None:
+            slip = next(self._unused(name), "")
+        advice = slip or self._on_name(cause)
+        return explain.with_cause(check, replace(cause, advice=advice, is_slip=bool(slip))) if advice else check
+
+    def explain_import(self, cause: Cause) -> Cause:
+        """The same cause of a failing import, which names the text that is no Python, if it is of a known kind."""
+        found = ""
+        if cause.exception_type == "ModuleNotFoundError":
+            found = next(self._unused_import(cause), "")
+        elif cause.exception_type in ("SyntaxError", "IndentationError"):
+            found = next(self._no_python(cause), "")
+        return replace(cause, advice=f"{cause.file} cannot be imported: {found}") if found else cause
+
+    def _no_python(self, cause: Cause) -> Iterator[str]:
+        wrong = cause.frames[-1].line if cause.frames else 0
+        lines = self._source[:MOST_BYTES].decode("utf-8-sig", "replace").splitlines()
+        for number, line in enumerate(lines, 1):
+            if _CONFLICT.match(line):
+                at = self._place(number)
+                yield f"{at} is a mark of a Git merge: keep one of the two versions, and delete the marks"
+        for quote in (one for line in lines[max(wrong - 1, 0) : wrong] for one in line if one in _QUOTES):
+            yield f"{self._place(wrong)} has the quote {quote} of a book or a PDF: Python's are ' and \""
+
+    def _unused_import(self, cause: Cause) -> Iterator[str]:
+        """Says so if nothing of what the failing line imports is used anywhere."""
+        for node in self._top:
+            if isinstance(node, ast.Import | ast.ImportFrom) and cause.frames and node.lineno == cause.frames[-1].line:
+                names = {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+                used = {one.id for top in self._top for one in ast.walk(top) if isinstance(one, ast.Name)}
+                if not names & {*used, "*"}:
+                    module = _module_in(cause).partition(".")[0]
+                    yield f"`{module}` is not installed here, and is never used: delete {self._place(node.lineno)}"
+
+    @functools.cached_property
+    def _top(self) -> list[ast.stmt]:
+        """The statements of the file; none if it is too long or is no Python."""
+        tree = parsed(self._source) if len(self._source) <= MOST_BYTES else None
+        return tree.body if tree else []
+
+    # ---------------------------------------------------------------- names
+
+    def _on_name(self, cause: Cause) -> str:
+        """The sentence about a name that is missing or unknown."""
+        unknown = _UNKNOWN.search(cause.exception_message) if cause.exception_type == "NameError" else None
+        name = cause.names[0] if cause.names else unknown[1] if unknown else ""
+        if cause.kind not in ("missing", "exception"):
+            return ""
+        if self._left_out and (lost := self._left_out.why_lost(name)):
+            return lost
+        if cause.kind == "missing":
+            wrote = " and ".join(f"`{one}`" for one in close_names(name, set(self._defined) - set(self._exercises)))
+            return f"`{name}` is not defined in {cause.file}: you wrote {wrote}" if wrote else ""
+        if unknown:
+            return unknown_name(name, self._names)
+        near = close_names(_module_in(cause), self._modules) if cause.exception_type == "ModuleNotFoundError" else []
+        return f"there is no module `{_module_in(cause)}`{did_you_mean(near)}" if near else ""
+
+    @functools.cached_property
+    def _names(self) -> list[str]:
+        """The names that occur in the file."""
+        nodes = (node for statement in self._top for node in ast.walk(statement))
+        names = (getattr(node, "id", getattr(node, "name", getattr(node, "arg", None))) for node in nodes)
+        return list(dict.fromkeys(name for name in names if isinstance(name, str)))[:_MOST_NAMES]
+
+    @functools.cached_property
+    def _defined(self) -> list[str]:
+        """The names that the file defines at its top level."""
+        targets = (target for one in self._top if isinstance(one, ast.Assign) for target in one.targets)
+        names = [one.name for one in self._top if isinstance(one, Definition)]
+        return [*names, *(one.id for one in targets if isinstance(one, ast.Name))][:_MOST_NAMES]
+
+    # ---------------------------------------------------------------- slips of the pen
+
+    def _definitions(self, name: str) -> list[Definition]:
+        """The definitions of a name at the top of the file, in order."""
+        return [one for one in self._top if isinstance(one, Definition) and one.name == name]
+
+    def _slips(self, cause: Cause, name: str) -> Iterator[str]:
+        definitions, place = self._definitions(name), self._place
+        if not definitions:
+            return
+        own = definitions[-1]
+        if cause.kind == "unwritten":
+            if len(definitions) > 1:  # else the older of two answers is no news, least of all in a notebook
+                first, *_, last = (place(one.lineno) for one in definitions)
+                yield f"`{name}` is defined twice, in {first} and in {last}: the last one counts"
+            return
+        called = {id(node.func) for node in ast.walk(own) if isinstance(node, ast.Call)}
+        if cause.kind == "exception":
+            yield from self._hidden(own)
+        yield from self._used_up(own)
+        for node in ast.walk(own):
+            at = place(getattr(node, "lineno", 0))
+            match node:
+                case ast.Expr(ast.Compare(left, [ast.Eq()], [right])) if _text(left) and _text(right):
+                    compared, assigned = (f"{_text(left)} {sign} {_text(right)}" for sign in ("==", "="))
+                    yield f"{at} only compares, `{compared}`: to give a value, write `{assigned}`"
+                case ast.Return(ast.Tuple([_])) if "tuple" in f"{cause.reason} {cause.exception_message}":
+                    yield f"{at} returns a tuple of one value: the comma at its end makes it one"
+                case ast.Assign([ast.Tuple([_, _, *_])], ast.Tuple([ast.Name(one), _, *_] as values)) if all(
+                    isinstance(value, ast.Name) and value.id == one for value in values
+                ):
+                    yield f"{at} gives several names to one object: what changes it, changes it for all"
+                case ast.Assign([ast.Attribute(ast.Name(owner), attribute)]) if owner not in _ASIDE and close_names(
+                    attribute, [_SWITCH]
+                ):
+                    yield f"{at} sets `{attribute}`, which torch does not know: did you mean `{_SWITCH}`?"
+                case ast.Expr(ast.Attribute() as named) if text := _text(named):
+                    yield f"{at} only names `{text}` and does not call it: write `{text}()`"
+                case ast.Attribute(owner, method, ast.Load()) if method in _METHODS and id(node) not in called:
+                    if not _text(owner).endswith(_ASIDE) and (text := _text(node)):
+                        yield f"{at} names `{text}` and does not call it: write `{text}()`"
+                case ast.With(items) | ast.AsyncWith(items):
+                    for mode in (item.context_expr for item in items):
+                        if isinstance(mode, ast.Attribute) and mode.attr in _SWITCHES and (text := _text(mode)):
+                            yield f"{at} says `with {text}`, which needs brackets: `with {text}():`"
+                case ast.For(body=[_, *_, ast.Return() as leaves]):
+                    yield f"the `return` in {place(leaves.lineno)} is in the loop, which ends there in its first round"
+                case ast.For(ast.Name(name), body=[*_, end]):
+                    while isinstance(end, ast.If | ast.With) and not getattr(end, "orelse", []):
+                        end = end.body[-1]
+                    if isinstance(end, ast.Assign) and [_text(target) for target in end.targets] == [name]:
+                        yield (
+                            f"{place(end.lineno)} gives the name `{name}` a new value, which the next round forgets: "
+                            f"what it stood for has not changed. Change it in place, as in `{name} -= ...`"
+                        )
+                case ast.Return(ast.Call(ast.Name(kind))) if _is_exception(kind):
+                    yield f"{at} returns a {kind}: write `raise` for `return`"
+                case ast.Call(func, [ast.Name(one), ast.Name(other), *_]) if one in _LABELS and other in _LOGITS:
+                    if _text(func).rpartition(".")[2] == "cross_entropy":
+                        yield f"`cross_entropy` takes the logits first, then the labels: {at} has them swapped"
+                case ast.Call(ast.Name("id"), [ast.Name(one)]) if one in _arguments(own):
+                    yield (
+                        f"{at} asks for `id({one})`: when an object is gone, another may get its id, so what is kept "
+                        "by id may be the result of another object"
+                    )
+                case ast.Call(ast.Name("exit" | "quit" as kind), []) if cause.kind == "crash":
+                    yield f"`{kind}()` in {at} ends Python itself: take it out"
+        if isinstance(own, ast.ClassDef):
+            yield from self._in_class(own, cause)
+
+    def _hidden(self, own: Definition) -> Iterator[str]:
+        """Variables with the name of a module or a function of Python that is used in the same definition."""
+        imports = (node for node in self._top if isinstance(node, ast.Import | ast.ImportFrom))
+        modules = {alias.asname or alias.name for node in imports for alias in node.names}
+        used = set()
+        for node in ast.walk(own):
+            match node:
+                case ast.Attribute(ast.Name(name)) if name in modules:
+                    used.add(name)
+                case ast.Call(ast.Name(name)) if hasattr(builtins, name):
+                    used.add(name)
+        for name, line in _stored(own):
+            if name in used:
+                yield f"{self._place(line)} gives the name `{name}` to a value, and hides what `{name}` was before"
+
+    def _used_up(self, own: Definition) -> Iterator[str]:
+        """Iterators that are looped over twice: the second loop gets nothing."""
+        once: dict[str, int] = {}
+        loops: list[str] = []
+        for node in ast.walk(own):
+            match node:
+                case ast.Assign([ast.Name(name)], ast.GeneratorExp()):
+                    once[name] = node.lineno
+                case ast.Assign([ast.Name(name)], ast.Call(func)) if _text(func).rpartition(".")[2] in _ITERATORS:
+                    once[name] = node.lineno
+                case ast.For(_, ast.Name(name)) | ast.comprehension(_, ast.Name(name)):
+                    loops.append(name)
+        for name, line in once.items():
+            if loops.count(name) > 1:
+                at = self._place(line)
+                yield f"`{name}` in {at} can be looped over only once, then it is empty: `list(...)` keeps it"
+
+    def _in_class(self, own: ast.ClassDef, cause: Cause) -> Iterator[str]:
+        """Methods whose names were meant to be special ones, and names that are looked for in the wrong place."""
+        methods = {one.name: one for one in _methods(own)}
+        for name, method in methods.items():
+            meant = next((one for one, misspelt in _SPECIAL.items() if name.strip("_") in misspelt.split()), "")
+            if meant and meant not in methods:
+                at = self._place(method.lineno)
+                yield f"{at} defines `{name}`: did you mean `{meant}`, the name that Python looks for?"
+        unknown = _UNKNOWN.search(cause.exception_message)
+        if cause.exception_type == "NameError" and unknown:
+            name = unknown[1]
+            if _is_kept_by_self(own, name):
+                yield f"`{name}` is not defined: `__init__` keeps it as `self.{name}`"
+            if name in methods:
+                yield f"`{name}` is a method of the class: call it as `self.{name}(...)`"
+        missing = re.search(r"object has no attribute '(\w+)'", cause.exception_message)
+        if cause.exception_type == "AttributeError" and missing and "did you mean" not in cause.advice:
+            name = missing[1]
+            local = [line for stored, line in _stored(methods.get("__init__")) if stored == name]
+            if local:
+                at = self._place(local[0])
+                yield f"`{name}` in {at} is a local variable of `__init__`: write `self.{name}`"
+            elif f"'{own.name}' object" in cause.exception_message and not _names(own, name):
+                yield f"nothing in `{own.name}` gives a value to `self.{name}`"
+
+    def _unused(self, name: str) -> Iterator[str]:
+        """What a definition never reads: a local variable of `__init__`, or an argument."""
+        for own in self._definitions(name)[-1:]:
+            for method in [own] if isinstance(own, ast.FunctionDef) else _methods(own):
+                names = [node for node in ast.walk(method) if isinstance(node, ast.Name)]
+                read = {node.id for node in names if not isinstance(node.ctx, ast.Store)}
+                for local, line in _stored(method) if method.name == "__init__" else ():
+                    if local not in read and not local.startswith("_"):
+                        where = f"`{local}` in {self._place(line)}"
+                        yield f"{where} is a local variable of `__init__` that nothing reads: write `self.{local}`"
+                for argument in sorted(_arguments(method) & _NEEDED - {node.id for node in names}):
+                    yield f"`{method.name}` never uses its argument `{argument}`: what does the answer take from it?"
+
+
+def _module_in(cause: Cause) -> str:
+    return cause.exception_message.rpartition("named ")[2].strip("'")
+
+
+def _methods(own: Definition) -> list[ast.FunctionDef]:
+    return [one for one in own.body if isinstance(one, ast.FunctionDef)] if isinstance(own, ast.ClassDef) else []
+
+
+def _arguments(own: Definition) -> set[str]:
+    return set() if isinstance(own, ast.ClassDef) else {one.arg for one in own.args.args}
+
+
+def _stored(own: Definition | None) -> list[tuple[str, int]]:
+    """The names to which a definition gives values, and their lines."""
+    names = (node for node in (ast.walk(own) if own else ()) if isinstance(node, ast.Name))
+    return [(node.id, node.lineno) for node in names if isinstance(node.ctx, ast.Store)]
+
+
+def _is_kept_by_self(own: Definition, name: str) -> bool:
+    attributes = (node for node in ast.walk(own) if isinstance(node, ast.Attribute) and node.attr == name)
+    return any(isinstance(one.ctx, ast.Store) and _text(one.value) == "self" for one in attributes)
+
+
+def _names(own: ast.ClassDef, name: str) -> bool:
+    """Whether a class gives a value to something of this name, or has the name as a text, as buffers do."""
+    nodes = list(ast.walk(own))
+    texts = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    names = {getattr(node, "name", getattr(node, "id", None)) for node in nodes}
+    return name in names | texts or _is_kept_by_self(own, name)
+
+
+def _text(node: ast.expr) -> str:
+    """The code of a short expression; empty for any other, which may nest too deeply to be written out."""
+    if node.end_lineno != node.lineno or (node.end_col_offset or 0) - node.col_offset > _MOST_TEXT:
+        return ""
+    try:
+        return ast.unparse(node)
+    except ValueError:  # some texts inside of f-strings
+        return ""
+
+
+def _is_exception(name: str) -> bool:
+    found = getattr(builtins, name, None)
+    return isinstance(found, type) and issubclass(found, Exception)

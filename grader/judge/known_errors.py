@@ -1,0 +1,184 @@
+"""The meaning of exceptions that students meet often, with their own names and shapes, and repairs for other mistakes.
+
+Looks at texts, and for similar names at the modules that this process has imported anyway. Decides nothing.
+"""
+
+import builtins
+import difflib
+import functools
+import inspect
+import re
+import sys
+from collections.abc import Iterable
+from importlib import resources
+from typing import Final
+
+from grader.results import Cause
+from grader.text import counted, with_article
+
+_SIMILAR: Final = 0.72
+_LONGEST_NAME: Final = 60
+_MOST_COMPARED: Final = 200
+
+
+def with_message(cause: Cause) -> str:
+    """``ValueError: too few``; the type alone if the exception says nothing."""
+    return ": ".join(filter(None, (cause.exception_type, cause.exception_message)))
+
+
+def on_exception(cause: Cause) -> str:
+    """The meaning of an exception, if it is a known one; else empty."""
+    line = cause.frames[-1].text if cause.frames else ""
+    subject = f"{cause.exception_type}: {cause.exception_message}\n{line}"
+    for pattern, sentence in _sentences():
+        if found := re.search(pattern, subject):
+            return repaired(sentence.format(*(_Part(found, number) for number in range(found.re.groups + 1))))
+    return ""
+
+
+@functools.cache
+def _sentences() -> list[tuple[str, str]]:
+    """The patterns of known exceptions, and the sentence for each."""
+    text = resources.files("grader.judge").joinpath("templates", "known_errors.txt").read_text(encoding="utf-8")
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    return list(zip(lines[::2], lines[1::2], strict=True))
+
+
+class _Part:
+    """A group of a pattern in a sentence: ``{1}`` as it is, ``{1:an}`` with its article, ``{1:shape}`` as a shape.
+
+    ``{1:value}`` is a number with a noun, and ``{1:next}`` the number after it. ``{2:member 1}`` offers names of the
+    first group that are similar to the second, ``{2:argument 1}`` its arguments, and ``{1:unknown}`` is a sentence.
+    """
+
+    def __init__(self, found: re.Match[str], number: int) -> None:
+        self._found = found
+        self._text = found[number] or ""
+
+    def __format__(self, form: str) -> str:
+        match form.split():
+            case []:
+                return self._text
+            case ["an"]:
+                return with_article(self._text)
+            case ["shape"]:  # of `2x3` or `[2, 3]`
+                sizes = re.findall(r"\d+", self._text)
+                return f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
+            case ["next"]:
+                return str(int(self._text) + 1)
+            case ["unknown"]:
+                return unknown_name(self._text)
+            case ["member", owner]:  # a student's own class has none here
+                members = _members(self._found[int(owner)])
+                near = close_names(self._text, members) or (_full_names(self._text) if members else [])
+                return did_you_mean(near)
+            case ["argument", function]:
+                return did_you_mean(close_names(self._text, _parameters(self._found[int(function)])))
+        return counted(int(self._text), form)
+
+
+def repaired(sentence: str) -> str:
+    """A sentence about something that does not fit, and how it is made to fit, if that is known."""
+    repairs = [repair for pattern, repair in _REPAIRS if re.search(pattern, sentence)]
+    return ": ".join([sentence, *repairs[:1]])
+
+
+# ---------------------------------------------------------------- similar names
+
+
+def close_names(name: str, known: Iterable[str]) -> list[str]:
+    """The names that are most similar to one that does not exist: at most two."""
+    return [] if len(name) > _LONGEST_NAME else list(_closest(name, frozenset(known) - {name}))
+
+
+@functools.lru_cache(maxsize=256)
+def _closest(name: str, known: frozenset[str]) -> list[str]:
+    """Compares only with names of similar letters and length, because each comparison takes the judge some time."""
+    if same := [one for one in known if one.lower() == name.lower()]:
+        return same[:2]
+    letters = set(name)
+    likely = sorted(known, key=lambda one: (len(letters.symmetric_difference(one)) + abs(len(one) - len(name)), one))
+    return difflib.get_close_matches(name, sorted(likely[:_MOST_COMPARED]), n=2, cutoff=_SIMILAR)
+
+
+def did_you_mean(names: Iterable[str]) -> str:
+    """``: did you mean `x`?`` for one or more names; empty for none."""
+    listed = " or ".join(f"`{name}`" for name in names)
+    return f": did you mean {listed}?" if listed else ""
+
+
+def unknown_name(name: str, known: Iterable[str] = ()) -> str:
+    """The sentence about a name that is not defined, beside Python's own names and others that are known."""
+    if line := _IMPORTS.get(name):
+        return f"`{name}` is not defined: write `{line}` at the top of the file"
+    near = _full_names(name) or close_names(name, {*known, *dir(builtins)})
+    return f"`{name}` is not defined{did_you_mean(near)}"
+
+
+def _full_names(name: str) -> list[str]:
+    """How a name is written that torch has, and that is not imported: ``float32`` is ``torch.float32``."""
+    homes = (("torch", "torch"), ("nn", "torch.nn"), ("F", "torch.nn.functional"), ("math", "math"))
+    found = ((short, getattr(sys.modules.get(home), name, None)) for short, home in homes)
+    return next(([f"{short}.{name}"] for short, one in found if one is not None and not inspect.ismodule(one)), [])
+
+
+def _members(owner: str) -> list[str]:
+    """The public names of a module, or of a class of torch or of Python; none if it is not known."""
+    found = _found(owner)
+    return [] if found is None else [name for name in dir(found) if not name.startswith("_")]
+
+
+def _found(owner: str) -> object:
+    """A module that this process has imported, a class or a function of torch or of Python; None if there is none."""
+    homes = ("torch", "torch.nn", "torch.nn.functional", "torch.optim", "torch.utils.data", "torch.Tensor", "builtins")
+    values = (getattr(sys.modules.get(home), owner, None) for home in homes)
+    return sys.modules.get(owner) or next((value for value in values if callable(value)), None)
+
+
+def _parameters(function: str) -> list[str]:
+    """The names of a function's or a class's parameters; none if they are not known."""
+    try:
+        return list(inspect.signature(_found(function)).parameters)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return []
+
+
+# ---------------------------------------------------------------- tables
+
+_IMPORTS: Final = {
+    **{name: f"import {name}" for name in ("math", "os", "random", "copy", "itertools", "functools", "time", "torch")},
+    "nn": "from torch import nn",
+    "F": "import torch.nn.functional as F",
+    "dist": "import torch.distributed as dist",
+    "np": "import numpy as np",
+    "deepcopy": "from copy import deepcopy",
+    "DDP": "from torch.nn.parallel import DistributedDataParallel as DDP",
+    **{name: f"from torch.utils.data import {name}" for name in ("DataLoader", "Dataset", "Subset", "TensorDataset")},
+}
+"""Names of modules and classes that students use without an import, and the line that imports each."""
+
+_REPAIRS: Final = (
+    (r"a tensor of shape \(\) where an? (?:float|int|bool) was", "`.item()` makes a Python number of it"),
+    (r"\ba function where", "call it, with `()`"),
+    (r"\ba tuple where a list was expected", "`list(...)` makes one"),
+    (r"\ba list where a tuple was expected", "`tuple(...)` makes one"),
+    (r"\ba float where an int was expected", "`//` divides whole numbers, `/` always gives a float"),
+    (r"\ba tuple where a tensor", "`max` with a `dim`, for one, gives values and indices: take the part that is asked"),
+    (r"\ba list where a tensor", "make a tensor of it"),
+    (r"\ba (?:float|int) where a tensor", "leave out `.item()` or `float(...)`, or make a tensor of it"),
+    (r"\ba str where an? (?:int|float) was expected", "`int(...)` or `float(...)` makes a number of it"),
+    (r"\bnan where", "nan comes of 0 / 0, inf - inf, 0 * inf or the log of a negative number"),
+    (r"cannot be used: ValueError: .* values to unpack", "how many values are to be returned?"),
+    (r"method\w* has no parts to loop over", "call it, with `()`"),
+    (r"^an int has no parts to loop over", "`range(...)` counts up to it"),
+    (
+        r"cannot join .*torch\.return_types",
+        "with a `dim`, `max` and `min` give values and indices: take `.values`, or use `amax`",
+    ),
+    (r"cannot join .*tuple", "take the value out of the tuple first, as in `x, = ...`"),
+    (r"cannot join .*method", "a method needs its brackets `()`"),
+    (r"cannot join .*function", "a function needs its brackets `()`"),
+    (r"cannot join .*str", "text is no number: convert it by `int` or `float`"),
+    (r"cannot join .*list", "make a tensor of the list first"),
+)
+"""The mistake in a sentence, and how it is made right. The first that fits counts."""
