@@ -6,7 +6,7 @@
     world.results      # the value that each rank returned, in order of rank
 
 Two sides: `run` and `torchrun` are called in the judge, by checks, and drive the ranks from there: each is a student
-process of its own. The functions below the line run on a rank. A rank that raises, dies or hangs is named in the
+process of its own. `is_rank`, `here` and `hold` are called on a rank. A rank that raises, dies or hangs is named in the
 verdict.
 """
 
@@ -19,14 +19,21 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from grader.border import wire
-from grader.border.failures import MissingName
-from grader.border.messages import RUN_OF_RANKS, Exchange, Missing, Request
+from grader.border.failures import (
+    MissingName,
+    NoAnswer,
+    OutOfMemory,
+    SubmissionCrashed,
+    SubmissionTimeout,
+    exception_of,
+)
+from grader.border.messages import RUN_OF_RANKS, Exchange, Missing, Request, Returned, RunFailed
 from grader.machine import LOOPBACK
-from grader.testkit._ranks import answers as _answers
 from grader.testkit._ranks import launch as _launch
 from grader.testkit._ranks import rank as _rank
 from grader.testkit._ranks import world as _world
-from grader.testkit._ranks.states import Trouble
+from grader.testkit._ranks.members import died, stuck
+from grader.testkit._ranks.rank import here, hold, is_rank
 from grader.text import with_article
 
 if TYPE_CHECKING:
@@ -189,48 +196,49 @@ def run(
     if not 1 <= world_size <= MAX_RANKS:
         raise ValueError(f"world_size must be from 1 to {MAX_RANKS}, not {world_size}")
     channel = channel_of(function)
-    _answers.require_network(channel)
-    if read_only:
-        _answers.require_limit_on_files()
-    _answers.give_time(channel, seconds + 2.0)
-    options = dict(options or {})
-    port = str(_world.free_port())
-    everybody = range(world_size)
-    settings = {**TORCHRUN, "WORLD_SIZE": str(world_size), "LOCAL_WORLD_SIZE": str(world_size), **(env or {})}
-    fill = {("rank",): None, ("world_size",): world_size, ("port",): int(port)}
-    parts = [_Parts({**fill, ("rank",): rank}) for rank in everybody]
+    _require_layer(channel, "network namespace", instead_of="seccomp")
+    if read_only and not _rank.CAN_FORBID_WRITING:
+        import pytest
+
+        pytest.skip("needs a system with a limit on the size of files")
+    _give_time(channel, seconds + 2.0)
+    port = _world.free_port()
+    sizes = {"WORLD_SIZE": str(world_size), "LOCAL_WORLD_SIZE": str(world_size)}
+    settings = {"MASTER_PORT": "{port}", **TORCHRUN, **sizes, **(env or {})}
+    parts = []
+    for rank in range(world_size):
+        known = {"rank": rank, "world_size": world_size, "port": port}
+        part = _world.Part(
+            env={name: value and _filled(value, known) for name, value in settings.items()},
+            args=[_spec(value, known) for value in args],
+            kwargs={name: _spec(value, known) for name, value in (options or {}).items()},
+            before=None if before is None else _spec(before, known),
+            look=None if look is None else _spec(look, known),
+        )
+        parts.append(part)
     job = _world.Job(
         function=function,
-        args=[[part.spec(value) for value in args] for part in parts],
-        kwargs=[{name: part.spec(value) for name, value in options.items()} for part in parts],
-        before=[None if before is None else part.spec(before) for part in parts],
-        look=[None if look is None else part.spec(look) for part in parts],
-        env=[_filled({"MASTER_PORT": port, **settings}, rank, port) for rank in everybody],
-        size=world_size,
+        parts=parts,
         group=group,
         seconds=float(seconds),
-        look_outside=None if look_outside is None else parts[0].plain(look_outside),
+        look_outside=None if look_outside is None else _call_of_values(look_outside, known),
         read_only=tuple(read_only),
         may_exit=may_exit,
         held=held,
     )
-    asked = [job.args, job.kwargs, job.before, job.look, settings, group, sorted(read_only), held, may_exit]
-    request = _packed(channel, function, *asked)
-    shown = call_of(function, args, options)
-    channel.last = shown
+    own = [[part.args, part.kwargs, part.before, part.look] for part in parts]
+    request = _packed(channel, function, own, settings, group, sorted(read_only), held, may_exit)
+    channel.last = call_of(function, args, dict(options or {}))
     outcomes = _world.run(channel, job)
-    _answers.give_time(channel, 2.0)  # ranks may have waited long for a processor
+    _give_time(channel, 2.0)  # ranks may have waited long for a processor
     if isinstance(outcomes, Missing):
         channel.record.append(Exchange(request, wire.pack(outcomes)))
         missing = MissingName(outcomes.name)
         missing.kind, missing.message = "missing", outcomes.name
         raise missing
-    if isinstance(outcomes, Trouble):
-        if not names_places:
-            states = tuple(msgspec.structs.replace(state, file="") for state in outcomes.states)
-            outcomes = msgspec.structs.replace(outcomes, states=states)
-        raise _answers.note_trouble(channel, request, outcomes)
-    _answers.show_prints(channel, outcomes.printed)
+    if isinstance(outcomes, _world.Trouble):
+        channel.record.append(Exchange(request, wire.pack(RunFailed(outcomes.summary()))))
+        raise _exception_of(outcomes, job, names_places, channel)
     every = outcomes.ranks
     made = World(
         returned=[one.value for one in every],
@@ -242,44 +250,52 @@ def run(
         lines=[_written_lines(one.prints) if lines else 0 for one in every],
         numbers=[_numbers(one.prints) if lines else [] for one in every],
     )
-    fields = [getattr(made, name) for name in made.__struct_fields__]
-    _answers.note_values(channel, request, fields)
+    _note(channel, request, list(msgspec.structs.astuple(made)), outcomes.printed)
     return made
 
 
-def _filled(env: Mapping[str, str | None], rank: int, port: str) -> dict[str, str | None]:
-    return {name: value and value.replace("{rank}", str(rank)).replace("{port}", port) for name, value in env.items()}
+def _filled(value: str, known: Mapping[str, int]) -> str:
+    return value.replace("{rank}", str(known["rank"])).replace("{port}", str(known["port"]))
 
 
-class _Parts:
-    """Gives one rank its part of the arguments of a run.
+def _spec(value: object, known: Mapping[str, int]) -> _rank.Spec:
+    """An argument as it is sent to a rank; `known` are the values of the slots that the judge fills in."""
+    if not isinstance(value, Slot):
+        return ("value", value)
+    match value.spec:
+        case ("rank" | "world_size" | "port" as name,):
+            return ("value", known[name])
+        case ("each", tuple(values)):
+            return _spec(values[known["rank"]], known)
+        case ("call", function, tuple(args), dict(kwargs)):
+            named = {name: _spec(one, known) for name, one in kwargs.items()}
+            return ("call", function, [_spec(one, known) for one in args], named)
+    return value.spec
 
-    Args:
-        known: the values of the slots that the judge fills in.
-    """
 
-    def __init__(self, known: Mapping[tuple[Any, ...], Any]) -> None:
-        self._known = known
+def _call_of_values(slot: Slot, known: Mapping[str, int]) -> tuple[Any, ...]:
+    """A `call` of plain values: the function and its arguments."""
+    _, function, args, _ = _spec(slot, known)
+    return (function, *args)
 
-    def spec(self, value: object) -> _rank.Spec:
-        """The argument as it is sent to the rank."""
-        if not isinstance(value, Slot):
-            return ("value", value)
-        if value.spec in (("rank",), ("world_size",), ("port",)):
-            return ("value", self._known[value.spec])
-        match value.spec:
-            case ("each", tuple(values)):
-                return self.spec(values[self._known["rank",]])
-            case ("call", function, tuple(args), dict(kwargs)):
-                named = {name: self.spec(one) for name, one in kwargs.items()}
-                return ("call", function, [self.spec(one) for one in args], named)
-        return value.spec
 
-    def plain(self, slot: Slot) -> tuple[Any, ...]:
-        """A `call` of plain values: the function and its arguments."""
-        kind, function, args, _ = slot.spec
-        assert kind == "call"
-        return (function, *map(self.spec, args))
+def _exception_of(trouble: _world.Trouble, job: _world.Job, names_places: bool, channel: Channel) -> BaseException:
+    """The exception for a run that has not come to its end."""
+    states = trouble.states
+    if not names_places:
+        states = tuple(msgspec.structs.replace(state, place="") for state in states)
+    if trouble.first is not None:
+        rank, raised = trouble.first.rank, trouble.first.raised
+        if trouble.first.stage == "look":
+            return AssertionError(f"what rank {rank} left cannot be used: {raised.kind}: {raised.message}")
+        everybody = all(state.what == "raised" and state.name == raised.kind[:40] for state in states)
+        where = "" if len(states) == 1 else " (on every rank)" if everybody else f" (on rank {rank})"
+        return exception_of(msgspec.structs.replace(raised, message=raised.message + where))
+    if held := max((state.held for state in states), default=0):  # the others were ended for it, too
+        return _with_record(channel, OutOfMemory(held=held))
+    if any(state.what == "ended" for state in states):
+        return _with_record(channel, SubmissionCrashed(died(states)))
+    return _with_record(channel, SubmissionTimeout(stuck(states, job.seconds)))
 
 
 class Launch(msgspec.Struct, frozen=True):
@@ -316,23 +332,25 @@ def torchrun(
     from grader.border.proxies import Call
 
     channel = channel_of(function)
-    _answers.require_network(channel)
-    _answers.require_semaphores(channel)
-    _answers.give_time(channel, seconds + 5.0)
+    _require_layer(channel, "network namespace", instead_of="seccomp")
+    _require_layer(channel, "mount namespace", instead_of="landlock")  # torchrun needs a semaphore
+    _give_time(channel, seconds + 5.0)
     call = Call(f"torchrun --nproc-per-node={workers} {script}", (), {})
     in_place_of = str(channel.request("call", (_launch.in_place_of_script, function), {}, call))
     call.answered = False
-    order = _launch.Order(script, workers, float(seconds), dict(env or {}), in_place_of)
-    request = _packed(channel, function, script, workers, order.env)
-    with _world.exclusive(channel):
-        outcome = _launch.launch(channel, order)
-    numbers = [_numbers(text) for text in outcome.prints]
-    lines = [_written_lines(text) for text in outcome.prints]
-    _answers.note_values(channel, request, [outcome.exit_code, lines, numbers])
-    _answers.show_prints(channel, outcome.shown())
+    variables = dict(env or {})
+    outcome = _launch.launch(channel, script, workers, float(seconds), variables, in_place_of)
+    prints = [out for out, _ in outcome.printed]
+    lines, numbers = [*map(_written_lines, prints)], [*map(_numbers, prints)]
+    request = _packed(channel, function, script, workers, variables)
+    _note(channel, request, [outcome.exit_code, lines, numbers], _world.shown(outcome.printed))
     if outcome.exit_code is None:
-        raise _answers.hang(channel, f"{script} did not end within {seconds:g} s under torchrun")
+        hung = SubmissionTimeout(f"{script} did not end within {seconds:g} s under torchrun")
+        raise _with_record(channel, hung)
     return Launch(outcome.exit_code, lines, numbers)
+
+
+# ---------------------------------------------------------------- a run as an exchange of the check's record
 
 
 def _packed(channel: Channel, *values: object) -> bytes:
@@ -340,6 +358,36 @@ def _packed(channel: Channel, *values: object) -> bytes:
     from grader.border.channel import packed_values
 
     return wire.pack(Request(RUN_OF_RANKS, packed_values(channel, *values), []))
+
+
+def _note(channel: Channel, request: bytes, values: list[object], printed: str) -> None:
+    """Adds a run that has come to its end to the record: plain values, of which misconceptions are known."""
+    channel.record.append(Exchange(request, wire.pack(Returned(wire.encode(values, lambda value: None)))))
+    add_prints = getattr(channel.transport, "add_prints", None)
+    if add_prints is not None and printed:
+        add_prints(printed)
+
+
+def _with_record(channel: Channel, failure: NoAnswer) -> NoAnswer:
+    """The failure to raise, with what crossed the border up to there."""
+    failure.examples = (tuple(channel.record),)
+    return failure
+
+
+def _give_time(channel: Channel, seconds: float) -> None:
+    """Lets the running check take this long from now, where it has a deadline."""
+    allow = getattr(channel.transport, "allow", None)
+    if allow is not None:
+        allow(seconds)
+
+
+def _require_layer(channel: Channel, needed: str, instead_of: str) -> None:
+    """Skips the check where the sandbox, without one layer, has to forbid by another what a run needs."""
+    layers = getattr(channel.transport, "layers", None) or ()
+    if instead_of in layers and needed.replace(" ", "-").replace("network", "net") not in layers:
+        import pytest
+
+        pytest.skip(f"needs a {needed} in the sandbox (see `grader doctor`)")
 
 
 def _written_lines(text: str) -> int:
@@ -350,28 +398,6 @@ def _written_lines(text: str) -> int:
 def _numbers(text: str) -> list[float]:
     """The numbers with exactly four decimals, at most 100."""
     return [float(found) for found in re.findall(r"(?<![\d.])-?\d{1,9}\.\d{4}(?!\d|\.\d)", text)[:100]]
-
-
-# ---------------------------------------------------------------- on a rank
-
-
-def is_rank() -> bool:
-    """Whether this process is a rank."""
-    return _rank.is_rank()
-
-
-def here() -> _rank.Here:
-    """On a rank: its ``rank``, the ``size`` of the world, and the DDP modules ``wrapped`` there.
-
-    Raises:
-        RuntimeError: in a process that is not a rank.
-    """
-    return _rank.here()
-
-
-def hold() -> None:
-    """On the rank that `run` holds: returns when the others have returned or wait; on others at once."""
-    _rank.hold()
 
 
 __all__ = [

@@ -1,15 +1,18 @@
 """One rank of a run as the judge sees it: its requests, its replies, how it ended, and where a stack dump says it is.
 
-Must never believe more of a reply than its plain data, and never wait. A dump is text that ``faulthandler`` wrote in a
-process of the student's: it may say anything, so nothing here trusts it.
+Also the words that a student reads about ranks that did not return. Must never believe more of a reply than its plain
+data, and never wait. A dump is text that ``faulthandler`` wrote in a process of the student's: it may say anything, so
+nothing here trusts it.
 """
 
 import os
 import re
 import sysconfig
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
+import msgspec
 import torch
 
 from grader.border import wire
@@ -18,7 +21,6 @@ from grader.border.failures import BadReply, OutOfMemory, SubmissionCrashed, one
 from grader.border.messages import Missing, Raised, Reply, Returned, TooLarge
 from grader.border.transport import Process
 from grader.package import FOLDER
-from grader.testkit._ranks.states import RaisedOnRank, RankStage, State
 
 BAD_REPLY: Final = "a reply that is no data"
 _TORCHS: Final = re.compile(r"\[Gloo\] Rank |\[[EFIW]\d{4} [\d:.]+ \w+\.cpp:\d+\]|\[rank\d+\]:\[[EFIW]\d{4} ")
@@ -41,6 +43,48 @@ _COLLECTIVE_FILES: Final = ("/torch/distributed/", "/torch/nn/parallel/distribut
 _NO_NAMES: Final = frozenset({"wrapper", "inner", "_call_impl", "_wrapped_call_impl", "__call__", "<lambda>"})
 _JOINING: Final = frozenset({"init_process_group", "rendezvous", "new_group"})
 _SHOWN: Final = {"__init__": "DistributedDataParallel(...)", "_pre_forward": "forward", "forward": "forward"}
+
+RankStage = Literal["make", "call", "look"]
+"""What raised on a rank: what the check makes before the call, the student's function, or the check's look after it."""
+
+
+class State(msgspec.Struct, frozen=True):
+    """Where one rank was at the end; the state of a process that still runs is its own word.
+
+    Attributes:
+        what: whether it returned, waits in a collective, runs, ended or raised.
+        name: the collective that it waits in, the exception's type, or how the process ended.
+        place: the innermost of the student's lines that was running, in words; "" when unknown.
+        held: the memory that the ranks held together, if its process was ended for that (bytes); else 0.
+    """
+
+    what: Literal["returned", "waits", "runs", "ended", "raised"]
+    name: str = ""
+    place: str = ""
+    held: int = 0
+
+    @property
+    def at(self) -> str:
+        """The place, to follow the name of a collective or of a rank."""
+        return f", {self.place}" if self.place else ""
+
+    def __str__(self) -> str:
+        match self.what:
+            case "returned" | "raised":
+                return f"had {self.what}"
+            case "ended":
+                return f"had ended with {self.name}"
+            case "waits":
+                return f"waited in {self.name}{self.at}"
+        return f"was in {self.place}" if self.place else "was at a place that is not known"
+
+
+class RaisedOnRank(msgspec.Struct, frozen=True):
+    """An exception on a rank."""
+
+    rank: int
+    stage: RankStage
+    raised: Raised
 
 
 class Member:
@@ -76,7 +120,8 @@ class Member:
         except (WireError, BadReply):
             self.ended = BAD_REPLY
         except SubmissionCrashed as error:
-            self.ended = _ending(str(error))
+            ending = re.sub("^(ended the process with|was ended by) ", "", str(error))
+            self.ended = ending if ending != "ended the process" else "an end that is not known"
             self.held = error.held if isinstance(error, OutOfMemory) else 0
 
     @property
@@ -124,10 +169,7 @@ def own_lines(printed: str) -> str:
     return "".join(line for line in printed.splitlines(keepends=True) if not _TORCHS.match(line))
 
 
-def _ending(text: str) -> str:
-    for beginning in ("ended the process with ", "was ended by "):
-        text = text.removeprefix(beginning)
-    return text if text != "ended the process" else "an end that is not known"
+# ---------------------------------------------------------------- where a dump says that a rank is
 
 
 def is_whole(dump: str) -> bool:
@@ -141,17 +183,16 @@ def state_of(dump: str) -> State:
     Args:
         dump: the text that faulthandler wrote, the innermost frame first.
     """
-    text = dump[:MAX_DUMP]
-    end = _OUTERMOST.search(text)
-    frames = [(file, int(line), name) for file, line, name in _FRAME.findall(text[: end.start()] if end else text)]
-    own = next((index for index, (file, _, _) in enumerate(frames) if not _is_library(file)), None)
-    inner = frames if own is None else frames[:own]
-    at: tuple[str, int, str] = ("", 0, "")
-    if own is not None:
-        file, line, name = frames[own]
-        at = one_line(file.rpartition("/")[2], 60), line, one_line(name, 60)
+    text = _OUTERMOST.split(dump[:MAX_DUMP])[0]
+    inner: list[tuple[str, str]] = []
+    place = ""
+    for file, line, name in _FRAME.findall(text):
+        if not (file.startswith(("<", *_LIBRARIES)) or os.path.realpath(file).startswith(_LIBRARIES)):
+            place = f"line {int(line)} of {one_line(file.rpartition('/')[2], 60)}, in {one_line(name, 60)}"
+            break
+        inner.append((file, name))
     waits_in = _collective(inner)
-    return State("waits", waits_in, *at) if waits_in else State("runs", "", *at)
+    return State("waits" if waits_in else "runs", waits_in, place)
 
 
 def is_joining(state: State) -> bool:
@@ -159,21 +200,54 @@ def is_joining(state: State) -> bool:
     return state.name in _JOINING
 
 
-def _is_library(file: str) -> bool:
-    return file.startswith(("<", *_LIBRARIES)) or os.path.realpath(file).startswith(_LIBRARIES)
-
-
-def _collective(inner: list[tuple[str, int, str]]) -> str:
+def _collective(inner: Sequence[tuple[str, str]]) -> str:
     """The torch function, nearest to the student's line, in which the ranks wait for each other."""
-    if not inner:
-        return ""
-    file, _, name = inner[0]
+    file, name = inner[0] if inner else ("", "")
     if name == "_engine_run_backward" and file.endswith("/torch/autograd/graph.py"):
         return "backward"
-    if not any(part in file for part in _COLLECTIVE_FILES):
-        return ""
-    for file, _, name in reversed(inner):
-        if "/torch/" in file and name not in _NO_NAMES:
-            shown = _SHOWN.get(name, name) if "/parallel/" in file else name
-            return one_line(shown, 40)
+    if any(part in file for part in _COLLECTIVE_FILES):
+        for file, name in reversed(inner):
+            if "/torch/" in file and name not in _NO_NAMES:
+                return one_line(_SHOWN.get(name, name) if "/parallel/" in file else name, 40)
     return ""
+
+
+# ---------------------------------------------------------------- who waits for whom, in words
+
+
+def stuck(states: Sequence[State], seconds: float) -> str:
+    """Who waits for whom, in words.
+
+    Args:
+        seconds: the time that the ranks had.
+    """
+    ranks = [f"rank {rank}" for rank in range(len(states))]
+    waiting = [rank for rank, state in enumerate(states) if state.what == "waits"]
+    others = [rank for rank in range(len(states)) if rank not in waiting]
+    if not waiting:
+        running = [f"{ranks[rank]} {states[rank]}" for rank in others if states[rank].what == "runs"]
+        return f"no end within {seconds:g} s: {'; '.join(running)}"
+    if not others:
+        where = ", ".join(f"{ranks[rank]} in {states[rank].name}{states[rank].at}" for rank in waiting)
+        if len(waiting) == 1:
+            return f"{where}, waited for ranks that do not exist"
+        return f"the ranks wait for each other: {where}. All must make the same collective calls in the same order"
+    names = {states[rank].name for rank in waiting}
+    if len(names) > 1:
+        return f"the ranks never met: {'; '.join(f'{ranks[rank]} {state}' for rank, state in enumerate(states))}"
+    where = "; ".join(f"{ranks[rank]} {states[rank]}" for rank in others)
+    kept = " and ".join(f"{ranks[rank]}{states[rank].at}" for rank in waiting)
+    return f"{_listed(others)} never reached {names.pop()}: {where}. {kept} kept waiting for it"
+
+
+def died(states: Sequence[State]) -> str:
+    """Which process ended, and how; completes the sentence "your code …"."""
+    ended = [(rank, state.name) for rank, state in enumerate(states) if state.what == "ended"]
+    if len({name for _, name in ended}) == 1:
+        return f"ended the process of {_listed([rank for rank, _ in ended])} with {ended[0][1]}"
+    return "ended the processes of " + ", ".join(f"rank {rank} with {name}" for rank, name in ended)
+
+
+def _listed(ranks: Sequence[int]) -> str:
+    *most, last = map(str, ranks)
+    return f"ranks {', '.join(most)} and {last}" if most else f"rank {last}"

@@ -3,15 +3,16 @@
 It runs in the judge. It must never wait without a limit.
 """
 
+from __future__ import annotations
+
 import select
 import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
 from grader.border.transport import Activity
-from grader.sandbox.clock import Deadline
-from grader.testkit._ranks.members import Member, is_joining, is_whole
-from grader.testkit._ranks.states import State
+from grader.sandbox.clock import Deadline, Effort
+from grader.testkit._ranks.members import Member, State, is_joining, is_whole
 
 TURN_SECONDS: Final = 0.02
 """How long one wait for news takes at most."""
@@ -23,30 +24,45 @@ LOCATE_SECONDS: Final = 0.3
 """How long the ranks may take to write where they are."""
 AT_REST_SECONDS: Final = 0.04
 """When no rank has done anything for this long (s) while one is held, the others are asked where they are."""
+AFTERMATH_SECONDS: Final = 0.15
+"""Once a rank has raised or died, the others may go on until none has done anything for this long (s).
+
+So the same mistake gives the same report."""
+LONGEST_AFTERMATH: Final = 1.0
+"""The most that they may go on (s)."""
+LITTLE_WORK: Final = 0.05
+"""The share of a processor up to which a rank counts as idle."""
+LEAST_WORK: Final = 0.001
+"""The same for a short moment (s)."""
 
 
 class RankWatch:
     """Follows ranks until each has replied to all, or nothing more is to be expected of the rest.
 
     Args:
-        deadline: when the time of the run is over.
+        seconds: how much time they have from now on.
     """
 
-    def __init__(self, members: Sequence[Member], deadline: Deadline) -> None:
+    def __init__(self, members: Sequence[Member], seconds: float) -> None:
         self._members = members
-        self._deadline = deadline
-        self._quiet = Quiet(members)
-        self._aftermath: Aftermath | None = None
+        self._deadline = Deadline(seconds, self._effort)
 
     def follow(self) -> None:
         """Returns when all have replied, one has failed and the others had their time, or all are stuck."""
-        self._quiet.restart()
+        quiet = Quiet(self._members)
+        aftermath: Deadline | None = None
         while not all(member.done for member in self._members):
             self._listen()
-            now = time.monotonic()
-            if self._is_deadlocked(now):
-                return
-            if self._deadline.is_over() or self._is_aftermath_over(now):
+            if aftermath is None and self._has_failure():
+                aftermath = Deadline(LONGEST_AFTERMATH, self._effort)
+                quiet.restart()
+            if aftermath is None and quiet.seconds() >= QUIET_SECONDS:
+                quiet.restart()
+                states = locate(self._members)
+                if states and all(state.what == "waits" and not is_joining(state) for state in states):
+                    return
+            has_ended = aftermath is not None and (quiet.seconds() > AFTERMATH_SECONDS or aftermath.is_over())
+            if has_ended or self._deadline.is_over():
                 locate(self._members)
                 return
 
@@ -64,15 +80,19 @@ class RankWatch:
         reserve = 0.25 * self._deadline.left()
         while not self._has_failure() and not all(member.done for member in self._members):
             self._listen()
-            now = time.monotonic()
             if self._deadline.own_left(reserve) <= reserve:
                 break
-            if quiet.since(now) > AT_REST_SECONDS:  # the held one is at the gate then, or waits for the others
+            if quiet.seconds() > AT_REST_SECONDS:  # the held one is at the gate then, or waits for the others
                 if all(state.what != "runs" for state in locate(others)):
                     break
                 quiet.restart()
         early = [member.number for member in others if member.has_returned]
         return early if open_gate() else []
+
+    def _effort(self) -> Effort:
+        """The work of the ranks that are not done: the most that one has worked, because each has the whole limit."""
+        done = [member.process.activity() for member in self._members if not member.done]
+        return Effort(max((one.worked for one in done), default=0.0), sum(one.waited for one in done))
 
     def _listen(self) -> None:
         """Takes the replies and prints that have come, waiting for at most one turn."""
@@ -84,24 +104,6 @@ class RankWatch:
 
     def _has_failure(self) -> bool:
         return any(member.has_failed for member in self._members)
-
-    def _is_deadlocked(self, now: float) -> bool:
-        """Whether nobody does anything and each unfinished rank waits in a collective."""
-        if self._has_failure() or self._quiet.since(now) < QUIET_SECONDS:
-            return False
-        states = locate(self._members)
-        if states and all(state.what == "waits" and not is_joining(state) for state in states):
-            return True
-        self._quiet.restart()
-        return False
-
-    def _is_aftermath_over(self, now: float) -> bool:
-        """Whether a rank has failed, and the others have had the time to do what follows from that."""
-        if not self._has_failure():
-            return False
-        if self._aftermath is None:
-            self._aftermath = Aftermath(self._members, now)
-        return self._aftermath.is_over(now)
 
 
 def locate(members: Sequence[Member]) -> list[State]:
@@ -118,18 +120,6 @@ def locate(members: Sequence[Member]) -> list[State]:
     return [member.state() for member in asked]
 
 
-AFTERMATH_SECONDS: Final = 0.15
-"""How long the others may still work, or rest, once a rank has raised or died (s).
-
-So the same mistake gives the same report."""
-LONGEST_AFTERMATH: Final = 1.0
-"""The same by the clock, for a rank that does a little again and again."""
-LITTLE_WORK: Final = 0.05
-"""The share of a processor up to which a rank counts as idle."""
-LEAST_WORK: Final = 0.001
-"""The same for a short moment (s)."""
-
-
 class Quiet:
     """Measures for how long no unfinished rank has done anything.
 
@@ -143,8 +133,9 @@ class Quiet:
         self._at = time.monotonic()
         self._quiet = 0.0
 
-    def since(self, now: float) -> float:
+    def seconds(self) -> float:
         """Seconds of quiet up to now."""
+        now = time.monotonic()
         seen = {member.number: member.process.activity() for member in self._members if not member.done}
         passed, before = now - self._at, self._seen
         self._seen, self._at = seen, now
@@ -159,22 +150,3 @@ class Quiet:
     def restart(self) -> None:
         """Begins anew."""
         self._quiet = 0.0
-
-
-class Aftermath:
-    """Measures the work of the others since a rank has raised or died."""
-
-    def __init__(self, members: Sequence[Member], now: float) -> None:
-        self._members = members
-        self._begin = now
-        self._quiet = Quiet(members)
-        self._quiet.since(now)
-        self._worked = {member.number: member.process.activity().worked for member in members if not member.done}
-
-    def is_over(self, now: float) -> bool:
-        """Whether nothing more is to be expected: each has finished, or rests, or works on regardless."""
-        left = [member for member in self._members if not member.done]
-        worked = all(
-            member.process.activity().worked - self._worked[member.number] > AFTERMATH_SECONDS for member in left
-        )
-        return worked or self._quiet.since(now) > AFTERMATH_SECONDS or now - self._begin > LONGEST_AFTERMATH

@@ -6,13 +6,14 @@ It runs in the judge and decides nothing: it says what came back. Must never sen
 from __future__ import annotations
 
 import contextlib
-import functools
 import itertools
 import os
 import random
+import re
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
@@ -22,17 +23,13 @@ from grader.border.bounds import WireError
 from grader.border.failures import BadReply, NoAnswer, one_line
 from grader.border.messages import FORGET, Missing, Raised, Reply, Request, Returned, SentLine, TooLarge
 from grader.border.transport import Starter
-from grader.sandbox.clock import Deadline, Effort
-from grader.testkit._ranks import place, rank
-from grader.testkit._ranks.members import BAD_REPLY, Member, own_lines
-from grader.testkit._ranks.states import RaisedOnRank, Trouble
+from grader.testkit._ranks import rank
+from grader.testkit._ranks.members import BAD_REPLY, Member, RaisedOnRank, State, own_lines
 from grader.testkit._ranks.watch import RankWatch
 
 if TYPE_CHECKING:
     from grader.border.channel import Channel
 
-KEPT: Final = "world of {size} ranks"
-"""The name in `Transport.kept` of a world that the next run of its size can use again."""
 HEAD_START_SECONDS: Final = 0.015
 """By this long rank 0 begins before the others where the function itself sets up the group: whoever finds nobody
 listening at rank 0's port tries again only after half a second."""
@@ -40,6 +37,9 @@ MAX_REPLY_BYTES: Final = 64 << 20
 """Bytes that all ranks of a run may send."""
 MAX_PRINTS: Final = 16 << 10
 """Characters of what each rank printed that are kept."""
+_TORCHS_ERRORS: Final = ("RuntimeError", "DistBackendError", "DistNetworkError", "DistStoreError")
+_LOST: Final = re.compile("onnection closed by peer|onnection reset|onnection was")
+"""The words of torch for another rank that has gone."""
 _FORGET: Final = wire.pack(FORGET)
 EPHEMERAL_PORTS: Final = 32768
 """From here on the system picks ports by itself: gloo listens on some for good."""
@@ -47,22 +47,26 @@ _PORTS: Final = range(24_576, EPHEMERAL_PORTS)
 _turns: Final = itertools.count(random.SystemRandom().randrange(len(_PORTS)))  # other judges begin elsewhere
 
 
+class Part(msgspec.Struct, frozen=True):
+    """One rank's own part of a run: its environment, and its arguments as `rank.Spec`."""
+
+    env: Mapping[str, str | None]
+    args: list[Any]
+    kwargs: Mapping[str, Any]
+    before: Any
+    look: Any
+
+
 class Job(msgspec.Struct, frozen=True):
-    """The task of the ranks of one run; for each rank its own arguments, as `rank.Spec`.
+    """The task of the ranks of one run.
 
     Attributes:
-        look: a call on each rank, when all functions have returned.
         look_outside: a function and its arguments, called beside the submission while the ranks are still there.
         held: the rank that is held at the gate until the others have returned or wait.
     """
 
     function: Any
-    args: Sequence[list[Any]]
-    kwargs: Sequence[Mapping[str, Any]]
-    before: Sequence[Any]
-    look: Sequence[Any]
-    env: Sequence[Mapping[str, str | None]]
-    size: int
+    parts: Sequence[Part]
     group: bool
     seconds: float
     look_outside: tuple[Any, ...] | None
@@ -96,12 +100,25 @@ class Outcomes(msgspec.Struct, frozen=True):
     printed: str
 
 
+class Trouble(msgspec.Struct, frozen=True):
+    """Why there are no results: a rank raised, or died, or did not end in time."""
+
+    states: tuple[State, ...]
+    first: RaisedOnRank | None = None
+
+    def summary(self) -> str:
+        """The part that two submissions with the same mistake share: no line numbers, at most 100 characters."""
+        if self.first is not None:
+            return f"{self.first.stage} raised {self.first.raised.kind}"[:100]
+        return ", ".join(f"{state.what} {state.name}".strip() for state in self.states)[:100]
+
+
 class RunningWorld:
     """The processes of some ranks, with a folder of their own."""
 
     def __init__(self, channel: Channel, size: int) -> None:
         self._channel = channel
-        self._folder = str(outside(channel, place.make_folder))
+        self._folder = str(outside(channel, rank.make_folder))
         self._runs = itertools.count()
         self.processes = cast("Starter", channel.transport).processes(size)
         self.is_joined = False
@@ -110,66 +127,54 @@ class RunningWorld:
         """Runs a job; a `Trouble` when not every rank has returned. The world may be used again if all have."""
         folder = os.path.join(self._folder, str(next(self._runs)))
         members = [Member(number, process) for number, process in enumerate(self.processes)]
-        watch = RankWatch(members, Deadline(job.seconds, functools.partial(_effort, members)))
-        self._prepare(members, job, folder)
+        watch = RankWatch(members, job.seconds)
+        group = None if self.is_joined or not job.group else os.path.join(folder, ".group")
+        for number, (member, part) in enumerate(zip(members, job.parts, strict=True)):
+            member.post("make", _FORGET)
+            place = (number, len(members), dict(part.env), folder, group, 10 * job.seconds)
+            member.post("make", self._call(rank.prepare, *place))
+            member.post("make", self._call(rank.make, part.before, part.args, part.kwargs))
         watch.follow()
         early: list[int] = []
-        if not any(member.has_failed or not member.done for member in members):
+        if all(member.done and not member.has_failed for member in members):
             self.is_joined = job.group
             if job.held is not None:
-                outside(self._channel, place.close_gate, folder)
-            self._begin(members, job)
+                outside(self._channel, rank.close_gate, folder)
+            for number, member in enumerate(members):
+                how = (job.may_exit, number in job.read_only, number == job.held)
+                member.post("call", self._call(rank.perform, job.function, *how))
+                if number == 0 and not job.group and len(members) > 1:
+                    time.sleep(HEAD_START_SECONDS)
             if job.held is not None:
                 early = watch.follow_until_others_wait(
-                    members[job.held], lambda: outside(self._channel, place.open_gate, folder)
+                    members[job.held], lambda: outside(self._channel, rank.open_gate, folder)
                 )
             watch.follow()
             if all(member.has_returned for member in members):
                 # Only now, because a look may hold what a rank was to return; ranks can tell each other all they read.
-                for number, member in enumerate(members):
-                    member.post("look", self._call(rank.look, job.look[number]))
+                for member, part in zip(members, job.parts, strict=True):
+                    member.post("look", self._call(rank.look, part.look))
                 watch.follow()
-        printed = [member.process.prints() for member in members]
-        outcomes = self._outcomes(members, job, early, printed)
+        outcomes = self._outcomes(members, early)
         if not isinstance(outcomes, Outcomes) or job.look_outside is None:
             return outcomes
         function, *specs = job.look_outside
         args = [os.path.join(folder, value) if kind == "in_folder" else value for kind, value in specs]
         return msgspec.structs.replace(outcomes, outside=outside(self._channel, function, *args))
 
-    def _prepare(self, members: Sequence[Member], job: Job, folder: str) -> None:
-        group = None if self.is_joined or not job.group else os.path.join(folder, ".group")
-        for number, member in enumerate(members):
-            member.post("make", _FORGET)
-            member.post(
-                "make",
-                self._call(rank.prepare, number, job.size, dict(job.env[number]), folder, group, 10 * job.seconds),
-            )
-            member.post("make", self._call(rank.make, job.before[number], job.args[number], job.kwargs[number]))
-
-    def _begin(self, members: Sequence[Member], job: Job) -> None:
-        for number, member in enumerate(members):
-            call = self._call(rank.perform, job.function, job.may_exit, number in job.read_only, number == job.held)
-            member.post("call", call)
-            if number == 0 and not job.group and job.size > 1:
-                time.sleep(HEAD_START_SECONDS)
-
     def _call(self, function: Callable[..., Any], *args: object) -> bytes:
         return wire.pack(request_of(self._channel, function, *args))
 
-    def _outcomes(
-        self, members: Sequence[Member], job: Job, early: Sequence[int], printed: Sequence[tuple[str, str]]
-    ) -> Outcomes | Trouble | Missing:
+    def _outcomes(self, members: Sequence[Member], early: Sequence[int]) -> Outcomes | Trouble | Missing:
         missing = next((name for member in members if (name := member.missing_name) is not None), None)
         if missing is not None:
             return Missing(missing)
         if sum(member.received for member in members) > MAX_REPLY_BYTES:
             raise BadReply(f"sent more than {MAX_REPLY_BYTES >> 20} MiB in one check")
-        if any("look" not in member.stages for member in members):
-            return _trouble(members, job)
+        printed = [member.process.prints() for member in members]
         outcomes: list[RankOutcome] = []
         for member, (text, _) in zip(members, printed, strict=True):
-            if not member.has_returned or not member.done:
+            if "look" not in member.stages or not member.has_returned or not member.done:
                 continue
             *_, call, look = member.replies
             try:
@@ -179,15 +184,14 @@ class RunningWorld:
                 continue
             if unseen is not None:
                 raised = Raised("TypeError", True, f"a look gave a {unseen}, which is no plain value", ())
-                trouble = _trouble(members, job)
-                return msgspec.structs.replace(trouble, first=RaisedOnRank(member.number, "look", raised))
+                return Trouble(_states(members), RaisedOnRank(member.number, "look", raised))
             if type(looks) is not list or len(looks) != 2:
                 member.ended = BAD_REPLY
                 continue
             self.is_joined = self.is_joined and looks[1] is True
             outcomes.append(RankOutcome(value, kind, looks[0], member.number in early, own_lines(text)[:MAX_PRINTS]))
         if len(outcomes) < len(members):
-            return _trouble(members, job)
+            return Trouble(_states(members), _cause(members))
         return Outcomes(outcomes, None, shown(printed))
 
     def end(self) -> None:
@@ -197,28 +201,22 @@ class RunningWorld:
         for process in self.processes:  # it may hold a port that the next run wants
             process.wait()
         with contextlib.suppress(Exception, NoAnswer):
-            outside(self._channel, place.remove_folder, self._folder)
-
-
-def _effort(members: Sequence[Member]) -> Effort:
-    """The work of the ranks that are not done: the most that one has worked, because each has the whole limit."""
-    done = [member.process.activity() for member in members if not member.done]
-    return Effort(max((one.worked for one in done), default=0.0), sum(one.waited for one in done))
+            outside(self._channel, rank.remove_folder, self._folder)
 
 
 def run(channel: Channel, job: Job) -> Outcomes | Trouble | Missing:
     """Runs a job on a world of its own or, if the ranks are in a group from the start, on the last one of its size."""
     kept = channel.transport.kept
-    name = KEPT.format(size=job.size)
+    name = f"world of {len(job.parts)} ranks"
     with contextlib.nullcontext() if job.group else exclusive(channel):
         world = kept.pop(name, None) if job.group else None
         if not isinstance(world, RunningWorld):
-            world = RunningWorld(channel, job.size)
+            world = RunningWorld(channel, len(job.parts))
         is_kept = False
         try:
             outcomes = world.run(job)
             # What `before` has changed, and what a rank cannot do any more, stays so.
-            is_unchanged = all(spec is None for spec in job.before) and not job.read_only
+            is_unchanged = all(part.before is None for part in job.parts) and not job.read_only
             is_kept = isinstance(outcomes, Outcomes) and world.is_joined and is_unchanged
             return outcomes
         finally:
@@ -228,12 +226,11 @@ def run(channel: Channel, job: Job) -> Outcomes | Trouble | Missing:
                 world.end()
 
 
-@contextlib.contextmanager
-def exclusive(channel: Channel) -> Iterator[None]:
+def exclusive(channel: Channel) -> AbstractContextManager[None]:
     """No two worlds that open ports of their own choice at a time, where the network is not the submission's alone."""
-    own_network = getattr(channel.transport, "own_network", None)
-    with own_network() if own_network is not None else contextlib.nullcontext():
-        yield
+    own_network: Callable[[], AbstractContextManager[None]]
+    own_network = getattr(channel.transport, "own_network", contextlib.nullcontext)
+    return own_network()
 
 
 def outside(channel: Channel, function: Callable[..., Any], *args: object) -> Any:
@@ -274,30 +271,20 @@ def shown(printed: Sequence[tuple[str, str]]) -> str:
     )
 
 
-def _trouble(members: Sequence[Member], job: Job) -> Trouble:
-    return Trouble(tuple(member.state() for member in members), job.seconds, _cause(members))
+def _states(members: Sequence[Member]) -> tuple[State, ...]:
+    return tuple(member.state() for member in members)
 
 
 def _cause(members: Sequence[Member]) -> RaisedOnRank | None:
     """The exception that a student should read: none that merely says that another rank has gone."""
-    raised = [_bounded(one) for member in members if (one := member.raised) is not None]
-    first = [one for one in raised if not _is_aftermath(one)]
-    if not first and any(member.ended for member in members):
+    raised = [one for member in members if (one := member.raised) is not None]
+    first = [one for one in raised if not (one.raised.kind in _TORCHS_ERRORS and _LOST.search(one.raised.message))]
+    if not raised or (not first and any(member.ended for member in members)):
         return None
-    return next(iter(first or raised), None)
-
-
-def _bounded(one: RaisedOnRank) -> RaisedOnRank:
-    raised = one.raised
-    own = tuple(SentLine(f.file[:40], f.line, f.function[:40], f.text[:60]) for f in raised.frames[-5:])
-    cut = Raised(one_line(raised.kind, 60), raised.is_built_in, raised.message[:300], own)
+    one = (first or raised)[0]
+    own = tuple(SentLine(f.file[:40], f.line, f.function[:40], f.text[:60]) for f in one.raised.frames[-5:])
+    cut = Raised(one_line(one.raised.kind, 60), one.raised.is_built_in, one.raised.message[:300], own)
     return RaisedOnRank(one.rank, one.stage, cut)
-
-
-def _is_aftermath(one: RaisedOnRank) -> bool:
-    lost = ("onnection closed by peer", "onnection reset", "onnection was")
-    torchs = one.raised.kind in ("RuntimeError", "DistBackendError", "DistNetworkError", "DistStoreError")
-    return torchs and any(text in one.raised.message for text in lost)
 
 
 def _plain(reply: Reply) -> tuple[Any, str | None]:
