@@ -33,7 +33,6 @@ from grader.testkit._ranks import launch as _launch
 from grader.testkit._ranks import rank as _rank
 from grader.testkit._ranks import world as _world
 from grader.testkit._ranks.members import died, stuck
-from grader.testkit._ranks.rank import here, hold, is_rank
 from grader.text import with_article
 
 if TYPE_CHECKING:
@@ -398,6 +397,30 @@ def _written_lines(text: str) -> int:
 def _numbers(text: str) -> list[float]:
     """The numbers with exactly four decimals, at most 100."""
     return [float(found) for found in re.findall(r"(?<![\d.])-?\d{1,9}\.\d{4}(?!\d|\.\d)", text)[:100]]
+
+
+# ---------------------------------------------------------------- on a rank
+
+
+def is_rank() -> bool:
+    """Whether this process is a rank."""
+    return bool(_rank.this)
+
+
+def here() -> _rank.Here:
+    """On a rank: its ``rank``, the ``size`` of the world, and the DDP modules ``wrapped`` there.
+
+    Raises:
+        RuntimeError: in a process that is not a rank.
+    """
+    if not _rank.this:
+        raise RuntimeError("this can be used on a rank only")
+    return _rank.this[0]
+
+
+def hold() -> None:
+    """On the rank that `run` holds: returns when the others have returned or wait; on others at once."""
+    _rank.hold()
 
 
 __all__ = [

@@ -42,7 +42,7 @@ _LOOK_SECONDS: Final = 0.005
 
 
 class Here(msgspec.Struct):
-    """The rank that this process is; see `here`.
+    """The rank that a process is.
 
     Attributes:
         wrapped: the DDP modules that were made here in this run.
@@ -63,7 +63,8 @@ class Scene(msgspec.Struct):
     is_held: bool = False
 
 
-_here: list[Here] = []
+this: list[Here] = []
+"""The rank that this process is, if it is one."""
 _scene = Scene()
 _first_environment: dict[str, str] = {}
 _joined: list[object] = []
@@ -72,24 +73,8 @@ _kept: list[object] = []
 """All process groups and DDP modules that were made here."""
 
 
-def is_rank() -> bool:
-    """Whether this process is a rank."""
-    return bool(_here)
-
-
-def here() -> Here:
-    """On a rank: its ``rank``, the ``size`` of the world, and the DDP modules ``wrapped`` there.
-
-    Raises:
-        RuntimeError: in a process that is not a rank.
-    """
-    if not _here:
-        raise RuntimeError("this can be used on a rank only")
-    return _here[0]
-
-
 def hold() -> None:
-    """On the rank that `run` holds: returns when the others have returned or wait; on others at once."""
+    """Returns when the gate is open, on the rank that is held; on others at once."""
     if _scene.is_held:
         Path(_scene.folder, _HELD).touch()
         while os.path.exists(os.path.join(_scene.folder, _GATE)):
@@ -110,11 +95,11 @@ def prepare(
         group: the file by which the ranks find each other; None leaves the process group as it is.
         seconds: how long to wait for them.
     """
-    if not _here:
+    if not this:
         _first_environment.update(os.environ)
-        _here.append(Here(rank, size, []))
-        keep_what_deadlocks(_here[0].wrapped)
-    _here[0].wrapped.clear()
+        this.append(Here(rank, size, []))
+        keep_what_deadlocks(this[0].wrapped)
+    this[0].wrapped.clear()
     variables = {**_first_environment, "CUDA_VISIBLE_DEVICES": "", **env}
     os.environ.clear()
     os.environ.update({name: value for name, value in variables.items() if value is not None})
