@@ -31,37 +31,11 @@ if TYPE_CHECKING:
     from grader.text import counted
 
 __all__ = [
-    "Grid",
-    "Lines",
-    "Mismatch",
-    "Points",
-    "Remote",
-    "Spot",
-    "Submission",
-    "SubmissionRaised",
-    "assert_calls",
-    "assert_close",
-    "assert_equal",
-    "assert_that",
-    "counted",
-    "devices",
-    "exercise",
-    "labels",
-    "load_weights",
-    "misconception",
-    "needs",
-    "observe",
-    "picture",
-    "probes",
-    "raises",
-    "ranks",
-    "recipes",
-    "reference",
-    "seeds",
-    "shapes",
-    "tensors",
-    "value_and_grad",
-]
+    "Grid", "Lines", "Mismatch", "Points", "Remote", "Spot", "Submission", "SubmissionRaised", "assert_calls",
+    "assert_close", "assert_equal", "assert_that", "counted", "devices", "exercise", "labels", "load_weights",
+    "misconception", "needs", "observe", "picture", "probes", "raises", "ranks", "recipes", "reference", "seeds",
+    "shapes", "tensors", "value_and_grad",
+]  # fmt: skip
 
 _MODULES = ("devices", "probes", "ranks", "recipes", "reference")
 _NAMES = {

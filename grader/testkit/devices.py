@@ -26,20 +26,9 @@ from grader.testkit._devices.simulation import Simulation, translated
 from grader.testkit._devices.state import NotSimulated
 
 __all__ = [
-    "NotSimulated",
-    "clear_events",
-    "device_map",
-    "device_of",
-    "events",
-    "keep_time",
-    "on",
-    "real",
-    "simulated",
-    "start",
-    "stop",
-    "syncs",
-    "transfers",
-]
+    "NotSimulated", "clear_events", "device_map", "device_of", "events", "keep_time", "on", "real", "simulated",
+    "start", "stop", "syncs", "transfers",
+]  # fmt: skip
 
 MAX_GPUS: Final = 8
 

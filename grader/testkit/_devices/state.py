@@ -120,6 +120,11 @@ class Machine:
         if not self.gpus:
             raise RuntimeError(NO_DRIVER)
 
+    def require_accelerator(self) -> None:
+        """The same for a machine that has no Apple GPU either."""
+        if not self.mps:
+            self.require_cuda()
+
     def label(self, tensor: Tensor) -> torch.device | None:
         """The label of a tensor's storage: None, the CPU (while autograd's engine runs), or a device."""
         try:
