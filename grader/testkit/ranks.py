@@ -19,20 +19,12 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from grader.border import wire
-from grader.border.failures import (
-    MissingName,
-    NoAnswer,
-    OutOfMemory,
-    SubmissionCrashed,
-    SubmissionTimeout,
-    exception_of,
-)
-from grader.border.messages import RUN_OF_RANKS, Exchange, Missing, Request, Returned, RunFailed
+from grader.border.failures import NoAnswer, SubmissionTimeout
+from grader.border.messages import RUN_OF_RANKS, Exchange, Request, Returned
 from grader.machine import LOOPBACK
 from grader.testkit._ranks import launch as _launch
 from grader.testkit._ranks import rank as _rank
 from grader.testkit._ranks import world as _world
-from grader.testkit._ranks.members import died, stuck
 from grader.text import with_article
 
 if TYPE_CHECKING:
@@ -220,36 +212,33 @@ def run(
         parts=parts,
         group=group,
         seconds=float(seconds),
-        look_outside=None if look_outside is None else _call_of_values(look_outside, known),
+        look_outside=None if look_outside is None else (look_outside.spec[1], *_spec(look_outside, known)[2]),
         read_only=tuple(read_only),
         may_exit=may_exit,
         held=held,
+        names_places=names_places,
     )
     own = [[part.args, part.kwargs, part.before, part.look] for part in parts]
     request = _packed(channel, function, own, settings, group, sorted(read_only), held, may_exit)
     channel.last = call_of(function, args, dict(options or {}))
-    outcomes = _world.run(channel, job)
-    _give_time(channel, 2.0)  # ranks may have waited long for a processor
-    if isinstance(outcomes, Missing):
-        channel.record.append(Exchange(request, wire.pack(outcomes)))
-        missing = MissingName(outcomes.name)
-        missing.kind, missing.message = "missing", outcomes.name
-        raise missing
-    if isinstance(outcomes, _world.Trouble):
-        channel.record.append(Exchange(request, wire.pack(RunFailed(outcomes.summary()))))
-        raise _exception_of(outcomes, job, names_places, channel)
-    every = outcomes.ranks
+    try:
+        outcomes = _world.run(channel, job)
+    except _world.RunFailure as failure:
+        channel.record.append(Exchange(request, wire.pack(failure.noted)))
+        raise _with_record(channel, failure.error) from None
+    finally:
+        _give_time(channel, 2.0)  # ranks may have waited long for a processor
     made = World(
-        returned=[one.value for one in every],
-        kinds=[one.kind for one in every],
-        looks=[one.looks for one in every],
+        returned=outcomes.returned,
+        kinds=outcomes.kinds,
+        looks=outcomes.looks,
         outside=outcomes.outside,
-        early=[rank for rank, one in enumerate(every) if one.is_early],
-        prints=[one.prints if prints else "" for one in every],
-        lines=[_written_lines(one.prints) if lines else 0 for one in every],
-        numbers=[_numbers(one.prints) if lines else [] for one in every],
+        early=outcomes.early,
+        prints=[text if prints else "" for text in outcomes.prints],
+        lines=[_written_lines(text) if lines else 0 for text in outcomes.prints],
+        numbers=[_numbers(text) if lines else [] for text in outcomes.prints],
     )
-    _note(channel, request, list(msgspec.structs.astuple(made)), outcomes.printed)
+    _note(channel, request, list(msgspec.structs.astuple(made)), outcomes.shown)
     return made
 
 
@@ -270,31 +259,6 @@ def _spec(value: object, known: Mapping[str, int]) -> _rank.Spec:
             named = {name: _spec(one, known) for name, one in kwargs.items()}
             return ("call", function, [_spec(one, known) for one in args], named)
     return value.spec
-
-
-def _call_of_values(slot: Slot, known: Mapping[str, int]) -> tuple[Any, ...]:
-    """A `call` of plain values: the function and its arguments."""
-    _, function, args, _ = _spec(slot, known)
-    return (function, *args)
-
-
-def _exception_of(trouble: _world.Trouble, job: _world.Job, names_places: bool, channel: Channel) -> BaseException:
-    """The exception for a run that has not come to its end."""
-    states = trouble.states
-    if not names_places:
-        states = tuple(msgspec.structs.replace(state, place="") for state in states)
-    if trouble.first is not None:
-        rank, raised = trouble.first.rank, trouble.first.raised
-        if trouble.first.stage == "look":
-            return AssertionError(f"what rank {rank} left cannot be used: {raised.kind}: {raised.message}")
-        everybody = all(state.what == "raised" and state.name == raised.kind[:40] for state in states)
-        where = "" if len(states) == 1 else " (on every rank)" if everybody else f" (on rank {rank})"
-        return exception_of(msgspec.structs.replace(raised, message=raised.message + where))
-    if held := max((state.held for state in states), default=0):  # the others were ended for it, too
-        return _with_record(channel, OutOfMemory(held=held))
-    if any(state.what == "ended" for state in states):
-        return _with_record(channel, SubmissionCrashed(died(states)))
-    return _with_record(channel, SubmissionTimeout(stuck(states, job.seconds)))
 
 
 class Launch(msgspec.Struct, frozen=True):
@@ -367,9 +331,10 @@ def _note(channel: Channel, request: bytes, values: list[object], printed: str) 
         add_prints(printed)
 
 
-def _with_record(channel: Channel, failure: NoAnswer) -> NoAnswer:
-    """The failure to raise, with what crossed the border up to there."""
-    failure.examples = (tuple(channel.record),)
+def _with_record(channel: Channel, failure: BaseException) -> BaseException:
+    """The failure to raise, with what crossed the border up to there if it is for want of an answer."""
+    if isinstance(failure, NoAnswer):
+        failure.examples = (tuple(channel.record),)
     return failure
 
 

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
-from grader.border import wire
+from grader.border import failures, wire
 from grader.border.bounds import WireError
-from grader.border.failures import BadReply, NoAnswer, one_line
-from grader.border.messages import FORGET, Missing, Raised, Reply, Request, Returned, SentLine, TooLarge
+from grader.border.failures import one_line
+from grader.border.messages import FORGET, Missing, Raised, Reply, Request, Returned, RunFailed, SentLine, TooLarge
 from grader.border.transport import Starter
 from grader.testkit._ranks import rank
-from grader.testkit._ranks.members import BAD_REPLY, Member, RaisedOnRank, State, own_lines
+from grader.testkit._ranks.members import BAD_REPLY, Member, RaisedOnRank, died, own_lines, stuck
 from grader.testkit._ranks.watch import RankWatch
 
 if TYPE_CHECKING:
@@ -73,44 +73,41 @@ class Job(msgspec.Struct, frozen=True):
     read_only: Sequence[int]
     may_exit: bool
     held: int | None
-
-
-class RankOutcome(msgspec.Struct, frozen=True):
-    """The outcome of one rank.
-
-    Attributes:
-        kind: None if the value is plain, else its kind in words.
-        looks: the result of the look.
-        is_early: whether the function returned while another rank was held.
-        prints: the rank's standard output.
-    """
-
-    value: Any
-    kind: str | None
-    looks: Any
-    is_early: bool
-    prints: str
+    names_places: bool
 
 
 class Outcomes(msgspec.Struct, frozen=True):
-    """The results of a run: an outcome for each rank, the result of the look outside, and all prints."""
+    """The results of a run, rank by rank, if all have returned.
 
-    ranks: list[RankOutcome]
-    outside: Any
-    printed: str
+    Attributes:
+        kinds: None if a value is plain, else its kind in words.
+        early: the ranks whose function returned while another rank was held.
+        prints: the standard output of each rank.
+        outside: the result of the look outside.
+        shown: all prints, as the student is shown them.
+    """
+
+    returned: list[Any]
+    kinds: list[str | None]
+    looks: list[Any]
+    early: list[int]
+    prints: list[str]
+    shown: str
+    outside: Any = None
 
 
-class Trouble(msgspec.Struct, frozen=True):
-    """Why there are no results: a rank raised, or died, or did not end in time."""
+class RunFailure(Exception):
+    """Not every rank has returned.
 
-    states: tuple[State, ...]
-    first: RaisedOnRank | None = None
+    Attributes:
+        noted: what the check's record gets in place of values.
+        error: the exception for the check.
+    """
 
-    def summary(self) -> str:
-        """The part that two submissions with the same mistake share: no line numbers, at most 100 characters."""
-        if self.first is not None:
-            return f"{self.first.stage} raised {self.first.raised.kind}"[:100]
-        return ", ".join(f"{state.what} {state.name}".strip() for state in self.states)[:100]
+    def __init__(self, noted: Missing | RunFailed, error: BaseException) -> None:
+        super().__init__(error)
+        self.noted = noted
+        self.error = error
 
 
 class RunningWorld:
@@ -123,8 +120,12 @@ class RunningWorld:
         self.processes = cast("Starter", channel.transport).processes(size)
         self.is_joined = False
 
-    def run(self, job: Job) -> Outcomes | Trouble | Missing:
-        """Runs a job; a `Trouble` when not every rank has returned. The world may be used again if all have."""
+    def run(self, job: Job) -> Outcomes:
+        """Runs a job. The world may be used again if all ranks have returned.
+
+        Raises:
+            RunFailure: not all have.
+        """
         folder = os.path.join(self._folder, str(next(self._runs)))
         members = [Member(number, process) for number, process in enumerate(self.processes)]
         watch = RankWatch(members, job.seconds)
@@ -155,8 +156,8 @@ class RunningWorld:
                 for member, part in zip(members, job.parts, strict=True):
                     member.post("look", self._call(rank.look, part.look))
                 watch.follow()
-        outcomes = self._outcomes(members, early)
-        if not isinstance(outcomes, Outcomes) or job.look_outside is None:
+        outcomes = self._outcomes(members, job, early)
+        if job.look_outside is None:
             return outcomes
         function, *specs = job.look_outside
         args = [os.path.join(folder, value) if kind == "in_folder" else value for kind, value in specs]
@@ -165,14 +166,16 @@ class RunningWorld:
     def _call(self, function: Callable[..., Any], *args: object) -> bytes:
         return wire.pack(request_of(self._channel, function, *args))
 
-    def _outcomes(self, members: Sequence[Member], early: Sequence[int]) -> Outcomes | Trouble | Missing:
+    def _outcomes(self, members: Sequence[Member], job: Job, early: list[int]) -> Outcomes:
         missing = next((name for member in members if (name := member.missing_name) is not None), None)
         if missing is not None:
-            return Missing(missing)
+            error = failures.MissingName(missing)
+            error.kind, error.message = "missing", missing
+            raise RunFailure(Missing(missing), error)
         if sum(member.received for member in members) > MAX_REPLY_BYTES:
-            raise BadReply(f"sent more than {MAX_REPLY_BYTES >> 20} MiB in one check")
+            raise failures.BadReply(f"sent more than {MAX_REPLY_BYTES >> 20} MiB in one check")
         printed = [member.process.prints() for member in members]
-        outcomes: list[RankOutcome] = []
+        outcomes = []
         for member, (text, _) in zip(members, printed, strict=True):
             if "look" not in member.stages or not member.has_returned or not member.done:
                 continue
@@ -184,15 +187,16 @@ class RunningWorld:
                 continue
             if unseen is not None:
                 raised = Raised("TypeError", True, f"a look gave a {unseen}, which is no plain value", ())
-                return Trouble(_states(members), RaisedOnRank(member.number, "look", raised))
+                raise _failure(members, job, RaisedOnRank(member.number, "look", raised))
             if type(looks) is not list or len(looks) != 2:
                 member.ended = BAD_REPLY
                 continue
             self.is_joined = self.is_joined and looks[1] is True
-            outcomes.append(RankOutcome(value, kind, looks[0], member.number in early, own_lines(text)[:MAX_PRINTS]))
+            outcomes.append((value, kind, looks[0], own_lines(text)[:MAX_PRINTS]))
         if len(outcomes) < len(members):
-            return Trouble(_states(members), _cause(members))
-        return Outcomes(outcomes, None, shown(printed))
+            raise _failure(members, job, _cause(members))
+        returned, kinds, seen, prints = map(list, zip(*outcomes, strict=True))
+        return Outcomes(returned, kinds, seen, early, prints, shown(printed))
 
     def end(self) -> None:
         """Ends the processes, and removes their folder."""
@@ -200,12 +204,16 @@ class RunningWorld:
             process.end()
         for process in self.processes:  # it may hold a port that the next run wants
             process.wait()
-        with contextlib.suppress(Exception, NoAnswer):
+        with contextlib.suppress(Exception, failures.NoAnswer):
             outside(self._channel, rank.remove_folder, self._folder)
 
 
-def run(channel: Channel, job: Job) -> Outcomes | Trouble | Missing:
-    """Runs a job on a world of its own or, if the ranks are in a group from the start, on the last one of its size."""
+def run(channel: Channel, job: Job) -> Outcomes:
+    """Runs a job on a world of its own or, if the ranks are in a group from the start, on the last one of its size.
+
+    Raises:
+        RunFailure: not all ranks have returned.
+    """
     kept = channel.transport.kept
     name = f"world of {len(job.parts)} ranks"
     with contextlib.nullcontext() if job.group else exclusive(channel):
@@ -216,8 +224,7 @@ def run(channel: Channel, job: Job) -> Outcomes | Trouble | Missing:
         try:
             outcomes = world.run(job)
             # What `before` has changed, and what a rank cannot do any more, stays so.
-            is_unchanged = all(part.before is None for part in job.parts) and not job.read_only
-            is_kept = isinstance(outcomes, Outcomes) and world.is_joined and is_unchanged
+            is_kept = world.is_joined and not job.read_only and all(part.before is None for part in job.parts)
             return outcomes
         finally:
             if is_kept:
@@ -271,8 +278,29 @@ def shown(printed: Sequence[tuple[str, str]]) -> str:
     )
 
 
-def _states(members: Sequence[Member]) -> tuple[State, ...]:
-    return tuple(member.state() for member in members)
+def _failure(members: Sequence[Member], job: Job, first: RaisedOnRank | None) -> RunFailure:
+    """Names the exception that a student should read, if there is one, and else who has died or waits."""
+    states = [member.state() for member in members]
+    # The part that two submissions with the same mistake share: no line numbers.
+    noted = ", ".join(f"{state.what} {state.name}".strip() for state in states)
+    if not job.names_places:
+        states = [msgspec.structs.replace(state, place="") for state in states]
+    error: BaseException
+    if first is not None:
+        rank, raised = first.rank, first.raised
+        noted = f"{first.stage} raised {raised.kind}"
+        everybody = all(state.what == "raised" and state.name == raised.kind[:40] for state in states)
+        where = "" if len(states) == 1 else " (on every rank)" if everybody else f" (on rank {rank})"
+        error = failures.exception_of(msgspec.structs.replace(raised, message=raised.message + where))
+        if first.stage == "look":
+            error = AssertionError(f"what rank {rank} left cannot be used: {raised.kind}: {raised.message}")
+    elif held := max(state.held for state in states):  # the others were ended for it, too
+        error = failures.OutOfMemory(held=held)
+    elif any(state.what == "ended" for state in states):
+        error = failures.SubmissionCrashed(died(states))
+    else:
+        error = failures.SubmissionTimeout(stuck(states, job.seconds))
+    return RunFailure(RunFailed(noted[:100]), error)
 
 
 def _cause(members: Sequence[Member]) -> RaisedOnRank | None:
