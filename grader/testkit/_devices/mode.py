@@ -138,19 +138,19 @@ def ordinary(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
     if "device" in kwargs:
         return make(machine, func, args, kwargs)
     home = machine.computing = common_device(machine, func.__name__, args, kwargs)
-    if home is None:
-        return func(*args, **kwargs)
-    return label_result(compute(func, args, kwargs, home), home)
+    return compute(func, args, kwargs, home)
 
 
-def compute(func: Any, args: Args, kwargs: Kwargs, home: torch.device) -> Any:
+def compute(func: Any, args: Args, kwargs: Kwargs, home: torch.device | None) -> Any:
     """Runs a function that a device computes, in the number format that autocast asks for there.
 
-    Torch's CPU autocast does the casting, by CUDA's rules.
+    Torch's CPU autocast does the casting, by CUDA's rules. None, for the CPU, changes nothing.
 
     Raises:
         RuntimeError: as torch does for the loss that it refuses under autocast.
     """
+    if home is None:
+        return func(*args, **kwargs)
     name = func.__name__
     is_autocast, dtype = torch.is_autocast_enabled(home.type), torch.get_autocast_dtype("cpu")
     on_cpu = torch.is_autocast_enabled("cpu")
@@ -163,7 +163,7 @@ def compute(func: Any, args: Args, kwargs: Kwargs, home: torch.device) -> Any:
         elif is_autocast or on_cpu:
             torch.set_autocast_dtype("cpu", torch.get_autocast_dtype(home.type))
             torch.set_autocast_enabled("cpu", is_autocast)
-        return func(*args, **kwargs)
+        return label_result(func(*args, **kwargs), home)
     except RuntimeError as error:
         if "not implemented for 'Half'" in str(error) or "not implemented for 'BFloat16'" in str(error):
             raise NotSimulated(f"{name} in a 16-bit format") from error

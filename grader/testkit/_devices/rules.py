@@ -4,6 +4,7 @@ See `mode` for the other functions. A move copies, as on real devices: no two de
 """
 
 import re
+from collections.abc import Callable
 from typing import Any, Final
 
 import torch
@@ -13,24 +14,19 @@ from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
 from grader.testkit._devices.mode import Args, Kwargs, Rule, common_device, compute, device_mismatch, make, ordinary
 from grader.testkit._devices.state import CPU, PINNED, Machine, NotSimulated, label_result, pinned, set_label
 
+_parser: Any = vars(torch._C)["_nn"]
+
 # ---------------------------------------------------------------- attributes of a tensor
 
 
-def _device(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
-    return machine.device_of(args[0]) or func(*args)
+def _of_label(fact: Callable[[torch.device], object]) -> Rule:
+    """A fact about a tensor that follows from its label, if it has one."""
 
-
-def _is_kind(kind: str) -> Rule:
     def rule(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
         label = machine.device_of(args[0])
-        return func(*args) if label is None else label.type == kind
+        return func(*args) if label is None else fact(label)
 
     return rule
-
-
-def _get_device(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
-    label = machine.device_of(args[0])
-    return func(*args) if label is None else label.index
 
 
 def _shown(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> str:
@@ -160,12 +156,11 @@ def _pad(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
 def _recurrent(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
     packed = len(args) > 1 and isinstance(args[1], Tensor) and args[1].dtype is torch.int64
     home = common_device(machine, func.__name__, args[:1] + args[2:] if packed else args, kwargs)
-    return func(*args, **kwargs) if home is None else label_result(compute(func, args, kwargs, home), home)
+    return compute(func, args, kwargs, home)
 
 
 def _like_first(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
-    home = machine.device_of(args[0])
-    return func(*args, **kwargs) if home is None else label_result(compute(func, args, kwargs, home), home)
+    return compute(func, args, kwargs, machine.device_of(args[0]))
 
 
 def _where(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
@@ -179,12 +174,6 @@ def _numbers_repeated(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -
     if isinstance(repeats, Tensor) and kwargs.get("output_size") is None:
         machine.record_sync("repeat_interleave", machine.device_of(repeats))
     return ordinary(machine, func, args, kwargs)
-
-
-def _normal(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
-    if any(isinstance(value, Tensor) for value in (*args, *kwargs.values())):
-        return ordinary(machine, func, args, kwargs)
-    return make(machine, func, args, kwargs)
 
 
 def _not_simulated(what: str) -> Rule:
@@ -258,53 +247,31 @@ def _move(
 
 
 def _to(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Tensor:
-    """``Tensor.to`` in all its forms."""
+    """``Tensor.to`` in all its forms, which torch's own parser reads, but for ``copy``."""
     tensor, *rest = args
-    kwargs = dict(kwargs)
-    target, dtype = machine.device_of(tensor), kwargs.pop("dtype", None)
-    wanted = kwargs.pop("device", None)
-    if "other" in kwargs:
-        rest.insert(0, kwargs.pop("other"))
-    if rest and isinstance(rest[0], Tensor):
-        other = rest.pop(0)
-        target, dtype = machine.device_of(other), other.dtype
-        if other.is_meta:
-            target = other.device
-    elif rest and isinstance(rest[0], torch.dtype):
-        dtype = rest.pop(0)
+    options = dict(kwargs)
+    copy = options.pop("copy", False)
+    if sum(isinstance(one, bool) for one in rest) > 1:  # ``non_blocking`` and ``copy`` by position
+        copy = rest.pop()
+    wanted, dtype, non_blocking, memory_format = _parser._parse_to(*rest, **options)
+    other = options.get("other", rest[0] if rest else None)
+    if isinstance(other, Tensor) and not other.is_meta:
+        target = machine.device_of(other)
     else:
-        if rest:
-            wanted = rest.pop(0)
-        if rest and (rest[0] is None or isinstance(rest[0], torch.dtype)):
-            dtype = rest.pop(0)
-    if wanted is not None:
-        target = machine.device(wanted)
-    names = ("non_blocking", "copy", "memory_format")
-    options = {**dict(zip(names, rest, strict=False)), **kwargs}
-    if len(rest) > 3 or options.keys() - {*names}:
-        return func(*args, **kwargs)  # type: ignore[no-any-return]  # torch's own complaint
-    if options.get("memory_format", 0) is None:
-        del options["memory_format"]
-    return _move(machine, tensor, target, "to", dtype=dtype, **options)
+        target = machine.device_of(tensor) if wanted is None else machine.device(wanted)
+    layout = memory_format or torch.preserve_format
+    return _move(machine, tensor, target, "to", dtype=dtype, non_blocking=non_blocking, copy=copy, memory_format=layout)
 
 
 def _cuda(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Tensor:
     """``Tensor.cuda``."""
-    return _move_to_cuda(machine, *args, **kwargs)
-
-
-def _move_to_cuda(
-    machine: Machine,
-    tensor: Tensor,
-    device: Any = None,
-    non_blocking: bool = False,
-    memory_format: torch.memory_format = torch.preserve_format,
-) -> Tensor:
     machine.require_cuda()
-    target = machine.device("cuda" if device is None else device) or CPU
+    options = {**dict(zip(("device", "non_blocking", "memory_format"), args[1:], strict=False)), **kwargs}
+    wanted = options.pop("device", None)
+    target = machine.device("cuda" if wanted is None else wanted) or CPU
     if target.type != "cuda":
         raise RuntimeError(f"Invalid device, must be cuda device, but got {target}")
-    return _move(machine, tensor, target, "cuda", non_blocking=non_blocking, memory_format=memory_format)
+    return _move(machine, args[0], target, "cuda", **options)
 
 
 def _cpu(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Tensor:
@@ -385,13 +352,13 @@ def _is_pinned(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> bool:
 RULES: Final[dict[str, Rule]] = {
     name: rule
     for names, rule in {
-        "get:device": _device,
-        "get:is_cuda": _is_kind("cuda"),
-        "get:is_mps": _is_kind("mps"),
-        "get:is_cpu": _is_kind("cpu"),
+        "get:device": _of_label(lambda label: label),
+        "get:is_cuda": _of_label(lambda label: label.type == "cuda"),
+        "get:is_mps": _of_label(lambda label: label.type == "mps"),
+        "get:is_cpu": _of_label(lambda label: label.type == "cpu"),
+        "get_device": _of_label(lambda label: label.index),
         "get:grad": _get_grad,
         "set:grad": _set_grad,
-        "get_device": _get_device,
         "__repr__ __str__": _shown,
         "__format__": _formatted,
         "numpy __array__": _numpy,
@@ -403,7 +370,6 @@ RULES: Final[dict[str, Rule]] = {
         "__deepcopy__ ctc_loss tensor_split": _like_first,
         "where": _where,
         "repeat_interleave": _numbers_repeated,
-        "normal": _normal,
         "to": _to,
         "cuda": _cuda,
         "cpu": _cpu,
