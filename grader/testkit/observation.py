@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
-import torch
+from torch import Tensor
 
 from grader.border import wire
 from grader.border.bounds import WireError
@@ -56,7 +56,7 @@ class ValueAndGrad(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_
     """A result and its gradients: ``grads[k]`` belongs to argument ``wrt[k]``, None if it was not used."""
 
     value: Any
-    grads: list[torch.Tensor | None]
+    grads: list[Tensor | None]
     has_graph: bool
 
 
@@ -132,9 +132,7 @@ def _seen(
     return made
 
 
-def load_weights(
-    submission: SubmissionProxy, module: Remote, weights: Mapping[str, torch.Tensor] | Sequence[torch.Tensor]
-) -> None:
+def load_weights(submission: SubmissionProxy, module: Remote, weights: Mapping[str, Tensor] | Sequence[Tensor]) -> None:
     """Writes these numbers into the parameters of a module over there, so that its outcome can be worked out here.
 
     Args:

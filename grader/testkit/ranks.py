@@ -14,22 +14,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
 
 from grader.border import wire
+from grader.border.channel import Channel, channel_of, packed_values
 from grader.border.failures import NoAnswer, SubmissionTimeout
 from grader.border.messages import RUN_OF_RANKS, Exchange, Request, Returned
+from grader.border.proxies import Call, RemoteFunction, call_of
 from grader.machine import LOOPBACK
 from grader.testkit._ranks import launch as _launch
 from grader.testkit._ranks import rank as _rank
 from grader.testkit._ranks import world as _world
 from grader.text import with_article
-
-if TYPE_CHECKING:
-    from grader.border.channel import Channel
-    from grader.border.proxies import RemoteFunction
 
 SECONDS: Final = 4.0
 """How long the ranks of one run may take, all together; shorter than the time of a check."""
@@ -52,6 +50,11 @@ ALONE: Final[Mapping[str, str | None]] = {
     for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT")
 }
 """For `run`: an environment without the variables that torchrun sets."""
+_ELSE_FORBIDDEN: Final = {
+    "net-namespace": ("seccomp", "network namespace"),
+    "mount-namespace": ("landlock", "mount namespace"),
+}
+"""The layer of the sandbox that forbids sockets, or semaphores (torchrun needs one), if that one is missing."""
 
 
 class Slot:
@@ -181,17 +184,12 @@ def run(
         SubmissionCrashed: a rank's process ended.
         AssertionError: the object that ``look`` looks at is not there.
     """
-    from grader.border.channel import channel_of
-    from grader.border.proxies import call_of
-
     if not 1 <= world_size <= MAX_RANKS:
         raise ValueError(f"world_size must be from 1 to {MAX_RANKS}, not {world_size}")
     channel = channel_of(function)
-    _require_layer(channel, "network namespace", instead_of="seccomp")
+    _require_layer(channel, "net-namespace")
     if read_only and not _rank.CAN_FORBID_WRITING:
-        import pytest
-
-        pytest.skip("needs a system with a limit on the size of files")
+        _skip("needs a system with a limit on the size of files")
     _give_time(channel, seconds + 2.0)
     port = _world.free_port()
     sizes = {"WORLD_SIZE": str(world_size), "LOCAL_WORLD_SIZE": str(world_size)}
@@ -291,12 +289,9 @@ def torchrun(
     Raises:
         SubmissionTimeout: when it does not end.
     """
-    from grader.border.channel import channel_of
-    from grader.border.proxies import Call
-
     channel = channel_of(function)
-    _require_layer(channel, "network namespace", instead_of="seccomp")
-    _require_layer(channel, "mount namespace", instead_of="landlock")  # torchrun needs a semaphore
+    _require_layer(channel, "net-namespace")
+    _require_layer(channel, "mount-namespace")
     _give_time(channel, seconds + 5.0)
     call = Call(f"torchrun --nproc-per-node={workers} {script}", (), {})
     in_place_of = str(channel.request("call", (_launch.in_place_of_script, function), {}, call))
@@ -318,8 +313,6 @@ def torchrun(
 
 def _packed(channel: Channel, *values: object) -> bytes:
     """The request that the record of the check gets for a whole run; it is never sent."""
-    from grader.border.channel import packed_values
-
     return wire.pack(Request(RUN_OF_RANKS, packed_values(channel, *values), []))
 
 
@@ -345,13 +338,18 @@ def _give_time(channel: Channel, seconds: float) -> None:
         allow(seconds)
 
 
-def _require_layer(channel: Channel, needed: str, instead_of: str) -> None:
-    """Skips the check where the sandbox, without one layer, has to forbid by another what a run needs."""
+def _require_layer(channel: Channel, layer: str) -> None:
+    """Skips the check where the sandbox, without one layer, forbids by another what a run needs."""
+    forbidding, noun = _ELSE_FORBIDDEN[layer]
     layers = getattr(channel.transport, "layers", None) or ()
-    if instead_of in layers and needed.replace(" ", "-").replace("network", "net") not in layers:
-        import pytest
+    if forbidding in layers and layer not in layers:
+        _skip(f"needs a {noun} in the sandbox (see `grader doctor`)")
 
-        pytest.skip(f"needs a {needed} in the sandbox (see `grader doctor`)")
+
+def _skip(reason: str) -> None:
+    import pytest  # here, in the judge, alone
+
+    pytest.skip(reason)
 
 
 def _written_lines(text: str) -> int:

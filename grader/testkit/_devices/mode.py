@@ -42,7 +42,7 @@ def common_device(machine: Machine, name: str, args: Args, kwargs: Kwargs) -> to
     assumed = machine.assumed
     home: torch.device | None = None
     first = True
-    scalar_first = False
+    met_scalar = False
     for value in (*args, *kwargs.values()) if kwargs else args:
         if isinstance(value, Tensor):
             items: Any = (value,)
@@ -60,13 +60,13 @@ def common_device(machine: Machine, name: str, args: Args, kwargs: Kwargs) -> to
             elif label is CPU:
                 label = None
             if label is None and not strict and item.dim() == 0:
-                scalar_first = scalar_first or (value is args[0] if args else False)
+                met_scalar = True
                 continue
             if first:
                 home, first = label, False
             elif label is not home and label != home:
                 raise _mismatch_of(name, home, label, args)
-    if home is not None and (scalar_first or "out" in kwargs) and _is_written_on_the_cpu(machine, name, args, kwargs):
+    if home is not None and (met_scalar or "out" in kwargs) and _is_written_on_the_cpu(machine, name, args, kwargs):
         raise device_mismatch(home, None)
     return home
 
@@ -152,15 +152,15 @@ def compute(func: Any, args: Args, kwargs: Kwargs, home: torch.device | None) ->
     if home is None:
         return func(*args, **kwargs)
     name = func.__name__
-    is_autocast, dtype = torch.is_autocast_enabled(home.type), torch.get_autocast_dtype("cpu")
-    on_cpu = torch.is_autocast_enabled("cpu")
+    is_autocast, on_cpu = torch.is_autocast_enabled(home.type), torch.is_autocast_enabled("cpu")
+    before = torch.get_autocast_dtype("cpu") if is_autocast or on_cpu else None
     try:
         if is_autocast and name == "binary_cross_entropy":
             raise RuntimeError("torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast.")
         if is_autocast and name in IN_FLOAT32:
             args, kwargs = _widen(args), {key: _widen(value) for key, value in kwargs.items()}
             torch.set_autocast_enabled("cpu", False)
-        elif is_autocast or on_cpu:
+        elif before is not None:
             torch.set_autocast_dtype("cpu", torch.get_autocast_dtype(home.type))
             torch.set_autocast_enabled("cpu", is_autocast)
         return label_result(func(*args, **kwargs), home)
@@ -169,9 +169,9 @@ def compute(func: Any, args: Args, kwargs: Kwargs, home: torch.device | None) ->
             raise NotSimulated(f"{name} in a 16-bit format") from error
         raise
     finally:
-        if is_autocast or on_cpu:
+        if before is not None:
             torch.set_autocast_enabled("cpu", on_cpu)
-            torch.set_autocast_dtype("cpu", dtype)
+            torch.set_autocast_dtype("cpu", before)
 
 
 def wait(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:

@@ -20,13 +20,14 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
+from typing import Any, Final, NoReturn, cast
 
 import msgspec
 import torch
 
 from grader.border import wire
 from grader.border.bounds import WireError
+from grader.border.channel import Channel
 from grader.border.failures import SubmissionCrashed
 from grader.border.messages import Reply, Returned
 from grader.border.output import flush_output, use_output
@@ -38,9 +39,6 @@ from grader.sandbox.offered import why_not_forked
 from grader.testkit._ranks.members import own_lines
 from grader.testkit._ranks.rank import keep_what_deadlocks
 from grader.testkit._ranks.world import exclusive, request_of
-
-if TYPE_CHECKING:
-    from grader.border.channel import Channel
 
 SHOWN_CHARACTERS: Final = 4_000
 """How much of what each worker printed is kept."""

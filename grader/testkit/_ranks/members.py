@@ -18,7 +18,7 @@ import torch
 from grader.border import wire
 from grader.border.bounds import WireError
 from grader.border.failures import BadReply, OutOfMemory, SubmissionCrashed, one_line
-from grader.border.messages import Missing, Raised, Reply, Returned, TooLarge
+from grader.border.messages import Raised, Reply, Returned, TooLarge
 from grader.border.transport import Process
 from grader.package import FOLDER
 
@@ -79,20 +79,13 @@ class State(msgspec.Struct, frozen=True):
         return f"was in {self.place}" if self.place else "was at a place that is not known"
 
 
-class RaisedOnRank(msgspec.Struct, frozen=True):
-    """An exception on a rank."""
-
-    rank: int
-    stage: RankStage
-    raised: Raised
-
-
 class Member:
     """One rank in one run.
 
     Attributes:
         replies: so far, in order.
         stages: which part of the run each request belongs to, in the order in which they were sent.
+        failure: the first reply that is no result, and its stage; nothing after it counts.
         ended: how its process ended, if it has; completes "ended the process with …".
         held: the memory for which it was ended (bytes), as measured for all ranks together; else 0.
     """
@@ -102,6 +95,7 @@ class Member:
         self.process = process
         self.replies: list[Reply] = []
         self.stages: list[RankStage] = []
+        self.failure: tuple[RankStage, Reply] | None = None
         self.received = 0
         self.ended: str | None = None
         self.held = 0
@@ -114,9 +108,12 @@ class Member:
     def read(self) -> None:
         """Takes the replies that have come."""
         try:
-            while not self.done and (reply := self.process.poll()) is not None:
-                self.received += len(reply)
-                self.replies.append(wire.unpack(reply, Reply))
+            while not self.done and (data := self.process.poll()) is not None:
+                self.received += len(data)
+                stage, reply = self.stages[len(self.replies)], wire.unpack(data, Reply)
+                self.replies.append(reply)
+                if not isinstance(reply, Returned | TooLarge if stage == "call" else Returned):
+                    self.failure = stage, reply
         except (WireError, BadReply):
             self.ended = BAD_REPLY
         except SubmissionCrashed as error:
@@ -125,30 +122,22 @@ class Member:
             self.held = error.held if isinstance(error, OutOfMemory) else 0
 
     @property
-    def raised(self) -> RaisedOnRank | None:
-        """The first exception of the run on this rank."""
-        for stage, reply in zip(self.stages, self.replies, strict=False):
-            if isinstance(reply, Raised):
-                return RaisedOnRank(self.number, stage, reply)
+    def raised(self) -> tuple[RankStage, Raised] | None:
+        """The exception of the run on this rank, and what raised it."""
+        match self.failure:
+            case (stage, Raised() as raised):
+                return stage, raised
         return None
-
-    @property
-    def missing_name(self) -> str | None:
-        """The name that the submission does not define, if it was asked for one."""
-        return next((one_line(reply.name) for reply in self.replies if isinstance(reply, Missing)), None)
 
     @property
     def has_failed(self) -> bool:
         """Whether something raised on it, or a reply is no result, or its process has ended."""
-        return self.ended is not None or any(
-            not isinstance(reply, Returned | TooLarge if stage == "call" else Returned)
-            for stage, reply in zip(self.stages, self.replies, strict=False)
-        )
+        return self.ended is not None or self.failure is not None
 
     @property
     def done(self) -> bool:
-        """Whether nothing more is to come: all replies are there, one is an exception, or the process has ended."""
-        return self.ended is not None or len(self.replies) >= len(self.stages) or self.raised is not None
+        """Whether nothing more is to come."""
+        return self.has_failed or len(self.replies) >= len(self.stages)
 
     @property
     def has_returned(self) -> bool:
@@ -157,8 +146,8 @@ class Member:
 
     def state(self) -> State:
         """Where it is, for messages; as it said itself when it was last asked."""
-        if (raised := self.raised) is not None:
-            return State("raised", one_line(raised.raised.kind, 40))
+        if self.raised is not None:
+            return State("raised", one_line(self.raised[1].kind, 40))
         if self.ended is not None:
             return State("ended", self.ended, held=self.held)
         return State("returned") if self.has_returned else state_of(self.process.stacks())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import select
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from grader.border.transport import Activity
@@ -47,47 +47,34 @@ class RankWatch:
         self._members = members
         self._deadline = Deadline(seconds, self._effort)
 
-    def follow(self) -> None:
-        """Returns when all have replied, one has failed and the others had their time, or all are stuck."""
+    def follow(self, held: Member | None = None) -> None:
+        """Returns when all have replied, one has failed and the others had their time, or all are stuck.
+
+        Args:
+            held: a rank that is held: then it returns when one has failed, or each of the others has returned or waits.
+        """
+        others = [member for member in self._members if member is not held]
+        patience = QUIET_SECONDS if held is None else AT_REST_SECONDS
+        deadline = self._deadline if held is None else Deadline(0.75 * self._deadline.left(), self._effort)
         quiet = Quiet(self._members)
         aftermath: Deadline | None = None
         while not all(member.done for member in self._members):
             self._listen()
-            if aftermath is None and self._has_failure():
+            if aftermath is None and any(member.has_failed for member in self._members):
+                if held is not None:
+                    return
                 aftermath = Deadline(LONGEST_AFTERMATH, self._effort)
                 quiet.restart()
-            if aftermath is None and quiet.seconds() >= QUIET_SECONDS:
+            if aftermath is None and quiet.seconds() >= patience:
                 quiet.restart()
-                states = locate(self._members)
-                if states and all(state.what == "waits" and not is_joining(state) for state in states):
+                states = [state for state in locate(others) if held is None or state.what != "returned"]
+                waits = all(state.what == "waits" and not is_joining(state) for state in states)
+                if waits and (states or held is not None):
                     return
             has_ended = aftermath is not None and (quiet.seconds() > AFTERMATH_SECONDS or aftermath.is_over())
-            if has_ended or self._deadline.is_over():
+            if has_ended or deadline.is_over():
                 locate(self._members)
                 return
-
-    def follow_until_others_wait(self, held: Member, open_gate: Callable[[], object]) -> list[int]:
-        """While a rank is held, follows the others until each has returned or waits; then lets the held one go on.
-
-        Args:
-            open_gate: lets it go on; gives whether it has been held at all.
-
-        Returns:
-            Those of the others whose function has returned while the rank was held.
-        """
-        others = [member for member in self._members if member is not held]
-        quiet = Quiet(self._members)
-        reserve = 0.25 * self._deadline.left()
-        while not self._has_failure() and not all(member.done for member in self._members):
-            self._listen()
-            if self._deadline.own_left(reserve) <= reserve:
-                break
-            if quiet.seconds() > AT_REST_SECONDS:  # the held one is at the gate then, or waits for the others
-                if all(state.what != "runs" for state in locate(others)):
-                    break
-                quiet.restart()
-        early = [member.number for member in others if member.has_returned]
-        return early if open_gate() else []
 
     def _effort(self) -> Effort:
         """The work of the ranks that are not done: the most that one has worked, because each has the whole limit."""
@@ -101,9 +88,6 @@ class RankWatch:
         select.select([source for member in waiting for source in member.process.sources()], [], [], TURN_SECONDS)
         for member in waiting:
             member.read()
-
-    def _has_failure(self) -> bool:
-        return any(member.has_failed for member in self._members)
 
 
 def locate(members: Sequence[Member]) -> list[State]:

@@ -14,21 +14,19 @@ import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 import msgspec
 
 from grader.border import failures, wire
 from grader.border.bounds import WireError
+from grader.border.channel import Channel, packed_values
 from grader.border.failures import one_line
 from grader.border.messages import FORGET, Missing, Raised, Reply, Request, Returned, RunFailed, SentLine, TooLarge
 from grader.border.transport import Starter
 from grader.testkit._ranks import rank
-from grader.testkit._ranks.members import BAD_REPLY, Member, RaisedOnRank, died, own_lines, stuck
+from grader.testkit._ranks.members import BAD_REPLY, Member, died, own_lines, stuck
 from grader.testkit._ranks.watch import RankWatch
-
-if TYPE_CHECKING:
-    from grader.border.channel import Channel
 
 HEAD_START_SECONDS: Final = 0.015
 """By this long rank 0 begins before the others where the function itself sets up the group: whoever finds nobody
@@ -147,9 +145,10 @@ class RunningWorld:
                 if number == 0 and not job.group and len(members) > 1:
                     time.sleep(HEAD_START_SECONDS)
             if job.held is not None:
-                early = watch.follow_until_others_wait(
-                    members[job.held], lambda: outside(self._channel, rank.open_gate, folder)
-                )
+                watch.follow(held=members[job.held])
+                early = [member.number for member in members if member.has_returned]
+                if not outside(self._channel, rank.open_gate, folder):
+                    early = []
             watch.follow()
             if all(member.has_returned for member in members):
                 # Only now, because a look may hold what a rank was to return; ranks can tell each other all they read.
@@ -167,11 +166,12 @@ class RunningWorld:
         return wire.pack(request_of(self._channel, function, *args))
 
     def _outcomes(self, members: Sequence[Member], job: Job, early: list[int]) -> Outcomes:
-        missing = next((name for member in members if (name := member.missing_name) is not None), None)
-        if missing is not None:
-            error = failures.MissingName(missing)
-            error.kind, error.message = "missing", missing
-            raise RunFailure(Missing(missing), error)
+        for member in members:
+            if member.failure is not None and isinstance(member.failure[1], Missing):
+                name = one_line(member.failure[1].name)
+                error = failures.MissingName(name)
+                error.kind, error.message = "missing", name
+                raise RunFailure(Missing(name), error)
         if sum(member.received for member in members) > MAX_REPLY_BYTES:
             raise failures.BadReply(f"sent more than {MAX_REPLY_BYTES >> 20} MiB in one check")
         printed = [member.process.prints() for member in members]
@@ -187,14 +187,15 @@ class RunningWorld:
                 continue
             if unseen is not None:
                 raised = Raised("TypeError", True, f"a look gave a {unseen}, which is no plain value", ())
-                raise _failure(members, job, RaisedOnRank(member.number, "look", raised))
+                member.failure = "look", raised
+                continue
             if type(looks) is not list or len(looks) != 2:
                 member.ended = BAD_REPLY
                 continue
             self.is_joined = self.is_joined and looks[1] is True
             outcomes.append((value, kind, looks[0], own_lines(text)[:MAX_PRINTS]))
         if len(outcomes) < len(members):
-            raise _failure(members, job, _cause(members))
+            raise _failure(members, job)
         returned, kinds, seen, prints = map(list, zip(*outcomes, strict=True))
         return Outcomes(returned, kinds, seen, early, prints, shown(printed))
 
@@ -250,8 +251,6 @@ def outside(channel: Channel, function: Callable[..., Any], *args: object) -> An
 
 def request_of(channel: Channel, function: Callable[..., Any], *args: object) -> Request:
     """The request to call a function of the testkit or of the kit."""
-    from grader.border.channel import packed_values
-
     return Request("call", packed_values(channel, function, *args), [])
 
 
@@ -278,7 +277,7 @@ def shown(printed: Sequence[tuple[str, str]]) -> str:
     )
 
 
-def _failure(members: Sequence[Member], job: Job, first: RaisedOnRank | None) -> RunFailure:
+def _failure(members: Sequence[Member], job: Job) -> RunFailure:
     """Names the exception that a student should read, if there is one, and else who has died or waits."""
     states = [member.state() for member in members]
     # The part that two submissions with the same mistake share: no line numbers.
@@ -286,14 +285,19 @@ def _failure(members: Sequence[Member], job: Job, first: RaisedOnRank | None) ->
     if not job.names_places:
         states = [msgspec.structs.replace(state, place="") for state in states]
     error: BaseException
-    if first is not None:
-        rank, raised = first.rank, first.raised
-        noted = f"{first.stage} raised {raised.kind}"
-        everybody = all(state.what == "raised" and state.name == raised.kind[:40] for state in states)
-        where = "" if len(states) == 1 else " (on every rank)" if everybody else f" (on rank {rank})"
-        error = failures.exception_of(msgspec.structs.replace(raised, message=raised.message + where))
-        if first.stage == "look":
-            error = AssertionError(f"what rank {rank} left cannot be used: {raised.kind}: {raised.message}")
+    raising = [(member.number, *found) for member in members if (found := member.raised)]
+    # But for those that merely say that another rank has gone.
+    first = [one for one in raising if not (one[2].kind in _TORCHS_ERRORS and _LOST.search(one[2].message))]
+    if first or (raising and not any(member.ended for member in members)):
+        number, stage, raised = (first or raising)[0]
+        kind, message = one_line(raised.kind, 60), raised.message[:300]
+        noted = f"{stage} raised {kind}"
+        everybody = all(state.what == "raised" and state.name == kind[:40] for state in states)
+        where = "" if len(states) == 1 else " (on every rank)" if everybody else f" (on rank {number})"
+        own = tuple(SentLine(f.file[:40], f.line, f.function[:40], f.text[:60]) for f in raised.frames[-5:])
+        error = failures.exception_of(Raised(kind, raised.is_built_in, message + where, own))
+        if stage == "look":
+            error = AssertionError(f"what rank {number} left cannot be used: {kind}: {message}")
     elif held := max(state.held for state in states):  # the others were ended for it, too
         error = failures.OutOfMemory(held=held)
     elif any(state.what == "ended" for state in states):
@@ -301,18 +305,6 @@ def _failure(members: Sequence[Member], job: Job, first: RaisedOnRank | None) ->
     else:
         error = failures.SubmissionTimeout(stuck(states, job.seconds))
     return RunFailure(RunFailed(noted[:100]), error)
-
-
-def _cause(members: Sequence[Member]) -> RaisedOnRank | None:
-    """The exception that a student should read: none that merely says that another rank has gone."""
-    raised = [one for member in members if (one := member.raised) is not None]
-    first = [one for one in raised if not (one.raised.kind in _TORCHS_ERRORS and _LOST.search(one.raised.message))]
-    if not raised or (not first and any(member.ended for member in members)):
-        return None
-    one = (first or raised)[0]
-    own = tuple(SentLine(f.file[:40], f.line, f.function[:40], f.text[:60]) for f in one.raised.frames[-5:])
-    cut = Raised(one_line(one.raised.kind, 60), one.raised.is_built_in, one.raised.message[:300], own)
-    return RaisedOnRank(one.rank, one.stage, cut)
 
 
 def _plain(reply: Reply) -> tuple[Any, str | None]:
