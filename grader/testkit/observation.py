@@ -81,15 +81,16 @@ def assert_calls(seen: Observation, *names: str, at_most: int) -> None:
     Raises:
         AssertionError: with a sentence about the first one.
     """
+    are = "is" if at_most == 1 else "are"
     if not names and seen.torch_calls > at_most:
-        enough = f"where {at_most} are enough" if at_most != 1 else "where 1 is enough"
-        raise AssertionError(f"{counted(seen.torch_calls, 'call')} of torch functions, {enough}")
+        raise AssertionError(f"{counted(seen.torch_calls, 'call')} of torch functions, where {at_most} {are} enough")
     for name in names:
         found = seen.called.get(name, 0)
+        if found and not at_most:
+            raise AssertionError(f"torch's {name} was called: this exercise is done without it")
         if found > at_most:
-            limit = f"at most {counted(at_most, 'time')} is" if at_most == 1 else f"at most {at_most} times are"
-            often = f"torch's {name} ran {counted(found, 'time')}, where {limit} allowed"
-            raise AssertionError(often if at_most else f"torch's {name} was called: this exercise is done without it")
+            allowed = f"at most {counted(at_most, 'time')} {are} allowed"
+            raise AssertionError(f"torch's {name} ran {counted(found, 'time')}, where {allowed}")
 
 
 def value_and_grad(

@@ -23,6 +23,7 @@ from grader.testkit._devices.state import CPU, Machine, NotSimulated
 _modes: Any = overrides
 _serialization: Any = serialization
 _saving: Any = vars(torch._C)["_autograd"]
+MAX_GPUS: Final = 8
 _ABSENT: Final = object()
 _BUILD: Final = re.compile(
     r"not compiled with CUDA|Cannot access accelerator device|compiled without CUDA support|requires CUDA support"
@@ -33,9 +34,15 @@ _BUILD: Final = re.compile(
 
 
 class Simulation:
-    """A machine and the way to run code on it. Re-entrant; made once for as long as the machine lives."""
+    """A machine and the way to run code on it. Re-entrant; made once for as long as the machine lives.
+
+    Raises:
+        ValueError: a machine cannot have that many GPUs.
+    """
 
     def __init__(self, gpus: int, mps: bool) -> None:
+        if type(gpus) is not int or not 0 <= gpus <= MAX_GPUS:
+            raise ValueError(f"gpus must be from 0 to {MAX_GPUS}, not {gpus!r}")
         importlib.import_module("torch._dynamo")  # optimizers import it late, and it would keep replaced names
         self.machine = Machine(gpus, mps)
         self._mode = DeviceMode(self.machine, RULES)

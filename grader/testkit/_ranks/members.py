@@ -1,13 +1,17 @@
-"""One rank of a run as the judge sees it: its requests, its replies, how it ended, and where a stack dump says it is.
+"""The ranks of one run as the judge sees them: replies, how they ended, who waits for whom, and the words for that.
 
-Also the words that a student reads about ranks that did not return. Must never believe more of a reply than its plain
-data, and never wait. A dump is text that ``faulthandler`` wrote in a process of the student's: it may say anything, so
-nothing here trusts it.
+Follows them until nothing more can come. Must never believe more of a reply than its plain data, and never wait without
+a limit. A stack dump is text that ``faulthandler`` wrote in a process of the student's: it may say anything, so nothing
+here trusts it.
 """
+
+from __future__ import annotations
 
 import os
 import re
+import select
 import sysconfig
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Literal
@@ -19,8 +23,9 @@ from grader.border import wire
 from grader.border.bounds import WireError
 from grader.border.failures import BadReply, OutOfMemory, SubmissionCrashed, one_line
 from grader.border.messages import Raised, Reply, Returned, TooLarge
-from grader.border.transport import Process
+from grader.border.transport import Activity, Process
 from grader.package import FOLDER
+from grader.sandbox.clock import Deadline, Effort
 
 BAD_REPLY: Final = "a reply that is no data"
 _TORCHS: Final = re.compile(r"\[Gloo\] Rank |\[[EFIW]\d{4} [\d:.]+ \w+\.cpp:\d+\]|\[rank\d+\]:\[[EFIW]\d{4} ")
@@ -44,6 +49,26 @@ _NO_NAMES: Final = frozenset({"wrapper", "inner", "_call_impl", "_wrapped_call_i
 _JOINING: Final = frozenset({"init_process_group", "rendezvous", "new_group"})
 _SHOWN: Final = {"__init__": "DistributedDataParallel(...)", "_pre_forward": "forward", "forward": "forward"}
 
+TURN_SECONDS: Final = 0.02
+"""How long one wait for news takes at most."""
+QUIET_SECONDS: Final = 0.4
+"""When no rank has done anything for this long (s), each is asked where it is.
+
+If all wait in a collective, it is a deadlock."""
+LOCATE_SECONDS: Final = 0.3
+"""How long the ranks may take to write where they are."""
+AT_REST_SECONDS: Final = 0.04
+"""When no rank has done anything for this long (s) while one is held, the others are asked where they are."""
+AFTERMATH_SECONDS: Final = 0.15
+"""Once a rank has raised or died, the others may go on until none has done anything for this long (s).
+
+So the same mistake gives the same report."""
+LONGEST_AFTERMATH: Final = 1.0
+"""The most that they may go on (s)."""
+LITTLE_WORK: Final = 0.05
+"""The share of a processor up to which a rank counts as idle."""
+LEAST_WORK: Final = 0.001
+"""The same for a short moment (s)."""
 RankStage = Literal["make", "call", "look"]
 """What raised on a rank: what the check makes before the call, the student's function, or the check's look after it."""
 
@@ -158,12 +183,112 @@ def own_lines(printed: str) -> str:
     return "".join(line for line in printed.splitlines(keepends=True) if not _TORCHS.match(line))
 
 
+# ---------------------------------------------------------------- following all ranks of a run
+
+
+class RankWatch:
+    """Follows ranks until each has replied to all, or nothing more is to be expected of the rest.
+
+    Args:
+        seconds: how much time they have from now on.
+    """
+
+    def __init__(self, members: Sequence[Member], seconds: float) -> None:
+        self._members = members
+        self._deadline = Deadline(seconds, self._effort)
+
+    def follow(self, held: Member | None = None) -> None:
+        """Returns when all have replied, one has failed and the others had their time, or all are stuck.
+
+        Args:
+            held: a rank that is held: then it returns when one has failed, or each of the others has returned or waits.
+        """
+        others = [member for member in self._members if member is not held]
+        patience = QUIET_SECONDS if held is None else AT_REST_SECONDS
+        deadline = self._deadline if held is None else Deadline(0.75 * self._deadline.left(), self._effort)
+        quiet = Quiet(self._members)
+        aftermath: Deadline | None = None
+        while not all(member.done for member in self._members):
+            self._listen()
+            if aftermath is None and any(member.has_failed for member in self._members):
+                if held is not None:
+                    return
+                aftermath = Deadline(LONGEST_AFTERMATH, self._effort)
+                quiet.restart()
+            if aftermath is None and quiet.seconds() >= patience:
+                quiet.restart()
+                states = [state for state in locate(others) if held is None or state.what != "returned"]
+                waits = all(state.what == "waits" and state.name not in _JOINING for state in states)
+                if waits and (states or held is not None):
+                    return
+            has_ended = aftermath is not None and (quiet.seconds() > AFTERMATH_SECONDS or aftermath.is_over())
+            if has_ended or deadline.is_over():
+                locate(self._members)
+                return
+
+    def _effort(self) -> Effort:
+        """The work of the ranks that are not done: the most that one has worked, because each has the whole limit."""
+        done = [member.process.activity() for member in self._members if not member.done]
+        return Effort(max((one.worked for one in done), default=0.0), sum(one.waited for one in done))
+
+    def _listen(self) -> None:
+        """Takes the replies and prints that have come, waiting for at most one turn."""
+        waiting = [member for member in self._members if not member.done]
+        # The prints too: a rank that prints much stands still while nobody reads.
+        select.select([source for member in waiting for source in member.process.sources()], [], [], TURN_SECONDS)
+        for member in waiting:
+            member.read()
+
+
+def locate(members: Sequence[Member]) -> list[State]:
+    """Asks the ranks that have not finished where they are."""
+    asked = [member for member in members if not member.done]
+    for member in asked:
+        member.process.ask_where()
+    until = time.monotonic() + LOCATE_SECONDS
+    while time.monotonic() < until and not all(
+        _OUTERMOST.search(member.process.stacks()[:MAX_DUMP]) for member in asked
+    ):
+        select.select([source for member in asked for source in member.process.sources()], [], [], 0.001)
+        for member in asked:
+            member.read()
+        asked = [member for member in asked if not member.done]
+    return [member.state() for member in asked]
+
+
+class Quiet:
+    """Measures for how long no unfinished rank has done anything.
+
+    Time in which one waits for a processor does not count. A rank that waits for others uses a little processor time:
+    gloo's thread looks round every hundredth of a second.
+    """
+
+    def __init__(self, members: Sequence[Member]) -> None:
+        self._members = members
+        self._seen: dict[int, Activity] = {}
+        self._at = time.monotonic()
+        self._quiet = 0.0
+
+    def seconds(self) -> float:
+        """Seconds of quiet up to now."""
+        now = time.monotonic()
+        seen = {member.number: member.process.activity() for member in self._members if not member.done}
+        passed, before = now - self._at, self._seen
+        self._seen, self._at = seen, now
+        if seen.keys() != before.keys() or any(
+            one.worked - before[number].worked > LITTLE_WORK * passed + LEAST_WORK for number, one in seen.items()
+        ):
+            self._quiet = 0.0
+        elif all(one.at_rest for one in seen.values()):
+            self._quiet += passed
+        return self._quiet
+
+    def restart(self) -> None:
+        """Begins anew."""
+        self._quiet = 0.0
+
+
 # ---------------------------------------------------------------- where a dump says that a rank is
-
-
-def is_whole(dump: str) -> bool:
-    """Whether all of a dump has come that `state_of` reads."""
-    return _OUTERMOST.search(dump[:MAX_DUMP]) is not None
 
 
 def state_of(dump: str) -> State:
@@ -182,11 +307,6 @@ def state_of(dump: str) -> State:
         inner.append((file, name))
     waits_in = _collective(inner)
     return State("waits" if waits_in else "runs", waits_in, place)
-
-
-def is_joining(state: State) -> bool:
-    """Whether it is still setting up the group: then the others may just be slow to come."""
-    return state.name in _JOINING
 
 
 def _collective(inner: Sequence[tuple[str, str]]) -> str:

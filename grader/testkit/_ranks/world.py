@@ -25,8 +25,7 @@ from grader.border.failures import one_line
 from grader.border.messages import FORGET, Missing, Raised, Reply, Request, Returned, RunFailed, SentLine, TooLarge
 from grader.border.transport import Starter
 from grader.testkit._ranks import rank
-from grader.testkit._ranks.members import BAD_REPLY, Member, died, own_lines, stuck
-from grader.testkit._ranks.watch import RankWatch
+from grader.testkit._ranks.members import BAD_REPLY, Member, RankWatch, died, own_lines, stuck
 
 HEAD_START_SECONDS: Final = 0.015
 """By this long rank 0 begins before the others where the function itself sets up the group: whoever finds nobody
