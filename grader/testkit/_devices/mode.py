@@ -177,11 +177,8 @@ def compute(func: Any, args: Args, kwargs: Kwargs, home: torch.device | None) ->
 def wait(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
     """A function whose result the CPU needs to know."""
     home = common_device(machine, func.__name__, args, kwargs)
-    result = func(*args, **kwargs)
-    if home is None:
-        return result
     machine.record_sync(func.__name__.strip("_"), home)
-    return label_result(result, home)
+    return label_result(func(*args, **kwargs), home)
 
 
 def _makes_on_default_device(func: Any) -> bool:

@@ -7,7 +7,7 @@ import importlib
 import re
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from typing import Any, Final
 
 import torch
@@ -102,38 +102,33 @@ class Simulation:
     def _holds_mode(self) -> bool:
         return any(other is self._mode for other in _modes._get_current_function_mode_stack())
 
-    def _within_mode(self) -> AbstractContextManager[object]:
-        return nullcontext() if self._holds_mode() else self._mode
+    @contextmanager
+    def _assuming(self, device: torch.device | None) -> Iterator[None]:
+        """Torch calls are simulated within, and tensors without a label are on this device."""
+        before, self.machine.assumed = self.machine.assumed, device
+        try:
+            with nullcontext() if self._holds_mode() else self._mode:
+                yield
+        finally:
+            self.machine.assumed = before
 
     def _engine(self, plain: Callable[..., Any]) -> Callable[..., Any]:
         """Autograd's engine carries the modes of its caller to hooks and backward functions, and labels nothing."""
-        machine = self.machine
 
         def run(outputs: Any, *args: Any, **kwargs: Any) -> Any:
-            labels = [machine.label(tensor) for tensor in outputs if isinstance(tensor, torch.Tensor)]
-            before, machine.assumed = machine.assumed, next((d for d in labels if d is not None and d is not CPU), None)
-            try:
-                with self._within_mode():
-                    return plain(outputs, *args, **kwargs)
-            finally:
-                machine.assumed = before
+            labels = [self.machine.label(tensor) for tensor in outputs if isinstance(tensor, torch.Tensor)]
+            with self._assuming(next((label for label in labels if label is not None and label is not CPU), None)):
+                return plain(outputs, *args, **kwargs)
 
         return run
 
     def _saved(self, plain: Callable[..., None]) -> Callable[..., None]:
         """Hooks on saved tensors (activation checkpoints) run amid a call, whose result has no label yet."""
-        machine = self.machine
 
         def seeing(hook: Callable[[Any], Any]) -> Callable[[Any], Any]:
             def run(saved: Any) -> Any:
-                before = machine.assumed
-                if not self._holds_mode():
-                    machine.assumed = machine.computing
-                try:
-                    with self._within_mode():
-                        return hook(saved)
-                finally:
-                    machine.assumed = before
+                with self._assuming(self.machine.assumed if self._holds_mode() else self.machine.computing):
+                    return hook(saved)
 
             return run
 

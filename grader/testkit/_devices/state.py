@@ -201,9 +201,9 @@ def label_result(result: Any, device: torch.device | None) -> Any:
         try:
             found = result.untyped_storage().__dict__
         except (NotImplementedError, RuntimeError):
-            if result.layout is torch.strided:
-                raise NotSimulated("a torch.func transform of a GPU tensor") from None
-            raise NotSimulated(f"a {result.layout} tensor on {device}") from None
+            is_wrapped = result.layout is torch.strided
+            what = "a torch.func transform of a GPU tensor" if is_wrapped else f"a {result.layout} tensor on {device}"
+            raise NotSimulated(what) from None
         if LABEL_ATTRIBUTE not in found and result.device.type == "cpu":
             found[LABEL_ATTRIBUTE] = device
     elif isinstance(result, (tuple, list)):
