@@ -191,18 +191,18 @@ def run(
     if read_only and not _rank.CAN_FORBID_WRITING:
         _skip("needs a system with a limit on the size of files")
     _give_time(channel, seconds + 2.0)
-    port = _world.free_port()
     sizes = {"WORLD_SIZE": str(world_size), "LOCAL_WORLD_SIZE": str(world_size)}
     settings = {"MASTER_PORT": "{port}", **TORCHRUN, **sizes, **(env or {})}
+    known = {"world_size": world_size, "port": _world.free_port()}
     parts = []
     for rank in range(world_size):
-        known = {"rank": rank, "world_size": world_size, "port": port}
+        own = {**known, "rank": rank}
         part = _world.Part(
-            env={name: value and _filled(value, known) for name, value in settings.items()},
-            args=[_spec(value, known) for value in args],
-            kwargs={name: _spec(value, known) for name, value in (options or {}).items()},
-            before=None if before is None else _spec(before, known),
-            look=None if look is None else _spec(look, known),
+            env={name: value and _filled(value, own) for name, value in settings.items()},
+            args=[_spec(value, own) for value in args],
+            kwargs={name: _spec(value, own) for name, value in (options or {}).items()},
+            before=None if before is None else _spec(before, own),
+            look=None if look is None else _spec(look, own),
         )
         parts.append(part)
     job = _world.Job(
@@ -210,14 +210,14 @@ def run(
         parts=parts,
         group=group,
         seconds=float(seconds),
-        look_outside=None if look_outside is None else (look_outside.spec[1], *_spec(look_outside, known)[2]),
+        look_outside=None if look_outside is None else _spec(look_outside, known),
         read_only=tuple(read_only),
         may_exit=may_exit,
         held=held,
         names_places=names_places,
     )
-    own = [[part.args, part.kwargs, part.before, part.look] for part in parts]
-    request = _packed(channel, function, own, settings, group, sorted(read_only), held, may_exit)
+    made_there = [[part.args, part.kwargs, part.before, part.look] for part in parts]
+    request = _packed(channel, function, made_there, settings, group, sorted(read_only), held, may_exit)
     channel.last = call_of(function, args, dict(options or {}))
     try:
         outcomes = _world.run(channel, job)

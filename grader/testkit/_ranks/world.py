@@ -58,7 +58,7 @@ class Job(msgspec.Struct, frozen=True):
     """The task of the ranks of one run.
 
     Attributes:
-        look_outside: a function and its arguments, called beside the submission while the ranks are still there.
+        look_outside: a call of plain values, made beside the submission while the ranks are still there.
         held: the rank that is held at the gate until the others have returned or wait.
     """
 
@@ -66,7 +66,7 @@ class Job(msgspec.Struct, frozen=True):
     parts: Sequence[Part]
     group: bool
     seconds: float
-    look_outside: tuple[Any, ...] | None
+    look_outside: rank.Spec | None
     read_only: Sequence[int]
     may_exit: bool
     held: int | None
@@ -157,7 +157,7 @@ class RunningWorld:
         outcomes = self._outcomes(members, job, early)
         if job.look_outside is None:
             return outcomes
-        function, *specs = job.look_outside
+        _, function, specs, _ = job.look_outside
         args = [os.path.join(folder, value) if kind == "in_folder" else value for kind, value in specs]
         return msgspec.structs.replace(outcomes, outside=outside(self._channel, function, *args))
 
