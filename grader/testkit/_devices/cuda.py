@@ -34,6 +34,11 @@ def replacements(machine: Machine) -> list[Replacement]:
     def new_event(cls: type, enable_timing: bool = False, *_: Any, **__: Any) -> Any:
         return event(enable_timing=enable_timing)
 
+    def set_rng_state(new_state: Tensor, plain: Callable[[Tensor], None] = torch.set_rng_state) -> None:
+        if machine.label(new_state) not in (None, CPU):  # a state without a label is the CPU's, in a backward pass too
+            raise TypeError("RNG state must be a torch.ByteTensor")
+        plain(new_state)
+
     tables: dict[Any, dict[str, Any]] = {
         core: _core(machine),
         core._nn: {"_parse_to": _parse_to(machine, core._nn._parse_to)},
@@ -42,14 +47,21 @@ def replacements(machine: Machine) -> list[Replacement]:
             "Stream": stream,
             "Event": event,
             "compile": _refusing("torch.compile"),
-            "set_rng_state": _set_rng_state(machine, torch.set_rng_state),
+            "set_rng_state": set_rng_state,
         },
         torch.version: {"cuda": torch.version.cuda or "12.8"},
         torch.cuda: _cuda(machine),
         torch.cuda.Stream: {"__new__": new_stream},  # so an object of a class that was imported by name before is one
         torch.cuda.Event: {"__new__": new_event},
         Tensor: {"record_stream": _always(None)},
-        torch.mps: _mps(machine),
+        torch.mps: {
+            **_ignoring("empty_cache manual_seed"),
+            "is_available": lambda: machine.mps,
+            "device_count": lambda: int(machine.mps),
+            "synchronize": lambda: machine.record_sync("synchronize", machine.device("mps")),
+            "current_allocated_memory": _always(0),
+            "driver_allocated_memory": _always(0),
+        },
         torch.accelerator: {
             "device_count": lambda: machine.gpus or int(machine.mps),
             "current_stream": stream,
@@ -201,17 +213,6 @@ def _cuda(machine: Machine) -> dict[str, Any]:
     }
 
 
-def _mps(machine: Machine) -> dict[str, Any]:
-    return {
-        **_ignoring("empty_cache manual_seed"),
-        "is_available": lambda: machine.mps,
-        "device_count": lambda: int(machine.mps),
-        "synchronize": lambda: machine.record_sync("synchronize", machine.device("mps")),
-        "current_allocated_memory": _always(0),
-        "driver_allocated_memory": _always(0),
-    }
-
-
 def _generator(machine: Machine) -> type:
     plain: Any = torch.Generator
 
@@ -227,15 +228,6 @@ def _generator(machine: Machine) -> type:
             return self.__dict__["home"] or CPU
 
     return Generator
-
-
-def _set_rng_state(machine: Machine, plain: Callable[[Tensor], None]) -> Callable[[Tensor], None]:
-    def set_rng_state(new_state: Tensor) -> None:
-        if machine.label(new_state) not in (None, CPU):  # a state without a label is the CPU's, in a backward pass too
-            raise TypeError("RNG state must be a torch.ByteTensor")
-        plain(new_state)
-
-    return set_rng_state
 
 
 def _grouped(machine: Machine) -> Callable[..., Any]:
