@@ -6,6 +6,7 @@ the warm host has no business with; `grader.course.model` finds the folder.
 """
 
 import ast
+import contextlib
 import importlib
 import importlib.util
 import sys
@@ -42,14 +43,6 @@ class Kit(msgspec.Struct, frozen=True, kw_only=True):
         return ".".join((self.name, *(parts[:-1] if parts[-1] == "__init__" else parts)))
 
 
-class ForbiddenImport(msgspec.Struct, frozen=True):
-    """An import that a kit must not have: a kit is loaded where submitted code runs."""
-
-    file: Path
-    line: int
-    message: str
-
-
 def load(kit: Kit | None) -> dict[str, ModuleType]:
     """Imports every module of a kit, once; gives them by full name, or an empty dict when there is no kit.
 
@@ -60,10 +53,9 @@ def load(kit: Kit | None) -> dict[str, ModuleType]:
     """
     if kit is None:
         return {}
-    loaded = sys.modules.get(kit.name)
-    if loaded is None or list(getattr(loaded, "__path__", ())) != [str(kit.folder)]:
+    if not _is_imported(kit):
         for found in forbidden_imports(kit):
-            raise CourseError(found.file, found.line, found.message)
+            raise found
         _forget(kit.name)
     modules = {}
     for file in kit.files:
@@ -82,14 +74,16 @@ def load(kit: Kit | None) -> dict[str, ModuleType]:
 
 def let_checks_import(checks: Path) -> None:
     """Lets checks import the Python files beside them as ``from checks import NAME``; the judge's side alone."""
-    loaded = sys.modules.get("checks")
-    if loaded is None or list(getattr(loaded, "__path__", ())) != [str(checks)]:
-        _forget("checks")
-        _import_package(Kit(name="checks", folder=checks))
+    package = Kit(name="checks", folder=checks)
+    if not _is_imported(package):
+        _forget(package.name)
+        _import_package(package)
 
 
-def forbidden_imports(kit: Kit) -> Iterator[ForbiddenImport]:
+def forbidden_imports(kit: Kit) -> Iterator[CourseError]:
     """Every import of a kit, read in its source, of checks, solutions, misconceptions, or modules of the judge.
+
+    A kit must have none, because it is loaded where submitted code runs.
 
     Raises:
         CourseError: if a file is not Python.
@@ -101,11 +95,9 @@ def forbidden_imports(kit: Kit) -> Iterator[ForbiddenImport]:
             raise CourseError(file, error.lineno, f"not valid Python: {error.msg}") from None
         package = kit.module_name(file) if file.name == "__init__.py" else kit.module_name(file).rpartition(".")[0]
         for node in ast.walk(tree):
-            for name in _imported(node, package):
-                reason = _forbidden(name, kit)
-                if reason:
-                    yield ForbiddenImport(file, getattr(node, "lineno", 1), reason)
-                    break
+            reason = next(filter(None, (_forbidden(name, kit) for name in _imported(node, package))), "")
+            if reason:
+                yield CourseError(file, getattr(node, "lineno", 1), reason)
 
 
 def require_imported_names(file: Path, kit: Kit | None) -> None:
@@ -114,12 +106,11 @@ def require_imported_names(file: Path, kit: Kit | None) -> None:
     Raises:
         CourseError: with the line, and the nearest name.
     """
-    homes = {"grader.testkit"} | ({kit.name} if kit else set())
+    homes = ("grader.testkit.", f"{kit.name}." if kit else "grader.testkit.")
     for node in ast.walk(ast.parse(file.read_bytes(), filename=str(file))):
-        if not isinstance(node, ast.ImportFrom) or node.level or node.module is None:
+        if not isinstance(node, ast.ImportFrom) or node.level or not f"{node.module}.".startswith(homes):
             continue
-        if not any(node.module == home or node.module.startswith(f"{home}.") for home in homes):
-            continue
+        assert node.module is not None
         try:
             module = importlib.import_module(node.module)
         except ModuleNotFoundError:
@@ -136,27 +127,24 @@ def public_names(module: ModuleType) -> list[str]:
 
 
 def _has(module: ModuleType, name: str) -> bool:
-    if hasattr(module, name):
-        return True
     try:
-        importlib.import_module(f"{module.__name__}.{name}")
-    except ModuleNotFoundError:
+        return hasattr(module, name) or importlib.util.find_spec(f"{module.__name__}.{name}") is not None
+    except ModuleNotFoundError:  # it is no package
         return False
-    return True
+
+
+def _is_imported(kit: Kit) -> bool:
+    return list(getattr(sys.modules.get(kit.name), "__path__", ())) == [str(kit.folder)]
 
 
 def _import_package(kit: Kit) -> None:
     init = kit.folder / "__init__.py"
-    if not init.is_file():
-        package = ModuleType(kit.name)
-        package.__path__ = [str(kit.folder)]
-        sys.modules[kit.name] = package
-        return
     spec = importlib.util.spec_from_file_location(kit.name, init, submodule_search_locations=[str(kit.folder)])
     assert spec is not None and spec.loader is not None
     package = importlib.util.module_from_spec(spec)
     sys.modules[kit.name] = package
-    spec.loader.exec_module(package)
+    if init.is_file():
+        spec.loader.exec_module(package)
 
 
 def _forget(name: str) -> None:
@@ -176,13 +164,9 @@ def _imported(node: ast.AST, package: str) -> Iterator[str]:
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
     elif isinstance(node, ast.ImportFrom):
-        home = node.module or ""
-        if node.level:
-            parents = package.split(".")
-            if node.level > len(parents):
-                yield "." * node.level + home
-                return
-            home = ".".join([*parents[: len(parents) - node.level + 1], *filter(None, [home])])
+        home = "." * node.level + (node.module or "")
+        with contextlib.suppress(ImportError):  # beyond the kit: the name keeps its dots
+            home = importlib.util.resolve_name(home, package)
         yield from (f"{home}.{alias.name}" for alias in node.names)
     elif isinstance(node, ast.Call):
         called = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")

@@ -4,7 +4,6 @@
 text, within bounds, and nothing else. Imports no torch and no library that draws.
 """
 
-import math
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
@@ -212,18 +211,14 @@ def _numbers(values: object, what: str, most: int) -> list[float | None]:
     return [_number(value, what) for value in _plain(values, what, most)]
 
 
-def _number(value: object, what: str) -> float | None:
+def _number(value: Any, what: str) -> float | None:
     if value is None:
         return None
     if type(value) not in (int, float, bool):
         raise ValueError(f"{what}: {_kind(value)} where a number is expected")
-    try:
-        number = float(value)  # type: ignore[arg-type]
-    except OverflowError:
+    if not abs(value) <= LARGEST:  # nor is NaN
         return None
-    if not math.isfinite(number) or abs(number) > LARGEST:
-        return None
-    rounded = float(f"{number:.5g}")
+    rounded = float(f"{value:.5g}")
     return int(rounded) if rounded == int(rounded) else rounded
 
 

@@ -153,11 +153,9 @@ def _output_of(desk: TopicDesk, words: Sequence[str]) -> str | None:
     match words[first:]:
         case ["torchrun", workers, script] if found := _WORKERS.fullmatch(workers):
             env = dict(word.split("=", 1) for word in words[:first])
-            channel = desk.channel()
-            order = launch.Order(script, int(found[1]), ranks.LAUNCH_SECONDS, env, "")
-            with world.exclusive(channel):
-                outcome = launch.launch(channel, order)
-            return "".join(outcome.prints) if outcome.exit_code == 0 else outcome.shown()
+            outcome = launch.launch(desk.channel(), script, int(found[1]), ranks.LAUNCH_SECONDS, env)
+            shown = world.shown(outcome.printed)
+            return "".join(out for out, _ in outcome.printed) if outcome.exit_code == 0 else shown
     return None
 
 

@@ -3,7 +3,8 @@
 Two sides, which never mix:
 
 - in the judge, where checks run: `compare` (``assert_close`` ...), `strategies` (``tensors`` ...), `marking`
-  (``exercise``, ``misconception``, ``picture``), `observation` (``observe`` ...), `loading`, `reference`, `show`;
+  (``exercise``, ``misconception``, ``picture``), `observation` (``observe``, ``load_weights`` ...), `reference`,
+  `show`;
 - in the student process, through ``submission.there`` and ``ranks.call``: `recipes`, `models`, `probes`, `watching`,
   `devices`, and the functions that `ranks` starts. These hold no expected answer, and load neither pytest nor
   Hypothesis.
@@ -24,44 +25,17 @@ if TYPE_CHECKING:
     from grader.pictures import Grid, Lines, Points, Spot
     from grader.testkit import devices, probes, ranks, recipes, reference
     from grader.testkit.compare import Mismatch, assert_close, assert_equal, assert_that, raises
-    from grader.testkit.loading import load_weights
     from grader.testkit.marking import exercise, misconception, needs, picture
-    from grader.testkit.observation import assert_calls, observe, value_and_grad
+    from grader.testkit.observation import assert_calls, load_weights, observe, value_and_grad
     from grader.testkit.strategies import labels, seeds, shapes, tensors
     from grader.text import counted
 
 __all__ = [
-    "Grid",
-    "Lines",
-    "Mismatch",
-    "Points",
-    "Remote",
-    "Spot",
-    "Submission",
-    "SubmissionRaised",
-    "assert_calls",
-    "assert_close",
-    "assert_equal",
-    "assert_that",
-    "counted",
-    "devices",
-    "exercise",
-    "labels",
-    "load_weights",
-    "misconception",
-    "needs",
-    "observe",
-    "picture",
-    "probes",
-    "raises",
-    "ranks",
-    "recipes",
-    "reference",
-    "seeds",
-    "shapes",
-    "tensors",
-    "value_and_grad",
-]
+    "Grid", "Lines", "Mismatch", "Points", "Remote", "Spot", "Submission", "SubmissionRaised", "assert_calls",
+    "assert_close", "assert_equal", "assert_that", "counted", "devices", "exercise", "labels", "load_weights",
+    "misconception", "needs", "observe", "picture", "probes", "raises", "ranks", "recipes", "reference", "seeds",
+    "shapes", "tensors", "value_and_grad",
+]  # fmt: skip
 
 _MODULES = ("devices", "probes", "ranks", "recipes", "reference")
 _NAMES = {
@@ -69,9 +43,8 @@ _NAMES = {
     "grader.border.proxies": "Remote Submission",
     "grader.pictures": "Grid Lines Points Spot",
     "grader.testkit.compare": "Mismatch assert_close assert_equal assert_that raises",
-    "grader.testkit.loading": "load_weights",
     "grader.testkit.marking": "exercise misconception needs picture",
-    "grader.testkit.observation": "assert_calls observe value_and_grad",
+    "grader.testkit.observation": "assert_calls load_weights observe value_and_grad",
     "grader.testkit.strategies": "labels seeds shapes tensors",
     "grader.text": "counted",
 }

@@ -5,9 +5,9 @@ in the judge on decoded data.
 """
 
 import math
-from collections.abc import Iterator, Sized
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import torch
 from torch import Tensor
@@ -90,7 +90,7 @@ def assert_close(
     Raises:
         Mismatch: with the reason in words.
     """
-    reason = _difference(actual, expected, _Tolerance(rtol, atol), "")
+    reason = next(_differences(actual, expected, _Tolerance(rtol, atol), ""), "")
     if reason:
         raise Mismatch(f"{what}: {reason}" if what else reason, actual, expected)
 
@@ -101,9 +101,7 @@ def assert_equal(actual: object, expected: object, what: str = "") -> None:
     Raises:
         Mismatch: with the reason in words.
     """
-    reason = _difference(actual, expected, _Tolerance(0.0, 0.0), "")
-    if reason:
-        raise Mismatch(f"{what}: {reason}" if what else reason, actual, expected)
+    assert_close(actual, expected, 0.0, 0.0, what)
 
 
 def assert_that(condition: bool, sentence: str) -> None:
@@ -121,83 +119,66 @@ def raises(kind: type[Exception], match: str = "") -> Iterator[CaughtException]:
         match: text that the message must contain.
     """
     caught = CaughtException()
+    wanted = kind.__name__
     try:
         yield caught
     except SubmissionRaised as error:
-        if error.kind != kind.__name__ or not error.exact:
+        found = repr(error.message[:200])
+        if error.kind != wanted or not error.exact:
             if error.kind in ("missing", "NotImplementedError") or isinstance(error, NotSimulatedHere):
                 raise
-            raise AssertionError(
-                f"raised {error.kind}({error.message[:200]!r}) where {kind.__name__} was expected"
-            ) from error
+            raise AssertionError(f"raised {error.kind}({found}) where {wanted} was expected") from error
         caught.message = error.message
         if match not in error.message:
-            raise AssertionError(
-                f"the message of the {kind.__name__} should contain {match!r}, but it is {error.message[:200]!r}"
-            ) from error
+            raise AssertionError(f"the message of the {wanted} should contain {match!r}, but it is {found}") from error
         return
-    raise AssertionError(f"no exception where {kind.__name__} was expected")
+    raise AssertionError(f"no exception where {wanted} was expected")
 
 
-class _Tolerance:
-    __slots__ = ("atol", "rtol")
-
-    def __init__(self, rtol: float | None, atol: float | None) -> None:
-        self.rtol = rtol
-        self.atol = atol
+class _Tolerance(NamedTuple):
+    rtol: float | None
+    atol: float | None
 
     def of(self, dtype: torch.dtype) -> tuple[float, float]:
         rtol, atol = _TOLERANCES.get(dtype, (0.0, 0.0))
         return (rtol if self.rtol is None else self.rtol, atol if self.atol is None else self.atol)
 
 
-def _difference(actual: object, expected: object, tolerance: _Tolerance, where: str) -> str:
-    """The first difference in words, or the empty string."""
+def _differences(actual: Any, expected: Any, tolerance: _Tolerance, where: str) -> Iterator[str]:
+    """The differences in words, one at a time."""
     place = f"at {where}: " if where else ""
     actual, expected = plain(actual), plain(expected)
     if isinstance(actual, Remote):
         kind = class_name_of(actual)
         found = "a function" if kind in _FUNCTIONS else f"an object of class {kind}"
-        return f"{place}{found} where {_name(expected)} was expected"
-    if isinstance(expected, Tensor):
-        if not isinstance(actual, Tensor):
-            return f"{place}{_name(actual)} where {_name(expected)} was expected"
-        reason = _tensor_difference(actual, expected, tolerance)
-        return place + reason if reason else ""
-    if type(actual) is not type(expected):
-        return f"{place}{_name(actual)} where {_name(expected)} was expected"
-    if isinstance(expected, float):
-        assert isinstance(actual, float)
+        yield f"{place}{found} where {_name(expected)} was expected"
+    elif isinstance(expected, Tensor) and isinstance(actual, Tensor):
+        if reason := _tensor_difference(actual, expected, tolerance):
+            yield place + reason
+    elif type(actual) is not type(expected):
+        yield f"{place}{_name(actual)} where {_name(expected)} was expected"
+    elif isinstance(expected, float):
         rtol, atol = tolerance.of(torch.float64)
-        if actual == expected or (math.isnan(actual) and math.isnan(expected)):
-            return ""
-        close = math.isfinite(expected) and abs(actual - expected) <= atol + rtol * abs(expected)
-        return "" if close else f"{place}{_apart(actual, expected)}{_times(actual, expected)}"
-    if isinstance(expected, (list, tuple)):
-        assert isinstance(actual, (list, tuple))
-        if len(actual) != len(expected):
-            return f"{place}{_counts(actual, expected, 'item')}"
-        for index, (one, other) in enumerate(zip(actual, expected, strict=True)):
-            reason = _difference(one, other, tolerance, f"{where}[{index}]")
-            if reason:
-                return reason
-        return ""
-    if isinstance(expected, dict):
-        assert isinstance(actual, dict)
-        if len(actual) != len(expected):
-            return f"{place}{_counts(actual, expected, 'entry', 'entries')}"
+        is_close = math.isfinite(expected) and abs(actual - expected) <= atol + rtol * abs(expected)
+        if not (is_close or actual == expected or (math.isnan(actual) and math.isnan(expected))):
+            yield f"{place}{_apart(actual, expected)}{_times(actual, expected)}"
+    elif isinstance(expected, (list, tuple, dict)) and len(actual) != len(expected):
+        found = counted(len(actual), "entry", "entries") if isinstance(actual, dict) else counted(len(actual), "item")
+        yield f"{place}{found} where {len(expected)} {'was' if len(expected) == 1 else 'were'} expected"
+    elif isinstance(expected, (list, tuple)):
+        for index, pair in enumerate(zip(actual, expected, strict=True)):
+            yield from _differences(*pair, tolerance, f"{where}[{index}]")
+    elif isinstance(expected, dict):
         # By their text: keys that are equal may still be of different types, as 1 and True, and NaN is not itself.
         by_key, wanted = ({repr(key): item for key, item in items.items()} for items in (actual, expected))
         if set(by_key) != set(wanted):
-            return f"{place}keys {_keys(actual)} where {_keys(expected)} were expected"
-        for text, item in wanted.items():
-            reason = _difference(by_key[text], item, tolerance, f"{where}[{text[:_LONGEST_KEY]}]")
-            if reason:
-                return reason
-        return ""
-    if actual == expected:
-        return ""
-    return f"{place}{show(actual)} where {show(expected)} was expected"
+            keys, others = (show(sorted(str(key)[:_LONGEST_KEY] for key in items)) for items in (actual, expected))
+            yield f"{place}keys {keys} where {others} were expected"
+        else:
+            for text, item in wanted.items():
+                yield from _differences(by_key[text], item, tolerance, f"{where}[{text[:_LONGEST_KEY]}]")
+    elif actual != expected:
+        yield f"{place}{show(actual)} where {show(expected)} was expected"
 
 
 def _tensor_difference(actual: Tensor, expected: Tensor, tolerance: _Tolerance) -> str:
@@ -295,15 +276,6 @@ def _times(actual: object, expected: object) -> str:
         if 1.5 < factor < _MOST_TIMES and abs(factor - round(factor)) < 1e-5 * factor:
             return f", {round(factor)} {words}"
     return ", with the wrong sign" if abs(actual + expected) < 1e-5 * abs(expected) else ""
-
-
-def _keys(items: dict[Any, Any]) -> str:
-    return show(sorted(str(key)[:_LONGEST_KEY] for key in items))
-
-
-def _counts(actual: Sized, expected: Sized, noun: str, plural: str | None = None) -> str:
-    were = "was" if len(expected) == 1 else "were"
-    return f"{counted(len(actual), noun, plural)} where {len(expected)} {were} expected"
 
 
 def _name(value: object) -> str:

@@ -13,7 +13,7 @@ says why.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -26,22 +26,9 @@ from grader.testkit._devices.simulation import Simulation, translated
 from grader.testkit._devices.state import NotSimulated
 
 __all__ = [
-    "NotSimulated",
-    "clear_events",
-    "device_map",
-    "device_of",
-    "events",
-    "keep_time",
-    "on",
-    "real",
-    "simulated",
-    "start",
-    "stop",
-    "syncs",
-    "transfers",
-]
-
-MAX_GPUS: Final = 8
+    "NotSimulated", "clear_events", "device_map", "device_of", "events", "keep_time", "on", "real", "simulated",
+    "start", "stop", "syncs", "transfers",
+]  # fmt: skip
 
 _running: list[Simulation] = []
 _chosen: list[machine.Devices] = ["simulated"]
@@ -64,14 +51,13 @@ def simulated(gpus: int = 4, mps: bool = False) -> Iterator[list[dict[str, Any]]
     """
     if _running:
         raise ValueError("devices are simulated already")
-    simulation = _new(gpus, mps)
+    simulation = Simulation(gpus, mps)
     _running.append(simulation)
     try:
         with simulation.active():
             yield simulation.machine.events
     finally:
-        _running.clear()
-        simulation.close()
+        _forget()
 
 
 def start(gpus: int = 4, mps: bool = False, recording: bool = False) -> None:
@@ -83,7 +69,7 @@ def start(gpus: int = 4, mps: bool = False, recording: bool = False) -> None:
         recording: whether the check reads `events`, which real devices do not record: simulated in any case.
     """
     stop()
-    simulation = _new(gpus, mps)
+    simulation = Simulation(gpus, mps)
     if not mps and not recording and real(gpus):
         surroundings.real = True
         return
@@ -157,9 +143,3 @@ def device_of(tensor: Tensor) -> str:
 def device_map(model: nn.Module) -> dict[str, str]:
     """The device's name of each parameter and buffer by name."""
     return {name: device_of(t) for kind in ("_parameters", "_buffers") for name, t in registered(model, kind).items()}
-
-
-def _new(gpus: int, mps: bool) -> Simulation:
-    if type(gpus) is not int or not 0 <= gpus <= MAX_GPUS:
-        raise ValueError(f"gpus must be from 0 to {MAX_GPUS}, not {gpus!r}")
-    return Simulation(gpus, mps)

@@ -7,12 +7,10 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Final
 
-from grader.testkit import devices, marking, probes, ranks, recipes, watching, written_examples
-from grader.testkit._ranks import launch, place, rank
+from grader.testkit import devices, probes, ranks, recipes, watching, written_examples
+from grader.testkit import marking as marking  # by it a course's wrong answers are marked, which run there too
+from grader.testkit._ranks import launch, rank
 
 MODULES: Final[Mapping[str, ModuleType]] = {
-    module.__name__: module
-    for module in (devices, probes, ranks, recipes, watching, written_examples, launch, place, rank)
+    module.__name__: module for module in (devices, probes, ranks, recipes, watching, written_examples, launch, rank)
 }
-NEEDED_BY_MISCONCEPTIONS: Final = marking
-"""A course's wrong answers run there too, and are marked by it."""

@@ -97,12 +97,11 @@ def used_batch_norm(width: int, seed: int, dtype: torch.dtype) -> nn.BatchNorm1d
     layer = nn.BatchNorm1d(width, dtype=dtype)
     if layer.weight.is_meta:
         return layer
-    with seeded(seed), torch.no_grad():
-        for tensor in (layer.weight, layer.bias, layer.running_mean, layer.running_var):
-            assert tensor is not None
+    with seeded(seed):
+        weight, bias, mean, variance, _ = layer.state_dict().values()
+        for tensor in (weight, bias, mean, variance):
             tensor.normal_()
-        for positive in (layer.weight, layer.running_var):
-            assert positive is not None
+        for positive in (weight, variance):
             positive.abs_().add_(0.5)
     return layer
 

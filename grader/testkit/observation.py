@@ -1,25 +1,32 @@
-"""Facts about one call that its result cannot carry: changed and shared arguments, operations and gradients.
+"""Facts about one call that its result cannot carry, and weights of a check's choice in a module of the submission.
 
-Runs in the judge, and sends the call to `grader.testkit.watching` in the student process. They are as
-true as that process: if an outcome can decide a verdict, prefer the outcome.
+Runs in the judge, and asks `grader.testkit.watching` and `probes` in the student process. The facts are as true as that
+process: if an outcome can decide a verdict, prefer the outcome.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import msgspec
-import torch
+from torch import Tensor
 
+from grader.border import wire
+from grader.border.bounds import WireError
+from grader.border.channel import channel_of
+from grader.border.failures import BadReply
+from grader.border.proxies import Remote, RemoteFunction, SubmissionProxy, call_of
+from grader.errors import did_you_mean
+from grader.testkit import probes
+from grader.testkit.compare import assert_that
 from grader.testkit.watching import backpropagate, watch
 from grader.text import counted
 
-if TYPE_CHECKING:
-    from grader.border.proxies import Remote, RemoteFunction
+Seen = TypeVar("Seen", "Observation", "ValueAndGrad")
 
 
-class Observation(msgspec.Struct, frozen=True):
+class Observation(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """The facts that `observe` reports.
 
     Attributes:
@@ -45,11 +52,11 @@ class Observation(msgspec.Struct, frozen=True):
     rng_used: bool
 
 
-class ValueAndGrad(msgspec.Struct, frozen=True):
+class ValueAndGrad(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """A result and its gradients: ``grads[k]`` belongs to argument ``wrt[k]``, None if it was not used."""
 
     value: Any
-    grads: list[torch.Tensor | None]
+    grads: list[Tensor | None]
     has_graph: bool
 
 
@@ -60,31 +67,7 @@ def observe(function: RemoteFunction | Remote, *args: object, **kwargs: object) 
     Raises:
         SubmissionRaised: if the call raised.
     """
-    from grader.border.channel import channel_of
-    from grader.border.failures import BadReply
-    from grader.border.proxies import call_of
-
-    shown = call_of(function, args, kwargs)
-    reply = channel_of(function).request("call", (watch, function, list(args), dict(kwargs)), {}, shown)
-    match reply:
-        case (
-            result,
-            tuple(changed),
-            returned,
-            tuple(shares),
-            int(calls),
-            dict(called),
-            bool(grad),
-            bool(leaf),
-            bool(rng),
-        ) if _are_names(changed, shares, called, returned or "") and all(type(n) is int for n in called.values()):
-            shown.result = result
-            return Observation(result, changed, returned, shares, calls, called, grad, leaf, rng)
-    raise BadReply("sent an observation that is not data")
-
-
-def _are_names(*groups: Iterable[object]) -> bool:
-    return all(type(text) is str for group in groups for text in group)
+    return _seen(Observation, watch, function, args, kwargs)
 
 
 def assert_calls(seen: Observation, *names: str, at_most: int) -> None:
@@ -98,15 +81,16 @@ def assert_calls(seen: Observation, *names: str, at_most: int) -> None:
     Raises:
         AssertionError: with a sentence about the first one.
     """
+    are = "is" if at_most == 1 else "are"
     if not names and seen.torch_calls > at_most:
-        enough = f"where {at_most} are enough" if at_most != 1 else "where 1 is enough"
-        raise AssertionError(f"{counted(seen.torch_calls, 'call')} of torch functions, {enough}")
+        raise AssertionError(f"{counted(seen.torch_calls, 'call')} of torch functions, where {at_most} {are} enough")
     for name in names:
         found = seen.called.get(name, 0)
+        if found and not at_most:
+            raise AssertionError(f"torch's {name} was called: this exercise is done without it")
         if found > at_most:
-            limit = f"at most {counted(at_most, 'time')} is" if at_most == 1 else f"at most {at_most} times are"
-            often = f"torch's {name} ran {counted(found, 'time')}, where {limit} allowed"
-            raise AssertionError(often if at_most else f"torch's {name} was called: this exercise is done without it")
+            allowed = f"at most {counted(at_most, 'time')} {are} allowed"
+            raise AssertionError(f"torch's {name} ran {counted(found, 'time')}, where {allowed}")
 
 
 def value_and_grad(
@@ -123,17 +107,62 @@ def value_and_grad(
         wrt: positions of the tensor arguments that become leaves.
         part: which item of the result it is about, if that is a tuple or a list.
     """
-    from grader.border.channel import channel_of
-    from grader.border.failures import BadReply
-    from grader.border.proxies import call_of
+    made = _seen(ValueAndGrad, backpropagate, function, args, kwargs, wrt, part)
+    if len(made.grads) != len(wrt):
+        raise BadReply("sent gradients that are not data")
+    return made
 
+
+def _seen(
+    kind: type[Seen],
+    probe: Callable[..., object],
+    function: RemoteFunction | Remote,
+    args: tuple[object, ...],
+    kwargs: dict[str, object],
+    *more: object,
+) -> Seen:
+    """What a probe reports of one call; its first field is the value of the call."""
     shown = call_of(function, args, kwargs)
-    call = (backpropagate, function, list(args), dict(kwargs), wrt, part)
+    call = (probe, function, list(args), dict(kwargs), *more)
     reply = channel_of(function).request("call", call, {}, shown)
-    match reply:
-        case (value, list(grads), bool(has_graph)) if len(grads) == len(wrt) and all(
-            grad is None or type(grad) is torch.Tensor for grad in grads
-        ):
-            shown.result = value
-            return ValueAndGrad(value, grads, has_graph)
-    raise BadReply("sent gradients that are not data")
+    try:
+        made = wire.convert(reply, kind)
+    except WireError:
+        raise BadReply("sent an observation that is not data") from None
+    shown.result = reply[0]
+    return made
+
+
+def load_weights(submission: SubmissionProxy, module: Remote, weights: Mapping[str, Tensor] | Sequence[Tensor]) -> None:
+    """Writes these numbers into the parameters of a module over there, so that its outcome can be worked out here.
+
+    Args:
+        module: a handle to a ``torch.nn.Module``.
+        weights: by name, as in ``state_dict()``, where a shared parameter has any of its names; or a list, in order of
+            registration.
+
+    Raises:
+        AssertionError: the module has other parameters, said in words for the student: one is missing, one is too
+            many, or one has another shape.
+    """
+    found = submission.there(probes.parameter_shapes, module)
+    if isinstance(weights, Mapping):
+        names = [name for group in found for name in group]
+        missing = next((wanted for wanted in weights if wanted not in names), None)
+        if missing is not None:  # looking for similar names takes longer than to load the weights
+            raise AssertionError(f"the module has no parameter `{missing}`{did_you_mean(missing, names)}")
+        numbers = []
+        for group in found:
+            known = [weights[name] for name in group if name in weights]
+            assert_that(bool(known), f"the module has a parameter `{next(iter(group))}`, which is one too many")
+            numbers.append(known[0])
+    else:
+        numbers = list(weights)
+        were = "was" if len(numbers) == 1 else "were"
+        have = f"the module has {counted(len(found), 'parameter')} where {len(numbers)} {were} expected"
+        assert_that(len(found) == len(numbers), have)
+    for group, new in zip(found, numbers, strict=True):
+        name, shape = next(iter(group.items()))
+        wanted_shape = tuple(new.shape)
+        assert_that(shape == wanted_shape, f"`{name}` has the shape {shape}, where {wanted_shape} was expected")
+    submission.there(probes.put_weights, module, numbers)

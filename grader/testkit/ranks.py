@@ -6,7 +6,7 @@
     world.results      # the value that each rank returned, in order of rank
 
 Two sides: `run` and `torchrun` are called in the judge, by checks, and drive the ranks from there: each is a student
-process of its own. The functions below the line run on a rank. A rank that raises, dies or hangs is named in the
+process of its own. `is_rank`, `here` and `hold` are called on a rank. A rank that raises, dies or hangs is named in the
 verdict.
 """
 
@@ -14,24 +14,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
 
 from grader.border import wire
-from grader.border.failures import MissingName
-from grader.border.messages import RUN_OF_RANKS, Exchange, Missing, Request
+from grader.border.channel import Channel, channel_of, packed_values
+from grader.border.failures import NoAnswer, SubmissionTimeout
+from grader.border.messages import RUN_OF_RANKS, Exchange, Request, Returned
+from grader.border.proxies import Call, RemoteFunction, call_of
 from grader.machine import LOOPBACK
-from grader.testkit._ranks import answers as _answers
 from grader.testkit._ranks import launch as _launch
 from grader.testkit._ranks import rank as _rank
 from grader.testkit._ranks import world as _world
-from grader.testkit._ranks.states import Trouble
 from grader.text import with_article
-
-if TYPE_CHECKING:
-    from grader.border.channel import Channel
-    from grader.border.proxies import RemoteFunction
 
 SECONDS: Final = 4.0
 """How long the ranks of one run may take, all together; shorter than the time of a check."""
@@ -54,6 +50,11 @@ ALONE: Final[Mapping[str, str | None]] = {
     for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT")
 }
 """For `run`: an environment without the variables that torchrun sets."""
+_ELSE_FORBIDDEN: Final = {
+    "net-namespace": ("seccomp", "network namespace"),
+    "mount-namespace": ("landlock", "mount namespace"),
+}
+"""The layer of the sandbox that forbids sockets, or semaphores (torchrun needs one), if that one is missing."""
 
 
 class Slot:
@@ -183,103 +184,79 @@ def run(
         SubmissionCrashed: a rank's process ended.
         AssertionError: the object that ``look`` looks at is not there.
     """
-    from grader.border.channel import channel_of
-    from grader.border.proxies import call_of
-
     if not 1 <= world_size <= MAX_RANKS:
         raise ValueError(f"world_size must be from 1 to {MAX_RANKS}, not {world_size}")
     channel = channel_of(function)
-    _answers.require_network(channel)
-    if read_only:
-        _answers.require_limit_on_files()
-    _answers.give_time(channel, seconds + 2.0)
-    options = dict(options or {})
-    port = str(_world.free_port())
-    everybody = range(world_size)
-    settings = {**TORCHRUN, "WORLD_SIZE": str(world_size), "LOCAL_WORLD_SIZE": str(world_size), **(env or {})}
-    fill = {("rank",): None, ("world_size",): world_size, ("port",): int(port)}
-    parts = [_Parts({**fill, ("rank",): rank}) for rank in everybody]
+    _require_layer(channel, "net-namespace")
+    if read_only and not _rank.CAN_FORBID_WRITING:
+        _skip("needs a system with a limit on the size of files")
+    _give_time(channel, seconds + 2.0)
+    sizes = {"WORLD_SIZE": str(world_size), "LOCAL_WORLD_SIZE": str(world_size)}
+    settings = {"MASTER_PORT": "{port}", **TORCHRUN, **sizes, **(env or {})}
+    known = {"world_size": world_size, "port": _world.free_port()}
+    parts = []
+    for rank in range(world_size):
+        own = {**known, "rank": rank}
+        part = _world.Part(
+            env={name: value and _filled(value, own) for name, value in settings.items()},
+            args=[_spec(value, own) for value in args],
+            kwargs={name: _spec(value, own) for name, value in (options or {}).items()},
+            before=None if before is None else _spec(before, own),
+            look=None if look is None else _spec(look, own),
+        )
+        parts.append(part)
     job = _world.Job(
         function=function,
-        args=[[part.spec(value) for value in args] for part in parts],
-        kwargs=[{name: part.spec(value) for name, value in options.items()} for part in parts],
-        before=[None if before is None else part.spec(before) for part in parts],
-        look=[None if look is None else part.spec(look) for part in parts],
-        env=[_filled({"MASTER_PORT": port, **settings}, rank, port) for rank in everybody],
-        size=world_size,
+        parts=parts,
         group=group,
         seconds=float(seconds),
-        look_outside=None if look_outside is None else parts[0].plain(look_outside),
+        look_outside=None if look_outside is None else _spec(look_outside, known),
         read_only=tuple(read_only),
         may_exit=may_exit,
         held=held,
+        names_places=names_places,
     )
-    asked = [job.args, job.kwargs, job.before, job.look, settings, group, sorted(read_only), held, may_exit]
-    request = _packed(channel, function, *asked)
-    shown = call_of(function, args, options)
-    channel.last = shown
-    outcomes = _world.run(channel, job)
-    _answers.give_time(channel, 2.0)  # ranks may have waited long for a processor
-    if isinstance(outcomes, Missing):
-        channel.record.append(Exchange(request, wire.pack(outcomes)))
-        missing = MissingName(outcomes.name)
-        missing.kind, missing.message = "missing", outcomes.name
-        raise missing
-    if isinstance(outcomes, Trouble):
-        if not names_places:
-            states = tuple(msgspec.structs.replace(state, file="") for state in outcomes.states)
-            outcomes = msgspec.structs.replace(outcomes, states=states)
-        raise _answers.note_trouble(channel, request, outcomes)
-    _answers.show_prints(channel, outcomes.printed)
-    every = outcomes.ranks
+    made_there = [[part.args, part.kwargs, part.before, part.look] for part in parts]
+    request = _packed(channel, function, made_there, settings, group, sorted(read_only), held, may_exit)
+    channel.last = call_of(function, args, dict(options or {}))
+    try:
+        outcomes = _world.run(channel, job)
+    except _world.RunFailure as failure:
+        channel.record.append(Exchange(request, wire.pack(failure.noted)))
+        raise _with_record(channel, failure.error) from None
+    finally:
+        _give_time(channel, 2.0)  # ranks may have waited long for a processor
     made = World(
-        returned=[one.value for one in every],
-        kinds=[one.kind for one in every],
-        looks=[one.looks for one in every],
+        returned=outcomes.returned,
+        kinds=outcomes.kinds,
+        looks=outcomes.looks,
         outside=outcomes.outside,
-        early=[rank for rank, one in enumerate(every) if one.is_early],
-        prints=[one.prints if prints else "" for one in every],
-        lines=[_written_lines(one.prints) if lines else 0 for one in every],
-        numbers=[_numbers(one.prints) if lines else [] for one in every],
+        early=outcomes.early,
+        prints=[text if prints else "" for text in outcomes.prints],
+        lines=[_written_lines(text) if lines else 0 for text in outcomes.prints],
+        numbers=[_numbers(text) if lines else [] for text in outcomes.prints],
     )
-    fields = [getattr(made, name) for name in made.__struct_fields__]
-    _answers.note_values(channel, request, fields)
+    _note(channel, request, list(msgspec.structs.astuple(made)), outcomes.shown)
     return made
 
 
-def _filled(env: Mapping[str, str | None], rank: int, port: str) -> dict[str, str | None]:
-    return {name: value and value.replace("{rank}", str(rank)).replace("{port}", port) for name, value in env.items()}
+def _filled(value: str, known: Mapping[str, int]) -> str:
+    return value.replace("{rank}", str(known["rank"])).replace("{port}", str(known["port"]))
 
 
-class _Parts:
-    """Gives one rank its part of the arguments of a run.
-
-    Args:
-        known: the values of the slots that the judge fills in.
-    """
-
-    def __init__(self, known: Mapping[tuple[Any, ...], Any]) -> None:
-        self._known = known
-
-    def spec(self, value: object) -> _rank.Spec:
-        """The argument as it is sent to the rank."""
-        if not isinstance(value, Slot):
-            return ("value", value)
-        if value.spec in (("rank",), ("world_size",), ("port",)):
-            return ("value", self._known[value.spec])
-        match value.spec:
-            case ("each", tuple(values)):
-                return self.spec(values[self._known["rank",]])
-            case ("call", function, tuple(args), dict(kwargs)):
-                named = {name: self.spec(one) for name, one in kwargs.items()}
-                return ("call", function, [self.spec(one) for one in args], named)
-        return value.spec
-
-    def plain(self, slot: Slot) -> tuple[Any, ...]:
-        """A `call` of plain values: the function and its arguments."""
-        kind, function, args, _ = slot.spec
-        assert kind == "call"
-        return (function, *map(self.spec, args))
+def _spec(value: object, known: Mapping[str, int]) -> _rank.Spec:
+    """An argument as it is sent to a rank; `known` are the values of the slots that the judge fills in."""
+    if not isinstance(value, Slot):
+        return ("value", value)
+    match value.spec:
+        case ("rank" | "world_size" | "port" as name,):
+            return ("value", known[name])
+        case ("each", tuple(values)):
+            return _spec(values[known["rank"]], known)
+        case ("call", function, tuple(args), dict(kwargs)):
+            named = {name: _spec(one, known) for name, one in kwargs.items()}
+            return ("call", function, [_spec(one, known) for one in args], named)
+    return value.spec
 
 
 class Launch(msgspec.Struct, frozen=True):
@@ -312,34 +289,67 @@ def torchrun(
     Raises:
         SubmissionTimeout: when it does not end.
     """
-    from grader.border.channel import channel_of
-    from grader.border.proxies import Call
-
     channel = channel_of(function)
-    _answers.require_network(channel)
-    _answers.require_semaphores(channel)
-    _answers.give_time(channel, seconds + 5.0)
+    _require_layer(channel, "net-namespace")
+    _require_layer(channel, "mount-namespace")
+    _give_time(channel, seconds + 5.0)
     call = Call(f"torchrun --nproc-per-node={workers} {script}", (), {})
     in_place_of = str(channel.request("call", (_launch.in_place_of_script, function), {}, call))
     call.answered = False
-    order = _launch.Order(script, workers, float(seconds), dict(env or {}), in_place_of)
-    request = _packed(channel, function, script, workers, order.env)
-    with _world.exclusive(channel):
-        outcome = _launch.launch(channel, order)
-    numbers = [_numbers(text) for text in outcome.prints]
-    lines = [_written_lines(text) for text in outcome.prints]
-    _answers.note_values(channel, request, [outcome.exit_code, lines, numbers])
-    _answers.show_prints(channel, outcome.shown())
+    variables = dict(env or {})
+    outcome = _launch.launch(channel, script, workers, float(seconds), variables, in_place_of)
+    prints = [out for out, _ in outcome.printed]
+    lines, numbers = [*map(_written_lines, prints)], [*map(_numbers, prints)]
+    request = _packed(channel, function, script, workers, variables)
+    _note(channel, request, [outcome.exit_code, lines, numbers], _world.shown(outcome.printed))
     if outcome.exit_code is None:
-        raise _answers.hang(channel, f"{script} did not end within {seconds:g} s under torchrun")
+        hung = SubmissionTimeout(f"{script} did not end within {seconds:g} s under torchrun")
+        raise _with_record(channel, hung)
     return Launch(outcome.exit_code, lines, numbers)
+
+
+# ---------------------------------------------------------------- a run as an exchange of the check's record
 
 
 def _packed(channel: Channel, *values: object) -> bytes:
     """The request that the record of the check gets for a whole run; it is never sent."""
-    from grader.border.channel import packed_values
-
     return wire.pack(Request(RUN_OF_RANKS, packed_values(channel, *values), []))
+
+
+def _note(channel: Channel, request: bytes, values: list[object], printed: str) -> None:
+    """Adds a run that has come to its end to the record: plain values, of which misconceptions are known."""
+    channel.record.append(Exchange(request, wire.pack(Returned(wire.encode(values, lambda value: None)))))
+    add_prints = getattr(channel.transport, "add_prints", None)
+    if add_prints is not None and printed:
+        add_prints(printed)
+
+
+def _with_record(channel: Channel, failure: BaseException) -> BaseException:
+    """The failure to raise, with what crossed the border up to there if it is for want of an answer."""
+    if isinstance(failure, NoAnswer):
+        failure.examples = (tuple(channel.record),)
+    return failure
+
+
+def _give_time(channel: Channel, seconds: float) -> None:
+    """Lets the running check take this long from now, where it has a deadline."""
+    allow = getattr(channel.transport, "allow", None)
+    if allow is not None:
+        allow(seconds)
+
+
+def _require_layer(channel: Channel, layer: str) -> None:
+    """Skips the check where the sandbox, without one layer, forbids by another what a run needs."""
+    forbidding, noun = _ELSE_FORBIDDEN[layer]
+    layers = getattr(channel.transport, "layers", None) or ()
+    if forbidding in layers and layer not in layers:
+        _skip(f"needs a {noun} in the sandbox (see `grader doctor`)")
+
+
+def _skip(reason: str) -> None:
+    import pytest  # here, in the judge, alone
+
+    pytest.skip(reason)
 
 
 def _written_lines(text: str) -> int:
@@ -357,7 +367,7 @@ def _numbers(text: str) -> list[float]:
 
 def is_rank() -> bool:
     """Whether this process is a rank."""
-    return _rank.is_rank()
+    return bool(_rank.this)
 
 
 def here() -> _rank.Here:
@@ -366,7 +376,9 @@ def here() -> _rank.Here:
     Raises:
         RuntimeError: in a process that is not a rank.
     """
-    return _rank.here()
+    if not _rank.this:
+        raise RuntimeError("this can be used on a rank only")
+    return _rank.this[0]
 
 
 def hold() -> None:

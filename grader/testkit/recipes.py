@@ -9,7 +9,7 @@ import operator
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import Any, Final
 
 import torch
@@ -46,10 +46,8 @@ def batches(
 ) -> list[tuple[Tensor, Tensor]]:
     """One ``(features (size, features), labels (size,))`` per size; no two rows are alike."""
     x, y = normal((sum(sizes), features), seed), labels(sum(sizes), classes, seed + 1)
-    stops = list(accumulate(sizes))
-    return [
-        (x[stop - size : stop].clone(), y[stop - size : stop].clone()) for size, stop in zip(sizes, stops, strict=True)
-    ]
+    parts = zip(torch.split(x, [*sizes]), torch.split(y, [*sizes]), strict=True)
+    return [(rows.clone(), classes_of_rows.clone()) for rows, classes_of_rows in parts]
 
 
 # ---------------------------------------------------------------- models

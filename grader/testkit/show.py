@@ -5,7 +5,7 @@ Never calls a method that submitted code could have defined: it is given decoded
 
 import ast
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from types import FunctionType
 from typing import Final
 
@@ -91,34 +91,25 @@ def _show(value: object, room: list[int]) -> str:
     """The whole text of a value, until `room` (characters left, in a list of one) is used up: `…` from then on."""
     if room[0] <= 0:
         return "…"
-    text = _container(value, room)
-    if text is None:
-        text = _one(value)
-        room[0] -= len(text) + 2
+    if isinstance(value, dict):
+        pairs = (f"{_show(key, room)}: {_show(item, room)}" for key, item in value.items())
+        return "{" + _joined(pairs, len(value), room) + "}"
+    if isinstance(value, list | tuple) and type(value) is not torch.Size:
+        items = _joined((_show(item, room) for item in value), len(value), room)
+        return f"[{items}]" if isinstance(value, list) else f"({items},)" if len(value) == 1 else f"({items})"
+    text = _one(value)
+    room[0] -= len(text) + 2
     return text
 
 
-def _container(value: object, room: list[int]) -> str | None:
-    if isinstance(value, list):
-        return f"[{_items(value, room)}]"
-    if type(value) is torch.Size:
-        return f"torch.Size({list(value)})"
-    if isinstance(value, tuple):
-        return f"({_items(value, room)},)" if len(value) == 1 else f"({_items(value, room)})"
-    if isinstance(value, dict):
-        pairs = itertools.islice(value.items(), MAX_SHOWN_ITEMS)
-        shown = [f"{_show(key, room)}: {_show(item, room)}" for key, item in pairs]
-        return "{" + ", ".join(shown) + (", …" if len(value) > MAX_SHOWN_ITEMS else "") + "}"
-    return None
-
-
-def _items(values: Sequence[object], room: list[int]) -> str:
+def _joined(parts: Iterable[str], count: int, room: list[int]) -> str:
+    """The first of some texts, as far as there is room."""
     shown = []
-    for value in values[:MAX_SHOWN_ITEMS]:
-        shown.append(_show(value, room))
+    for part in itertools.islice(parts, MAX_SHOWN_ITEMS):
+        shown.append(part)
         if room[0] <= 0:
             break
-    return ", ".join(shown) + (", …" if len(values) > len(shown) else "")
+    return ", ".join(shown) + (", …" if count > len(shown) else "")
 
 
 def _one(value: object) -> str:
@@ -131,6 +122,8 @@ def _one(value: object) -> str:
         return text if set(text) & set(".en") else f"{text}.0"
     if isinstance(value, Remote) and (made := maker_of(value)) is not None:
         return _code(made)
+    if type(value) is torch.Size:
+        return f"torch.Size({list(value)})"
     if isinstance(value, FunctionType | type):
         module = "" if value.__module__ == "builtins" else value.__module__.removeprefix("grader.testkit.")
         return f"{module}.{value.__name__}".removeprefix(".")

@@ -11,7 +11,7 @@ import hashlib
 import math
 from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import torch
 from hypothesis import strategies as st
@@ -73,32 +73,32 @@ def shapes(shape: Shape, **sizes: Size) -> st.SearchStrategy[tuple[int, ...]]:
         ValueError: for anything else: a negative size, a range of which the low end is above the high one. While a
             check draws: for a name with two ranges.
     """
-    if not isinstance(shape, str) and sizes:
-        raise ValueError(f"sizes are for names in a string such as 'b t d', not for the shape {shape!r}")
-    if isinstance(shape, st.SearchStrategy):
-        return shape
-    names = shape.split() if isinstance(shape, str) else []
+    if not isinstance(shape, str):
+        if sizes:
+            raise ValueError(f"sizes are for names in a string such as 'b t d', not for the shape {shape!r}")
+        return shape if isinstance(shape, st.SearchStrategy) else st.tuples(*map(_size, shape))
+    names = shape.split()
     for name in sizes:
         if name not in names:
             raise ValueError(f"there is no dim `{name}` in the shape {shape!r}{did_you_mean(name, names)}")
-    dims: list[object] = [int(name) if name.isdecimal() else sizes.get(name, _USUAL_SIZE) for name in names]
-    dims = dims if isinstance(shape, str) else list(shape)
-    for dim in dims:
-        if not _is_size(dim) and not _is_range(dim):
-            raise ValueError(f"a dim must be a size or a range (low, high) of sizes, not {dim!r}")
-    drawn = [st.just(dim) if isinstance(dim, int) else st.integers(*dim) for dim in dims]  # type: ignore[misc]
-    for place, name in enumerate(names):
-        if name.isidentifier():
-            drawn[place] = _shared(name, dims[place])
-        elif not name.isdecimal():
-            raise ValueError(f"a dim must be a name or a size, not {name!r}")
-    return st.tuples(*drawn)
+    return st.tuples(*(_named(name, sizes.get(name, _USUAL_SIZE)) for name in names))
 
 
-def _shared(name: str, size: object) -> st.SearchStrategy[int]:
-    """The size of a dim with a name, the same in all arguments of an example."""
-    low, high = size if isinstance(size, tuple) else (size, size)
-    shared = st.shared(st.integers(low, high).map(lambda drawn: (size, drawn)), key=f"the dim {name}")
+def _size(size: Any, what: str = "a dim") -> st.SearchStrategy[int]:
+    """The sizes that an int, or a range ``(low, high)``, stands for."""
+    low, high = size if isinstance(size, tuple) and len(size) == 2 else (size, size)
+    if type(low) is not int or type(high) is not int or not 0 <= low <= high:
+        raise ValueError(f"{what} must be a size or a range (low, high) of sizes, not {size!r}")
+    return st.just(low) if low == high else st.integers(low, high)
+
+
+def _named(name: str, size: Size) -> st.SearchStrategy[int]:
+    """The size of a dim with a name, the same in all arguments of an example; or the number that the name is."""
+    if name.isdecimal():
+        return st.just(int(name))
+    if not name.isidentifier():
+        raise ValueError(f"a dim must be a name or a size, not {name!r}")
+    shared = st.shared(_size(size).map(lambda drawn: (size, drawn)), key=f"the dim {name}")
 
     def own(found: tuple[object, int]) -> int:
         if found[0] != size:
@@ -145,9 +145,9 @@ def tensors(
     return st.builds(
         make_tensor,
         shapes(shape, **sizes),
-        dtype=st.sampled_from(dtypes) if len(dtypes) > 1 else st.just(dtypes[0]),
-        kind=st.sampled_from(kinds) if len(kinds) > 1 else st.just(kinds[0]),
-        layout=st.sampled_from(layouts) if len(layouts) > 1 else st.just(layouts[0]),
+        dtype=st.sampled_from(dtypes),
+        kind=st.sampled_from(kinds),
+        layout=st.sampled_from(layouts),
         seed=seeds(),
     )
 
@@ -162,13 +162,10 @@ def labels(count: Size | Shape, classes: int, **sizes: Size) -> st.SearchStrateg
     Raises:
         ValueError: for a wrong size or range, or fewer than one class.
     """
-    if not _is_size(classes) or classes < 1:
+    if type(classes) is not int or classes < 1:
         raise ValueError(f"classes must be a whole number above 0, not {classes!r}")
-    if not isinstance(count, str | st.SearchStrategy):
-        if not _is_size(count) and not _is_range(count):
-            raise ValueError(f"count must be a size or a range (low, high) of sizes, not {count!r}")
-        count = (count,)  # type: ignore[assignment]
-    return st.builds(_make_labels, shapes(count, **sizes), st.just(classes), seeds())  # type: ignore[arg-type]
+    shape = count if isinstance(count, str | st.SearchStrategy) else st.tuples(_size(count, "count"))
+    return st.builds(_make_labels, shapes(shape, **sizes), st.just(classes), seeds())
 
 
 def make_tensor(shape: Sequence[int], *, dtype: torch.dtype, kind: str, layout: str, seed: int) -> Tensor:
@@ -181,14 +178,6 @@ def make_tensor(shape: Sequence[int], *, dtype: torch.dtype, kind: str, layout: 
         wide[..., ::2] = plain
         return wide[..., ::2]
     return plain
-
-
-def _is_size(value: object) -> bool:
-    return type(value) is int and value >= 0
-
-
-def _is_range(value: object) -> bool:
-    return isinstance(value, tuple) and len(value) == 2 and all(map(_is_size, value)) and value[0] <= value[1]
 
 
 def _content(count: int, kind: str, seed: int) -> Tensor:

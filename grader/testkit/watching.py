@@ -52,21 +52,23 @@ class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 def watch(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     """One call, and the fields of an `Observation`."""
-    tensors = dict(_tensors(args, kwargs))
+    given: dict[str, Any] = {str(position): item for position, item in enumerate(args)} | kwargs
+    tensors = {path: tensor for name, item in given.items() for path, tensor in _inside(name, item)}
     before = {path: copy_of(tensor) for path, tensor in tensors.items()}
     generator = _generator_state()
     with _Calls() as calls, _Operations() as operations:
         result = function(*args, **kwargs)
     rng_used = not _equal(generator, _generator_state())
     changed = tuple(path for path, tensor in tensors.items() if not _is_same(before[path], tensor))
-    paths: dict[str, Any] = {str(position): item for position, item in enumerate(args)} | kwargs | tensors
     is_tensor = is_a(result, torch.Tensor)
-    returned = next((path for path, item in paths.items() if item is result and (is_tensor or _is_object(item))), None)
-    shares = tuple(path for path, tensor in tensors.items() if is_tensor and _overlap(tensor, result))
-    grad = is_tensor and requires_grad(result)
-    leaf = is_tensor and is_leaf(result)
+    can_be_returned = is_tensor or not issubclass(type(result), (int, float, str, bytes, bool, type(None), tuple))
+    same = (path for path, item in (given | tensors).items() if item is result and can_be_returned)
+    shares = tuple(
+        path for path, tensor in tensors.items() if is_tensor and (tensor is result or share_memory(tensor, result))
+    )
+    grad, leaf = is_tensor and requires_grad(result), is_tensor and is_leaf(result)
     called = dict(sorted((calls.names | operations.names).items()))  # of both counts of a name, the larger one
-    return result, changed, returned, shares, calls.count, called, grad, leaf, rng_used
+    return result, changed, next(same, None), shares, calls.count, called, grad, leaf, rng_used
 
 
 def without_spelling(fields: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -92,11 +94,6 @@ def backpropagate(
     return value, list(grads), True
 
 
-def _tensors(args: list[Any], kwargs: dict[str, Any]) -> Iterator[tuple[str, torch.Tensor]]:
-    for path, item in [(str(position), item) for position, item in enumerate(args)] + list(kwargs.items()):
-        yield from _inside(path, item)
-
-
 def _inside(path: str, item: Any) -> Iterator[tuple[str, torch.Tensor]]:
     if is_a(item, torch.Tensor):
         yield path, item
@@ -106,10 +103,6 @@ def _inside(path: str, item: Any) -> Iterator[tuple[str, torch.Tensor]]:
     elif type(item) is dict:
         for key, part in item.items():
             yield from _inside(f"{path}[{key!r}]", part)
-
-
-def _is_object(item: object) -> bool:
-    return not issubclass(type(item), (int, float, str, bytes, bool, type(None), tuple))
 
 
 def _is_same(before: torch.Tensor, tensor: torch.Tensor) -> bool:
@@ -123,7 +116,3 @@ def _is_same(before: torch.Tensor, tensor: torch.Tensor) -> bool:
         )
     except Exception:
         return False
-
-
-def _overlap(one: torch.Tensor, other: torch.Tensor) -> bool:
-    return one is other or share_memory(one, other)

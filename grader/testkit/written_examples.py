@@ -27,15 +27,14 @@ def run(topic: str, sources: Sequence[str], gpus: int = 0) -> list[list[Any]]:
         For each statement ``[printed, raised]``: its output, and the last line of its traceback or None.
     """
     names = {"torch": torch, **vars(sys.modules[topic])}
+    outcomes: list[list[Any]] = []
     with devices.simulated(gpus) if gpus else contextlib.nullcontext():
-        return [_run_one(source, names) for source in sources]
-
-
-def _run_one(source: str, names: dict[str, Any]) -> list[Any]:
-    output, raised = io.StringIO(), None
-    with contextlib.redirect_stdout(output):
-        try:
-            exec(compile(source, "<example>", "single", dont_inherit=True), names)
-        except Exception as error:
-            raised = traceback.format_exception_only(type(error), error)[-1]
-    return [output.getvalue(), raised]
+        for source in sources:
+            output, raised = io.StringIO(), None
+            with contextlib.redirect_stdout(output):
+                try:
+                    exec(compile(source, "<example>", "single", dont_inherit=True), names)
+                except Exception as error:
+                    raised = traceback.format_exception_only(type(error), error)[-1]
+            outcomes.append([output.getvalue(), raised])
+    return outcomes

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
-import signal
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import cast
 
 import pytest
 import torch
@@ -19,14 +16,12 @@ from grader.border.channel import Channel
 from grader.border.failures import SubmissionCrashed, SubmissionRaised, SubmissionTimeout
 from grader.border.proxies import SubmissionProxy
 from grader.border.service import Service
-from grader.border.transport import Activity, Process
 from grader.judge.in_process import LocalTransport, load_module
 from grader.sandbox import process_tree
 from grader.testkit import probes, ranks, recipes
 from grader.testkit._ranks import rank as rank_process
 from grader.testkit._ranks import world
-from grader.testkit._ranks.members import Member, own_lines
-from grader.testkit._ranks.watch import AFTERMATH_SECONDS, LONGEST_AFTERMATH, Aftermath
+from grader.testkit._ranks.members import own_lines
 from grader.testkit.in_student_process import MODULES
 
 HEAD = """\
@@ -205,11 +200,6 @@ def test_read_only_ranks_cannot_write(written: Written) -> None:
         ranks.run(submission.f, ranks.RANK, read_only=[1])
 
 
-def activity(process: int) -> Activity:
-    """What a process has done up to now."""
-    return Activity(*process_tree.activity(process))
-
-
 class Holding:
     """An object of a kit that holds the rank that uses it."""
 
@@ -371,49 +361,18 @@ def test_garbage_in_place_of_a_reply_is_named_however_soon_the_process_ends(writ
             ranks.run(submission.f)
 
 
-class Seen:
-    """Of a process only what the kernel counts."""
-
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        self._pid = process.pid
-
-    def post(self, request: bytes) -> None:
-        """Nothing answers."""
-
-    def activity(self) -> Activity:
-        return activity(self._pid)
+@pytest.mark.parametrize("meanwhile", ["time.sleep(0.1)", "until = time.process_time() + 0.2; wait(until)"])
+def test_a_rank_that_is_about_to_make_the_same_mistake_has_the_time_to(written: Written, meanwhile: str) -> None:
+    source = "def wait(until):\n    while time.process_time() < until: pass\n"
+    submission = written(f"{source}def f(rank):\n    if rank:\n        {meanwhile}\n    raise ValueError('odd')\n")
+    with pytest.raises(ValueError, match=r"odd \(on every rank\)"):
+        ranks.run(submission.f, ranks.RANK)
 
 
-def asked(process: subprocess.Popen[bytes]) -> Member:
-    """A rank that has not replied yet."""
-    member = Member(0, cast("Process", Seen(process)))
-    member.post("call", b"")
-    return member
-
-
-def test_the_aftermath_lasts_while_the_others_have_not_had_their_turn() -> None:
-    """A stopped process takes the part of one that waits for its turn on a busy machine."""
-    sleeper = subprocess.Popen(["sleep", "60"])
-    worker = subprocess.Popen([sys.executable, "-c", "while True: pass"])
-    soon, late = 2 * AFTERMATH_SECONDS, LONGEST_AFTERMATH + AFTERMATH_SECONDS
-    try:
-        while not activity(sleeper.pid).at_rest:
-            os.sched_yield()
-        now = time.monotonic()
-        resting, working = Aftermath([asked(sleeper)], now), Aftermath([asked(worker)], now)
-        assert not resting.is_over(now) and resting.is_over(now + soon)
-        worked = activity(worker.pid).worked
-        while activity(worker.pid).worked < worked + soon:
-            time.sleep(0.01)
-        assert working.is_over(now)
-        os.kill(worker.pid, signal.SIGSTOP)
-        kept_waiting = Aftermath([asked(worker)], now)
-        assert not kept_waiting.is_over(now) and not kept_waiting.is_over(now + soon)
-        assert kept_waiting.is_over(now + late)
-    finally:
-        for process in (sleeper, worker):
-            process.kill()
-            process.wait()
+def test_a_rank_that_works_on_regardless_is_not_waited_for(written: Written) -> None:
+    submission = written("def f(rank):\n    while rank: pass\n    raise ValueError('odd')\n")
+    with pytest.raises(ValueError, match=r"odd \(on rank 0\)"):
+        ranks.run(submission.f, ranks.RANK, seconds=100.0)
 
 
 def test_lines_that_torch_writes_are_not_the_students() -> None:

@@ -115,6 +115,7 @@ def test_a_script_ends_as_it_would_from_the_command_line(graded: Warm, name: str
 def test_a_script_that_hangs_is_ended(graded: Warm) -> None:
     (check,) = graded.grade(hanging=HEAD + HANGS).exercises[1].checks
     assert check.verdict == "timeout" and "hanging.py did not end" in check.message, check.message
+    assert "rank 0: 3 2 0" in check.message and "rank 1: 3 2 1" in check.message, "what it had printed"
 
 
 WITHOUT_MOUNTS = """

@@ -6,10 +6,10 @@ are simulated too. Must never leave a replacement behind.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import contextmanager
-from functools import reduce
-from types import FunctionType, SimpleNamespace, TracebackType
+import contextlib
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from types import FunctionType, SimpleNamespace
 from typing import Any, Final
 
 import torch
@@ -25,24 +25,57 @@ MEMORY_BYTES: Final = 8 << 30
 
 def replacements(machine: Machine) -> list[Replacement]:
     """The replacements in torch's modules for a machine."""
-    cuda: Any = torch.cuda
     core: Any = torch._C
-    found: list[Replacement] = [
-        *((core, name, value) for name, value in _core(machine).items()),
-        *((cuda, name, value) for name, value in _cuda(machine).items()),
-        (cuda.Event, "__new__", _event(machine)),
-        *((torch, name, value) for name, value in _top(machine).items()),
-        *((torch.mps, name, value) for name, value in _mps(machine).items()),
-        *((torch.accelerator, name, value) for name, value in _accelerator(machine).items()),
-        (Tensor, "record_stream", lambda tensor, stream: None),
-        (core._nn, "_parse_to", _parse_to(machine, core._nn._parse_to)),
-        (torch.backends.mps, "is_available", lambda: machine.mps),
-        (torch.backends.mps, "is_built", lambda: True),
-        (torch.backends.cudnn, "is_acceptable", lambda tensor: False),
-        (torch.backends.cuda, "is_built", lambda: True),
-        (torch.version, "cuda", torch.version.cuda or "12.8"),
-        *((comm, function.__name__, function) for function in _parallel(machine)),
-    ]
+    stream, event = _stream_and_event(machine)
+
+    def new_stream(cls: type, device: Any = None, priority: int = 0, **_: Any) -> Any:
+        return stream("cuda" if device is None else device, priority)
+
+    def new_event(cls: type, enable_timing: bool = False, *_: Any, **__: Any) -> Any:
+        return event(enable_timing=enable_timing)
+
+    def set_rng_state(new_state: Tensor, plain: Callable[[Tensor], None] = torch.set_rng_state) -> None:
+        if machine.label(new_state) not in (None, CPU):  # a state without a label is the CPU's, in a backward pass too
+            raise TypeError("RNG state must be a torch.ByteTensor")
+        plain(new_state)
+
+    tables: dict[Any, dict[str, Any]] = {
+        core: _core(machine),
+        core._nn: {"_parse_to": _parse_to(machine, core._nn._parse_to)},
+        torch: {
+            "Generator": _generator(machine),
+            "Stream": stream,
+            "Event": event,
+            "compile": _refusing("torch.compile"),
+            "set_rng_state": set_rng_state,
+        },
+        torch.version: {"cuda": torch.version.cuda or "12.8"},
+        torch.cuda: _cuda(machine),
+        torch.cuda.Stream: {"__new__": new_stream},  # so an object of a class that was imported by name before is one
+        torch.cuda.Event: {"__new__": new_event},
+        Tensor: {"record_stream": _always(None)},
+        torch.mps: {
+            **_ignoring("empty_cache manual_seed"),
+            "is_available": lambda: machine.mps,
+            "device_count": lambda: int(machine.mps),
+            "synchronize": lambda: machine.record_sync("synchronize", machine.device("mps")),
+            "current_allocated_memory": _always(0),
+            "driver_allocated_memory": _always(0),
+        },
+        torch.accelerator: {
+            "device_count": lambda: machine.gpus or int(machine.mps),
+            "current_stream": stream,
+            "set_stream": _always(None),
+            "current_accelerator": lambda check_available=False: (
+                machine.accelerator if check_available or machine.accelerator else torch.device("cuda")
+            ),
+        },
+        torch.backends.mps: {"is_available": lambda: machine.mps, "is_built": _always(True)},
+        torch.backends.cudnn: {"is_acceptable": _always(False)},
+        torch.backends.cuda: {"is_built": _always(True)},
+        comm: _parallel(),
+    }
+    found = [(owner, name, value) for owner, table in tables.items() for name, value in table.items()]
     for owner, name, value in found:
         inner = getattr(vars(owner).get(name), "__wrapped__", None)
         if inner is not None and isinstance(value, FunctionType):
@@ -50,41 +83,85 @@ def replacements(machine: Machine) -> list[Replacement]:
     return found
 
 
-def _accelerated(machine: Machine, what: Callable[[], Any]) -> Any:
-    if machine.accelerator is None:
-        machine.require_cuda()
-    return what()
+def _always(value: Any) -> Callable[..., Any]:
+    """A function that gives this value, whatever its arguments."""
+
+    def answer(*args: Any, **kwargs: Any) -> Any:
+        return value
+
+    return answer
+
+
+def _ignoring(names: str) -> dict[str, Any]:
+    """Functions of these names that do nothing."""
+    return {name: _always(None) for name in names.split()}
+
+
+def _refusing(what: str) -> Callable[..., Any]:
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        raise NotSimulated(what)
+
+    return refuse
 
 
 def _core(machine: Machine) -> dict[str, Any]:
-    def set_index(index: int) -> None:
-        _accelerated(machine, lambda: machine.select(index) if machine.gpus else None)
+    def current() -> int:
+        machine.require_accelerator()
+        return machine.current
+
+    def select(index: int) -> None:
+        machine.require_accelerator()
+        machine.select(index if machine.gpus else -1)
 
     def synchronize(index: int = -1) -> None:
-        _accelerated(machine, lambda: machine.record_sync("synchronize", machine.device(max(index, 0))))
+        machine.require_accelerator()
+        machine.record_sync("synchronize", machine.device(max(index, 0)))
+
+    def scatter(tensor: Any, devices: Sequence[int], sizes: Any, dim: int, streams: Any) -> list[Tensor]:
+        parts = tensor.chunk(len(devices), dim) if sizes is None else tensor.split(sizes, dim)
+        return [part.to(machine.cuda(device)) for part, device in zip(parts, devices, strict=False)]
 
     return {
+        **_ignoring("_cuda_emptyCache _cuda_ipc_collect _accelerator_emptyCache"),
         "_cuda_getDeviceCount": lambda: machine.gpus,
-        "_cuda_getCurrentRawStream": lambda index: 0,  # torch's compiler imports it
+        "_cuda_getCurrentRawStream": _always(0),  # torch's compiler imports it
         "_cuda_getDevice": lambda: machine.cuda(-1).index,
         "_cuda_setDevice": machine.select,
         "_cuda_exchangeDevice": machine.select,
         "_cuda_maybeExchangeDevice": machine.select,
         "_cuda_synchronize": lambda: machine.record_sync("synchronize", machine.cuda(-1)),
-        "_cuda_emptyCache": lambda *_: None,
-        "_cuda_memoryStats": lambda device: {},
-        "_cuda_ipc_collect": lambda: None,
-        "_cuda_isCurrentStreamCapturing": lambda: False,
+        "_cuda_memoryStats": _always({}),
+        "_cuda_isCurrentStreamCapturing": _always(False),
         "_accelerator_getAccelerator": lambda: machine.accelerator or torch.device("cuda"),
-        "_accelerator_getDeviceIndex": lambda: _accelerated(machine, lambda: machine.current),
-        "_accelerator_setDeviceIndex": set_index,
+        "_accelerator_getDeviceIndex": current,
+        "_accelerator_setDeviceIndex": select,
         "_accelerator_exchangeDevice": machine.select,
         "_accelerator_maybeExchangeDevice": machine.select,
         "_accelerator_synchronizeDevice": synchronize,
-        "_accelerator_emptyCache": lambda *_: None,
-        "_accelerator_getDeviceStats": lambda device: {},
-        "_group_tensors_by_device_and_dtype": _grouped(machine, torch._C._group_tensors_by_device_and_dtype),
+        "_accelerator_getDeviceStats": _always({}),
+        "_group_tensors_by_device_and_dtype": _grouped(machine),
+        "_scatter": scatter,
+        "_gather": lambda tensors, dim, device: torch.cat(
+            [tensor.to("cpu" if device == -1 else machine.cuda(device)) for tensor in tensors], dim
+        ),
+        "_broadcast": lambda tensor, devices: [tensor.to(machine.cuda(device)) for device in devices],
+        "_broadcast_coalesced": lambda tensors, devices, size: [
+            [tensor.to(machine.cuda(device)) for tensor in tensors] for device in devices
+        ],
     }
+
+
+def _parallel() -> dict[str, Any]:
+    """The functions of `nn.DataParallel` that torch does not build from those above."""
+
+    def reduce_add(inputs: Iterable[Tensor], destination: Any = None) -> Tensor:
+        home = torch.device("cuda", torch.cuda._utils._get_device_index(destination, optional=True))
+        return functools.reduce(torch.add, [tensor.to(home) for tensor in inputs])
+
+    def reduce_add_coalesced(inputs: Any, destination: Any = None, buffer_size: int = 0) -> tuple[Tensor, ...]:
+        return tuple(reduce_add(tensors, destination) for tensors in zip(*inputs, strict=True))
+
+    return {"reduce_add": reduce_add, "reduce_add_coalesced": reduce_add_coalesced}
 
 
 def _cuda(machine: Machine) -> dict[str, Any]:
@@ -100,82 +177,43 @@ def _cuda(machine: Machine) -> dict[str, Any]:
             is_integrated=0, is_multi_gpu_board=0, max_threads_per_multi_processor=2048, warp_size=32,
         )  # fmt: skip
 
-    class CudaStream(Stream):
-        def __init__(self, device: Any = None, priority: int = 0, **kwargs: Any) -> None:
-            ready()
-            super().__init__(machine, "cuda" if device is None else device, priority)
+    def rng_state(device: Any = None) -> Tensor:
+        ready()
+        return torch.zeros(16, dtype=torch.uint8)
 
-    class CudaEvent(Event):
-        def __init__(self, enable_timing: bool = False, **kwargs: Any) -> None:
-            super().__init__(machine, enable_timing)
-
-    @contextmanager
-    def stream(chosen: Any) -> Any:
-        yield chosen
-
-    names: dict[str, Any] = {
-        "_is_compiled": lambda: True,
-        "_nvml_based_avail": lambda: True,
+    refused = ("CUDAGraph", "graph", "make_graphed_callables", "caching_allocator_alloc", "utilization")
+    return {
+        **_ignoring(
+            "_lazy_call set_stream reset_peak_memory_stats reset_accumulated_memory_stats manual_seed manual_seed_all "
+            "set_per_process_memory_fraction seed seed_all set_rng_state set_rng_state_all"
+        ),
+        **{name: _refusing(f"torch.cuda.{name}") for name in (*refused, "memory_snapshot")},
+        "_is_compiled": _always(True),
+        "_nvml_based_avail": _always(True),
         "_cached_device_count": machine.gpus,
         "device_count": lambda: machine.gpus,
         "_lazy_init": ready,
-        "_lazy_call": lambda function, **kwargs: None,
         "is_initialized": lambda: bool(machine.gpus),
         "_exchange_device": machine.select,
         "_maybe_exchange_device": machine.select,
         "get_device_properties": properties,
         "get_device_name": lambda device=None: properties(device).name,
         "get_device_capability": lambda device=None: (properties(device).major, properties(device).minor),
-        "can_device_access_peer": lambda device, peer: True,
+        "can_device_access_peer": _always(True),
         "is_bf16_supported": lambda including_emulation=True: machine.gpus > 0,
-        "mem_get_info": lambda device=None: properties(device) and (MEMORY_BYTES, MEMORY_BYTES),
-        "memory_snapshot": _refusing("torch.cuda.memory_snapshot"),
-        "memory_summary": lambda device=None, abbreviated=False: "",
-        "reset_peak_memory_stats": lambda device=None: None,
-        "reset_accumulated_memory_stats": lambda device=None: None,
-        "set_per_process_memory_fraction": lambda fraction, device=None: None,
-        "current_stream": CudaStream,
-        "default_stream": CudaStream,
-        "set_stream": lambda chosen: None,
-        "stream": stream,
-        "Stream": CudaStream,
-        "Event": CudaEvent,
-        "is_current_stream_capturing": lambda: False,
-        **_random(ready),
-    }
-    for name in ("CUDAGraph", "graph", "make_graphed_callables", "caching_allocator_alloc", "utilization"):
-        names[name] = _refusing(f"torch.cuda.{name}")
-    return names
-
-
-def _event(machine: Machine) -> Callable[..., Event]:
-    """Where the class was imported by name before, an object of it is one of a simulated device."""
-
-    def new(cls: type, enable_timing: bool = False, *args: Any, **kwargs: Any) -> Event:
-        return Event(machine, enable_timing)
-
-    return new
-
-
-def _random(ready: Callable[[], None]) -> dict[str, Any]:
-    def state(device: Any = None) -> Tensor:
-        ready()
-        return torch.zeros(16, dtype=torch.uint8)
-
-    return {
-        "manual_seed": lambda seed: None,
-        "manual_seed_all": lambda seed: None,
-        "seed": lambda: None,
-        "seed_all": lambda: None,
-        "initial_seed": lambda: 0,
-        "get_rng_state": state,
-        "set_rng_state": lambda new_state, device=None: None,
-        "get_rng_state_all": lambda: [torch.zeros(16, dtype=torch.uint8) for _ in range(torch.cuda.device_count())],
-        "set_rng_state_all": lambda new_states: None,
+        "mem_get_info": lambda device=None: (properties(device).total_memory, MEMORY_BYTES),
+        "memory_summary": _always(""),
+        "current_stream": torch.cuda.Stream,
+        "default_stream": torch.cuda.Stream,
+        "stream": contextlib.nullcontext,
+        "is_current_stream_capturing": _always(False),
+        "initial_seed": _always(0),
+        "get_rng_state": rng_state,
+        "get_rng_state_all": lambda: [rng_state() for _ in range(machine.gpus)],
     }
 
 
-def _top(machine: Machine) -> dict[str, Any]:
+def _generator(machine: Machine) -> type:
     plain: Any = torch.Generator
 
     class Generator(plain):  # type: ignore[misc]
@@ -189,65 +227,15 @@ def _top(machine: Machine) -> dict[str, Any]:
         def device(self) -> torch.device:
             return self.__dict__["home"] or CPU
 
-    class AnyStream(Stream):
-        def __init__(self, device: Any = None, **kwargs: Any) -> None:
-            super().__init__(machine, device)
-
-    class AnyEvent(Event):
-        def __init__(self, device: Any = None, *, enable_timing: bool = False, **kwargs: Any) -> None:
-            super().__init__(machine, enable_timing)
-
-    def set_rng_state(new_state: Tensor, plain: Any = torch.set_rng_state) -> None:
-        if machine.label(new_state) not in (None, CPU):  # a state without a label is the CPU's, in a backward pass too
-            raise TypeError("RNG state must be a torch.ByteTensor")
-        plain(new_state)
-
-    return {
-        "Generator": Generator,
-        "Stream": AnyStream,
-        "Event": AnyEvent,
-        "compile": _refusing("torch.compile"),
-        "set_rng_state": set_rng_state,
-    }
+    return Generator
 
 
-def _accelerator(machine: Machine) -> dict[str, Any]:
-    def device_count() -> int:
-        one = machine.accelerator
-        return 0 if one is None else int(torch.get_device_module(one).device_count())
-
-    return {
-        "device_count": device_count,
-        "current_stream": lambda device=None: Stream(machine, device),
-        "set_stream": lambda chosen: None,
-        "current_accelerator": lambda check_available=False: (
-            machine.accelerator if check_available or machine.accelerator else torch.device("cuda")
-        ),
-    }
-
-
-def _mps(machine: Machine) -> dict[str, Any]:
-    def synchronize() -> None:
-        machine.record_sync("synchronize", machine.device("mps"))
-
-    return {
-        "is_available": lambda: machine.mps,
-        "device_count": lambda: int(machine.mps),
-        "synchronize": synchronize,
-        "empty_cache": lambda: None,
-        "manual_seed": lambda seed: None,
-        "current_allocated_memory": lambda: 0,
-        "driver_allocated_memory": lambda: 0,
-    }
-
-
-def _grouped(machine: Machine, plain: Callable[..., Any]) -> Callable[..., Any]:
+def _grouped(machine: Machine) -> Callable[..., Any]:
     """Optimizers and gradient clipping group tensors in C++, which sees no labels."""
 
-    def group(lists: list[list[Tensor | None]], with_indices: bool = False) -> Any:
+    def group(lists: list[list[Any]], with_indices: bool = False) -> Any:
         found: dict[Any, tuple[list[list[Any]], list[int]]] = {}
         for index, first in enumerate(lists[0]):
-            assert first is not None
             key = (machine.device_of(first) or first.device, first.dtype)
             rows, indices = found.setdefault(key, ([[] for _ in lists], []))
             for row, column in zip(rows, lists, strict=True):
@@ -273,139 +261,75 @@ def _parse_to(machine: Machine, plain: Callable[..., Any]) -> Callable[..., Any]
     return parse
 
 
-def _refusing(what: str) -> Any:
-    class Refusing:
-        def __init__(self, *args: Any, **kwargs: Any) -> None:
-            raise NotSimulated(what)
+def _stream_and_event(machine: Machine) -> tuple[type, type]:
+    """The classes of streams and events of a machine."""
 
-    return Refusing
+    class Stream:
+        """A stream on which everything has been done already."""
 
+        def __init__(self, device: Any = None, priority: int = 0, **_: Any) -> None:
+            self.device = machine.device(machine.accelerator if device is None else device) or machine.cuda(-1)
+            self.device_index = self.device.index
+            self.stream_id = self.cuda_stream = 0
+            self.priority = priority
 
-class Stream:
-    """A stream on which everything has been done already."""
+        def synchronize(self) -> None:
+            """Waits, for the record."""
+            machine.record_sync("Stream.synchronize", self.device)
 
-    def __init__(self, machine: Machine, device: Any = None, priority: int = 0, **_: Any) -> None:
-        self._machine = machine
-        wanted = machine.accelerator if device is None else device
-        self.device = (machine.device(wanted) if wanted is not None else None) or machine.cuda(-1)
-        self.device_index = self.device.index
-        self.stream_id = self.cuda_stream = 0
-        self.priority = priority
+        query, is_capturing = _always(True), _always(False)
+        wait_stream, wait_event, __exit__ = _always(None), _always(None), _always(None)
 
-    def synchronize(self) -> None:
-        """Waits, for the record."""
-        self._machine.record_sync("Stream.synchronize", self.device)
+        def record_event(self, event: Any = None) -> Any:
+            """Records an event now."""
+            event = event or Event()
+            event.record(self)
+            return event
 
-    def query(self) -> bool:
-        """Always done."""
-        return True
+        def __enter__(self) -> Stream:
+            return self
 
-    def is_capturing(self) -> bool:
-        """Never."""
-        return False
+        def __eq__(self, other: object) -> bool:
+            return type(other) is type(self) and other.__dict__ == self.__dict__
 
-    def wait_stream(self, stream: Any) -> None:
-        """Nothing to wait for."""
+        def __hash__(self) -> int:
+            return hash(self.device)
 
-    def wait_event(self, event: Any) -> None:
-        """Nothing to wait for."""
+    class Event:
+        """A moment by the machine's clock, on the device of the stream that it is recorded on."""
 
-    def record_event(self, event: Any = None) -> Any:
-        """Records an event now."""
-        event = event or Event(self._machine)
-        event.record(self)
-        return event
+        def __init__(self, device: Any = None, *, enable_timing: bool = False, **_: Any) -> None:
+            self._timing = enable_timing
+            self._at: float | None = None
+            self._device: torch.device | None = None
+            self._waits = 0
 
-    def __enter__(self) -> Stream:
-        return self
+        def record(self, stream: Any = None) -> None:
+            """Now, on the current device if no stream is given."""
+            self._device = machine.device(machine.accelerator if stream is None else stream.device)
+            self._waits = machine.waits[str(self._device)]
+            self._at = machine.clock(str(self._device))
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        """Nothing to leave."""
+        def synchronize(self) -> None:
+            """Waits, for the record."""
+            if self._at is not None:
+                machine.record_sync("Event.synchronize", self._device)
 
-    def __eq__(self, other: object) -> bool:
-        return self is other or (type(other) is type(self) and other.__dict__ == self.__dict__)
+        wait = _always(None)
 
-    def __hash__(self) -> int:
-        return hash(self.device)
+        def query(self) -> bool:
+            """Always done; who asks until it is done has waited."""
+            self.synchronize()
+            return True
 
+        def elapsed_time(self, end: Event) -> float:
+            """Milliseconds between two events."""
+            if not (self._timing and end._timing):
+                raise ValueError("Both events must be created with argument 'enable_timing=True'.")
+            if self._at is None or end._at is None:
+                raise ValueError("Both events must be recorded before calculating elapsed time.")
+            if any(machine.waits[str(event._device)] <= event._waits for event in (self, end)):
+                raise RuntimeError("CUDA error: device not ready")
+            return (end._at - self._at) * 1e3
 
-class Event:
-    """A moment by the machine's clock, on the device of the stream that it is recorded on."""
-
-    def __init__(self, machine: Machine, enable_timing: bool = False, **_: Any) -> None:
-        self._machine = machine
-        self._timing = enable_timing
-        self._at: float | None = None
-        self._device: torch.device | None = None
-        self._waits = 0
-
-    def record(self, stream: Any = None) -> None:
-        """Now, on the current device if no stream is given."""
-        machine = self._machine
-        self._device = machine.device(machine.accelerator if stream is None else stream.device)
-        self._waits = machine.waits.get(str(self._device), 0)
-        self._at = machine.clock(str(self._device))
-
-    def synchronize(self) -> None:
-        """Waits, for the record."""
-        if self._at is not None:
-            self._machine.record_sync("Event.synchronize", self._device)
-
-    def wait(self, stream: Any = None) -> None:
-        """Nothing to wait for."""
-
-    def query(self) -> bool:
-        """Always done; who asks until it is done has waited."""
-        self.synchronize()
-        return True
-
-    def elapsed_time(self, end: Event) -> float:
-        """Milliseconds between two events."""
-        if not (self._timing and end._timing):
-            raise ValueError("Both events must be created with argument 'enable_timing=True'.")
-        if self._at is None or end._at is None:
-            raise ValueError("Both events must be recorded before calculating elapsed time.")
-        if not (self._is_over() and end._is_over()):
-            raise RuntimeError("CUDA error: device not ready")
-        return (end._at - self._at) * 1e3
-
-    def _is_over(self) -> bool:
-        return self._machine.waits.get(str(self._device), 0) > self._waits
-
-
-def _parallel(machine: Machine) -> tuple[Callable[..., Any], ...]:
-    """The functions of `torch.nn.parallel.comm`, which `nn.DataParallel` uses, as plain moves."""
-
-    def index(device: Any) -> int:
-        return machine.current if device is None else torch.cuda._utils._get_device_index(device, optional=True)
-
-    def scatter(
-        tensor: Tensor,
-        devices: Any = None,
-        chunk_sizes: Any = None,
-        dim: int = 0,
-        streams: Any = None,
-        *,
-        out: Any = None,
-    ) -> tuple[Tensor, ...]:
-        parts = tensor.chunk(len(devices), dim) if chunk_sizes is None else torch.split(tensor, list(chunk_sizes), dim)
-        return tuple(part.to(machine.cuda(index(device))) for part, device in zip(parts, devices, strict=False))
-
-    def gather(tensors: Sequence[Tensor], dim: int = 0, destination: Any = None, *, out: Any = None) -> Tensor:
-        home = "cpu" if destination in ("cpu", torch.device("cpu")) else machine.cuda(index(destination))
-        return torch.cat([tensor.to(home) for tensor in tensors], dim)
-
-    def broadcast_coalesced(tensors: Sequence[Tensor], devices: Any, buffer_size: int = 0) -> list[list[Tensor]]:
-        return [[tensor.to(machine.cuda(index(device))) for tensor in tensors] for device in devices]
-
-    def broadcast(tensor: Tensor, devices: Any = None, *, out: Any = None) -> tuple[Tensor, ...]:
-        return tuple(tensor.to(machine.cuda(index(device))) for device in devices)
-
-    def reduce_add(inputs: Sequence[Tensor], destination: Any = None) -> Tensor:
-        home = machine.cuda(index(destination))
-        return reduce(torch.add, [tensor.to(home) for tensor in inputs])
-
-    def reduce_add_coalesced(inputs: Any, destination: Any = None, buffer_size: int = 0) -> tuple[Tensor, ...]:
-        return tuple(reduce_add(tensors, destination) for tensors in zip(*inputs, strict=True))
-
-    return scatter, gather, broadcast_coalesced, broadcast, reduce_add, reduce_add_coalesced
+    return Stream, Event

@@ -7,7 +7,6 @@ number: the answer is the CPU's own.
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any, Final
 
 import torch
@@ -31,7 +30,7 @@ def device_mismatch(one: torch.device | None, other: torch.device | None) -> Run
     )
 
 
-def common_device(machine: Machine, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.device | None:
+def common_device(machine: Machine, name: str, args: Args, kwargs: Kwargs) -> torch.device | None:
     """The one device of all tensors of a call; None for the CPU, and when no tensor has a device.
 
     A 0-dim CPU tensor may meet a GPU tensor, but neither be changed in place nor written to.
@@ -43,7 +42,7 @@ def common_device(machine: Machine, name: str, args: tuple[Any, ...], kwargs: di
     assumed = machine.assumed
     home: torch.device | None = None
     first = True
-    scalar_first = False
+    met_scalar = False
     for value in (*args, *kwargs.values()) if kwargs else args:
         if isinstance(value, Tensor):
             items: Any = (value,)
@@ -61,32 +60,26 @@ def common_device(machine: Machine, name: str, args: tuple[Any, ...], kwargs: di
             elif label is CPU:
                 label = None
             if label is None and not strict and item.dim() == 0:
-                scalar_first = scalar_first or (value is args[0] if args else False)
+                met_scalar = True
                 continue
             if first:
                 home, first = label, False
             elif label is not home and label != home:
                 raise _mismatch_of(name, home, label, args)
-    if home is not None and (scalar_first or "out" in kwargs):
-        _check_written(machine, name, home, args, kwargs)
+    if home is not None and (met_scalar or "out" in kwargs) and _is_written_on_the_cpu(machine, name, args, kwargs):
+        raise device_mismatch(home, None)
     return home
 
 
-def _check_written(
-    machine: Machine, name: str, home: torch.device, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> None:
+def _is_written_on_the_cpu(machine: Machine, name: str, args: Args, kwargs: Kwargs) -> bool:
+    """Whether a call changes a tensor on the CPU, in place or by ``out``."""
     in_place = (name.endswith("_") and not name.endswith("__")) or (name.startswith("__i") and name != "__invert__")
-    written = [args[0]] if in_place and args else []
     out = kwargs.get("out")
-    written += out if isinstance(out, (tuple, list)) else [out]
-    for tensor in written:
-        if isinstance(tensor, Tensor) and machine.device_of(tensor) is None:
-            raise device_mismatch(home, None)
+    written = [*(args[:1] if in_place else ()), *(out if isinstance(out, (tuple, list)) else [out])]
+    return any(isinstance(tensor, Tensor) and machine.device_of(tensor) is None for tensor in written)
 
 
-def _mismatch_of(
-    name: str, one: torch.device | None, other: torch.device | None, args: tuple[Any, ...]
-) -> RuntimeError:
+def _mismatch_of(name: str, one: torch.device | None, other: torch.device | None, args: Args) -> RuntimeError:
     if name in CONVOLUTIONS and len(args) > 1 and isinstance(args[0], Tensor):
         kinds = [f"torch.{'' if d is None else d.type + '.'}FloatTensor" for d in (one, other)]
         if kinds[0] != kinds[1]:
@@ -128,57 +121,64 @@ class DeviceMode(TorchFunctionMode):
             return self._by_name[name]
         if name.startswith("_foreach_"):
             return for_each
-        if _makes_on_default_device(func):
+        if _makes_on_default_device(func) or name in LIKE:
             return make
-        if name in LIKE:
-            return make_like
         if name in SYNCS:
             return wait
         return look if name in LOOKS else ordinary
 
 
-def look(machine: Machine, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def look(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
     """A function that asks for no device and whose result has its label already."""
     return func(*args, **kwargs)
 
 
-def ordinary(machine: Machine, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def ordinary(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
     """Same device in, same device out."""
     if "device" in kwargs:
         return make(machine, func, args, kwargs)
     home = machine.computing = common_device(machine, func.__name__, args, kwargs)
+    return compute(func, args, kwargs, home)
+
+
+def compute(func: Any, args: Args, kwargs: Kwargs, home: torch.device | None) -> Any:
+    """Runs a function that a device computes, in the number format that autocast asks for there.
+
+    Torch's CPU autocast does the casting, by CUDA's rules. None, for the CPU, changes nothing.
+
+    Raises:
+        RuntimeError: as torch does for the loss that it refuses under autocast.
+    """
     if home is None:
         return func(*args, **kwargs)
-    return label_result(compute(func, args, kwargs, home), home)
-
-
-def compute(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], home: torch.device) -> Any:
-    """Runs a function that a device computes, in the number format that autocast asks for there."""
-    autocast = Autocast.of(func.__name__, home)
-    if autocast is None:
-        return _supported(func, args, kwargs)
-    args, kwargs = autocast.inputs(args, kwargs)
-    with autocast:
-        return _supported(func, args, kwargs)
-
-
-def _supported(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    name = func.__name__
+    is_autocast, on_cpu = torch.is_autocast_enabled(home.type), torch.is_autocast_enabled("cpu")
+    before = torch.get_autocast_dtype("cpu") if is_autocast or on_cpu else None
     try:
-        return func(*args, **kwargs)
+        if is_autocast and name == "binary_cross_entropy":
+            raise RuntimeError("torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast.")
+        if is_autocast and name in IN_FLOAT32:
+            args, kwargs = _widen(args), {key: _widen(value) for key, value in kwargs.items()}
+            torch.set_autocast_enabled("cpu", False)
+        elif before is not None:
+            torch.set_autocast_dtype("cpu", torch.get_autocast_dtype(home.type))
+            torch.set_autocast_enabled("cpu", is_autocast)
+        return label_result(func(*args, **kwargs), home)
     except RuntimeError as error:
         if "not implemented for 'Half'" in str(error) or "not implemented for 'BFloat16'" in str(error):
-            raise NotSimulated(f"{func.__name__} in a 16-bit format") from error
+            raise NotSimulated(f"{name} in a 16-bit format") from error
         raise
+    finally:
+        if before is not None:
+            torch.set_autocast_enabled("cpu", on_cpu)
+            torch.set_autocast_dtype("cpu", before)
 
 
-def wait(machine: Machine, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def wait(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
     """A function whose result the CPU needs to know."""
     home = common_device(machine, func.__name__, args, kwargs)
-    result = func(*args, **kwargs)
-    if home is None:
-        return result
     machine.record_sync(func.__name__.strip("_"), home)
-    return label_result(result, home)
+    return label_result(func(*args, **kwargs), home)
 
 
 def _makes_on_default_device(func: Any) -> bool:
@@ -186,57 +186,35 @@ def _makes_on_default_device(func: Any) -> bool:
     return func is not torch.vander and func in default_devices._device_constructors()
 
 
-def make(machine: Machine, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A constructor: on the device of its ``device`` argument, else on the default device."""
+def make(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
+    """A constructor: on the device of its ``device`` argument, else on that of its first argument (``zeros_like``), or
+    on the default device."""
     kwargs = dict(kwargs)
-    wanted = kwargs.pop("device", None)
-    pin = kwargs.pop("pin_memory", False)
+    wanted, pin = kwargs.pop("device", None), kwargs.pop("pin_memory", False)
     default = _makes_on_default_device(func)
     if wanted is None and default:
         wanted = default_devices.CURRENT_DEVICE
-    home = machine.device(wanted)
+    follows = wanted is None and func.__name__ in LIKE
+    home = machine.device_of(args[0] if args else kwargs["input"]) if follows else machine.device(wanted)
     if home is not None and home.type == "meta":
         return func(*args, **kwargs, device=home)
-    _check_generator(kwargs.get("generator"), home)
+    kind, generator = (home or CPU).type, kwargs.get("generator")
+    if generator is not None and generator.device.type != kind:
+        raise RuntimeError(f"Expected a '{kind}' device type for generator but found '{generator.device.type}'")
     if default or wanted is not None:
         kwargs["device"] = CPU
-    return _made(machine, func(*args, **kwargs), home, pin)
-
-
-def make_like(machine: Machine, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A constructor that follows its first argument."""
-    kwargs = dict(kwargs)
-    wanted = kwargs.pop("device", None)
-    pin = kwargs.pop("pin_memory", False)
-    model = args[0] if args else kwargs["input"]
-    home = machine.device_of(model) if wanted is None else machine.device(wanted)
-    if home is not None and home.type == "meta":
-        return func(*args, **kwargs, device=home)
-    if wanted is not None:
-        kwargs["device"] = CPU
-    return _made(machine, func(*args, **kwargs), home, pin)
-
-
-def _made(machine: Machine, result: Tensor, home: torch.device | None, pin: bool) -> Tensor:
+    result = func(*args, **kwargs)
     if home is not None or machine.assumed is not None:
         set_label(result, home)
     if pin:
-        if machine.accelerator is None:
-            machine.require_cuda()
+        machine.require_accelerator()
         if home is not None:
             raise RuntimeError("Only dense CPU tensors can be pinned")
         setattr(result.untyped_storage(), PINNED, True)
     return result
 
 
-def _check_generator(generator: Any, home: torch.device | None) -> None:
-    if generator is not None and generator.device.type != (home or CPU).type:
-        raise RuntimeError(
-            f"Expected a '{(home or CPU).type}' device type for generator but found '{generator.device.type}'"
-        )
-
-
-def for_each(machine: Machine, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def for_each(machine: Machine, func: Any, args: Args, kwargs: Kwargs) -> Any:
     """Functions over lists of tensors: the tensors at each position have a device of their own."""
     lists = [value for value in (*args, *kwargs.values()) if isinstance(value, (list, tuple))]
     lists = [value for value in lists if value and isinstance(value[0], Tensor)]
@@ -246,51 +224,6 @@ def for_each(machine: Machine, func: Any, args: tuple[Any, ...], kwargs: dict[st
         for item, home in zip(result, homes, strict=False):
             label_result(item, home)
     return result
-
-
-class Autocast:
-    """``autocast("cuda")`` of one call: torch's CPU autocast does the casting, by CUDA's rules.
-
-    Changes no call outside autocast, or on the CPU.
-    """
-
-    def __init__(self, dtype: torch.dtype | None, name: str) -> None:
-        self._dtype = dtype
-        self._wide = dtype is not None and name in IN_FLOAT32
-
-    @classmethod
-    def of(cls, name: str, home: torch.device) -> Autocast | None:
-        """The changes that a call on a device needs; None if it runs as it is.
-
-        Raises:
-            RuntimeError: for the loss that torch refuses under autocast.
-        """
-        if torch.is_autocast_enabled(home.type):
-            if name == "binary_cross_entropy":
-                raise RuntimeError(
-                    "torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast."
-                )
-            return cls(torch.get_autocast_dtype(home.type), name)
-        return cls(None, name) if torch.is_autocast_enabled("cpu") else None
-
-    def inputs(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments, in float32 where CUDA computes so."""
-        if not self._wide:
-            return args, kwargs
-        return tuple(map(_widen, args)), {key: _widen(value) for key, value in kwargs.items()}
-
-    def __enter__(self) -> None:
-        self._before = torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")
-        on = self._dtype is not None and not self._wide
-        torch.set_autocast_enabled("cpu", on)
-        if on:
-            assert self._dtype is not None
-            torch.set_autocast_dtype("cpu", self._dtype)
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        enabled, dtype = self._before
-        torch.set_autocast_enabled("cpu", enabled)
-        torch.set_autocast_dtype("cpu", dtype)
 
 
 def _widen(value: Any) -> Any:

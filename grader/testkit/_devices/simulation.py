@@ -7,7 +7,7 @@ import importlib
 import re
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, Final
 
 import torch
@@ -21,7 +21,9 @@ from grader.testkit._devices.rules import RULES
 from grader.testkit._devices.state import CPU, Machine, NotSimulated
 
 _modes: Any = overrides
+_serialization: Any = serialization
 _saving: Any = vars(torch._C)["_autograd"]
+MAX_GPUS: Final = 8
 _ABSENT: Final = object()
 _BUILD: Final = re.compile(
     r"not compiled with CUDA|Cannot access accelerator device|compiled without CUDA support|requires CUDA support"
@@ -32,9 +34,15 @@ _BUILD: Final = re.compile(
 
 
 class Simulation:
-    """A machine and the way to run code on it. Re-entrant; made once for as long as the machine lives."""
+    """A machine and the way to run code on it. Re-entrant; made once for as long as the machine lives.
+
+    Raises:
+        ValueError: a machine cannot have that many GPUs.
+    """
 
     def __init__(self, gpus: int, mps: bool) -> None:
+        if type(gpus) is not int or not 0 <= gpus <= MAX_GPUS:
+            raise ValueError(f"gpus must be from 0 to {MAX_GPUS}, not {gpus!r}")
         importlib.import_module("torch._dynamo")  # optimizers import it late, and it would keep replaced names
         self.machine = Machine(gpus, mps)
         self._mode = DeviceMode(self.machine, RULES)
@@ -47,49 +55,41 @@ class Simulation:
         self._package = (5, _tag, self._restore)
         self._default_device: torch.device | None = None
         self._left: list[Any] = []
-        self._depth = 0
+        self._is_active = False
 
     @contextmanager
     def active(self) -> Iterator[None]:
         """Torch calls within are simulated."""
-        if self._depth:
+        if self._is_active:
             yield
             return
-        before = self._enter()
-        self._depth += 1
-        try:
-            yield
-        finally:
-            self._depth -= 1
-            self._leave(before)
-
-    def _enter(self) -> tuple[list[Any], list[Replacement], torch.device | None]:
         below = [_modes._pop_mode() for _ in _modes._get_current_function_mode_stack()][::-1]
         originals = [(owner, name, vars(owner).get(name, _ABSENT)) for owner, name, _ in self._replacements]
         for owner, name, value in self._replacements:
             setattr(owner, name, value)
-        serialization._package_registry.insert(0, self._package)
+        _serialization._package_registry.insert(0, self._package)
         default = default_devices.CURRENT_DEVICE
         if self._default_device is not None:
             default_devices.CURRENT_DEVICE = self._default_device
         for mode in (*below, *self._left, self._mode):
             _modes._push_mode(mode)
-        return below, originals, default
-
-    def _leave(self, before: tuple[list[Any], list[Replacement], torch.device | None]) -> None:
-        below, originals, default = before
-        stack = [_modes._pop_mode() for _ in _modes._get_current_function_mode_stack()][::-1]
-        self._left = [mode for mode in stack if mode is not self._mode and not any(mode is other for other in below)]
-        self._default_device = default_devices.CURRENT_DEVICE
-        default_devices.CURRENT_DEVICE = default
-        serialization._package_registry.remove(self._package)
-        for owner, name, value in reversed(originals):
-            if value is _ABSENT:
-                delattr(owner, name)
-            else:
-                setattr(owner, name, value)
-        for mode in below:
-            _modes._push_mode(mode)
+        self._is_active = True
+        try:
+            yield
+        finally:
+            self._is_active = False
+            stack = [_modes._pop_mode() for _ in _modes._get_current_function_mode_stack()][::-1]
+            self._left = [mode for mode in stack if not any(mode is other for other in (*below, self._mode))]
+            self._default_device = default_devices.CURRENT_DEVICE
+            default_devices.CURRENT_DEVICE = default
+            _serialization._package_registry.remove(self._package)
+            for owner, name, value in reversed(originals):
+                if value is _ABSENT:
+                    delattr(owner, name)
+                else:
+                    setattr(owner, name, value)
+            for mode in below:
+                _modes._push_mode(mode)
 
     def close(self) -> None:
         """Forgets a default device that was set on the machine."""
@@ -99,37 +99,36 @@ class Simulation:
 
     # ------------------------------------------------------------ calls from torch
 
+    def _holds_mode(self) -> bool:
+        return any(other is self._mode for other in _modes._get_current_function_mode_stack())
+
+    @contextmanager
+    def _assuming(self, device: torch.device | None) -> Iterator[None]:
+        """Torch calls are simulated within, and tensors without a label are on this device."""
+        before, self.machine.assumed = self.machine.assumed, device
+        try:
+            with nullcontext() if self._holds_mode() else self._mode:
+                yield
+        finally:
+            self.machine.assumed = before
+
     def _engine(self, plain: Callable[..., Any]) -> Callable[..., Any]:
         """Autograd's engine carries the modes of its caller to hooks and backward functions, and labels nothing."""
-        mode, machine = self._mode, self.machine
 
         def run(outputs: Any, *args: Any, **kwargs: Any) -> Any:
-            labels = [machine.label(tensor) for tensor in outputs if isinstance(tensor, torch.Tensor)]
-            before, machine.assumed = machine.assumed, next((d for d in labels if d is not None and d is not CPU), None)
-            try:
-                if _holds(mode):
-                    return plain(outputs, *args, **kwargs)
-                with mode:
-                    return plain(outputs, *args, **kwargs)
-            finally:
-                machine.assumed = before
+            labels = [self.machine.label(tensor) for tensor in outputs if isinstance(tensor, torch.Tensor)]
+            with self._assuming(next((label for label in labels if label is not None and label is not CPU), None)):
+                return plain(outputs, *args, **kwargs)
 
         return run
 
     def _saved(self, plain: Callable[..., None]) -> Callable[..., None]:
         """Hooks on saved tensors (activation checkpoints) run amid a call, whose result has no label yet."""
-        mode, machine = self._mode, self.machine
 
         def seeing(hook: Callable[[Any], Any]) -> Callable[[Any], Any]:
             def run(saved: Any) -> Any:
-                if _holds(mode):
+                with self._assuming(self.machine.assumed if self._holds_mode() else self.machine.computing):
                     return hook(saved)
-                before, machine.assumed = machine.assumed, machine.computing
-                try:
-                    with mode:
-                        return hook(saved)
-                finally:
-                    machine.assumed = before
 
             return run
 
@@ -149,28 +148,9 @@ class Simulation:
         if not location.startswith(("cuda", "mps")):
             return None
         if location.startswith("cuda"):
-            _check_loaded(self.machine, location)
+            _serialization.validate_cuda_device(location)
         setattr(storage, LABEL_ATTRIBUTE, self.machine.device(location))
         return storage
-
-
-def _holds(mode: DeviceMode) -> bool:
-    return any(other is mode for other in _modes._get_current_function_mode_stack())
-
-
-def _check_loaded(machine: Machine, location: str) -> None:
-    if not machine.gpus:
-        raise RuntimeError(
-            "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. If you are "
-            "running on a CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map your "
-            "storages to the CPU."
-        )
-    index = torch.device(location).index or 0
-    if index >= machine.gpus:
-        raise RuntimeError(
-            f"Attempting to deserialize object on CUDA device {index} but torch.cuda.device_count() is {machine.gpus}. "
-            "Please use torch.load with map_location to map your storages to an existing device."
-        )
 
 
 def _tag(storage: Any) -> str | None:

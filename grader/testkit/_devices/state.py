@@ -87,16 +87,17 @@ class Machine:
         else:
             device = wanted if isinstance(wanted, torch.device) else torch.device(wanted)  # type: ignore[call-overload]
             kind, index = device.type, -1 if device.index is None else device.index
-        if kind == "cuda":
-            return self.cuda(index)
-        if kind == "mps":
-            if not self.mps:
+        match kind:
+            case "cuda":
+                return self.cuda(index)
+            case "mps" if self.mps:
+                return self._mps
+            case "mps":
                 raise RuntimeError("PyTorch is not linked with support for mps devices")
-            return self._mps
-        if kind == "cpu":
-            return None
-        if kind == "meta":
-            return torch.device(kind)
+            case "cpu":
+                return None
+            case "meta":
+                return torch.device(kind)
         raise NotSimulated(f"the device {kind!r}")
 
     def cuda(self, index: int) -> torch.device:
@@ -119,6 +120,11 @@ class Machine:
         """Raises torch's own exception for a machine without a GPU."""
         if not self.gpus:
             raise RuntimeError(NO_DRIVER)
+
+    def require_accelerator(self) -> None:
+        """The same for a machine that has no Apple GPU either."""
+        if not self.mps:
+            self.require_cuda()
 
     def label(self, tensor: Tensor) -> torch.device | None:
         """The label of a tensor's storage: None, the CPU (while autograd's engine runs), or a device."""
@@ -145,29 +151,29 @@ class Machine:
         self, tensor: Tensor, source: torch.device | None, target: torch.device | None, non_blocking: bool, what: str
     ) -> None:
         """Records a copy between devices, and the wait for it that a copy to the CPU brings."""
-        if len(self.events) < MAX_EVENTS:
-            self.events.append(
-                {
-                    "kind": "transfer",
-                    "from": str(source or CPU),
-                    "to": str(target or CPU),
-                    "shape": tuple(tensor.shape),
-                    "nbytes": tensor.numel() * tensor.element_size(),
-                    "non_blocking": bool(non_blocking),
-                    "pinned": pinned(tensor),
-                    "what": what,
-                }
-            )
+        event = {
+            "kind": "transfer",
+            "from": str(source or CPU),
+            "to": str(target or CPU),
+            "shape": tuple(tensor.shape),
+            "nbytes": tensor.numel() * tensor.element_size(),
+            "non_blocking": bool(non_blocking),
+            "pinned": pinned(tensor),
+            "what": what,
+        }
+        self._record(event)
         if source is not None and target is None and not non_blocking:
             self.record_sync(what, source)
 
     def record_sync(self, what: str, device: torch.device | None) -> None:
         """Records that the CPU waited for a device."""
-        if device is None:
-            return
-        self.waits[str(device)] += 1
+        if device is not None:
+            self.waits[str(device)] += 1
+            self._record({"kind": "sync", "what": what, "device": str(device)})
+
+    def _record(self, event: dict[str, Any]) -> None:
         if len(self.events) < MAX_EVENTS:
-            self.events.append({"kind": "sync", "what": what, "device": str(device)})
+            self.events.append(event)
 
 
 def pinned(tensor: Tensor) -> bool:
@@ -195,9 +201,9 @@ def label_result(result: Any, device: torch.device | None) -> Any:
         try:
             found = result.untyped_storage().__dict__
         except (NotImplementedError, RuntimeError):
-            if result.layout is torch.strided:
-                raise NotSimulated("a torch.func transform of a GPU tensor") from None
-            raise NotSimulated(f"a {result.layout} tensor on {device}") from None
+            is_wrapped = result.layout is torch.strided
+            what = "a torch.func transform of a GPU tensor" if is_wrapped else f"a {result.layout} tensor on {device}"
+            raise NotSimulated(what) from None
         if LABEL_ATTRIBUTE not in found and result.device.type == "cpu":
             found[LABEL_ATTRIBUTE] = device
     elif isinstance(result, (tuple, list)):

@@ -1,24 +1,31 @@
-"""One rank of a run as the judge sees it: its requests, its replies, how it ended, and where a stack dump says it is.
+"""The ranks of one run as the judge sees them: replies, how they ended, who waits for whom, and the words for that.
 
-Must never believe more of a reply than its plain data, and never wait. A dump is text that ``faulthandler`` wrote in a
-process of the student's: it may say anything, so nothing here trusts it.
+Follows them until nothing more can come. Must never believe more of a reply than its plain data, and never wait without
+a limit. A stack dump is text that ``faulthandler`` wrote in a process of the student's: it may say anything, so nothing
+here trusts it.
 """
+
+from __future__ import annotations
 
 import os
 import re
+import select
 import sysconfig
+import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
+import msgspec
 import torch
 
 from grader.border import wire
 from grader.border.bounds import WireError
 from grader.border.failures import BadReply, OutOfMemory, SubmissionCrashed, one_line
-from grader.border.messages import Missing, Raised, Reply, Returned, TooLarge
-from grader.border.transport import Process
+from grader.border.messages import Raised, Reply, Returned, TooLarge
+from grader.border.transport import Activity, Process
 from grader.package import FOLDER
-from grader.testkit._ranks.states import RaisedOnRank, RankStage, State
+from grader.sandbox.clock import Deadline, Effort
 
 BAD_REPLY: Final = "a reply that is no data"
 _TORCHS: Final = re.compile(r"\[Gloo\] Rank |\[[EFIW]\d{4} [\d:.]+ \w+\.cpp:\d+\]|\[rank\d+\]:\[[EFIW]\d{4} ")
@@ -42,6 +49,60 @@ _NO_NAMES: Final = frozenset({"wrapper", "inner", "_call_impl", "_wrapped_call_i
 _JOINING: Final = frozenset({"init_process_group", "rendezvous", "new_group"})
 _SHOWN: Final = {"__init__": "DistributedDataParallel(...)", "_pre_forward": "forward", "forward": "forward"}
 
+TURN_SECONDS: Final = 0.02
+"""How long one wait for news takes at most."""
+QUIET_SECONDS: Final = 0.4
+"""When no rank has done anything for this long (s), each is asked where it is.
+
+If all wait in a collective, it is a deadlock."""
+LOCATE_SECONDS: Final = 0.3
+"""How long the ranks may take to write where they are."""
+AT_REST_SECONDS: Final = 0.04
+"""When no rank has done anything for this long (s) while one is held, the others are asked where they are."""
+AFTERMATH_SECONDS: Final = 0.15
+"""Once a rank has raised or died, the others may go on until none has done anything for this long (s).
+
+So the same mistake gives the same report."""
+LONGEST_AFTERMATH: Final = 1.0
+"""The most that they may go on (s)."""
+LITTLE_WORK: Final = 0.05
+"""The share of a processor up to which a rank counts as idle."""
+LEAST_WORK: Final = 0.001
+"""The same for a short moment (s)."""
+RankStage = Literal["make", "call", "look"]
+"""What raised on a rank: what the check makes before the call, the student's function, or the check's look after it."""
+
+
+class State(msgspec.Struct, frozen=True):
+    """Where one rank was at the end; the state of a process that still runs is its own word.
+
+    Attributes:
+        what: whether it returned, waits in a collective, runs, ended or raised.
+        name: the collective that it waits in, the exception's type, or how the process ended.
+        place: the innermost of the student's lines that was running, in words; "" when unknown.
+        held: the memory that the ranks held together, if its process was ended for that (bytes); else 0.
+    """
+
+    what: Literal["returned", "waits", "runs", "ended", "raised"]
+    name: str = ""
+    place: str = ""
+    held: int = 0
+
+    @property
+    def at(self) -> str:
+        """The place, to follow the name of a collective or of a rank."""
+        return f", {self.place}" if self.place else ""
+
+    def __str__(self) -> str:
+        match self.what:
+            case "returned" | "raised":
+                return f"had {self.what}"
+            case "ended":
+                return f"had ended with {self.name}"
+            case "waits":
+                return f"waited in {self.name}{self.at}"
+        return f"was in {self.place}" if self.place else "was at a place that is not known"
+
 
 class Member:
     """One rank in one run.
@@ -49,6 +110,7 @@ class Member:
     Attributes:
         replies: so far, in order.
         stages: which part of the run each request belongs to, in the order in which they were sent.
+        failure: the first reply that is no result, and its stage; nothing after it counts.
         ended: how its process ended, if it has; completes "ended the process with …".
         held: the memory for which it was ended (bytes), as measured for all ranks together; else 0.
     """
@@ -58,6 +120,7 @@ class Member:
         self.process = process
         self.replies: list[Reply] = []
         self.stages: list[RankStage] = []
+        self.failure: tuple[RankStage, Reply] | None = None
         self.received = 0
         self.ended: str | None = None
         self.held = 0
@@ -70,40 +133,36 @@ class Member:
     def read(self) -> None:
         """Takes the replies that have come."""
         try:
-            while not self.done and (reply := self.process.poll()) is not None:
-                self.received += len(reply)
-                self.replies.append(wire.unpack(reply, Reply))
+            while not self.done and (data := self.process.poll()) is not None:
+                self.received += len(data)
+                stage, reply = self.stages[len(self.replies)], wire.unpack(data, Reply)
+                self.replies.append(reply)
+                if not isinstance(reply, Returned | TooLarge if stage == "call" else Returned):
+                    self.failure = stage, reply
         except (WireError, BadReply):
             self.ended = BAD_REPLY
         except SubmissionCrashed as error:
-            self.ended = _ending(str(error))
+            ending = re.sub("^(ended the process with|was ended by) ", "", str(error))
+            self.ended = ending if ending != "ended the process" else "an end that is not known"
             self.held = error.held if isinstance(error, OutOfMemory) else 0
 
     @property
-    def raised(self) -> RaisedOnRank | None:
-        """The first exception of the run on this rank."""
-        for stage, reply in zip(self.stages, self.replies, strict=False):
-            if isinstance(reply, Raised):
-                return RaisedOnRank(self.number, stage, reply)
+    def raised(self) -> tuple[RankStage, Raised] | None:
+        """The exception of the run on this rank, and what raised it."""
+        match self.failure:
+            case (stage, Raised() as raised):
+                return stage, raised
         return None
-
-    @property
-    def missing_name(self) -> str | None:
-        """The name that the submission does not define, if it was asked for one."""
-        return next((one_line(reply.name) for reply in self.replies if isinstance(reply, Missing)), None)
 
     @property
     def has_failed(self) -> bool:
         """Whether something raised on it, or a reply is no result, or its process has ended."""
-        return self.ended is not None or any(
-            not isinstance(reply, Returned | TooLarge if stage == "call" else Returned)
-            for stage, reply in zip(self.stages, self.replies, strict=False)
-        )
+        return self.ended is not None or self.failure is not None
 
     @property
     def done(self) -> bool:
-        """Whether nothing more is to come: all replies are there, one is an exception, or the process has ended."""
-        return self.ended is not None or len(self.replies) >= len(self.stages) or self.raised is not None
+        """Whether nothing more is to come."""
+        return self.has_failed or len(self.replies) >= len(self.stages)
 
     @property
     def has_returned(self) -> bool:
@@ -112,8 +171,8 @@ class Member:
 
     def state(self) -> State:
         """Where it is, for messages; as it said itself when it was last asked."""
-        if (raised := self.raised) is not None:
-            return State("raised", one_line(raised.raised.kind, 40))
+        if self.raised is not None:
+            return State("raised", one_line(self.raised[1].kind, 40))
         if self.ended is not None:
             return State("ended", self.ended, held=self.held)
         return State("returned") if self.has_returned else state_of(self.process.stacks())
@@ -124,15 +183,112 @@ def own_lines(printed: str) -> str:
     return "".join(line for line in printed.splitlines(keepends=True) if not _TORCHS.match(line))
 
 
-def _ending(text: str) -> str:
-    for beginning in ("ended the process with ", "was ended by "):
-        text = text.removeprefix(beginning)
-    return text if text != "ended the process" else "an end that is not known"
+# ---------------------------------------------------------------- following all ranks of a run
 
 
-def is_whole(dump: str) -> bool:
-    """Whether all of a dump has come that `state_of` reads."""
-    return _OUTERMOST.search(dump[:MAX_DUMP]) is not None
+class RankWatch:
+    """Follows ranks until each has replied to all, or nothing more is to be expected of the rest.
+
+    Args:
+        seconds: how much time they have from now on.
+    """
+
+    def __init__(self, members: Sequence[Member], seconds: float) -> None:
+        self._members = members
+        self._deadline = Deadline(seconds, self._effort)
+
+    def follow(self, held: Member | None = None) -> None:
+        """Returns when all have replied, one has failed and the others had their time, or all are stuck.
+
+        Args:
+            held: a rank that is held: then it returns when one has failed, or each of the others has returned or waits.
+        """
+        others = [member for member in self._members if member is not held]
+        patience = QUIET_SECONDS if held is None else AT_REST_SECONDS
+        deadline = self._deadline if held is None else Deadline(0.75 * self._deadline.left(), self._effort)
+        quiet = Quiet(self._members)
+        aftermath: Deadline | None = None
+        while not all(member.done for member in self._members):
+            self._listen()
+            if aftermath is None and any(member.has_failed for member in self._members):
+                if held is not None:
+                    return
+                aftermath = Deadline(LONGEST_AFTERMATH, self._effort)
+                quiet.restart()
+            if aftermath is None and quiet.seconds() >= patience:
+                quiet.restart()
+                states = [state for state in locate(others) if held is None or state.what != "returned"]
+                waits = all(state.what == "waits" and state.name not in _JOINING for state in states)
+                if waits and (states or held is not None):
+                    return
+            has_ended = aftermath is not None and (quiet.seconds() > AFTERMATH_SECONDS or aftermath.is_over())
+            if has_ended or deadline.is_over():
+                locate(self._members)
+                return
+
+    def _effort(self) -> Effort:
+        """The work of the ranks that are not done: the most that one has worked, because each has the whole limit."""
+        done = [member.process.activity() for member in self._members if not member.done]
+        return Effort(max((one.worked for one in done), default=0.0), sum(one.waited for one in done))
+
+    def _listen(self) -> None:
+        """Takes the replies and prints that have come, waiting for at most one turn."""
+        waiting = [member for member in self._members if not member.done]
+        # The prints too: a rank that prints much stands still while nobody reads.
+        select.select([source for member in waiting for source in member.process.sources()], [], [], TURN_SECONDS)
+        for member in waiting:
+            member.read()
+
+
+def locate(members: Sequence[Member]) -> list[State]:
+    """Asks the ranks that have not finished where they are."""
+    asked = [member for member in members if not member.done]
+    for member in asked:
+        member.process.ask_where()
+    until = time.monotonic() + LOCATE_SECONDS
+    while time.monotonic() < until and not all(
+        _OUTERMOST.search(member.process.stacks()[:MAX_DUMP]) for member in asked
+    ):
+        select.select([source for member in asked for source in member.process.sources()], [], [], 0.001)
+        for member in asked:
+            member.read()
+        asked = [member for member in asked if not member.done]
+    return [member.state() for member in asked]
+
+
+class Quiet:
+    """Measures for how long no unfinished rank has done anything.
+
+    Time in which one waits for a processor does not count. A rank that waits for others uses a little processor time:
+    gloo's thread looks round every hundredth of a second.
+    """
+
+    def __init__(self, members: Sequence[Member]) -> None:
+        self._members = members
+        self._seen: dict[int, Activity] = {}
+        self._at = time.monotonic()
+        self._quiet = 0.0
+
+    def seconds(self) -> float:
+        """Seconds of quiet up to now."""
+        now = time.monotonic()
+        seen = {member.number: member.process.activity() for member in self._members if not member.done}
+        passed, before = now - self._at, self._seen
+        self._seen, self._at = seen, now
+        if seen.keys() != before.keys() or any(
+            one.worked - before[number].worked > LITTLE_WORK * passed + LEAST_WORK for number, one in seen.items()
+        ):
+            self._quiet = 0.0
+        elif all(one.at_rest for one in seen.values()):
+            self._quiet += passed
+        return self._quiet
+
+    def restart(self) -> None:
+        """Begins anew."""
+        self._quiet = 0.0
+
+
+# ---------------------------------------------------------------- where a dump says that a rank is
 
 
 def state_of(dump: str) -> State:
@@ -141,39 +297,66 @@ def state_of(dump: str) -> State:
     Args:
         dump: the text that faulthandler wrote, the innermost frame first.
     """
-    text = dump[:MAX_DUMP]
-    end = _OUTERMOST.search(text)
-    frames = [(file, int(line), name) for file, line, name in _FRAME.findall(text[: end.start()] if end else text)]
-    own = next((index for index, (file, _, _) in enumerate(frames) if not _is_library(file)), None)
-    inner = frames if own is None else frames[:own]
-    at: tuple[str, int, str] = ("", 0, "")
-    if own is not None:
-        file, line, name = frames[own]
-        at = one_line(file.rpartition("/")[2], 60), line, one_line(name, 60)
+    text = _OUTERMOST.split(dump[:MAX_DUMP])[0]
+    inner: list[tuple[str, str]] = []
+    place = ""
+    for file, line, name in _FRAME.findall(text):
+        if not (file.startswith(("<", *_LIBRARIES)) or os.path.realpath(file).startswith(_LIBRARIES)):
+            place = f"line {int(line)} of {one_line(file.rpartition('/')[2], 60)}, in {one_line(name, 60)}"
+            break
+        inner.append((file, name))
     waits_in = _collective(inner)
-    return State("waits", waits_in, *at) if waits_in else State("runs", "", *at)
+    return State("waits" if waits_in else "runs", waits_in, place)
 
 
-def is_joining(state: State) -> bool:
-    """Whether it is still setting up the group: then the others may just be slow to come."""
-    return state.name in _JOINING
-
-
-def _is_library(file: str) -> bool:
-    return file.startswith(("<", *_LIBRARIES)) or os.path.realpath(file).startswith(_LIBRARIES)
-
-
-def _collective(inner: list[tuple[str, int, str]]) -> str:
+def _collective(inner: Sequence[tuple[str, str]]) -> str:
     """The torch function, nearest to the student's line, in which the ranks wait for each other."""
-    if not inner:
-        return ""
-    file, _, name = inner[0]
+    file, name = inner[0] if inner else ("", "")
     if name == "_engine_run_backward" and file.endswith("/torch/autograd/graph.py"):
         return "backward"
-    if not any(part in file for part in _COLLECTIVE_FILES):
-        return ""
-    for file, _, name in reversed(inner):
-        if "/torch/" in file and name not in _NO_NAMES:
-            shown = _SHOWN.get(name, name) if "/parallel/" in file else name
-            return one_line(shown, 40)
+    if any(part in file for part in _COLLECTIVE_FILES):
+        for file, name in reversed(inner):
+            if "/torch/" in file and name not in _NO_NAMES:
+                return one_line(_SHOWN.get(name, name) if "/parallel/" in file else name, 40)
     return ""
+
+
+# ---------------------------------------------------------------- who waits for whom, in words
+
+
+def stuck(states: Sequence[State], seconds: float) -> str:
+    """Who waits for whom, in words.
+
+    Args:
+        seconds: the time that the ranks had.
+    """
+    ranks = [f"rank {rank}" for rank in range(len(states))]
+    waiting = [rank for rank, state in enumerate(states) if state.what == "waits"]
+    others = [rank for rank in range(len(states)) if rank not in waiting]
+    if not waiting:
+        running = [f"{ranks[rank]} {states[rank]}" for rank in others if states[rank].what == "runs"]
+        return f"no end within {seconds:g} s: {'; '.join(running)}"
+    if not others:
+        where = ", ".join(f"{ranks[rank]} in {states[rank].name}{states[rank].at}" for rank in waiting)
+        if len(waiting) == 1:
+            return f"{where}, waited for ranks that do not exist"
+        return f"the ranks wait for each other: {where}. All must make the same collective calls in the same order"
+    names = {states[rank].name for rank in waiting}
+    if len(names) > 1:
+        return f"the ranks never met: {'; '.join(f'{ranks[rank]} {state}' for rank, state in enumerate(states))}"
+    where = "; ".join(f"{ranks[rank]} {states[rank]}" for rank in others)
+    kept = " and ".join(f"{ranks[rank]}{states[rank].at}" for rank in waiting)
+    return f"{_listed(others)} never reached {names.pop()}: {where}. {kept} kept waiting for it"
+
+
+def died(states: Sequence[State]) -> str:
+    """Which process ended, and how; completes the sentence "your code …"."""
+    ended = [(rank, state.name) for rank, state in enumerate(states) if state.what == "ended"]
+    if len({name for _, name in ended}) == 1:
+        return f"ended the process of {_listed([rank for rank, _ in ended])} with {ended[0][1]}"
+    return "ended the processes of " + ", ".join(f"rank {rank} with {name}" for rank, name in ended)
+
+
+def _listed(ranks: Sequence[int]) -> str:
+    *most, last = map(str, ranks)
+    return f"ranks {', '.join(most)} and {last}" if most else f"rank {last}"

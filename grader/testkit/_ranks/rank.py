@@ -5,20 +5,23 @@ arguments only. Must never end by itself: torch can deadlock when it takes proce
 until the judge has the process killed.
 """
 
+import contextlib
 import os
 import random
+import shutil
 import signal
+import tempfile
+import time
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import msgspec
 import torch
 import torch.distributed as dist
 
 from grader.sandbox import process_tree
-from grader.testkit._ranks import place
-from grader.testkit._ranks.deadlocks import forget_modules, keep_what_deadlocks
 
 try:
     import resource
@@ -32,9 +35,14 @@ Spec = tuple[Any, ...]
 """An argument as it is sent to one rank: ``("value", x)``, ``("call", f, args, kwargs)``, ``("result",)`` or
 ``("argument", place)``."""
 
+_GATE: Final = ".gate"
+_HELD: Final = ".held"
+_LOOK_SECONDS: Final = 0.005
+"""How often a rank that is held looks at the gate (s): not every system can wait for a file."""
+
 
 class Here(msgspec.Struct):
-    """The rank that this process is; see `here`.
+    """The rank that a process is.
 
     Attributes:
         wrapped: the DDP modules that were made here in this run.
@@ -48,34 +56,32 @@ class Here(msgspec.Struct):
 class Scene(msgspec.Struct):
     """The arguments and the result of one run on this rank so far."""
 
-    args: list[Any]
-    kwargs: dict[str, Any]
     folder: str = ""
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
     result: Any = None
     is_held: bool = False
 
 
-_here: list[Here] = []
-_scene = Scene([], {})
+this: list[Here] = []
+"""The rank that this process is, if it is one."""
+_scene = Scene()
 _first_environment: dict[str, str] = {}
 _joined: list[object] = []
 """The process group that `prepare` has set up, if it has."""
+_kept: list[object] = []
+"""All process groups and DDP modules that were made here."""
 
 
-def is_rank() -> bool:
-    """Whether this process is a rank."""
-    return bool(_here)
+def hold() -> None:
+    """Returns when the gate is open, on the rank that is held; on others at once."""
+    if _scene.is_held:
+        Path(_scene.folder, _HELD).touch()
+        while os.path.exists(os.path.join(_scene.folder, _GATE)):
+            time.sleep(_LOOK_SECONDS)
 
 
-def here() -> Here:
-    """The rank that this process is.
-
-    Raises:
-        RuntimeError: in a process that is not a rank.
-    """
-    if not _here:
-        raise RuntimeError("this can be used on a rank only")
-    return _here[0]
+# ---------------------------------------------------------------- the parts of a run, in their order
 
 
 def prepare(
@@ -89,19 +95,14 @@ def prepare(
         group: the file by which the ranks find each other; None leaves the process group as it is.
         seconds: how long to wait for them.
     """
-    if not _here:
+    if not this:
         _first_environment.update(os.environ)
-        _here.append(Here(rank, size, keep_what_deadlocks()))
-    _here[0].rank, _here[0].size = rank, size
-    forget_modules()
+        this.append(Here(rank, size, []))
+        keep_what_deadlocks(this[0].wrapped)
+    this[0].wrapped.clear()
+    variables = {**_first_environment, "CUDA_VISIBLE_DEVICES": "", **env}
     os.environ.clear()
-    os.environ.update(_first_environment)
-    os.environ["CUDA_VISIBLE_DEVICES"] = ""
-    for name, value in env.items():
-        if value is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = value
+    os.environ.update({name: value for name, value in variables.items() if value is not None})
     os.makedirs(folder, exist_ok=True)
     os.chdir(folder)
     _scene.folder = folder
@@ -121,7 +122,6 @@ def _join(rank: int, size: int, file: str, seconds: float) -> None:
 
 def make(before: Spec | None, args: list[Spec], kwargs: Mapping[str, Spec]) -> None:
     """Makes the arguments of the function that is called next."""
-    _scene.args, _scene.kwargs, _scene.result = [], {}, None
     if before is not None:
         _made(before)
     _scene.args = [_made(spec) for spec in args]
@@ -136,21 +136,16 @@ def perform(function: Callable[..., object], may_exit: bool, read_only: bool, is
         read_only: whether no file may be written to, from now on.
         is_held: whether `hold` holds this rank.
     """
-    _scene.is_held = is_held
+    _scene.is_held, _scene.result = is_held, None
     if read_only:
-        _forbid_writing()
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     try:
         _scene.result = function(*_scene.args, **_scene.kwargs)
     except SystemExit as end:
         if not may_exit or end.code not in (None, 0):
             raise
     return _scene.result
-
-
-def hold() -> None:
-    """Returns when the gate is open, on the rank that is held; on others at once."""
-    if _scene.is_held:
-        place.hold(_scene.folder)
 
 
 def look(spec: Spec | None) -> list[object]:
@@ -178,6 +173,60 @@ def _made(spec: Spec) -> Any:
     raise ValueError("not an argument for a rank")
 
 
-def _forbid_writing() -> None:
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+# ---------------------------------------------------------------- what deadlocks
+
+
+def keep_what_deadlocks(modules: list[Any]) -> None:
+    """Keeps every process group and DDP module made from now on, because destroying one can deadlock.
+
+    Its thread wants the interpreter's lock to drop a reference while the destructor holds that lock. A process that
+    made one keeps it until it ends by ``os._exit``.
+
+    Args:
+        modules: the list to which each module is added as well.
+    """
+    from torch.distributed import distributed_c10d
+    from torch.nn.parallel import DistributedDataParallel
+
+    make_group: Any = distributed_c10d._new_process_group_helper
+    wrap = DistributedDataParallel.__init__
+
+    def keeping_group(*args: Any, **kwargs: Any) -> Any:
+        made = make_group(*args, **kwargs)
+        _kept.append(made)
+        return made
+
+    def keeping_module(self: Any, *args: Any, **kwargs: Any) -> None:
+        wrap(self, *args, **kwargs)
+        _kept.append(self)
+        modules.append(self)
+
+    distributed_c10d._new_process_group_helper = keeping_group
+    DistributedDataParallel.__init__ = keeping_module  # type: ignore[method-assign]
+
+
+# ---------------------------------------------------------------- in the process beside the submission
+
+
+def make_folder() -> str:
+    """A new, empty folder beside the submission's files."""
+    return tempfile.mkdtemp(prefix="ranks-")
+
+
+def remove_folder(folder: str) -> None:
+    """Removes a folder of `make_folder`, with all that is in it."""
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def close_gate(folder: str) -> None:
+    """From now on a rank that calls `hold` in this folder is held there."""
+    os.makedirs(folder, exist_ok=True)
+    Path(folder, _GATE).touch()
+
+
+def open_gate(folder: str) -> bool:
+    """Lets the rank go on; whether one has been held."""
+    was_held = os.path.exists(os.path.join(folder, _HELD))
+    with contextlib.suppress(OSError):  # a rank can have removed it
+        os.unlink(os.path.join(folder, _GATE))
+    return was_held

@@ -6,33 +6,27 @@ It runs in the judge and decides nothing: it says what came back. Must never sen
 from __future__ import annotations
 
 import contextlib
-import functools
 import itertools
 import os
 import random
+import re
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, cast
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Final, cast
 
 import msgspec
 
-from grader.border import wire
+from grader.border import failures, wire
 from grader.border.bounds import WireError
-from grader.border.failures import BadReply, NoAnswer, one_line
-from grader.border.messages import FORGET, Missing, Raised, Reply, Request, Returned, SentLine, TooLarge
+from grader.border.channel import Channel, packed_values
+from grader.border.failures import one_line
+from grader.border.messages import FORGET, Missing, Raised, Reply, Request, Returned, RunFailed, SentLine, TooLarge
 from grader.border.transport import Starter
-from grader.sandbox.clock import Deadline, Effort
-from grader.testkit._ranks import place, rank
-from grader.testkit._ranks.members import BAD_REPLY, Member, own_lines
-from grader.testkit._ranks.states import RaisedOnRank, Trouble
-from grader.testkit._ranks.watch import RankWatch
+from grader.testkit._ranks import rank
+from grader.testkit._ranks.members import BAD_REPLY, Member, RankWatch, died, own_lines, stuck
 
-if TYPE_CHECKING:
-    from grader.border.channel import Channel
-
-KEPT: Final = "world of {size} ranks"
-"""The name in `Transport.kept` of a world that the next run of its size can use again."""
 HEAD_START_SECONDS: Final = 0.015
 """By this long rank 0 begins before the others where the function itself sets up the group: whoever finds nobody
 listening at rank 0's port tries again only after half a second."""
@@ -40,6 +34,9 @@ MAX_REPLY_BYTES: Final = 64 << 20
 """Bytes that all ranks of a run may send."""
 MAX_PRINTS: Final = 16 << 10
 """Characters of what each rank printed that are kept."""
+_TORCHS_ERRORS: Final = ("RuntimeError", "DistBackendError", "DistNetworkError", "DistStoreError")
+_LOST: Final = re.compile("onnection closed by peer|onnection reset|onnection was")
+"""The words of torch for another rank that has gone."""
 _FORGET: Final = wire.pack(FORGET)
 EPHEMERAL_PORTS: Final = 32768
 """From here on the system picks ports by itself: gloo listens on some for good."""
@@ -47,53 +44,67 @@ _PORTS: Final = range(24_576, EPHEMERAL_PORTS)
 _turns: Final = itertools.count(random.SystemRandom().randrange(len(_PORTS)))  # other judges begin elsewhere
 
 
+class Part(msgspec.Struct, frozen=True):
+    """One rank's own part of a run: its environment, and its arguments as `rank.Spec`."""
+
+    env: Mapping[str, str | None]
+    args: list[Any]
+    kwargs: Mapping[str, Any]
+    before: Any
+    look: Any
+
+
 class Job(msgspec.Struct, frozen=True):
-    """The task of the ranks of one run; for each rank its own arguments, as `rank.Spec`.
+    """The task of the ranks of one run.
 
     Attributes:
-        look: a call on each rank, when all functions have returned.
-        look_outside: a function and its arguments, called beside the submission while the ranks are still there.
+        look_outside: a call of plain values, made beside the submission while the ranks are still there.
         held: the rank that is held at the gate until the others have returned or wait.
     """
 
     function: Any
-    args: Sequence[list[Any]]
-    kwargs: Sequence[Mapping[str, Any]]
-    before: Sequence[Any]
-    look: Sequence[Any]
-    env: Sequence[Mapping[str, str | None]]
-    size: int
+    parts: Sequence[Part]
     group: bool
     seconds: float
-    look_outside: tuple[Any, ...] | None
+    look_outside: rank.Spec | None
     read_only: Sequence[int]
     may_exit: bool
     held: int | None
-
-
-class RankOutcome(msgspec.Struct, frozen=True):
-    """The outcome of one rank.
-
-    Attributes:
-        kind: None if the value is plain, else its kind in words.
-        looks: the result of the look.
-        is_early: whether the function returned while another rank was held.
-        prints: the rank's standard output.
-    """
-
-    value: Any
-    kind: str | None
-    looks: Any
-    is_early: bool
-    prints: str
+    names_places: bool
 
 
 class Outcomes(msgspec.Struct, frozen=True):
-    """The results of a run: an outcome for each rank, the result of the look outside, and all prints."""
+    """The results of a run, rank by rank, if all have returned.
 
-    ranks: list[RankOutcome]
-    outside: Any
-    printed: str
+    Attributes:
+        kinds: None if a value is plain, else its kind in words.
+        early: the ranks whose function returned while another rank was held.
+        prints: the standard output of each rank.
+        outside: the result of the look outside.
+        shown: all prints, as the student is shown them.
+    """
+
+    returned: list[Any]
+    kinds: list[str | None]
+    looks: list[Any]
+    early: list[int]
+    prints: list[str]
+    shown: str
+    outside: Any = None
+
+
+class RunFailure(Exception):
+    """Not every rank has returned.
+
+    Attributes:
+        noted: what the check's record gets in place of values.
+        error: the exception for the check.
+    """
+
+    def __init__(self, noted: Missing | RunFailed, error: BaseException) -> None:
+        super().__init__(error)
+        self.noted = noted
+        self.error = error
 
 
 class RunningWorld:
@@ -101,75 +112,71 @@ class RunningWorld:
 
     def __init__(self, channel: Channel, size: int) -> None:
         self._channel = channel
-        self._folder = str(outside(channel, place.make_folder))
+        self._folder = str(outside(channel, rank.make_folder))
         self._runs = itertools.count()
         self.processes = cast("Starter", channel.transport).processes(size)
         self.is_joined = False
 
-    def run(self, job: Job) -> Outcomes | Trouble | Missing:
-        """Runs a job; a `Trouble` when not every rank has returned. The world may be used again if all have."""
+    def run(self, job: Job) -> Outcomes:
+        """Runs a job. The world may be used again if all ranks have returned.
+
+        Raises:
+            RunFailure: not all have.
+        """
         folder = os.path.join(self._folder, str(next(self._runs)))
         members = [Member(number, process) for number, process in enumerate(self.processes)]
-        watch = RankWatch(members, Deadline(job.seconds, functools.partial(_effort, members)))
-        self._prepare(members, job, folder)
+        watch = RankWatch(members, job.seconds)
+        group = None if self.is_joined or not job.group else os.path.join(folder, ".group")
+        for number, (member, part) in enumerate(zip(members, job.parts, strict=True)):
+            member.post("make", _FORGET)
+            place = (number, len(members), dict(part.env), folder, group, 10 * job.seconds)
+            member.post("make", self._call(rank.prepare, *place))
+            member.post("make", self._call(rank.make, part.before, part.args, part.kwargs))
         watch.follow()
         early: list[int] = []
-        if not any(member.has_failed or not member.done for member in members):
+        if all(member.done and not member.has_failed for member in members):
             self.is_joined = job.group
             if job.held is not None:
-                outside(self._channel, place.close_gate, folder)
-            self._begin(members, job)
+                outside(self._channel, rank.close_gate, folder)
+            for number, member in enumerate(members):
+                how = (job.may_exit, number in job.read_only, number == job.held)
+                member.post("call", self._call(rank.perform, job.function, *how))
+                if number == 0 and not job.group and len(members) > 1:
+                    time.sleep(HEAD_START_SECONDS)
             if job.held is not None:
-                early = watch.follow_until_others_wait(
-                    members[job.held], lambda: outside(self._channel, place.open_gate, folder)
-                )
+                watch.follow(held=members[job.held])
+                early = [member.number for member in members if member.has_returned]
+                if not outside(self._channel, rank.open_gate, folder):
+                    early = []
             watch.follow()
             if all(member.has_returned for member in members):
                 # Only now, because a look may hold what a rank was to return; ranks can tell each other all they read.
-                for number, member in enumerate(members):
-                    member.post("look", self._call(rank.look, job.look[number]))
+                for member, part in zip(members, job.parts, strict=True):
+                    member.post("look", self._call(rank.look, part.look))
                 watch.follow()
-        printed = [member.process.prints() for member in members]
-        outcomes = self._outcomes(members, job, early, printed)
-        if not isinstance(outcomes, Outcomes) or job.look_outside is None:
+        outcomes = self._outcomes(members, job, early)
+        if job.look_outside is None:
             return outcomes
-        function, *specs = job.look_outside
+        _, function, specs, _ = job.look_outside
         args = [os.path.join(folder, value) if kind == "in_folder" else value for kind, value in specs]
         return msgspec.structs.replace(outcomes, outside=outside(self._channel, function, *args))
-
-    def _prepare(self, members: Sequence[Member], job: Job, folder: str) -> None:
-        group = None if self.is_joined or not job.group else os.path.join(folder, ".group")
-        for number, member in enumerate(members):
-            member.post("make", _FORGET)
-            member.post(
-                "make",
-                self._call(rank.prepare, number, job.size, dict(job.env[number]), folder, group, 10 * job.seconds),
-            )
-            member.post("make", self._call(rank.make, job.before[number], job.args[number], job.kwargs[number]))
-
-    def _begin(self, members: Sequence[Member], job: Job) -> None:
-        for number, member in enumerate(members):
-            call = self._call(rank.perform, job.function, job.may_exit, number in job.read_only, number == job.held)
-            member.post("call", call)
-            if number == 0 and not job.group and job.size > 1:
-                time.sleep(HEAD_START_SECONDS)
 
     def _call(self, function: Callable[..., Any], *args: object) -> bytes:
         return wire.pack(request_of(self._channel, function, *args))
 
-    def _outcomes(
-        self, members: Sequence[Member], job: Job, early: Sequence[int], printed: Sequence[tuple[str, str]]
-    ) -> Outcomes | Trouble | Missing:
-        missing = next((name for member in members if (name := member.missing_name) is not None), None)
-        if missing is not None:
-            return Missing(missing)
+    def _outcomes(self, members: Sequence[Member], job: Job, early: list[int]) -> Outcomes:
+        for member in members:
+            if member.failure is not None and isinstance(member.failure[1], Missing):
+                name = one_line(member.failure[1].name)
+                error = failures.MissingName(name)
+                error.kind, error.message = "missing", name
+                raise RunFailure(Missing(name), error)
         if sum(member.received for member in members) > MAX_REPLY_BYTES:
-            raise BadReply(f"sent more than {MAX_REPLY_BYTES >> 20} MiB in one check")
-        if any("look" not in member.stages for member in members):
-            return _trouble(members, job)
-        outcomes: list[RankOutcome] = []
+            raise failures.BadReply(f"sent more than {MAX_REPLY_BYTES >> 20} MiB in one check")
+        printed = [member.process.prints() for member in members]
+        outcomes = []
         for member, (text, _) in zip(members, printed, strict=True):
-            if not member.has_returned or not member.done:
+            if "look" not in member.stages or not member.has_returned or not member.done:
                 continue
             *_, call, look = member.replies
             try:
@@ -179,16 +186,17 @@ class RunningWorld:
                 continue
             if unseen is not None:
                 raised = Raised("TypeError", True, f"a look gave a {unseen}, which is no plain value", ())
-                trouble = _trouble(members, job)
-                return msgspec.structs.replace(trouble, first=RaisedOnRank(member.number, "look", raised))
+                member.failure = "look", raised
+                continue
             if type(looks) is not list or len(looks) != 2:
                 member.ended = BAD_REPLY
                 continue
             self.is_joined = self.is_joined and looks[1] is True
-            outcomes.append(RankOutcome(value, kind, looks[0], member.number in early, own_lines(text)[:MAX_PRINTS]))
+            outcomes.append((value, kind, looks[0], own_lines(text)[:MAX_PRINTS]))
         if len(outcomes) < len(members):
-            return _trouble(members, job)
-        return Outcomes(outcomes, None, shown(printed))
+            raise _failure(members, job)
+        returned, kinds, seen, prints = map(list, zip(*outcomes, strict=True))
+        return Outcomes(returned, kinds, seen, early, prints, shown(printed))
 
     def end(self) -> None:
         """Ends the processes, and removes their folder."""
@@ -196,30 +204,27 @@ class RunningWorld:
             process.end()
         for process in self.processes:  # it may hold a port that the next run wants
             process.wait()
-        with contextlib.suppress(Exception, NoAnswer):
-            outside(self._channel, place.remove_folder, self._folder)
+        with contextlib.suppress(Exception, failures.NoAnswer):
+            outside(self._channel, rank.remove_folder, self._folder)
 
 
-def _effort(members: Sequence[Member]) -> Effort:
-    """The work of the ranks that are not done: the most that one has worked, because each has the whole limit."""
-    done = [member.process.activity() for member in members if not member.done]
-    return Effort(max((one.worked for one in done), default=0.0), sum(one.waited for one in done))
+def run(channel: Channel, job: Job) -> Outcomes:
+    """Runs a job on a world of its own or, if the ranks are in a group from the start, on the last one of its size.
 
-
-def run(channel: Channel, job: Job) -> Outcomes | Trouble | Missing:
-    """Runs a job on a world of its own or, if the ranks are in a group from the start, on the last one of its size."""
+    Raises:
+        RunFailure: not all ranks have returned.
+    """
     kept = channel.transport.kept
-    name = KEPT.format(size=job.size)
+    name = f"world of {len(job.parts)} ranks"
     with contextlib.nullcontext() if job.group else exclusive(channel):
         world = kept.pop(name, None) if job.group else None
         if not isinstance(world, RunningWorld):
-            world = RunningWorld(channel, job.size)
+            world = RunningWorld(channel, len(job.parts))
         is_kept = False
         try:
             outcomes = world.run(job)
             # What `before` has changed, and what a rank cannot do any more, stays so.
-            is_unchanged = all(spec is None for spec in job.before) and not job.read_only
-            is_kept = isinstance(outcomes, Outcomes) and world.is_joined and is_unchanged
+            is_kept = world.is_joined and not job.read_only and all(part.before is None for part in job.parts)
             return outcomes
         finally:
             if is_kept:
@@ -228,12 +233,11 @@ def run(channel: Channel, job: Job) -> Outcomes | Trouble | Missing:
                 world.end()
 
 
-@contextlib.contextmanager
-def exclusive(channel: Channel) -> Iterator[None]:
+def exclusive(channel: Channel) -> AbstractContextManager[None]:
     """No two worlds that open ports of their own choice at a time, where the network is not the submission's alone."""
-    own_network = getattr(channel.transport, "own_network", None)
-    with own_network() if own_network is not None else contextlib.nullcontext():
-        yield
+    own_network: Callable[[], AbstractContextManager[None]]
+    own_network = getattr(channel.transport, "own_network", contextlib.nullcontext)
+    return own_network()
 
 
 def outside(channel: Channel, function: Callable[..., Any], *args: object) -> Any:
@@ -246,8 +250,6 @@ def outside(channel: Channel, function: Callable[..., Any], *args: object) -> An
 
 def request_of(channel: Channel, function: Callable[..., Any], *args: object) -> Request:
     """The request to call a function of the testkit or of the kit."""
-    from grader.border.channel import packed_values
-
     return Request("call", packed_values(channel, function, *args), [])
 
 
@@ -274,30 +276,34 @@ def shown(printed: Sequence[tuple[str, str]]) -> str:
     )
 
 
-def _trouble(members: Sequence[Member], job: Job) -> Trouble:
-    return Trouble(tuple(member.state() for member in members), job.seconds, _cause(members))
-
-
-def _cause(members: Sequence[Member]) -> RaisedOnRank | None:
-    """The exception that a student should read: none that merely says that another rank has gone."""
-    raised = [_bounded(one) for member in members if (one := member.raised) is not None]
-    first = [one for one in raised if not _is_aftermath(one)]
-    if not first and any(member.ended for member in members):
-        return None
-    return next(iter(first or raised), None)
-
-
-def _bounded(one: RaisedOnRank) -> RaisedOnRank:
-    raised = one.raised
-    own = tuple(SentLine(f.file[:40], f.line, f.function[:40], f.text[:60]) for f in raised.frames[-5:])
-    cut = Raised(one_line(raised.kind, 60), raised.is_built_in, raised.message[:300], own)
-    return RaisedOnRank(one.rank, one.stage, cut)
-
-
-def _is_aftermath(one: RaisedOnRank) -> bool:
-    lost = ("onnection closed by peer", "onnection reset", "onnection was")
-    torchs = one.raised.kind in ("RuntimeError", "DistBackendError", "DistNetworkError", "DistStoreError")
-    return torchs and any(text in one.raised.message for text in lost)
+def _failure(members: Sequence[Member], job: Job) -> RunFailure:
+    """Names the exception that a student should read, if there is one, and else who has died or waits."""
+    states = [member.state() for member in members]
+    # The part that two submissions with the same mistake share: no line numbers.
+    noted = ", ".join(f"{state.what} {state.name}".strip() for state in states)
+    if not job.names_places:
+        states = [msgspec.structs.replace(state, place="") for state in states]
+    error: BaseException
+    raising = [(member.number, *found) for member in members if (found := member.raised)]
+    # But for those that merely say that another rank has gone.
+    first = [one for one in raising if not (one[2].kind in _TORCHS_ERRORS and _LOST.search(one[2].message))]
+    if first or (raising and not any(member.ended for member in members)):
+        number, stage, raised = (first or raising)[0]
+        kind, message = one_line(raised.kind, 60), raised.message[:300]
+        noted = f"{stage} raised {kind}"
+        everybody = all(state.what == "raised" and state.name == kind[:40] for state in states)
+        where = "" if len(states) == 1 else " (on every rank)" if everybody else f" (on rank {number})"
+        own = tuple(SentLine(f.file[:40], f.line, f.function[:40], f.text[:60]) for f in raised.frames[-5:])
+        error = failures.exception_of(Raised(kind, raised.is_built_in, message + where, own))
+        if stage == "look":
+            error = AssertionError(f"what rank {number} left cannot be used: {kind}: {message}")
+    elif held := max(state.held for state in states):  # the others were ended for it, too
+        error = failures.OutOfMemory(held=held)
+    elif any(state.what == "ended" for state in states):
+        error = failures.SubmissionCrashed(died(states))
+    else:
+        error = failures.SubmissionTimeout(stuck(states, job.seconds))
+    return RunFailure(RunFailed(noted[:100]), error)
 
 
 def _plain(reply: Reply) -> tuple[Any, str | None]:
