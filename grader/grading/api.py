@@ -13,7 +13,6 @@ import msgspec
 
 from grader.course import Course
 from grader.gradebook.book import MAX_SEED
-from grader.grading.graders import unread
 from grader.grading.local_workers import LocalWorkers
 from grader.grading.sandbox_needed import require_sandbox
 from grader.grading.settings import GradingSettings, topics_of, worker_options
@@ -139,7 +138,7 @@ def grade(
         found = (reader.read(source) for source in sources)
         unreadable: list[Unreadable] = []
         graded = list(workers.grade_all(_readable(found, unreadable)))
-    graded += [unread(loaded, options, one) for one in unreadable]
+    graded += [workers.unread(one) for one in unreadable]
     graded.sort(key=lambda one: one.result.submission)
     return Results(
         submissions=tuple(one.result for one in graded),

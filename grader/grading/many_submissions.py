@@ -17,7 +17,7 @@ from grader.course.due import LatePolicy
 from grader.gradebook import Gradebook, gradebook_in, selection_key
 from grader.grading.class_report import report_class
 from grader.grading.exit_codes import INTERRUPTED
-from grader.grading.graders import Graders, unread
+from grader.grading.graders import Graders
 from grader.grading.late_options import policy_of, together
 from grader.grading.local_workers import LocalWorkers
 from grader.grading.sandbox_needed import require_sandbox
@@ -186,7 +186,7 @@ class ClassGrading:
             if graders.stopped:
                 return
             if isinstance(submission, Unreadable):
-                failed = unread(self._course, self._options, submission)
+                failed = graders.unread(submission)
                 book.record(run, failed.result, failed.digest, failed.seconds)
                 print_note(f"{submission.name}: the grader itself failed to read it: {submission.reason}")
                 advance()

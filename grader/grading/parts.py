@@ -3,37 +3,31 @@
 Topics whose exercises need one another stay together, so each part's verdicts are those that the whole would have.
 """
 
-import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Final, TypeVar
 
-import msgspec
+from msgspec.structs import replace
 
 from grader.course import Course
 from grader.grading.graders import Graded
-from grader.grading.worker_process import Watcher
 from grader.judge.flags import MOST_FLAGS
-from grader.judge.marks import Place
 from grader.machine import idle_cores, workers_in_memory
-from grader.results import ExerciseResult
 
+_Item = TypeVar("_Item")
 Parts = tuple[tuple[str, ...], ...]
-"""Full names of the exercises of each part; no names mean all."""
-
+"""Full names of the exercises of each part."""
 _START: Final = 14
 """Exercises that are checked in the time in which a second worker starts: it imports torch as well."""
 
 _IDLE: Final = 1.0
 """Idle cores that a second worker is started for: on a busy machine it would only be slower."""
 
-_Struct = TypeVar("_Struct", bound=msgspec.Struct)
-
 
 def parts_for_now(course: Course, exercises: Sequence[str]) -> Parts:
     """The exercises in two parts if a second worker is a gain on this machine now, else in one."""
     has_room = idle_cores() >= _IDLE and workers_in_memory() > 1
-    return halves(course, exercises) if has_room else (tuple(exercises),)
+    return halves(course, exercises) if has_room else (course.with_needs(exercises),)
 
 
 def halves(course: Course, exercises: Sequence[str]) -> Parts:
@@ -43,30 +37,22 @@ def halves(course: Course, exercises: Sequence[str]) -> Parts:
     """
     wanted = course.with_needs(exercises)
     load = Counter(name.partition(".")[0] for name in wanted)
-    first = wanted[0].partition(".")[0] if wanted else ""  # its lines are shown first
-    groups = sorted(
-        _joined_by_needs(course, wanted), key=lambda group: (first not in group, -sum(load[topic] for topic in group))
-    )
+    first = next(iter(load), "")  # its lines are shown first
+    groups: list[set[str]] = []  # of topics; each needs nothing of another
+    for name in wanted:
+        exercise = course.exercise(name)
+        joined = {exercise.topic, *(need.partition(".")[0] for need in exercise.needs)}
+        apart = [group for group in groups if not group & joined]
+        groups = [*apart, joined.union(*(group for group in groups if group & joined))]
     parts: tuple[set[str], set[str]] = (set(), set())
     ends = [0, _START]
-    for group in groups:
+    for group in sorted(groups, key=lambda group: (first not in group, -sum(load[topic] for topic in group))):
         sooner = ends.index(min(ends))
         parts[sooner].update(group)
         ends[sooner] += sum(load[topic] for topic in group)
     if max(ends) + _START > len(wanted):
         return (wanted,)
     return tuple(tuple(name for name in wanted if name.partition(".")[0] in part) for part in parts)
-
-
-def _joined_by_needs(course: Course, exercises: Sequence[str]) -> list[set[str]]:
-    """The topics of these exercises, in groups that need nothing of one another."""
-    groups: list[set[str]] = []
-    for name in exercises:
-        exercise = course.exercise(name)
-        joined = {exercise.topic, *(need.partition(".")[0] for need in exercise.needs)}
-        apart = [group for group in groups if not group & joined]
-        groups = [*apart, joined.union(*(group for group in groups if group & joined))]
-    return groups
 
 
 def join(parts: Sequence[Graded], order: Sequence[str]) -> Graded:
@@ -77,70 +63,27 @@ def join(parts: Sequence[Graded], order: Sequence[str]) -> Graded:
     """
     if len(parts) == 1:
         return parts[0]
-    joined = _join_fields(GRADED_RULES, parts)
-    exercises = tuple(sorted(joined.result.exercises, key=lambda one: order.index(one.name)))
-    # In this order again, because the sum of fractions depends on it.
-    score, most = sum(one.score for one in exercises), sum(one.max for one in exercises)
-    result = msgspec.structs.replace(joined.result, exercises=exercises, score=score, max=most)
-    return msgspec.structs.replace(joined, result=result)
+    results = [part.result for part in parts]
+    exercises = sorted((one for result in results for one in result.exercises), key=lambda one: order.index(one.name))
+    result = replace(
+        results[0],
+        # Added up in this order, because the sum of fractions depends on it.
+        score=sum(one.score for one in exercises),
+        max=sum(one.max for one in exercises),
+        exercises=tuple(exercises),
+        sandbox=next((one.sandbox for one in results if one.sandbox), ()),  # empty if nothing of that part was run
+        flags=_each_once(one.flags for one in results)[:MOST_FLAGS],
+        unread=_each_once(one.unread for one in results),
+        notes=_each_once(one.notes for one in results),
+    )
+    return replace(
+        parts[0],
+        result=result,
+        seconds=max(part.seconds for part in parts),
+        notes=_each_once(part.notes for part in parts),
+        fault="\n".join(part.fault for part in parts if part.fault),
+    )
 
 
-def _join_fields(rules: Mapping[str, Callable[[Sequence[Any]], Any]], parts: Sequence[_Struct]) -> _Struct:
-    """A struct of which each field is made by its rule; a field without one is an error, never lost in silence."""
-    names = parts[0].__struct_fields__
-    return type(parts[0])(**{name: rules[name]([getattr(part, name) for part in parts]) for name in names})
-
-
-def _first(values: Sequence[Any]) -> Any:
-    """Any of them, as they are equal."""
-    return values[0]
-
-
-def _all(values: Iterable[Iterable[Any]]) -> tuple[Any, ...]:
-    """Each item of them once, in order."""
+def _each_once(values: Iterable[Iterable[_Item]]) -> tuple[_Item, ...]:
     return tuple(dict.fromkeys(item for value in values for item in value))
-
-
-RESULT_RULES: Final[Mapping[str, Callable[[Sequence[Any]], Any]]] = {
-    "schema": _first,
-    "submission": _first,
-    "score": sum,
-    "max": sum,
-    "exercises": lambda values: tuple(one for value in values for one in value),
-    "sandbox": lambda values: next(filter(None, values), ()),  # empty if nothing of that part was run
-    "flags": lambda values: _all(values)[:MOST_FLAGS],
-    "unread": _all,
-    "notes": _all,
-}
-"""How each field of the `SubmissionResult`s of a submission's parts becomes one."""
-
-GRADED_RULES: Final[Mapping[str, Callable[[Sequence[Any]], Any]]] = {
-    "result": lambda values: _join_fields(RESULT_RULES, values),
-    "digest": _first,
-    "seconds": max,
-    "notes": _all,
-    "fault": lambda values: "\n".join(filter(None, values)),
-}
-"""How each field of their `Graded`s becomes one."""
-
-
-class InOrder:
-    """Passes the exercises of several parts on to a watcher in one order; an exercise that comes early waits."""
-
-    def __init__(self, watcher: Watcher, order: Sequence[str]) -> None:
-        self._watcher = watcher
-        self._order = order
-        self._waiting: dict[str, ExerciseResult] = {}
-        self._next = 0
-        self._lock = threading.Lock()
-
-    def began(self, place: Place) -> None:
-        with self._lock:
-            self._watcher.began(place)
-
-    def known(self, exercise: ExerciseResult) -> None:
-        with self._lock:
-            self._waiting[exercise.name] = exercise
-            while self._next < len(self._order) and self._order[self._next] in self._waiting:
-                self._watcher.known(self._waiting.pop(self._order[self._next]))
-                self._next += 1

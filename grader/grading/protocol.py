@@ -44,7 +44,7 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Work(msgspec.Struct, frozen=True):
-    """A frame to a worker: a submission, the checks that are not run, and whether `ExerciseDone` messages are wanted.
+    """A frame to a worker: a submission, and the checks that are not run.
 
     Attributes:
         exercises: full names of those that are graded, with those that they need; empty means all of the worker's.
@@ -52,7 +52,6 @@ class Work(msgspec.Struct, frozen=True):
 
     submission: Submission
     marks: tuple[NotRun, ...] = ()
-    streams: bool = False
     exercises: tuple[str, ...] = ()
 
 

@@ -4,54 +4,31 @@ The worker has another process number and another order of sets than the process
 which a judge would end or not come to an end, before they are run in a process that nothing could end.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
 
 from grader.course import Course
-from grader.grading.graders import Graded
-from grader.grading.incidents import solution_of
-from grader.grading.local_workers import LocalWorkers
+from grader.grading.local_workers import LocalWorkers, solution_of
 from grader.grading.protocol import WorkerOptions
-from grader.grading.settings import course_option
+from grader.grading.worker_process import Worker
 from grader.judge.marks import NotRun, place_of
-from grader.machine import Devices
 from grader.results import CheckResult
 
 _HASH_SEED = 1
 
 
 class SecondRun:
-    """Begins at once and goes on beside the caller; use it in a ``with`` statement, which ends its worker.
+    """Begins at once and goes on beside the caller; use it in a ``with`` statement, which ends its worker."""
 
-    Args:
-        exercises: full names of those that are graded.
-    """
+    def __init__(self, course: Course, options: WorkerOptions) -> None:
+        self._workers = LocalWorkers(course, options, first=Worker(_HASH_SEED))
+        self._graded = self._workers.submit(solution_of(course))
 
-    def __init__(
-        self, course: Course, exercises: Sequence[str], devices: Devices, seed: int, judge_seconds: float
-    ) -> None:
-        options = WorkerOptions(
-            course=course_option(course),
-            exercises=tuple(exercises),
-            seed=seed,
-            devices=devices,
-            judge_seconds=judge_seconds,
-            misconceptions=False,
-        )
-        self._workers = LocalWorkers(course, options, hash_seed=_HASH_SEED)
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="second-run")
-        self._graded: Future[Graded] = self._thread.submit(self._workers.grade, solution_of(course))
-
-    def __enter__(self) -> SecondRun:
+    def __enter__(self) -> "SecondRun":
         return self
 
     def __exit__(self, *error: object) -> None:
         self._workers.stop()
         self._workers.close()
-        self._thread.shutdown(wait=True, cancel_futures=True)
 
     @cached_property
     def results(self) -> dict[tuple[str, str], CheckResult]:

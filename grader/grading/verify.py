@@ -13,6 +13,8 @@ from grader.course import Course
 from grader.errors import CourseError
 from grader.grading.evidence import ExerciseSummary, TopicEvidence
 from grader.grading.promises import PROMISES, Defect, Promise
+from grader.grading.protocol import WorkerOptions
+from grader.grading.settings import course_option
 from grader.judge.time_limit import JUDGE_SECONDS
 from grader.kit import forbidden_imports
 from grader.machine import Devices
@@ -103,7 +105,15 @@ def _verify(
         host.prepare(hidden_paths(course), course.preload(topic.name for topic in topics), devices, course.kit)
         devices_kit.choose(devices)
         # After the host was forked: this starts threads.
-        second = contextlib.nullcontext() if is_quick else SecondRun(course, chosen, devices, seed, judge_seconds)
+        options = WorkerOptions(
+            course=course_option(course),
+            exercises=tuple(chosen),
+            seed=seed,
+            devices=devices,
+            judge_seconds=judge_seconds,
+            misconceptions=False,
+        )
+        second = contextlib.nullcontext() if is_quick else SecondRun(course, options)
         with second as second_run:
             return with_judge(
                 course, host, lambda judge: verify(judge, second_run), exercises=chosen, seed=seed, limit=limit

@@ -1,21 +1,110 @@
-"""A grader that stays warm between submissions: for `grader watch` and for notebooks.
+"""Grades a student's own work, for `check`, `show`, `watch` and notebooks: without hidden checks, and in parts.
 
-One worker process for a few topics, two for many, and one thread that asks them. A worker that somebody ended is
-replaced quietly. Decides no verdict.
+If there is much to check and a core is idle, two workers grade a part of the submission each. Decides no verdict.
 """
 
 import threading
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from types import TracebackType
+
+import msgspec
 
 from grader.course import Course
-from grader.grading.for_students import ForStudents, graded_for_students
-from grader.grading.graders import Graded
+from grader.grading.graders import Graded, GradingStopped
 from grader.grading.local_workers import LocalWorkers
-from grader.grading.parts import parts_for_now
+from grader.grading.parts import join, parts_for_now
+from grader.grading.protocol import WorkerOptions
 from grader.grading.settings import GradingSettings, worker_options
 from grader.grading.worker_process import Watcher, Worker
 from grader.intake.submission import Submission
+from grader.judge.marks import Place
+from grader.reports.hidden import exercise_for_students, for_students
+from grader.results import ExerciseResult
+
+
+class StudentWorkers:
+    """The workers for a student's submissions, which start at once; use it in a ``with`` statement, which ends them.
+
+    Args:
+        first: a worker that is starting already.
+    """
+
+    def __init__(self, course: Course, options: WorkerOptions, first: Worker | None = None) -> None:
+        self._course = course
+        self._order = course.with_needs(options.exercises)
+        self._pools: dict[tuple[str, ...], LocalWorkers] = {}
+        for part in parts_for_now(course, options.exercises):
+            options = msgspec.structs.replace(options, exercises=part)
+            self._pools[part] = LocalWorkers(course, options, first=first or Worker())
+            first = None
+
+    def __enter__(self) -> "StudentWorkers":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, at: TracebackType | None) -> None:
+        if kind is not None:
+            self.stop()
+        self.close()
+
+    def grade(self, submission: Submission, watcher: Watcher | None = None, exercises: Sequence[str] = ()) -> Graded:
+        """Grades one submission; the result is the same as if it had been graded as a whole.
+
+        Args:
+            watcher: gets the exercises in the course's order as they are known, from one thread at a time.
+            exercises: full names of those to grade, with those that they need; empty means all that the options name.
+
+        Raises:
+            GradingStopped: `stop` or `close` was called meanwhile.
+        """
+        if watcher is not None:
+            watcher = _ForStudents(watcher, self._course.with_needs(exercises or self._order))
+        asked = {
+            pool: tuple(name for name in exercises if name in part)
+            for part, pool in self._pools.items()
+            if not exercises or not set(part).isdisjoint(exercises)
+        }
+        try:
+            futures = [pool.submit(submission, watcher, names) for pool, names in asked.items()]
+            graded = join([future.result() for future in futures], self._order)
+            if graded.memory_was_short and len(asked) > 1:
+                for pool in asked:
+                    pool.end_idle()
+                alone = [pool.submit(submission, watcher, names).result() for pool, names in asked.items()]
+                graded = join(alone, self._order)
+        except CancelledError:
+            raise GradingStopped from None
+        return msgspec.structs.replace(graded, result=for_students(graded.result))
+
+    def stop(self) -> None:
+        """Abandons the grading, at once and without waiting."""
+        for pool in self._pools.values():
+            pool.stop()
+
+    def close(self) -> None:
+        """Ends the workers and waits until they are gone."""
+        for pool in self._pools.values():
+            pool.close()
+
+
+class _ForStudents:
+    """Passes the exercises of all parts on in one order, without hidden checks; one that comes early waits."""
+
+    def __init__(self, watcher: Watcher, order: Sequence[str]) -> None:
+        self._watcher = watcher
+        self._order = list(order)
+        self._waiting: dict[str, ExerciseResult] = {}
+        self._lock = threading.Lock()
+
+    def began(self, place: Place) -> None:
+        with self._lock:
+            self._watcher.began(place)
+
+    def known(self, exercise: ExerciseResult) -> None:
+        with self._lock:
+            self._waiting[exercise.name] = exercise
+            while self._order and self._order[0] in self._waiting:
+                self._watcher.known(exercise_for_students(self._waiting.pop(self._order.pop(0))))
 
 
 class WarmGrader:
@@ -33,7 +122,7 @@ class WarmGrader:
         self._settings = settings
         self._first = first
         self._lock = threading.Lock()
-        self._workers: LocalWorkers | None = None
+        self._workers: StudentWorkers | None = None
         self._topics: frozenset[str] = frozenset()
         self._has_graded = False
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="warm")
@@ -52,6 +141,24 @@ class WarmGrader:
         """
         return self._thread.submit(self._grade, submission, tuple(exercises), watcher)
 
+    def _grade(self, submission: Submission, exercises: tuple[str, ...], watcher: Watcher | None) -> Graded:
+        wanted = frozenset(name.partition(".")[0] for name in self._course.with_needs(exercises))
+        with self._lock:
+            if self._workers is not None and not wanted <= self._topics:
+                self._workers.close()
+                self._workers = None
+            if self._workers is None:
+                self._topics |= wanted
+                options = worker_options(self._course, self._settings, sorted(self._topics))
+                first, self._first = self._first, None
+                self._workers = StudentWorkers(self._course, options, first)
+            workers = self._workers
+        graded = workers.grade(submission, watcher, exercises)
+        if graded.fault and "error" in graded.result.verdicts and self._has_graded:
+            graded = workers.grade(submission, watcher, exercises)  # somebody ended the worker, perhaps
+        self._has_graded = self._has_graded or "error" not in graded.result.verdicts
+        return graded
+
     def stop(self) -> None:
         """Abandons the grading; a later submission starts another worker."""
         with self._lock:
@@ -66,26 +173,3 @@ class WarmGrader:
         if self._first is not None:
             self._first.end()
         self._thread.shutdown(wait=True, cancel_futures=True)
-
-    def _grade(self, submission: Submission, exercises: tuple[str, ...], watcher: Watcher | None) -> Graded:
-        workers = self._workers_for(exercises)
-        watcher = watcher and ForStudents(watcher)
-        graded = workers.grade(submission, watcher, exercises)
-        if graded.fault and "error" in graded.result.verdicts and self._has_graded:
-            graded = workers.grade(submission, watcher, exercises)  # somebody ended the worker, perhaps
-        self._has_graded = self._has_graded or "error" not in graded.result.verdicts
-        return graded_for_students(graded)
-
-    def _workers_for(self, exercises: tuple[str, ...]) -> LocalWorkers:
-        wanted = frozenset(name.partition(".")[0] for name in self._course.with_needs(exercises))
-        with self._lock:
-            if self._workers is not None and not wanted <= self._topics:
-                self._workers.close()
-                self._workers = None
-            if self._workers is None:
-                self._topics |= wanted
-                options = worker_options(self._course, self._settings, sorted(self._topics))
-                first, self._first = self._first, None
-                parts = parts_for_now(self._course, options.exercises)
-                self._workers = LocalWorkers(self._course, options, first=first, parts=parts)
-            return self._workers

@@ -1,23 +1,27 @@
-"""A worker process as the main process sees it: started, given submissions, ended.
+"""A worker process as the main process sees it: started, given submissions, watched while it grades, ended.
 
-No submitted code runs in the main process, and it takes nothing from a worker but replies that decode to data.
+No submitted code runs in the main process, and it takes nothing from a worker but replies that decode to data. A worker
+that is stuck where it cannot end itself, deep in C, is found by its messages (`AtPlace`, `Alive`) and by the system's
+count of its processor time, so that a busy machine ends no worker.
 """
+
+from __future__ import annotations
 
 import contextlib
 import os
 import re
 import subprocess
 import threading
+import time
 from collections import deque
 from collections.abc import Sequence
-from typing import IO, Protocol, cast
+from typing import IO, Final, Protocol, cast
 
 import msgspec
 
 from grader import new_python
 from grader.border.frames import BrokenFrame
 from grader.grading.protocol import (
-    Alive,
     AtPlace,
     Done,
     ExerciseDone,
@@ -28,31 +32,44 @@ from grader.grading.protocol import (
     read_frame,
     write_frame,
 )
-from grader.grading.supervisor import Supervisor
+from grader.grading.worker import STACK_SIGNAL
 from grader.intake.submission import Submission
 from grader.judge.marks import NotRun, Place
+from grader.judge.time_limit import BLOCKED_FACTOR
 from grader.results import ExerciseResult, SubmissionResult
+from grader.sandbox import process_tree
 
-_STDERR_LINES = 150
+_STDERR_LINES: Final = 150
 """Lines of its stderr that are kept: as many as a deep stack has."""
-_LAST_WORDS = 20
-_ENDING_SECONDS = 3.0
+_LAST_WORDS: Final = 20
+_ENDING_SECONDS: Final = 3.0
+_LOOK_SECONDS: Final = 1.0
+_DUMP_SECONDS: Final = 5.0
+"""How long a stuck worker may take to write where it is."""
+_UNKNOWN_FACTOR: Final = 15.0
+"""How many times its limit a worker may be silent if its processor time is not known."""
 
 
-class WorkerDied(Exception):
-    """The worker process ended, was silent too long, or sent something else than a reply. Remedy: start another one.
+class WorkerFailed(Exception):
+    """A worker process ended, was silent too long, or met a fault of the grader's own. Remedy: start another one.
+
+    Its text has the last lines of the worker's stderr too.
 
     Attributes:
-        how: how it ended, in one line.
+        reason: one line for results.
+        cause: one line for the check at which it ended.
+        place: the worker's place then; None if it had not begun to grade, or if no place is at fault.
         overran: how much of the judge's time a check had taken when the worker was ended for it (s); 0 for other ends.
-        place: its place then; None if it had not begun to grade.
-        stack: the files and lines that it was in, innermost first, where they are known.
+        stack: the files and lines that it was in, innermost first, if they are known.
     """
 
-    def __init__(self, how: str, words: Sequence[str], place: Place | None, overran: float = 0.0) -> None:
+    def __init__(
+        self, reason: str, cause: str, place: Place | None, words: Sequence[str] = (), overran: float = 0.0
+    ) -> None:
         text = "".join(f"\n  {line}" for line in words[-_LAST_WORDS:])
-        super().__init__(how + (f"; its last words:{text}" if text else ""))
-        self.how = how
+        super().__init__(reason + (f"; its last words:{text}" if text else ""))
+        self.reason = reason
+        self.cause = cause
         self.place = place
         self.overran = overran
         self.stack = [(file, int(line)) for file, line in re.findall(r'File "([^"]+)", line (\d+)', "\n".join(words))]
@@ -75,8 +92,7 @@ class Worker:
         hash_seed: decides the order of sets and the like in this worker.
 
     Attributes:
-        resident: the memory that it held after its last submission (bytes); 0 where that is not known.
-        grown: how much of that came since its first submission (bytes).
+        grown: the memory that it has gained since its first submission (bytes).
         endless: the checks that do not end on the reference solution either, as far as it knows.
     """
 
@@ -94,12 +110,21 @@ class Worker:
             start_new_session=True,  # Ctrl-C reaches the main process only; that one ends the workers.
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # the same on Windows
         )
-        self.resident = self.grown = 0
+        self._stdin, self._stdout, self._stderr = (
+            cast("IO[bytes]", stream) for stream in (self.process.stdin, self.process.stdout, self.process.stderr)
+        )
+        self.grown = 0
         self.endless: tuple[NotRun, ...] = ()
+        self._first_resident = 0
         self._judge_seconds = WorkerOptions().judge_seconds
-        self._stderr_lines: deque[str] = deque(maxlen=_STDERR_LINES)
+        self._lines: deque[str] = deque(maxlen=_STDERR_LINES)
         self._listener = threading.Thread(target=self._listen, daemon=True, name="worker-stderr")
         self._listener.start()
+
+    def _listen(self) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            for line in iter(lambda: self._stderr.readline(4096), b""):
+                self._lines.append(line.decode("utf-8", "replace").rstrip())
 
     def configure(self, options: WorkerOptions) -> None:
         """Sends the options; needed once, before the first submission."""
@@ -114,7 +139,7 @@ class Worker:
         marks: Sequence[NotRun] = (),
         watcher: Watcher | None = None,
         exercises: Sequence[str] = (),
-    ) -> SubmissionResult | Fault:
+    ) -> SubmissionResult:
         """Grades one submission.
 
         Args:
@@ -124,50 +149,49 @@ class Worker:
             exercises: full names of those to grade, with what they need; empty means all of the worker's.
 
         Raises:
-            WorkerDied: with the reason and the last lines of its stderr; also when no reply came in time.
+            WorkerFailed: also when no reply came in time.
         """
-        written = len(self._stderr_lines)
-        with Supervisor(
-            self.process, self._judge_seconds, timeout, lambda: len(self._stderr_lines) > written
-        ) as supervisor:
+        with _Supervisor(self.process, self._judge_seconds, timeout, self._lines) as supervisor:
             try:
-                write_frame(self._stdin, Work(submission, tuple(marks), watcher is not None, tuple(exercises)))
+                write_frame(self._stdin, Work(submission, tuple(marks), tuple(exercises)))
                 reply = self._reply(supervisor, watcher)
-                reason = "it closed its output"
-            except (OSError, ValueError, BrokenFrame, msgspec.DecodeError) as problem:
-                reply, reason = None, f"{type(problem).__name__}: {problem}"
+                problem = "it closed its output"
+            except (OSError, ValueError, BrokenFrame, msgspec.DecodeError) as error:
+                reply, problem = None, f"{type(error).__name__}: {error}"
         if reply is None:
             self.end()
-            raise WorkerDied(
-                self._how_it_died(supervisor.reason or reason),
-                list(self._stderr_lines),
+            code = self.process.returncode
+            end = f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
+            how = f"{supervisor.reason or problem} ({end})"
+            raise WorkerFailed(
+                f"the grader's worker process died: {how}",
+                f"the judge ended: {how}",
                 supervisor.place,
+                list(self._lines),
                 self._judge_seconds if supervisor.is_overrun else 0.0,
             )
-        if isinstance(reply, Fault):
-            return reply
-        self.grown = reply.resident - self.resident + self.grown if self.resident else 0
-        self.resident = reply.resident
+        if isinstance(reply, Fault):  # If it has a place, no check is at fault: nothing of it runs in the warm host.
+            place = reply.place and msgspec.structs.replace(reply.place, check="")
+            raise WorkerFailed(reply.fault, "the warm host ended", place)
+        self._first_resident = self._first_resident or reply.resident
+        self.grown = reply.resident - self._first_resident
         self.endless = reply.endless
         return reply.result
 
-    def _reply(self, supervisor: Supervisor, watcher: Watcher | None) -> Done | Fault | None:
+    def _reply(self, supervisor: _Supervisor, watcher: Watcher | None) -> Done | Fault | None:
         """The worker's answer, after its signs of life; None if its output has ended."""
         while True:
-            message: FromWorker | None = read_frame(cast("IO[bytes]", self.process.stdout), FromWorker)
+            message: FromWorker | None = read_frame(self._stdout, FromWorker)
+            if message is None or isinstance(message, Done | Fault):
+                return message
+            supervisor.signs_of_life += 1
             match message:
                 case AtPlace(place):
-                    supervisor.sign_of_life(place)
+                    supervisor.place = place
                     if watcher is not None:
                         watcher.began(place)
-                case ExerciseDone(exercise):
-                    supervisor.sign_of_life()
-                    if watcher is not None:
-                        watcher.known(exercise)
-                case Alive():
-                    supervisor.sign_of_life()
-                case _:
-                    return message
+                case ExerciseDone(exercise) if watcher is not None:
+                    watcher.known(exercise)
 
     def close_input(self) -> None:
         """Asks the worker to end."""
@@ -188,32 +212,85 @@ class Worker:
         else:
             self._close_streams()
 
+    def _ends_soon(self) -> bool:
+        """Waits up to three seconds; whether the process has ended."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(_ENDING_SECONDS)
+        return self.process.returncode is not None
+
     def _close_streams(self) -> None:
         """Closes the streams as soon as nobody writes: until then a reading thread may hold the lock."""
         self._listener.join()
-        for stream in (self.process.stdout, self.process.stderr):
-            if stream is not None:
-                stream.close()
+        self._stdout.close()
+        self._stderr.close()
 
-    def _ends_soon(self) -> bool:
-        """Waits up to three seconds; whether the process has ended."""
-        try:
-            self.process.wait(_ENDING_SECONDS)
-        except subprocess.TimeoutExpired:
-            return False
-        return True
 
-    @property
-    def _stdin(self) -> IO[bytes]:
-        return cast("IO[bytes]", self.process.stdin)
+class _Supervisor:
+    """Watches a worker for one submission, and ends it if it is stuck; use it in a ``with`` statement.
 
-    def _listen(self) -> None:
-        stream = cast("IO[bytes]", self.process.stderr)
-        with contextlib.suppress(OSError, ValueError):
-            for line in iter(lambda: stream.readline(4096), b""):
-                self._stderr_lines.append(line.decode("utf-8", "replace").rstrip())
+    Args:
+        seconds: the judge's limit: processor time without a sign of life.
+        timeout: wall-clock seconds for all of the submission.
+        lines: those that the worker has written to its stderr.
 
-    def _how_it_died(self, reason: str) -> str:
-        code = self.process.returncode
-        how = f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
-        return f"{reason} ({how})"
+    Attributes:
+        place: the worker's place; None before it has begun.
+        signs_of_life: how many there were.
+        reason: why the worker was ended; empty if it was not.
+        is_overrun: whether that was because it took too much of its own time for one step.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], seconds: float, timeout: float, lines: Sequence[str]) -> None:
+        self.place: Place | None = None
+        self.signs_of_life = 0
+        self.reason = ""
+        self.is_overrun = False
+        self._process = process
+        self._seconds = seconds
+        self._timeout = timeout
+        self._lines = lines
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True, name="supervisor")
+
+    def __enter__(self) -> _Supervisor:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        until = time.monotonic() + self._timeout
+        written = len(self._lines)
+        seen = -1
+        heard = before = slept = 0.0
+        while not self._over.wait(_LOOK_SECONDS):
+            now, (sleeps, worked, _) = time.monotonic(), process_tree.activity(self._process.pid)
+            if now > until:
+                self._end(f"no answer in {self._timeout:g} s", written)
+                return
+            if self.place is None:
+                continue
+            if seen != self.signs_of_life:
+                seen, heard, before, slept = self.signs_of_life, now, worked, 0.0
+                continue
+            slept = slept + _LOOK_SECONDS if sleeps else 0.0
+            if worked:
+                self.is_overrun = worked - before > self._seconds or slept > BLOCKED_FACTOR * self._seconds
+            else:
+                self.is_overrun = now - heard > _UNKNOWN_FACTOR * self._seconds
+            if self.is_overrun:
+                self._end("it did not end, and could not be interrupted", written)
+                return
+
+    def _end(self, reason: str, written: int) -> None:
+        """Ends the worker, after it has written where it is."""
+        self.reason = reason
+        with contextlib.suppress(OSError):
+            if STACK_SIGNAL is not None:
+                os.kill(self._process.pid, STACK_SIGNAL)
+                until = time.monotonic() + _DUMP_SECONDS
+                while len(self._lines) <= written and time.monotonic() < until and not self._over.wait(0.05):
+                    pass
+            self._process.kill()
