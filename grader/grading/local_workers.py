@@ -45,11 +45,15 @@ class LocalWorkers(Graders):
     Args:
         jobs: how many submissions are graded at a time.
         first: a worker that is starting already.
+        hash_seed: of the workers that are started here: see `Worker`.
     """
 
-    def __init__(self, course: Course, options: WorkerOptions, jobs: int = 1, first: Worker | None = None) -> None:
+    def __init__(
+        self, course: Course, options: WorkerOptions, jobs: int = 1, first: Worker | None = None, hash_seed: int = 0
+    ) -> None:
         super().__init__(course, options)
         self._jobs = jobs
+        self._hash_seed = hash_seed
         self._reply_timeout = _EXTRA_SECONDS + CAP * options.limits.topic_seconds * len(course.topics)
         self._threads = ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="grade")
         self._lock = threading.RLock()  # Reentrant: `stop` may interrupt the very thread that holds it.
@@ -202,7 +206,7 @@ class LocalWorkers(Graders):
         """A worker that nothing else uses."""
         with self._lock:
             worker = self._idle.pop() if self._idle else None
-        return worker or self._begin(Worker())
+        return worker or self._begin(Worker(self._hash_seed))
 
     def _begin(self, worker: Worker) -> Worker:
         """Sends the options to a worker that is starting, and keeps it to be ended.

@@ -6,7 +6,8 @@ A survivor is a hole in the checks, or it does the same as the solution. The lat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -54,11 +55,11 @@ class Survivor(msgspec.Struct, frozen=True):
         return f"{self.file}:{self.mutant.line}: {self.mutant.definition}: no check fails {self.mutant.change}"
 
 
-class Score(msgspec.Struct, frozen=True):
+@dataclass
+class Score:
     """How many mutants there are, of which kind.
 
     Attributes:
-        caught: those that a check fails.
         survived: those that no check fails, and that are not written down.
         equivalent: those that no check fails, and that are written down.
         outdated: mutants that are written down, but are caught or no longer made, among the
@@ -66,17 +67,27 @@ class Score(msgspec.Struct, frozen=True):
         definitions: of each function and class with mutants, how many are caught, and of how many.
     """
 
-    caught: int
-    survived: int
-    equivalent: int
-    outdated: tuple[Equivalent, ...]
-    definitions: dict[str, tuple[int, int]]
+    survived: int = 0
+    equivalent: set[Equivalent] = field(default_factory=set)
+    outdated: list[Equivalent] = field(default_factory=list)
+    definitions: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def caught(self) -> int:
+        """Those that a check fails."""
+        return sum(caught for caught, _ in self.definitions.values())
 
     @property
     def share(self) -> float:
         """The share of mutants that are caught, without equivalent ones; 1 if there are none."""
         judged = self.caught + self.survived
         return self.caught / judged if judged else 1.0
+
+    def add(self, definition: str, is_caught: bool) -> None:
+        """Counts a mutant that is not equivalent."""
+        caught, judged = self.definitions.get(definition, (0, 0))
+        self.definitions[definition] = (caught + is_caught, judged + 1)
+        self.survived += not is_caught
 
 
 def grade_mutants(
@@ -101,39 +112,39 @@ def grade_mutants(
         CourseError: the file about equivalent mutants cannot be read, or a solution does not pass its checks.
         UserError: the checks cannot be collected.
     """
-    import grader.testkit.probes
-    import grader.testkit.recipes  # noqa: F401 - before the fork
-    from grader.grading.worker import hidden_paths
+    from grader.grading.worker import host_for_author
     from grader.judge.judge import with_judge
-    from grader.sandbox.limits import Limits
-    from grader.student import engine
-    from grader.testkit import devices as devices_kit
 
     known = equivalents_of(course)
     chosen = course.select(only)
     topics = [topic for topic in course.topics if any(one.full_name in chosen for one in topic.exercises)]
-    host = engine.start()(Limits())
-    complete = {one.name for one in topics if {each.full_name for each in one.exercises} <= set(chosen)}
-
-    def _is_tried(definition: str) -> bool:
-        """Whether all mutants of a definition are made."""
-        return not only or definition in chosen or definition.partition(".")[0] in complete
+    complete = {topic.name for topic in topics if {one.full_name for one in topic.exercises} <= set(chosen)}
+    score = Score()
 
     def grade(judge: Judge) -> Score:
-        counts = [_grade_topic(judge, topic, set(chosen), known, report, progress) for topic in topics]
-        used = {one for count in counts for one in count.equivalent}
-        caught = sum(count.caught for count in counts)
-        survived = sum(count.survived for count in counts)
-        outdated = tuple(one for one in known.values() if one.line and one not in used and _is_tried(one.definition))
-        definitions = {name: (each[0], each[1]) for count in counts for name, each in count.definitions.items()}
-        return Score(caught, survived, len(used), outdated, definitions)
+        for topic in topics:
+            mutants = _mutants_to_try(judge, topic, chosen)
+            for number, (mutant, exercises) in enumerate(mutants, 1):
+                if number % 25 == 0:
+                    progress(f"{topic.name}: mutant {number} of {len(mutants)}")
+                definition = f"{topic.name}.{mutant.definition}"
+                is_caught = _is_caught(judge, topic, exercises, mutant.text)
+                equivalent = known.get((definition, mutant.source_line, mutant.change))
+                if equivalent is not None and not is_caught:
+                    score.equivalent.add(equivalent)
+                    score.definitions.setdefault(definition, (0, 0))
+                    continue
+                score.add(definition, is_caught)
+                if not is_caught:
+                    report(Survivor(course.solution_file(topic.name), mutant))
+        for one in known.values():
+            is_tried = not only or one.definition in chosen or one.definition.partition(".")[0] in complete
+            if one.line and is_tried and one not in score.equivalent:
+                score.outdated.append(one)
+        return score
 
-    try:
-        host.prepare(hidden_paths(course), course.preload(topic.name for topic in topics), devices, course.kit)
-        devices_kit.choose(devices)
+    with host_for_author(course, topics, devices) as host:
         return with_judge(course, host, grade, exercises=chosen, seed=seed, names_misconceptions=False)
-    finally:
-        host.close()
 
 
 Key = tuple[str, str, str]
@@ -155,66 +166,37 @@ def equivalents_of(course: Course) -> dict[Key, Equivalent]:
     return {(one.definition, one.line, one.change): one for one in found.mutant}
 
 
-class _Counts:
-    def __init__(self) -> None:
-        self.caught = 0
-        self.survived = 0
-        self.equivalent: set[Equivalent] = set()
-        self.definitions: dict[str, list[int]] = {}
+def _mutants_to_try(judge: Judge, topic: Topic, chosen: Sequence[str]) -> list[tuple[Mutant, list[Exercise]]]:
+    """The mutants of a topic's solution, each with the exercises whose checks may fail it.
+
+    Those of definitions that only exercises which were not chosen have are left out.
+
+    Raises:
+        CourseError: the solution does not pass its own checks.
+    """
+    file = judge.course.solution_file(topic.name)
+    source = file.read_text(encoding="utf-8")
+    exercises = [one for one in topic.exercises if one.full_name in chosen]
+    for one in exercises:
+        if _is_caught(judge, topic, [one], source):
+            text = f"`{one.name}` does not pass its own checks: run grader verify {one.full_name}"
+            raise CourseError(file, None, text)
+    found = []
+    for mutant in mutants_of(source):
+        own = [one for one in topic.exercises if one.name == mutant.definition]
+        if not own and len(exercises) == len(topic.exercises):
+            found.append((mutant, exercises))  # A helper, or the second function of an exercise, may belong to any.
+        elif own and own[0] in exercises:
+            found.append((mutant, own))
+    return found
 
 
-def _grade_topic(
-    judge: Judge,
-    topic: Topic,
-    chosen: set[str],
-    known: dict[Key, Equivalent],
-    report: Callable[[Survivor], None],
-    progress: Callable[[str], None],
-) -> _Counts:
-    """The mutants of one topic, of definitions that only exercises which were not chosen have are left out."""
-    counts = _Counts()
+def _is_caught(judge: Judge, topic: Topic, exercises: Iterable[Exercise], text: str) -> bool:
+    """Whether this solution cannot be imported, or a check of one of the exercises does not pass on it."""
     file = judge.course.solution_file(topic.name)
     files = {path.name: path.read_bytes() for path in file.parent.glob("*.py")}
-    for one in topic.exercises:
-        if one.full_name in chosen and _is_caught(judge, topic, [one], files):
-            raise CourseError(
-                file, None, f"`{one.name}` does not pass its own checks: run grader verify {one.full_name}"
-            )
-    names = {one.name for one in topic.exercises}
-    mutants = mutants_of(file.read_text(encoding="utf-8"))
-    for number, mutant in enumerate(mutants, 1):
-        # A helper, or the second function of an exercise, may belong to any of them.
-        tried = [
-            one
-            for one in topic.exercises
-            if one.full_name in chosen and (mutant.definition not in names or one.name == mutant.definition)
-        ]
-        if not tried or (mutant.definition not in names and len(tried) < len(topic.exercises)):
-            continue
-        if number % 25 == 0:
-            progress(f"{topic.name}: mutant {number} of {len(mutants)}")
-        definition = f"{topic.name}.{mutant.definition}"
-        of_definition = counts.definitions.setdefault(definition, [0, 0])
-        if _is_caught(judge, topic, tried, {**files, file.name: mutant.text.encode()}):
-            counts.caught += 1
-            of_definition[0] += 1
-        elif (key := (definition, mutant.source_line, mutant.change)) in known:
-            counts.equivalent.add(known[key])
-            continue
-        else:
-            counts.survived += 1
-            report(Survivor(file, mutant))
-        of_definition[1] += 1
-    return counts
-
-
-def _is_caught(judge: Judge, topic: Topic, exercises: Sequence[Exercise], files: dict[str, bytes]) -> bool:
-    """Whether the mutant cannot be imported, or a check of one of the exercises does not pass on it."""
-    with judge.desk(topic.name, files) as desk:
+    with judge.desk(topic.name, {**files, file.name: text.encode()}) as desk:
         if desk.why_not_imported():
             return True
         desk.shrinks_failures = False
-        for exercise in exercises:
-            if not judge.passes(exercise.full_name, desk):
-                return True
-    return False
+        return not all(judge.passes(exercise.full_name, desk) for exercise in exercises)

@@ -11,11 +11,12 @@ import msgspec
 
 from grader.course import Course
 from grader.errors import CourseError
-from grader.grading.evidence import ExerciseSummary, TopicEvidence
+from grader.grading.evidence import ExerciseSummary, SecondRun, TopicEvidence
 from grader.grading.promises import PROMISES, Defect, Promise
 from grader.grading.protocol import WorkerOptions
 from grader.grading.settings import course_option
-from grader.judge.time_limit import JUDGE_SECONDS
+from grader.grading.worker import host_for_author
+from grader.judge.time_limit import JUDGE_SECONDS, TimeLimit
 from grader.kit import forbidden_imports
 from grader.machine import Devices
 
@@ -48,37 +49,11 @@ def verify_course(
     Raises:
         UserError: the checks cannot be collected.
     """
-    gc.disable()  # the collector takes a quarter of the time of the imports below, and frees nothing
-    try:
-        return _verify(course, report, progress, devices, only, seed, judge_seconds, is_quick)
-    finally:
-        gc.enable()
-
-
-def _verify(
-    course: Course,
-    report: Callable[[Defect], None],
-    progress: Callable[[str], None],
-    devices: Devices,
-    only: Sequence[str],
-    seed: int,
-    judge_seconds: float,
-    is_quick: bool,
-) -> list[ExerciseSummary]:
-    import grader.testkit.probes
-    import grader.testkit.recipes  # noqa: F401 - before the fork
-    from grader.grading.second_run import SecondRun
-    from grader.grading.worker import hidden_paths
-    from grader.judge.judge import with_judge
-    from grader.judge.time_limit import TimeLimit
-    from grader.sandbox.limits import Limits
-    from grader.student import engine
-    from grader.testkit import devices as devices_kit
-
-    defects = list(kit_defects(course))
-    if defects:  # the kit is not loaded: nothing can be graded without it
-        for defect in defects:
-            report(defect)
+    # A student process loads the kit, and students can read it; nothing can be graded with one that is refused.
+    refused = [] if course.kit is None else list(forbidden_imports(course.kit))
+    for found in refused:
+        report(Defect(found.file, found.line, found.message))
+    if refused:
         return []
     chosen = course.select(only)
     topics = [
@@ -87,9 +62,16 @@ def _verify(
         if (exercises := tuple(one for one in topic.exercises if one.full_name in chosen))
     ]
     limit = TimeLimit(judge_seconds)
-    host = engine.start()(Limits())
+    options = WorkerOptions(
+        course=course_option(course),
+        exercises=tuple(chosen),
+        seed=seed,
+        devices=devices,
+        judge_seconds=judge_seconds,
+        misconceptions=False,
+    )
 
-    def verify(judge: Judge, second_run: SecondRun | None) -> list[ExerciseSummary]:
+    def verify(judge: Judge) -> list[ExerciseSummary]:
         gc.freeze()
         gc.enable()
         summaries: list[ExerciseSummary] = []
@@ -101,32 +83,18 @@ def _verify(
                 summaries += evidence.summaries()
         return summaries
 
+    gc.disable()  # the collector takes a quarter of the time of the imports below, and frees nothing
     try:
-        host.prepare(hidden_paths(course), course.preload(topic.name for topic in topics), devices, course.kit)
-        devices_kit.choose(devices)
-        # After the host was forked: this starts threads.
-        options = WorkerOptions(
-            course=course_option(course),
-            exercises=tuple(chosen),
-            seed=seed,
-            devices=devices,
-            judge_seconds=judge_seconds,
-            misconceptions=False,
-        )
-        second = contextlib.nullcontext() if is_quick else SecondRun(course, options)
-        with second as second_run:
-            return with_judge(
-                course, host, lambda judge: verify(judge, second_run), exercises=chosen, seed=seed, limit=limit
-            )
+        with (
+            host_for_author(course, topics, devices) as host,
+            # After the host was forked: this starts threads.
+            contextlib.nullcontext() if is_quick else SecondRun(course, options) as second_run,
+        ):
+            from grader.judge.judge import with_judge
+
+            return with_judge(course, host, verify, exercises=chosen, seed=seed, limit=limit)
     finally:
-        host.close()
-
-
-def kit_defects(course: Course) -> Iterator[Defect]:
-    """Imports that a kit must not have, because student processes load it and students can read it."""
-    if course.kit is not None:
-        for found in forbidden_imports(course.kit):
-            yield Defect(found.file, found.line, found.message)
+        gc.enable()
 
 
 def _defects(evidence: TopicEvidence, progress: Callable[[str], None]) -> Iterator[Defect]:

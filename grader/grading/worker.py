@@ -13,15 +13,18 @@ import importlib
 import os
 import signal
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final, NoReturn
+from typing import IO, TYPE_CHECKING, Final, NoReturn
 
 from grader.grading.protocol import AtPlace, Done, ExerciseDone, Fault, Sender, Work, WorkerOptions, read_frame
 from grader.judge.marks import Place
 from grader.judge.time_limit import TimeLimit
 
 if TYPE_CHECKING:
+    from grader.course import Course, Topic
     from grader.judge.judge import Judge
+    from grader.machine import Devices
     from grader.results import ExerciseResult
     from grader.student.interfaces import Host
 
@@ -133,7 +136,28 @@ class _Server:
         self._sender.send(ExerciseDone(result))
 
 
-def hidden_paths(course: Any) -> list[str]:
+@contextlib.contextmanager
+def host_for_author(course: Course, topics: Iterable[Topic], devices: Devices) -> Iterator[Host]:
+    """A host with the default limits that gets ready for these topics of a course, and ends with the context.
+
+    It is for a process that grades the course's own modules, and that holds no answers yet.
+    """
+    import grader.testkit.probes
+    import grader.testkit.recipes  # noqa: F401 - before the fork
+    from grader.sandbox.limits import Limits
+    from grader.student import engine
+    from grader.testkit import devices as devices_kit
+
+    host = engine.start()(Limits())
+    try:
+        host.prepare(hidden_paths(course), course.preload(topic.name for topic in topics), devices, course.kit)
+        devices_kit.choose(devices)
+        yield host
+    finally:
+        host.close()
+
+
+def hidden_paths(course: Course) -> list[str]:
     """The folders that no submission may see: those of all courses, and the grader's own, even if installed twice."""
     from grader.course.installed import installed_courses
 
