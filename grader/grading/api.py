@@ -14,8 +14,7 @@ import msgspec
 from grader.course import Course
 from grader.gradebook.book import MAX_SEED
 from grader.grading.local_workers import LocalWorkers
-from grader.grading.sandbox_needed import require_sandbox
-from grader.grading.settings import GradingSettings, topics_of, worker_options
+from grader.grading.settings import GradingSettings, require_sandbox, topics_of, worker_options
 from grader.intake.find import find_submissions
 from grader.intake.reader import Reader
 from grader.intake.submission import Submission, Unreadable

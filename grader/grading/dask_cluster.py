@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
-from grader.course import Course
+from grader.course import Course, content_hash
 from grader.errors import UserError
 from grader.grading.dask_worker import Reply, RunSettings, check, end, grade
 from grader.grading.graders import REFRESH_SECONDS, Graded, Graders
@@ -42,9 +42,7 @@ class Cluster(Graders):
             well from `grade_all`, if the scheduler is lost.
     """
 
-    def __init__(
-        self, address: str, course: Course, course_hash: str, options: WorkerOptions, note: Callable[[str], None]
-    ) -> None:
+    def __init__(self, address: str, course: Course, options: WorkerOptions, note: Callable[[str], None]) -> None:
         try:
             import dask
             from distributed import Client
@@ -55,7 +53,11 @@ class Cluster(Graders):
         self._address = address
         self._note = note
         self._settings = RunSettings(
-            run=uuid.uuid4().hex, course=course.name, course_hash=course_hash, options=options, versions=versions()
+            run=uuid.uuid4().hex,
+            course=course.name,
+            course_hash=content_hash(course),
+            options=options,
+            versions=versions(),
         )
         self._places = 2
         self._asked = float("-inf")
