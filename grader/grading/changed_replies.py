@@ -97,7 +97,8 @@ def try_changes(checks: CollectedChecks, check: Check, record: Sequence[Exchange
 
 
 def _request(exchange: Exchange) -> Request:
-    return wire.unpack(exchange.request, Request)
+    request: Request = wire.unpack(exchange.request, Request)
+    return request
 
 
 class _Handle:

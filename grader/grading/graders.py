@@ -36,6 +36,7 @@ class Graded(msgspec.Struct, frozen=True):
 
     Attributes:
         seconds: wall time.
+        was_read: whether the submission could be read; if not, that is a fault of the grader's own.
         fault: how the grader itself failed meanwhile, for its author: it may hold a traceback, and no student sees it.
     """
 
@@ -44,6 +45,7 @@ class Graded(msgspec.Struct, frozen=True):
     seconds: float
     notes: tuple[str, ...] = ()
     fault: str = ""
+    was_read: bool = True
 
     @property
     def memory_was_short(self) -> bool:
@@ -81,7 +83,7 @@ class Graders(ABC):
         """Grades with this seed of the generated inputs; called before anything is graded, if at all."""
         self._options = msgspec.structs.replace(self._options, seed=seed)
 
-    def grade_all(self, submissions: Iterable[Submission]) -> Iterator[Graded]:
+    def grade_all(self, submissions: Iterable[Submission | Unreadable]) -> Iterator[Graded]:
         """Yields each submission's result as it is known; takes `submissions` only as fast as they are graded.
 
         Every submission gets a result: if the grader itself fails, its verdicts are ``error``. After `stop`, the
@@ -93,8 +95,12 @@ class Graders(ABC):
         alone: Submission | None = None
         while True:
             if not self.stopped:
-                for submission in itertools.islice(left, max(self._limit() - len(waiting), 0)):
-                    waiting[self._submit(submission, False)] = submission
+                for one in itertools.islice(left, max(self._limit() - len(waiting), 0)):
+                    if isinstance(one, Unreadable):
+                        result = self._failed(one.name, one.reason)
+                        yield Graded(result, digest(Submission(one.name, {})), 0.0, fault=one.reason, was_read=False)
+                    else:
+                        waiting[self._submit(one, False)] = one
                 if suspects and not waiting:
                     alone = suspects.popleft()
                     waiting[self._submit(alone, True)] = alone
@@ -133,10 +139,6 @@ class Graders(ABC):
     @abstractmethod
     def close(self) -> None:
         """Ends all processes."""
-
-    def unread(self, found: Unreadable) -> Graded:
-        """The result of a submission that could not be read: every check is an ``error``."""
-        return Graded(self._failed(found.name, found.reason), digest(Submission(found.name, {})), 0.0)
 
     def _failed(
         self, name: str, reason: str, exercises: Sequence[str] = (), kind: CauseKind = "grader_fault"

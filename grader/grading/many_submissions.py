@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from grader.course import Course, content_hash, pictured
 from grader.course.due import LatePolicy
 from grader.errors import UserError
-from grader.gradebook import Gradebook, Row, gradebook_in, row_of, selection_key
+from grader.gradebook import Gradebook, Row, gradebook_in, row_of
 from grader.grading.class_report import report_class
 from grader.grading.exit_codes import INTERRUPTED
 from grader.grading.graders import Graders
@@ -28,7 +28,7 @@ from grader.grading.settings import (
     GradingSettings,
     policy_of,
     require_sandbox,
-    settings_that_matter,
+    selection_of,
     together,
     topics_of,
     worker_options,
@@ -128,7 +128,7 @@ def _start_run(
         course.name,
         content_hash(course),
         options.seed,
-        selection_key(options.exercises, settings_that_matter(options)),
+        selection_of(options),
         versions(),
         expected=expected,
         late=late,
@@ -149,8 +149,7 @@ class _ClassRun:
         self._book = book
         self._run = run
         self._again = again
-        selection = selection_key(options.exercises, settings_that_matter(options))
-        self._same = (content_hash(course), options.seed, selection)
+        self._same = (content_hash(course), options.seed, selection_of(options))
 
     def grade_new(self, reader: Reader, sources: Sequence[Source]) -> bool:
         """Grades and records the submissions that the gradebook does not have yet; whether it was interrupted."""
@@ -158,20 +157,20 @@ class _ClassRun:
             for graded in self._graders.grade_all(self._new(map(reader.read, sources), advance)):
                 self._book.record(self._run, graded.result, graded.digest, graded.seconds)
                 if graded.fault:
-                    print_note(f"{graded.result.submission}: the grader itself failed: {graded.fault}")
+                    failed = "failed" if graded.was_read else "failed to read it"
+                    print_note(f"{graded.result.submission}: the grader itself {failed}: {graded.fault}")
                 advance()
             return self._graders.stopped
 
-    def _new(self, found: Iterable[Submission | Unreadable], advance: Callable[[], None]) -> Iterator[Submission]:
-        """The submissions without a result that can be reused; records the others, and calls `advance` for each."""
+    def _new(
+        self, found: Iterable[Submission | Unreadable], advance: Callable[[], None]
+    ) -> Iterator[Submission | Unreadable]:
+        """The submissions without a result that can be reused; takes that of the others, and calls `advance`."""
         for submission in found:
             if self._graders.stopped:
                 return
             if isinstance(submission, Unreadable):
-                failed = self._graders.unread(submission)
-                self._book.record(self._run, failed.result, failed.digest, failed.seconds)
-                print_note(f"{submission.name}: the grader itself failed to read it: {submission.reason}")
-                advance()
+                yield submission
                 continue
             granted = self._book.granted(self._course.name, submission.name, submission.arrival.student)
             submission = replace(submission, granted=granted)

@@ -98,7 +98,7 @@ class Fault(msgspec.Struct, frozen=True, tag=True):
 FromWorker = AtPlace | Alive | ExerciseDone | Done | Fault
 
 
-def write_frame(stream: IO[bytes], message: msgspec.Struct) -> None:
+def send(stream: IO[bytes], message: msgspec.Struct) -> None:
     """Sends one message and flushes.
 
     Raises:
@@ -118,7 +118,7 @@ class Sender:
         """Sends one message."""
         self._is_sending = True
         try:
-            write_frame(self._stream, message)
+            send(self._stream, message)
         finally:
             self._is_sending = False
 
@@ -128,7 +128,7 @@ class Sender:
             self.send(Alive())
 
 
-def read_frame(stream: IO[bytes], kind: Any) -> Any:
+def receive(stream: IO[bytes], kind: Any) -> Any:
     """The next message, or None when the stream has ended.
 
     Args:

@@ -9,6 +9,7 @@ import msgspec
 from grader.course import Course
 from grader.course.due import LatePolicy, read_due, read_fraction, read_minutes, read_penalty
 from grader.errors import UserError
+from grader.gradebook import selection_key
 from grader.grading.protocol import WorkerOptions
 from grader.intake.topics import Topics, fingerprint
 from grader.machine import Devices, resolve_devices
@@ -133,9 +134,10 @@ def worker_options(course: Course, settings: GradingSettings, names: Sequence[st
     )
 
 
-def settings_that_matter(options: WorkerOptions) -> dict[str, object]:
-    """The settings that a result depends on."""
-    return {"limits": msgspec.to_builtins(options.limits), "devices": options.devices}
+def selection_of(options: WorkerOptions) -> str:
+    """A text that is equal for two runs with the same exercises and the same settings that results depend on."""
+    settings = {"limits": msgspec.to_builtins(options.limits), "devices": options.devices}
+    return selection_key(options.exercises, settings)
 
 
 def require_sandbox(count: int, *, no_sandbox: bool) -> bool:

@@ -1,26 +1,103 @@
 """Grades a student's own work, for `check`, `show`, `watch` and notebooks: without hidden checks, and in parts.
 
-If there is much to check and a core is idle, two workers grade a part of the submission each. Decides no verdict.
+If there is much to check and a core is idle, two workers grade a part of the submission each, so the student waits for
+half as long. Topics whose exercises need one another stay together, so each part's verdicts are those that the whole
+would have. Decides no verdict.
 """
 
 import threading
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from types import TracebackType
+from typing import Final, TypeVar
 
-import msgspec
+from msgspec.structs import replace
 
 from grader.course import Course
 from grader.grading.graders import Graded, GradingStopped
 from grader.grading.local_workers import LocalWorkers
-from grader.grading.parts import join, parts_for_now
 from grader.grading.protocol import WorkerOptions
 from grader.grading.settings import GradingSettings, worker_options
 from grader.grading.worker_process import Watcher, Worker
 from grader.intake.submission import Submission
+from grader.judge.flags import MOST_FLAGS
 from grader.judge.marks import Place
+from grader.machine import idle_cores, workers_in_memory
 from grader.reports.hidden import exercise_for_students, for_students
 from grader.results import ExerciseResult
+
+_Item = TypeVar("_Item")
+_START: Final = 14
+"""Exercises that are checked in the time in which a second worker starts: it imports torch as well."""
+
+_IDLE: Final = 1.0
+"""Idle cores that a second worker is started for: on a busy machine it would only be slower."""
+
+
+def parts_for_now(course: Course, exercises: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """The exercises in two parts if a second worker is a gain on this machine now, else in one."""
+    has_room = idle_cores() >= _IDLE and workers_in_memory() > 1
+    return halves(course, exercises) if has_room else (course.with_needs(exercises),)
+
+
+def halves(course: Course, exercises: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """The exercises in two parts that end at about the same time and need nothing of each other.
+
+    They are in one part if a second worker, which begins later, is no gain.
+    """
+    wanted = course.with_needs(exercises)
+    load = Counter(name.partition(".")[0] for name in wanted)
+    first = next(iter(load), "")  # its lines are shown first
+    groups: list[set[str]] = []  # of topics; each needs nothing of another
+    for name in wanted:
+        exercise = course.exercise(name)
+        joined = {exercise.topic, *(need.partition(".")[0] for need in exercise.needs)}
+        apart = [group for group in groups if not group & joined]
+        groups = [*apart, joined.union(*(group for group in groups if group & joined))]
+    parts: tuple[set[str], set[str]] = (set(), set())
+    ends = [0, _START]
+    for group in sorted(groups, key=lambda group: (first not in group, -sum(load[topic] for topic in group))):
+        sooner = ends.index(min(ends))
+        parts[sooner].update(group)
+        ends[sooner] += sum(load[topic] for topic in group)
+    if max(ends) + _START > len(wanted):
+        return (wanted,)
+    return tuple(tuple(name for name in wanted if name.partition(".")[0] in part) for part in parts)
+
+
+def join(parts: Sequence[Graded], order: Sequence[str]) -> Graded:
+    """One result of the results of a submission's parts, the same as if it had been graded as a whole.
+
+    Args:
+        order: the full names of all exercises, in the course's order.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    results = [part.result for part in parts]
+    exercises = sorted((one for result in results for one in result.exercises), key=lambda one: order.index(one.name))
+    result = replace(
+        results[0],
+        # Added up in this order, because the sum of fractions depends on it.
+        score=sum(one.score for one in exercises),
+        max=sum(one.max for one in exercises),
+        exercises=tuple(exercises),
+        sandbox=next((one.sandbox for one in results if one.sandbox), ()),  # empty if nothing of that part was run
+        flags=_each_once(one.flags for one in results)[:MOST_FLAGS],
+        unread=_each_once(one.unread for one in results),
+        notes=_each_once(one.notes for one in results),
+    )
+    return replace(
+        parts[0],
+        result=result,
+        seconds=max(part.seconds for part in parts),
+        notes=_each_once(part.notes for part in parts),
+        fault="\n".join(part.fault for part in parts if part.fault),
+    )
+
+
+def _each_once(values: Iterable[Iterable[_Item]]) -> tuple[_Item, ...]:
+    return tuple(dict.fromkeys(item for value in values for item in value))
 
 
 class StudentWorkers:
@@ -35,7 +112,7 @@ class StudentWorkers:
         self._order = course.with_needs(options.exercises)
         self._pools: dict[tuple[str, ...], LocalWorkers] = {}
         for part in parts_for_now(course, options.exercises):
-            options = msgspec.structs.replace(options, exercises=part)
+            options = replace(options, exercises=part)
             self._pools[part] = LocalWorkers(course, options, first=first or Worker())
             first = None
 
@@ -74,7 +151,7 @@ class StudentWorkers:
                 graded = join(alone, self._order)
         except CancelledError:
             raise GradingStopped from None
-        return msgspec.structs.replace(graded, result=for_students(graded.result))
+        return replace(graded, result=for_students(graded.result))
 
     def stop(self) -> None:
         """Abandons the grading, at once and without waiting."""

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, NoReturn
 
-from grader.grading.protocol import AtPlace, Done, ExerciseDone, Fault, Sender, Work, WorkerOptions, read_frame
+from grader.grading.protocol import AtPlace, Done, ExerciseDone, Fault, Sender, Work, WorkerOptions, receive
 from grader.judge.marks import Place
 from grader.judge.time_limit import TimeLimit
 
@@ -51,7 +51,7 @@ def main() -> int:
     faulthandler.enable(sys.stderr, all_threads=False)
     if STACK_SIGNAL is not None and hasattr(faulthandler, "register"):
         faulthandler.register(STACK_SIGNAL, sys.stderr, all_threads=False)
-    options: WorkerOptions | None = read_frame(requests, WorkerOptions)
+    options: WorkerOptions | None = receive(requests, WorkerOptions)
     if options is None:
         return 0
     from grader.errors import UserError
@@ -60,7 +60,7 @@ def main() -> int:
     try:
         return _Server(requests, sender, make_host(options.limits), options).run()
     except UserError as error:  # nothing can be graded
-        while read_frame(requests, Work) is not None:
+        while receive(requests, Work) is not None:
             sender.send(Fault(str(error)))
         return 3
 
@@ -115,7 +115,7 @@ class _Server:
         gc.freeze()
         gc.enable()
         _limit_memory()
-        while (work := read_frame(self._requests, Work)) is not None:
+        while (work := receive(self._requests, Work)) is not None:
             try:
                 with self._limit.ticking():
                     result = judge.grade(work.submission, work.exercises, marks=work.marks, known=self._known)

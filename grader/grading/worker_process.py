@@ -15,23 +15,14 @@ import threading
 import time
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import IO, Final, Protocol, cast
 
 import msgspec
 
 from grader import new_python
 from grader.border.frames import BrokenFrame
-from grader.grading.protocol import (
-    AtPlace,
-    Done,
-    ExerciseDone,
-    Fault,
-    FromWorker,
-    Work,
-    WorkerOptions,
-    read_frame,
-    write_frame,
-)
+from grader.grading.protocol import AtPlace, Done, ExerciseDone, Fault, FromWorker, Work, WorkerOptions, receive, send
 from grader.grading.worker import STACK_SIGNAL
 from grader.intake.submission import Submission
 from grader.judge.marks import NotRun, Place
@@ -50,29 +41,33 @@ _UNKNOWN_FACTOR: Final = 15.0
 """How many times its limit a worker may be silent if its processor time is not known."""
 
 
+@dataclass
 class WorkerFailed(Exception):
     """A worker process ended, was silent too long, or met a fault of the grader's own. Remedy: start another one.
-
-    Its text has the last lines of the worker's stderr too.
 
     Attributes:
         reason: one line for results.
         cause: one line for the check at which it ended.
         place: the worker's place then; None if it had not begun to grade, or if no place is at fault.
+        words: the last lines of its stderr.
         overran: how much of the judge's time a check had taken when the worker was ended for it (s); 0 for other ends.
-        stack: the files and lines that it was in, innermost first, if they are known.
     """
 
-    def __init__(
-        self, reason: str, cause: str, place: Place | None, words: Sequence[str] = (), overran: float = 0.0
-    ) -> None:
-        text = "".join(f"\n  {line}" for line in words[-_LAST_WORDS:])
-        super().__init__(reason + (f"; its last words:{text}" if text else ""))
-        self.reason = reason
-        self.cause = cause
-        self.place = place
-        self.overran = overran
-        self.stack = [(file, int(line)) for file, line in re.findall(r'File "([^"]+)", line (\d+)', "\n".join(words))]
+    reason: str
+    cause: str
+    place: Place | None
+    words: Sequence[str] = ()
+    overran: float = 0.0
+
+    def __str__(self) -> str:
+        text = "".join(f"\n  {line}" for line in self.words[-_LAST_WORDS:])
+        return self.reason + (f"; its last words:{text}" if text else "")
+
+    @property
+    def stack(self) -> list[tuple[str, int]]:
+        """The files and lines that it was in, innermost first, if they are known."""
+        found = re.findall(r'File "([^"]+)", line (\d+)', "\n".join(self.words))
+        return [(file, int(line)) for file, line in found]
 
 
 class Watcher(Protocol):
@@ -130,7 +125,7 @@ class Worker:
         """Sends the options; needed once, before the first submission."""
         self._judge_seconds = options.judge_seconds
         with contextlib.suppress(OSError):  # The first `grade` reports a death.
-            write_frame(self._stdin, options)
+            send(self._stdin, options)
 
     def grade(
         self,
@@ -153,7 +148,7 @@ class Worker:
         """
         with _Supervisor(self.process, self._judge_seconds, timeout, self._lines) as supervisor:
             try:
-                write_frame(self._stdin, Work(submission, tuple(marks), tuple(exercises)))
+                send(self._stdin, Work(submission, tuple(marks), tuple(exercises)))
                 reply = self._reply(supervisor, watcher)
                 problem = "it closed its output"
             except (OSError, ValueError, BrokenFrame, msgspec.DecodeError) as error:
@@ -181,7 +176,7 @@ class Worker:
     def _reply(self, supervisor: _Supervisor, watcher: Watcher | None) -> Done | Fault | None:
         """The worker's answer, after its signs of life; None if its output has ended."""
         while True:
-            message: FromWorker | None = read_frame(self._stdout, FromWorker)
+            message: FromWorker | None = receive(self._stdout, FromWorker)
             if message is None or isinstance(message, Done | Fault):
                 return message
             supervisor.signs_of_life += 1

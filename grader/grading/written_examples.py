@@ -63,17 +63,26 @@ def untrue_examples(desk: TopicDesk, course: Course, topic: Topic) -> Iterator[U
     """
     transcripts = {exercise.name for exercise in topic.exercises if exercise.transcript}
     others = {one.name for one in course.topic(topic.name).exercises} - {one.name for one in topic.exercises}
-    for docstring in docstrings_of(parse(course.solution_file(topic.name))):
-        if docstring.name.partition(".")[0] in others:
-            continue
-        desk.begin(docstring.name)
-        found = _tried(desk, topic.name, docstring, docstring.name in transcripts)
-        if found is not None and not desk.is_final:
-            desk.begin_again()
+    for docstring in _docstrings_of(parse(course.solution_file(topic.name))):
+        if docstring.name.partition(".")[0] not in others:
+            desk.begin(docstring.name)
             found = _tried(desk, topic.name, docstring, docstring.name in transcripts)
-        desk.finish(is_right=found is None)
-        if found is not None:
-            yield found
+            if found is not None and not desk.is_final:
+                desk.begin_again()
+                found = _tried(desk, topic.name, docstring, docstring.name in transcripts)
+            desk.finish(is_right=found is None)
+            if found is not None:
+                yield found
+
+
+def _docstrings_of(node: ast.Module | ast.FunctionDef | ast.ClassDef, name: str = "") -> Iterator[Docstring]:
+    """The docstrings of a module, of its functions and classes, and of the methods of these."""
+    match node.body:
+        case [ast.Expr(ast.Constant(str(text)) as constant), *_]:
+            yield Docstring(name, text, constant.lineno)
+    for one in node.body if not isinstance(node, ast.FunctionDef) else ():
+        if isinstance(one, ast.FunctionDef | ast.ClassDef):
+            yield from _docstrings_of(one, f"{name}.{one.name}" if name else one.name)
 
 
 def _tried(desk: TopicDesk, topic: str, docstring: Docstring, has_transcript: bool) -> Untrue | None:
@@ -88,21 +97,6 @@ def _tried(desk: TopicDesk, topic: str, docstring: Docstring, has_transcript: bo
         return Untrue(docstring.line, f"the examples of `{docstring.name}` cannot be run: {error}")
 
 
-def docstrings_of(module: ast.Module) -> Iterator[Docstring]:
-    """The docstrings of a module, of its functions and classes, and of the methods of these."""
-    waiting: list[tuple[str, ast.Module | ast.FunctionDef | ast.ClassDef]] = [("", module)]
-    while waiting:
-        name, node = waiting.pop(0)
-        match node.body:
-            case [ast.Expr(ast.Constant(str(text)) as constant), *_]:
-                yield Docstring(name, text, constant.lineno)
-        if not isinstance(node, ast.FunctionDef):
-            prefix = f"{name}." if name else ""
-            waiting += [
-                (prefix + one.name, one) for one in node.body if isinstance(one, ast.FunctionDef | ast.ClassDef)
-            ]
-
-
 def _first_untrue_statement(desk: TopicDesk, topic: str, docstring: Docstring) -> Untrue | None:
     statements = _PARSER.get_examples(docstring.text)
     if not statements:
@@ -112,21 +106,13 @@ def _first_untrue_statement(desk: TopicDesk, topic: str, docstring: Docstring) -
     sources = [statement.source for statement in statements]
     outcomes = desk.channel().request("call", (run, topic, sources, int(gpus[1]) if gpus else 0), {}, None)
     for statement, (printed, raised) in zip(statements, outcomes, strict=True):
-        if not _is_as_written(statement, printed, raised):
+        rules = sum(rule for rule, is_on in statement.options.items() if is_on)
+        wanted = statement.want if statement.exc_msg is None else statement.exc_msg
+        has_ended_so = (raised is None) == (statement.exc_msg is None)
+        if not has_ended_so or not _CHECKER.check_output(wanted, raised or printed, rules):
             line = docstring.line + statement.lineno
-            return Untrue(line, _message(docstring.name, statement.source, raised or printed, _wanted(statement)))
+            return Untrue(line, _message(docstring.name, statement.source, raised or printed, wanted))
     return None
-
-
-def _is_as_written(statement: doctest.Example, printed: str, raised: str | None) -> bool:
-    rules = sum(rule for rule, is_on in statement.options.items() if is_on)
-    if statement.exc_msg is not None or raised is not None:
-        return statement.exc_msg is not None and _CHECKER.check_output(statement.exc_msg, raised or "", rules)
-    return _CHECKER.check_output(statement.want, printed, rules)
-
-
-def _wanted(statement: doctest.Example) -> str:
-    return statement.want if statement.exc_msg is None else statement.exc_msg
 
 
 def _untrue_transcript(desk: TopicDesk, docstring: Docstring) -> Untrue | None:

@@ -10,12 +10,11 @@ import pytest
 from shared import PATIENCE
 
 from grader.course import Course
-from grader.grading import parts
+from grader.grading import warm
 from grader.grading.graders import Graded
-from grader.grading.parts import halves, join
 from grader.grading.protocol import WorkerOptions
 from grader.grading.settings import GradingSettings
-from grader.grading.warm import StudentWorkers, WarmGrader
+from grader.grading.warm import StudentWorkers, WarmGrader, halves, join
 from grader.grading.worker_process import Worker
 from grader.intake.submission import Submission
 from grader.judge.marks import Place
@@ -83,8 +82,8 @@ def submission() -> Submission:
 
 def test_two_workers_give_the_result_of_the_one_on_a_busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where one of them dies, and is replaced beside the other."""
-    monkeypatch.setattr(parts, "idle_cores", lambda: 1.5)
-    monkeypatch.setattr(parts, "_START", 0)  # for two topics already, however few exercises they have
+    monkeypatch.setattr(warm, "idle_cores", lambda: 1.5)
+    monkeypatch.setattr(warm, "_START", 0)  # for two topics already, however few exercises they have
     names = COURSE.select(["predict_labels", "predict_proba", "clear_grads", "inference"])
     options = WorkerOptions(exercises=COURSE.with_needs(names))
     assert len(halves(COURSE, names)) == 2
@@ -99,7 +98,7 @@ def test_two_workers_give_the_result_of_the_one_on_a_busy_machine(monkeypatch: p
         assert len(workers) == 3
     psutil.wait_procs(workers, timeout=60)
     assert not any(worker.is_running() for worker in workers)
-    monkeypatch.setattr(parts, "idle_cores", lambda: 0.9)
+    monkeypatch.setattr(warm, "idle_cores", lambda: 0.9)
     with StudentWorkers(COURSE, options, Worker()) as alone:
         assert len(running() - before) == 1
         one = alone.grade(submission())
@@ -112,8 +111,8 @@ def test_two_workers_give_the_result_of_the_one_on_a_busy_machine(monkeypatch: p
 
 
 def test_a_warm_grader_of_many_topics_has_two_workers_and_asks_only_who_knows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "idle_cores", lambda: 1.5)
-    monkeypatch.setattr(parts, "_START", 0)
+    monkeypatch.setattr(warm, "idle_cores", lambda: 1.5)
+    monkeypatch.setattr(warm, "_START", 0)
     names = COURSE.with_needs(COURSE.select(["predict_labels", "predict_proba", "clear_grads", "inference"]))
     before = running()
     with contextlib.closing(WarmGrader(COURSE, GradingSettings())) as grader:
@@ -137,7 +136,7 @@ def test_no_field_of_a_result_is_forgotten_when_parts_are_joined() -> None:
     """Of a new field, `join` must say how those of two parts become one; the test below shows that for these."""
     joined = {"score", "max", "exercises", "sandbox", "flags", "unread", "notes"}
     assert set(SubmissionResult.__struct_fields__) == {"schema", "submission", *joined}
-    assert set(Graded.__struct_fields__) == {"result", "digest", "seconds", "notes", "fault"}
+    assert set(Graded.__struct_fields__) == {"result", "digest", "seconds", "notes", "fault", "was_read"}
 
 
 def test_of_no_field_is_anything_lost_when_parts_are_joined() -> None:
